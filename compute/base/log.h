@@ -1,0 +1,20 @@
+#pragma once
+// Where Imprint's messages go: a function of the host's, or nowhere. Nothing is ever printed.
+
+#include <string_view>
+
+namespace imprint {
+
+enum class LogLevel { debug = 0, info = 1, warning = 2, error = 3 };
+
+// A borrowed callback with its user pointer. Called from any thread, never while a lock of ours is held.
+struct LogSink {
+  void (*function)(void* user, LogLevel level, std::string_view message) = nullptr;
+  void* user = nullptr;
+
+  void operator()(LogLevel level, std::string_view message) const {
+    if (function) function(user, level, message);
+  }
+};
+
+}  // namespace imprint

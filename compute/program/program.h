@@ -1,0 +1,94 @@
+#pragma once
+// A Program: a function of tensors compiled once (fused, planned, recorded) and replayed. Running it again is a submit or an execute;
+// nothing is encoded, allocated or rewritten.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/runtime.h"
+#include "compute/tensor/tensor.h"
+
+namespace imprint {
+
+// What a run leaves in a variable. All reads of variables see their content from before the run; updates are applied in place.
+struct Update {
+  Variable target;
+  Tensor value;
+  Tensor rows;          // empty for a whole assignment
+  bool by_rows = false;
+
+  // target = value; equal shape and dtype.
+  static Update assign(Variable target, Tensor value);
+  // target[rows[i], ...] = value[i, ...] for 0 <= rows[i] < target extent 0; other rows keep their content, negative rows are skipped.
+  // rows: int32 [n]; value: [n, rest of target's shape]. Rows must be distinct (of equal rows any may win).
+  static Update scatter_rows(Variable target, Tensor rows, Tensor value);
+};
+
+struct ProgramDescription {
+  std::string name;
+  std::vector<Tensor> inputs;     // tensors made by input(); each is fed at every run, used or not
+  std::vector<Tensor> outputs;
+  std::vector<Update> updates;    // at most one whole assignment a variable
+  std::uint32_t slots = 3;        // runs whose inputs and outputs may be in flight at once; >= 1
+  bool fuse = true;               // false: one kernel an operation, for comparison and debugging
+};
+
+// Counted at compile time, by the schedule that will run.
+struct ProgramStats {
+  std::uint32_t dispatches = 0;
+  std::uint32_t kernels = 0;         // tasks before they were packed into dispatches
+  std::uint32_t barriers = 0;        // inside the program, upload and download included
+  std::uint64_t arena_bytes = 0;     // intermediates, after planning
+  std::uint64_t unplanned_bytes = 0; // the same without reuse
+  std::uint64_t io_bytes = 0;        // inputs and outputs, all slots, host-visible and device side
+  std::uint64_t bytes_moved = 0;     // read and written by the kernels of one run, each tensor once a kernel
+  std::uint64_t flops = 0;           // floating-point operations of one run
+};
+
+// Movable. Destroying it retires its memory behind the newest ticket. Methods are for one thread at a time unless marked any-thread.
+class Program {
+ public:
+  // Fuses, plans, compiles (waits for the workers) and records. Never on a frame thread.
+  // Errors: any error carried by a tensor of the description, invalid_argument (an input listed twice, an unlisted input that is used, two
+  // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range), out_of_*_memory,
+  // compile_failed.
+  static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
+
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  const std::string& name() const;
+  const ProgramStats& stats() const;
+  std::string explain() const;      // the schedule in words: dispatches, kernels, shapes, bytes, operations, barriers
+  std::vector<std::string> glsl() const;  // the generated source of each dispatch
+
+  // ---- inputs and outputs, by index into the description, per slot < slots ----
+  // Row-major elements of four bytes (bool as 0 or 1). Write inputs before the run is submitted; read outputs when it is complete.
+  std::uint32_t slot_count() const;
+  std::span<std::byte> input_bytes(std::uint32_t slot, std::size_t index);
+  std::span<const std::byte> output_bytes(std::uint32_t slot, std::size_t index) const;
+  const Shape& output_shape(std::size_t index) const;
+  const Shape& input_shape(std::size_t index) const;
+
+  // ---- recorded pieces ----
+  // One run is the pieces [0, piece_count()) in order: 0 uploads the slot's inputs, the last one downloads the slot's outputs, each piece
+  // between is one dispatch with the barrier that it needs. A run may be cut between any two pieces, with other programs' work in between, as
+  // long as Runtime::barrier() stands before each slice and no two runs of one program overlap. The result is the same to the last bit.
+  std::uint32_t piece_count() const;
+  std::uint32_t first_state_write() const;   // the first piece that writes a variable; piece_count() when none does
+  std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const;
+  VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const;  // all pieces in one command buffer, with the barrier in front
+
+ private:
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace imprint

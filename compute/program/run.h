@@ -1,0 +1,50 @@
+#pragma once
+// Synchronous use of programs: for tools, tests and libraries that own a queue and may wait for it. Never on a frame thread.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compute/program/program.h"
+#include "compute/program/runtime.h"
+
+namespace imprint {
+
+// Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, float32 in `floats`.
+struct HostTensor {
+  DType dtype = DType::float32;
+  Shape shape;
+  std::vector<float> floats;
+  std::vector<std::int32_t> ints;
+
+  static HostTensor from(std::vector<float> values, Shape shape);
+  static HostTensor from_ints(std::vector<std::int32_t> values, Shape shape);
+};
+
+// A runtime with a queue to submit to. One thread at a time.
+class Session {
+ public:
+  Session(Runtime& runtime, vk::Queue& queue);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Runtime& runtime();
+
+  // Runs once and waits. Inputs in the order of the description; counts, shapes and dtypes are checked.
+  Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs = {});
+
+  // Computes tensors that depend on no input, through a program from a cache keyed by graph structure: evaluating the same structure again
+  // compiles nothing.
+  Result<std::vector<HostTensor>> evaluate(std::span<const Tensor> tensors);
+  Result<HostTensor> evaluate(const Tensor& tensor);
+
+  Result<std::vector<HostTensor>> read(std::span<const Variable> variables);
+  Status write(const Variable& variable, const HostTensor& value);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace imprint

@@ -1,0 +1,139 @@
+#pragma once
+// A VkDevice that somebody else made, with what was declared about it. Nothing of the host's is destroyed, waited for or guessed.
+
+#include <vulkan/vulkan_core.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/log.h"
+#include "compute/base/result.h"
+#include "compute/vk/functions.h"
+#include "compute/vk/memory_pool.h"
+#include "compute/vk/pipeline_store.h"
+#include "compute/vk/queue.h"
+
+namespace imprint::vk {
+
+// What the host declares (R1). Absent means "not enabled". Read only during Device::adopt; nothing is kept but the handles.
+struct DeviceDescription {
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // required; the only way functions are found
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  std::uint32_t api_version = 0;                               // VkApplicationInfo::apiVersion; at least VK_API_VERSION_1_1
+  std::span<const char* const> instance_extensions;            // enabled
+  std::span<const char* const> device_extensions;              // enabled
+  const VkPhysicalDeviceFeatures2* features = nullptr;         // enabled, with its chain (core 1.1-1.3 and per-extension structs)
+  const VkAllocationCallbacks* allocation_callbacks = nullptr; // copied; used for every create and destroy
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;             // the host's, or null for one of our own
+  std::uint32_t queue_family = 0;                              // the family that our command buffers are made for
+};
+
+struct DeviceOptions {
+  MemoryPoolOptions memory;
+  std::string shader_cache_directory;   // SPIR-V by content hash; empty = off
+  std::string shader_dump_directory;    // generated GLSL for reading; empty = off
+  std::uint32_t compile_threads = 1;    // workers that run glslang and create pipelines; at least 1
+  LogSink log;
+};
+
+// Effective = declared and supported by the physical device. Every member is a bonus with its own fallback.
+struct Capabilities {
+  std::uint32_t api_version = 0;        // min(declared, physical device's)
+  bool timeline_semaphore = false;
+  bool synchronization2 = false;
+  bool shader_float16 = false;
+  bool storage_16bit = false;
+  bool storage_8bit = false;
+  bool shader_int8 = false;
+  bool subgroup_size_control = false;
+  bool buffer_device_address = false;
+  bool push_descriptor = false;
+  bool host_query_reset = false;
+  bool memory_budget = false;
+  bool calibrated_timestamps = false;
+  bool cooperative_matrix_nv = false;
+  bool cooperative_matrix_khr = false;
+  bool debug_utils = false;
+  bool pipeline_creation_cache_control = false;
+
+  // From the physical device's properties.
+  std::string device_name;
+  std::string driver_name;              // "NVIDIA 580.159.4" / "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)": name and version
+  std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
+  VkPhysicalDeviceType device_type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  std::uint64_t max_storage_buffer_range = 0;
+  std::uint64_t min_storage_buffer_offset_alignment = 0;
+  std::uint64_t min_uniform_buffer_offset_alignment = 0;
+  std::uint32_t max_storage_buffers_per_stage = 4;
+  std::uint32_t max_workgroup_count_x = 65535;
+  std::uint32_t max_workgroup_invocations = 128;
+  std::uint32_t max_workgroup_size_x = 128;
+  std::uint32_t max_shared_memory_bytes = 16384;
+  std::uint32_t max_memory_allocation_count = 4096;
+  std::uint32_t subgroup_size = 1;
+  std::uint32_t timestamp_valid_bits = 0;   // of the queue family; 0 = no timestamps
+  double timestamp_period_ns = 0;
+};
+
+// A line of the adoption report: what is missing, what that costs, how to get it.
+struct CapabilityLoss {
+  std::string item;    // "timelineSemaphore", "VK_KHR_synchronization2", ...
+  std::string cause;   // "not declared", "declared but not supported by the device"
+  std::string cost;    // what is lost or slower
+  std::string remedy;  // how to enable it
+};
+
+// Counted since adoption, on any thread. The frame_* counters are those that happened between FrameThreadScope construction and destruction.
+struct Counters {
+  std::atomic<std::uint64_t> compiles{0};        // pipelines created
+  std::atomic<std::uint64_t> allocations{0};     // vkAllocateMemory
+  std::atomic<std::uint64_t> waits{0};           // blocking waits for the GPU
+  std::atomic<std::uint64_t> submits{0};
+  std::atomic<std::uint64_t> frame_compiles{0};
+  std::atomic<std::uint64_t> frame_allocations{0};
+  std::atomic<std::uint64_t> frame_waits{0};
+  std::atomic<bool> on_frame{false};             // set while a frame call runs; one frame thread per device
+};
+
+// Owns everything of ours on the host's device. Destroying it does not wait: the caller first completes or abandons (device lost) all work.
+class Device {
+ public:
+  // Errors: invalid_argument (which field is missing), unsupported (api_version below 1.1: names the field to raise; family without compute).
+  static Result<std::unique_ptr<Device>> adopt(const DeviceDescription& description, const DeviceOptions& options);
+  virtual ~Device() = default;
+
+  virtual const Functions& functions() const = 0;
+  virtual VkDevice handle() const = 0;
+  virtual VkPhysicalDevice physical_device() const = 0;
+  virtual const VkAllocationCallbacks* allocation_callbacks() const = 0;
+  virtual std::uint32_t queue_family() const = 0;
+  virtual const Capabilities& capabilities() const = 0;
+  virtual const std::vector<CapabilityLoss>& losses() const = 0;
+  virtual const DeviceOptions& options() const = 0;
+  virtual MemoryPool& memory() = 0;
+  virtual PipelineStore& pipelines() = 0;
+  virtual Counters& counters() = 0;
+
+  // ---- order of completion (see completion.h for how the bridge feeds it) ----
+  virtual Ticket last_ticket() const = 0;              // the newest ticket handed out
+  virtual bool is_complete(Ticket ticket) = 0;         // polls, never blocks
+  // Runs `destroy` once everything up to `ticket` is complete (at once if it already is). Runs from collect() or the destructor.
+  virtual void retire(Ticket ticket, std::function<void()> destroy) = 0;
+  virtual void collect() = 0;                          // runs what is due; called by the bridge each frame
+
+  // After VK_ERROR_DEVICE_LOST was seen anywhere: no further Vulkan calls are made but destroys.
+  virtual void mark_lost() = 0;
+  virtual bool lost() const = 0;
+};
+
+// Turns a VkResult into an Error ("vkQueueSubmit: VK_ERROR_DEVICE_LOST"), and marks the device lost when it says so.
+Error vulkan_error(Device& device, const char* call, VkResult result);
+
+}  // namespace imprint::vk

@@ -1,0 +1,46 @@
+#pragma once
+// The Vulkan functions that Imprint calls, one table per device, filled through the host's vkGetInstanceProcAddr. No globals.
+
+#include <vulkan/vulkan_core.h>
+
+#include "compute/base/result.h"
+
+// Required of every instance and device of Vulkan 1.1.
+#define IMPRINT_VK_INSTANCE_FUNCTIONS(X)                                                                     \
+  X(vkGetDeviceProcAddr) X(vkGetPhysicalDeviceProperties2) X(vkGetPhysicalDeviceFeatures2)                   \
+  X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceQueueFamilyProperties)                         \
+  X(vkEnumerateDeviceExtensionProperties)
+#define IMPRINT_VK_DEVICE_FUNCTIONS(X)                                                                       \
+  X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                        \
+  X(vkCreateBuffer) X(vkDestroyBuffer) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements)                \
+  X(vkCreateShaderModule) X(vkDestroyShaderModule) X(vkCreateComputePipelines) X(vkDestroyPipeline)          \
+  X(vkCreatePipelineLayout) X(vkDestroyPipelineLayout) X(vkCreatePipelineCache) X(vkDestroyPipelineCache)    \
+  X(vkGetPipelineCacheData) X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout)                   \
+  X(vkCreateDescriptorPool) X(vkDestroyDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets) \
+  X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool) X(vkAllocateCommandBuffers)           \
+  X(vkFreeCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkResetCommandBuffer)              \
+  X(vkCmdBindPipeline) X(vkCmdBindDescriptorSets) X(vkCmdDispatch) X(vkCmdPipelineBarrier)                   \
+  X(vkCmdCopyBuffer) X(vkCmdFillBuffer) X(vkCmdUpdateBuffer) X(vkCmdExecuteCommands)                         \
+  X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCreateQueryPool) X(vkDestroyQueryPool)                   \
+  X(vkGetQueryPoolResults) X(vkCreateFence) X(vkDestroyFence) X(vkResetFences) X(vkGetFenceStatus)           \
+  X(vkWaitForFences) X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkQueueSubmit)
+// Present only with their version or extension: null otherwise, and used only when Capabilities says so.
+#define IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X)                                                              \
+  X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores) X(vkSignalSemaphore) X(vkQueueSubmit2)                   \
+  X(vkCmdPipelineBarrier2) X(vkSetDebugUtilsObjectNameEXT)
+
+namespace imprint::vk {
+
+struct Functions {
+#define X(name) PFN_##name name = nullptr;
+  IMPRINT_VK_INSTANCE_FUNCTIONS(X)
+  IMPRINT_VK_DEVICE_FUNCTIONS(X)
+  IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X)
+#undef X
+};
+
+// Fills the table. Functions promoted from an extension are also looked for under their KHR name.
+// Errors: invalid_argument naming the first required function that the loader does not return.
+Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance, VkDevice device);
+
+}  // namespace imprint::vk

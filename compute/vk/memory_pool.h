@@ -1,0 +1,66 @@
+#pragma once
+// The pooled allocator: large blocks of device memory, each covered by one VkBuffer, sub-allocated with alignment.
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "compute/base/result.h"
+
+namespace imprint::vk {
+
+class Device;
+
+// Which heap and mapping a block has.
+enum class MemoryUse : std::uint8_t {
+  device,    // fastest for the GPU; not mapped
+  upload,    // host writes, GPU reads: mapped, coherent
+  readback   // GPU writes, host reads: mapped, coherent, host-cached where there is such a type
+};
+
+struct MemoryPoolOptions {
+  std::uint64_t block_bytes = 32ull << 20;  // clamped to maxStorageBufferRange; a larger request gets a block of its own up to that range
+  std::uint64_t cap_bytes = 0;              // hard limit on reserved bytes; 0 = none. Passing it is out_of_device_memory, never growth.
+};
+
+// A range of a block's buffer. A value: freeing is explicit, through the pool.
+struct Allocation {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::uint64_t offset = 0;      // bytes from the start of `buffer`, multiple of the requested alignment
+  std::uint64_t size = 0;        // bytes, as requested
+  std::uint64_t buffer_size = 0; // bytes of the whole buffer (for descriptors)
+  void* mapped = nullptr;        // host address of `offset`, for upload and readback
+  std::uint32_t block = 0;       // the pool's name for the block
+  explicit operator bool() const { return buffer != VK_NULL_HANDLE; }
+};
+
+struct MemoryStats {
+  std::uint64_t bytes_in_use = 0;     // sum of live allocations
+  std::uint64_t bytes_reserved = 0;   // sum of blocks
+  std::uint64_t bytes_peak = 0;       // highest bytes_in_use
+  std::uint64_t largest_free = 0;     // largest single free range inside reserved blocks
+  std::uint32_t block_count = 0;
+  std::uint64_t allocation_count = 0; // live
+  std::uint64_t device_allocations = 0;  // vkAllocateMemory calls ever made
+};
+
+// Thread-safe. Buffers carry STORAGE | UNIFORM | TRANSFER_SRC | TRANSFER_DST usage.
+class MemoryPool {
+ public:
+  virtual ~MemoryPool() = default;
+
+  // size >= 1 bytes; alignment a power of two (raised to minStorageBufferOffsetAlignment and minUniformBufferOffsetAlignment).
+  // Errors: out_of_device_memory (cap or device: says what was asked, what is in use, the cap), invalid_argument (size 0).
+  virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) = 0;
+
+  // Gives a range back at once. Call only when the GPU is done with it: otherwise retire it through Device::retire.
+  virtual void free(const Allocation& allocation) = 0;
+
+  // Frees every block without live allocations; returns the bytes given back to the driver.
+  virtual std::uint64_t trim() = 0;
+
+  virtual MemoryStats stats() const = 0;
+};
+
+}  // namespace imprint::vk

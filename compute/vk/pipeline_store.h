@@ -1,0 +1,61 @@
+#pragma once
+// GLSL or SPIR-V in, compute pipelines out; each distinct shader once per device. Compiled by worker threads, cached on disk by content.
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compute/base/hash.h"
+#include "compute/base/result.h"
+
+namespace imprint::vk {
+
+// The one interface of all compute kernels of Imprint:
+//   set 0, bindings 0 .. storage_buffer_count-1   storage buffers (whole pool blocks)
+//   set 0, binding kTableBinding                  a dynamic uniform buffer: the dispatch's table of element offsets and sizes (uvec4[])
+// No push constants, no other sets.
+inline constexpr std::uint32_t kTableBinding = 16;
+inline constexpr std::uint32_t kTableBytes = 4096;  // range of the table's descriptor; a dispatch's table is at most this long
+
+struct KernelSource {
+  std::string name;          // for messages, debug names and dumps; not part of the identity
+  std::string glsl;          // complete compute shader, #version 450
+  std::uint32_t storage_buffer_count = 1;
+  std::string subgroup;      // reserved for capability-dependent variants; part of the identity
+};
+
+// A pipeline owned by the store, alive as long as the device.
+struct Kernel {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+  std::uint32_t storage_buffer_count = 0;
+};
+
+struct PipelineStats {
+  std::uint64_t glsl_compiles = 0;      // glslang runs
+  std::uint64_t disk_hits = 0;          // SPIR-V found in the cache directory
+  std::uint64_t pipelines = 0;          // vkCreateComputePipelines calls
+};
+
+// Thread-safe.
+class PipelineStore {
+ public:
+  virtual ~PipelineStore() = default;
+
+  // All kernels, in the order of the sources; compiles what is missing on the worker threads and waits for them. Never on a frame thread.
+  // Errors: compile_failed with glslang's log and the numbered source line, out_of_*_memory, device_lost.
+  virtual Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) = 0;
+
+  // The pipeline and set layout for a count of storage buffers (shared by all kernels with that count).
+  virtual Result<Kernel> layouts(std::uint32_t storage_buffer_count) = 0;
+
+  virtual PipelineStats stats() const = 0;
+};
+
+}  // namespace imprint::vk

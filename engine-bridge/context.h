@@ -1,0 +1,117 @@
+#pragma once
+// The meeting of a host's device, queue, frame and budget with Imprint's programs. Everything about the host stops here; programs below and agents
+// above see plain data.
+//
+// A frame: frame_begin, then jobs are enqueued, then submit() or record() puts them in order, then frame_end. Order inside a frame:
+//   1. uploads of state (Runtime::take_uploads)
+//   2. immediate jobs, whole, in the order of enqueue (inference, snapshots, readbacks)
+//   3. learn jobs, in the order of enqueue: first everything that is due (deadline_frame <= frame), whatever the budget, then pieces of the others
+//      as far as the budget goes, up to but not including Program::first_state_write(). So what a learn job writes becomes visible at its
+//      deadline frame exactly, after that frame's immediate jobs, however the pieces before were cut: play is the same to the bit for any budget.
+// Each slice starts with Runtime::barrier().
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/program.h"
+#include "compute/program/runtime.h"
+#include "compute/vk/device.h"
+#include "compute/vk/queue.h"
+
+namespace imprint::bridge {
+
+// How the host lets us at its queue (R9, R10). queue null: record only. Otherwise exactly one of lock + unlock, submit, single_thread.
+struct QueueAccess {
+  VkQueue queue = VK_NULL_HANDLE;
+  std::uint32_t family = 0;
+  std::uint32_t index = 0;
+  void (*lock)(void* user, VkQueue queue) = nullptr;
+  void (*unlock)(void* user, VkQueue queue) = nullptr;
+  VkResult (*submit)(void* user, VkQueue queue, std::uint32_t submit_count, const VkSubmitInfo* submits, VkFence fence) = nullptr;
+  bool single_thread = false;
+  void* user = nullptr;
+};
+
+struct Budget {
+  std::uint32_t gpu_us_per_frame = 500;  // for learn jobs that are not due, immediate jobs of the frame included in the sum; 0 = only what is due
+  std::uint32_t max_slice_us = 1000;     // longest single submission of learning; 0 = no limit
+};
+
+struct FrameInfo {
+  std::uint64_t frame = 0;        // rises by one or more
+  std::uint64_t safe_frame = 0;   // recorded work up to and including this frame is complete (record only)
+};
+
+enum class JobKind : std::uint8_t { immediate, learn };
+
+// One run of a program in one of its slots. The program must outlive the job's completion.
+struct Job {
+  Program* program = nullptr;
+  std::uint32_t slot = 0;
+  JobKind kind = JobKind::immediate;
+  std::uint64_t deadline_frame = 0;      // learn: the frame in which it finishes
+  // Called by a later frame_begin (or drain) on its thread once the GPU is done, with the frame in which the last piece was issued.
+  // May be empty. May enqueue further jobs.
+  std::function<void(std::uint64_t issued_frame)> on_complete;
+};
+
+struct FrameTimes {
+  std::uint64_t frame = 0;       // newest frame whose timestamps have arrived; 0 = none yet
+  float immediate_us = 0;        // GPU time of immediate jobs
+  float learn_us = 0;            // GPU time of learn slices
+};
+
+struct ContextStats {
+  std::uint64_t frames = 0, submits = 0, slices = 0, over_budget_frames = 0;
+  FrameTimes times;
+  float frame_cpu_us = 0;        // inside the calls of the last closed frame, wall clock
+};
+
+struct ContextDescription {
+  vk::DeviceDescription device;  // queue_family is taken from `queue.family`
+  vk::DeviceOptions options;
+  QueueAccess queue;
+  Budget budget;
+};
+
+// One frame thread; see each method.
+class Context {
+ public:
+  // Errors: those of vk::Device::adopt; invalid_argument when a queue is given with none or several ways to submit (says which are missing).
+  static Result<std::unique_ptr<Context>> adopt(const ContextDescription& description);
+  virtual ~Context() = default;  // waits for own submits (bounded), never for the device or a queue to go idle
+
+  virtual vk::Device& device() = 0;
+  virtual Runtime& runtime() = 0;
+  virtual vk::Queue* queue() = 0;                 // null when record only; blocking use is for create-time threads
+  virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
+
+  // ---- create-time ----
+  // Runs the program once alone with timestamps round each piece, to seed the cost model: needs a queue, writes no variable (pieces from
+  // first_state_write on are estimated). Without a queue or timestamps the estimate starts from bytes and flops and is corrected by frames.
+  virtual Status measure(Program& program) = 0;
+  virtual void set_budget(const Budget& budget) = 0;
+  // Submits pending uploads and jobs, due or not, and waits. Errors: unsupported (record only), not_ready (time over), device_lost.
+  virtual Status drain(std::uint64_t timeout_ns) = 0;
+  // Forgets all jobs of a program that was not finished, and returns when its pieces in flight need nothing more of it (retires by ticket, no wait).
+  virtual void cancel(const Program& program) = 0;
+
+  // ---- frame thread ----
+  virtual Status frame_begin(const FrameInfo& info) = 0;
+  virtual Status enqueue(Job job) = 0;
+  // Commands to run once among the immediate jobs (readbacks). Kept alive by the caller until on_complete.
+  virtual Status enqueue(const Commands& commands, std::function<void(std::uint64_t issued_frame)> on_complete) = 0;
+  virtual Status submit(std::uint32_t budget_us) = 0;                                     // UINT32_MAX = Budget::gpu_us_per_frame
+  virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) = 0;  // estimated us of learning left over
+  virtual Status frame_end() = 0;
+
+  virtual ContextStats stats() const = 0;         // any thread
+};
+
+}  // namespace imprint::bridge

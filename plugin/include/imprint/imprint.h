@@ -1,0 +1,502 @@
+#ifndef IMPRINT_IMPRINT_H_
+#define IMPRINT_IMPRINT_H_
+/*
+ * Imprint: game agents that infer and learn on the player's GPU, between frames, on the game's own Vulkan device.
+ *
+ * One exported symbol, imp_get_api, hands out a table of functions. C11; no Vulkan header needed (include it before or after, or not at all).
+ *
+ * Threads. Each function carries a tag:
+ *   [create]  any one thread at a time, not a frame thread: may allocate, compile, block.
+ *   [frame]   the host's frame thread (one thread a context, always the same between frame_begin and frame_end): never compiles, allocates device
+ *             memory or blocks after warmup has returned.
+ *   [any]     any thread, at any time.
+ * Calls for one context that are not [any] must not overlap. A [create] call while a frame is open, or a frame call out of order, returns
+ * IMP_ERROR_WRONG_STATE.
+ *
+ * Strings are UTF-8 and borrowed for the duration of the call unless said otherwise. Arrays passed in are copied before the call returns.
+ * Output pointers are written only on success. Every struct starts with its size and type: make them with the imp_*_init functions, which also set defaults.
+ *
+ * Handles are values. A destroyed or foreign handle is recognised and refused with IMP_ERROR_INVALID_HANDLE.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IMP_ABI_VERSION 1u
+
+#if defined(_WIN32)
+#define IMP_EXPORT __declspec(dllexport)
+#define IMP_CALL __cdecl
+#else
+#define IMP_EXPORT __attribute__((visibility("default")))
+#define IMP_CALL
+#endif
+
+/* The Vulkan handles that cross this interface; the same typedefs as Vulkan's own header. */
+typedef struct VkInstance_T* VkInstance;
+typedef struct VkPhysicalDevice_T* VkPhysicalDevice;
+typedef struct VkDevice_T* VkDevice;
+typedef struct VkQueue_T* VkQueue;
+typedef struct VkCommandBuffer_T* VkCommandBuffer;
+
+typedef struct imp_context { uint64_t id; } imp_context;  /* one adopted device */
+typedef struct imp_brain { uint64_t id; } imp_brain;      /* one policy, or a kennel of policies of one shape */
+typedef struct imp_agent { uint64_t id; } imp_agent;      /* one body that observes and acts */
+
+/* ---- results ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef int32_t imp_result; /* 0 success, > 0 success with a remark, < 0 failure */
+enum {
+  IMP_OK = 0,
+  IMP_NOT_READY = 1,                     /* the answer is still on its way: ask again in a later frame */
+  IMP_ERROR_INVALID_ARGUMENT = -1,       /* null, out of range, NaN or infinite observation, unknown struct size or type */
+  IMP_ERROR_SHAPE_MISMATCH = -2,
+  IMP_ERROR_DTYPE_MISMATCH = -3,
+  IMP_ERROR_UNSUPPORTED = -4,
+  IMP_ERROR_OUT_OF_DEVICE_MEMORY = -5,
+  IMP_ERROR_OUT_OF_HOST_MEMORY = -6,
+  IMP_ERROR_DEVICE_LOST = -7,
+  IMP_ERROR_IO = -9,
+  IMP_ERROR_CORRUPT_FILE = -10,
+  IMP_ERROR_COMPILE_FAILED = -11,
+  IMP_ERROR_WRONG_STATE = -12,           /* calls in the wrong order or on the wrong thread */
+  IMP_ERROR_NOT_FOUND = -13,
+  IMP_ERROR_INTERNAL = -14,
+  IMP_ERROR_INVALID_HANDLE = -15
+};
+
+typedef enum imp_log_level { IMP_LOG_DEBUG = 0, IMP_LOG_INFO = 1, IMP_LOG_WARNING = 2, IMP_LOG_ERROR = 3 } imp_log_level;
+
+/* ---- structs: {size, type, next} first; next chains are reserved and must be null ------------------------------------------------------ */
+
+typedef enum imp_struct_type {
+  IMP_STRUCT_VK_DEVICE_INFO = 1,
+  IMP_STRUCT_STANDALONE_INFO = 2,
+  IMP_STRUCT_HOST = 3,
+  IMP_STRUCT_LIMITS = 4,
+  IMP_STRUCT_FRAME_INFO = 5,
+  IMP_STRUCT_RECORD_INFO = 6,
+  IMP_STRUCT_BRAIN_DESC = 7,
+  IMP_STRUCT_POLICY_DESC = 8,
+  IMP_STRUCT_ACTION = 9,
+  IMP_STRUCT_FEEDBACK = 10,
+  IMP_STRUCT_DEMONSTRATION = 11,
+  IMP_STRUCT_BRAIN_STATS = 12,
+  IMP_STRUCT_CONTEXT_STATS = 13,
+  IMP_STRUCT_BRAIN_INFO = 14
+} imp_struct_type;
+
+typedef struct imp_header {
+  uint32_t size;  /* sizeof the whole struct */
+  uint32_t type;  /* imp_struct_type */
+  const void* next;
+} imp_header;
+
+typedef void (*imp_void_function)(void);
+typedef imp_void_function (*imp_get_instance_proc_addr)(VkInstance instance, const char* name);
+
+/* A queue that Imprint may submit to, and how. Exactly one of lock+unlock, submit, or single_thread must be given. The callbacks are called on the
+ * thread that calls the frame function, with no lock of ours held. */
+typedef struct imp_vk_queue {
+  VkQueue queue;             /* null: Imprint never submits; use record */
+  uint32_t family;           /* required also without a queue: the family of the command buffers given to record; must support compute */
+  uint32_t index;
+  void (*lock)(void* user, VkQueue queue);
+  void (*unlock)(void* user, VkQueue queue);
+  /* Submits on the host's behalf, as vkQueueSubmit(queue, submit_count, submits, fence): returns its VkResult. `submits` is a VkSubmitInfo array. */
+  int32_t (*submit)(void* user, VkQueue queue, uint32_t submit_count, const void* submits, uint64_t fence);
+  uint32_t single_thread;    /* 1: the host promises that nothing else uses the queue while it calls frame functions */
+  void* user;
+} imp_vk_queue;
+
+/* The host's device, as declared: Imprint uses what is listed and supported, and nothing else. The lists are the ones that were given to
+ * vkCreateInstance and vkCreateDevice. All handles stay the host's and must outlive the context. */
+typedef struct imp_vk_device_info {
+  imp_header header;
+  imp_get_instance_proc_addr get_instance_proc_addr; /* required */
+  VkInstance instance;                               /* required */
+  VkPhysicalDevice physical_device;                  /* required */
+  VkDevice device;                                   /* required */
+  uint32_t api_version;                              /* VkApplicationInfo::apiVersion; at least 1.1 (VK_MAKE_API_VERSION(0, 1, 1, 0)) */
+  uint32_t instance_extension_count;
+  const char* const* instance_extensions;
+  uint32_t device_extension_count;
+  const char* const* device_extensions;
+  const void* features;                              /* const VkPhysicalDeviceFeatures2* with its chain; null = none enabled */
+  const void* allocation_callbacks;                  /* const VkAllocationCallbacks*; null = none */
+  uint64_t pipeline_cache;                           /* VkPipelineCache; 0 = our own */
+  imp_vk_queue queue;
+} imp_vk_device_info;
+
+/* A device of Imprint's own, for tools, tests and headless servers. */
+typedef struct imp_standalone_info {
+  imp_header header;
+  const char* device;     /* index ("0") or part of a name ("nvidia", "llvmpipe"); null = the first discrete, else integrated, else any */
+  uint32_t validation;    /* 1: enable VK_LAYER_KHRONOS_validation with synchronisation checks; its messages go to the log as errors */
+} imp_standalone_info;
+
+/* What the host lends. All optional. */
+typedef struct imp_host {
+  imp_header header;
+  void (*log)(void* user, imp_log_level level, const char* message); /* [any] thread */
+  const char* shader_cache_directory; /* compiled shaders by content hash; created if missing; null = off */
+  const char* shader_dump_directory;  /* generated GLSL, for reading; null = off */
+  void* user;
+} imp_host;
+
+typedef struct imp_limits {
+  imp_header header;
+  uint32_t gpu_us_per_frame;  /* budget of GPU time a frame, microseconds; 0 = inference only, no learning. Default 500 */
+  uint32_t max_slice_us;      /* longest single submission of learning work, microseconds; 0 = no limit. Default 1000 */
+  uint32_t worker_threads;    /* threads that compile shaders; at least 1. Default 1 */
+  uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB */
+} imp_limits;
+
+typedef struct imp_frame_info {
+  imp_header header;
+  uint64_t frame;       /* rises by one each frame, from any start */
+  uint64_t safe_frame;  /* with record: every command buffer recorded up to and including this frame has completed on the GPU. Ignored for own submits */
+  double time_s;        /* the game's simulated time, seconds, never falling; feedback is credited on this clock */
+} imp_frame_info;
+
+/* Recording into the host's command buffer: recording state, outside a render pass and dynamic rendering, of the declared family, not protected, primary.
+ * Clobbered: bound compute pipeline, compute descriptor sets. Left behind: a barrier from our work to all later compute and transfer commands. */
+typedef struct imp_record_info {
+  imp_header header;
+  VkCommandBuffer command_buffer;
+  uint32_t budget_us;     /* microseconds for this call; UINT32_MAX = imp_limits::gpu_us_per_frame */
+} imp_record_info;
+
+/* ---- brains ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef enum imp_activation { IMP_ACTIVATION_RELU = 0, IMP_ACTIVATION_TANH = 1, IMP_ACTIVATION_SILU = 2, IMP_ACTIVATION_ELU = 3, IMP_ACTIVATION_GELU = 4 } imp_activation;
+
+typedef enum imp_learner {
+  IMP_LEARNER_NONE = 0,
+  IMP_LEARNER_FEEDBACK = 1, /* evaluative feedback: predicts how each action will be received, learns from praise, scolding and demonstrations */
+  IMP_LEARNER_CLONING = 2   /* behaviour cloning: imitates demonstrations (cross-entropy for branches, squared error for continuous actions) */
+} imp_learner;
+
+/* A network from observations to actions, its learner, and how many of them there are. Sizes are free. */
+typedef struct imp_brain_desc {
+  imp_header header;
+  const char* name;                 /* for logs and saved files; default "brain" */
+  uint32_t observation_count;       /* floats an observation; >= 1 */
+  const float* observation_scale;   /* observation_count factors applied before the network; null = 1 */
+  uint32_t goal_count;              /* cues or tasks that an agent can be given, each with its own output head; >= 1. Default 1 */
+  uint32_t branch_count;            /* discrete action branches; the feedback learner needs exactly 1 */
+  const uint32_t* branch_sizes;     /* choices of each branch, >= 2 */
+  uint32_t continuous_count;        /* continuous actions in [-1, 1]; IMP_LEARNER_CLONING only */
+  uint32_t hidden_count;            /* hidden layers. Default 2 */
+  const uint32_t* hidden_sizes;     /* widths; null = 64 each */
+  imp_activation activation;        /* Default relu */
+  uint32_t brain_count;             /* 1, or a kennel: this many brains of one shape, each with its own weights, optimiser and memory */
+  uint32_t agents_per_brain;        /* most agents that share one brain; default 1 */
+  uint64_t seed;                    /* weights, exploration and minibatches; equal seeds give equal brains on one device */
+  uint32_t action_latency_frames;   /* frames from request to answer, fixed so that play does not depend on GPU speed; >= 1. Default 2 */
+
+  imp_learner learner;
+  uint32_t learn_period_frames;     /* one minibatch every this many frames; its result takes effect exactly one period after it began. Default 6 */
+  uint32_t batch_size;              /* samples a minibatch and brain. Default 32 */
+  uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. Default 4096 */
+  float learning_rate;              /* Adam. Default 1e-3 */
+  float max_gradient_norm;          /* global norm clip; 0 = none. Default 1 */
+  float exploration;                /* standard deviation of the noise added to predicted feedback when acting. Default 0.2 */
+  float margin;                     /* feedback: a praised or shown action pushes its rivals below -margin. Default 0.5 */
+  float margin_weight;              /* weight of that push; 0 = off. Default 0.3 */
+  float credit_delay_s;             /* feedback: reaction time of a person from the onset of an action. Default 0.8 */
+  float credit_width_s;             /* half-width of the triangle of credit around it. Default 0.6 */
+  uint32_t snapshot_count;          /* snapshots kept for undo; the oldest is dropped. 0 = none. Default 4 */
+} imp_brain_desc;
+
+/* A trained policy from an ONNX file; it does not learn. The first input is the observation; further inputs are state, fed back from the output of the
+ * same position (state_ins -> state_outs) and zero at the start of an episode. */
+typedef struct imp_policy_desc {
+  imp_header header;
+  const char* name;
+  const void* data;               /* the file's bytes */
+  size_t size;
+  uint32_t agent_capacity;        /* most agents; they are one batch. Default 64 */
+  uint32_t action_latency_frames; /* Default 2 */
+} imp_policy_desc;
+
+/* What a brain turned out to be. */
+typedef struct imp_brain_info {
+  imp_header header;
+  uint32_t observation_count, goal_count, branch_count, continuous_count, brain_count, agent_capacity;
+  uint64_t parameter_count; /* weights and biases of all brains */
+} imp_brain_info;
+
+/* ---- agents ------------------------------------------------------------------------------------------------------------------------------- */
+
+typedef enum imp_mode {
+  IMP_MODE_LEARNING = 0,  /* acts by its brain with exploration; feedback and demonstrations are learned from */
+  IMP_MODE_INFERENCE = 1, /* acts greedily; feedback is refused with IMP_ERROR_WRONG_STATE */
+  IMP_MODE_HEURISTIC = 2, /* the game acts (agent_heuristic); the brain is not asked */
+  IMP_MODE_RECORD = 3     /* as heuristic, and each heuristic action is remembered as a demonstration */
+} imp_mode;
+
+typedef enum imp_credit {
+  IMP_CREDIT_BY_ONSET = 0, /* spread over recent actions by a triangle around the player's reaction time (praise, scold) */
+  IMP_CREDIT_CURRENT = 1   /* the action under way at time_s, exactly (clicker, "no!") */
+} imp_credit;
+
+typedef enum imp_episode_end { IMP_EPISODE_TERMINATED = 0, IMP_EPISODE_TRUNCATED = 1 } imp_episode_end;
+
+#define IMP_MAX_BRANCHES 8u
+#define IMP_MAX_CONTINUOUS 64u
+#define IMP_MAX_VALUES 64u
+
+/* An answer. values are the network's outputs for the agent's goal before noise: predicted feedback, logits or raw policy outputs. */
+typedef struct imp_action {
+  imp_header header;
+  uint64_t decision;                      /* counts the agent's decisions from 1 */
+  uint64_t requested_frame;
+  uint32_t goal;
+  uint32_t branch_count;
+  uint32_t branches[IMP_MAX_BRANCHES];    /* chosen index of each branch */
+  uint32_t continuous_count;
+  float continuous[IMP_MAX_CONTINUOUS];
+  uint32_t value_count;                   /* at most IMP_MAX_VALUES; the rest is cut */
+  float values[IMP_MAX_VALUES];
+} imp_action;
+
+typedef struct imp_feedback {
+  imp_header header;
+  float value;       /* -1 .. 1 */
+  float weight;      /* > 0, how much it counts; default 1 (a treat: 2) */
+  imp_credit credit;
+  double time_s;     /* when the player reacted, on imp_frame_info's clock; not later than the current frame */
+} imp_feedback;
+
+/* "Show me": in this situation, for this goal, do this. */
+typedef struct imp_demonstration {
+  imp_header header;
+  const float* observation;
+  uint32_t observation_count;
+  uint32_t goal;
+  uint32_t branches[IMP_MAX_BRANCHES];
+  float continuous[IMP_MAX_CONTINUOUS];
+  float weight;      /* default 2 */
+} imp_demonstration;
+
+/* ---- statistics --------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct imp_brain_stats {
+  imp_header header;
+  uint64_t decisions, feedbacks, demonstrations, minibatches, episodes;
+  uint64_t samples;                 /* in replay, all brains */
+  float last_loss;                  /* of the newest minibatch that was read back, mean over brains */
+  uint32_t snapshots;
+  uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers;
+  uint32_t late_actions;            /* answers that the GPU delivered after their frame */
+} imp_brain_stats;
+
+typedef struct imp_context_stats {
+  imp_header header;
+  uint64_t frames, submits, slices;
+  uint64_t bytes_in_use, bytes_reserved, bytes_peak, largest_free;
+  uint32_t blocks;
+  uint64_t compiles, allocations, waits;                   /* since creation: pipelines, vkAllocateMemory, blocking waits */
+  uint64_t frame_compiles, frame_allocations, frame_waits; /* the same, on the frame thread, since warmup returned: 0 */
+  uint64_t over_budget_frames;                             /* frames whose measured GPU time exceeded the budget */
+  uint64_t measured_frame;                                 /* newest frame whose timestamps arrived; 0 = none yet */
+  float infer_gpu_us, learn_gpu_us;                        /* of measured_frame; 0 where the queue has no timestamps */
+  float frame_cpu_us;                                      /* CPU time inside [frame] calls of the last closed frame */
+} imp_context_stats;
+
+/* ---- the table ------------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct imp_api {
+  uint32_t size;         /* bytes of this table: a newer library has a longer one */
+  uint32_t abi_version;
+  const char* version;   /* "0.1.0" */
+
+  /* [any] A constant name for a code ("IMP_OK"), never null. */
+  const char* (IMP_CALL* result_name)(imp_result result);
+  /* [any] The text of the newest failure on the calling thread, until its next failure; "" when there was none. */
+  const char* (IMP_CALL* last_error)(void);
+
+  /* [create] Adopts the host's device. host and limits may be null. IMP_ERROR_UNSUPPORTED names the field to raise. */
+  imp_result (IMP_CALL* context_create)(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context);
+  /* [create] A device and queue of our own. */
+  imp_result (IMP_CALL* context_create_standalone)(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits, imp_context* context);
+  /* [create] Destroys brains and agents too. The GPU must be done with what was recorded or submitted: with own submits it is waited for; with
+   * record, call frame_begin with the last safe_frame first, else IMP_ERROR_WRONG_STATE and nothing is destroyed. */
+  imp_result (IMP_CALL* context_destroy)(imp_context context);
+  /* [create] What was adopted, what is missing, what that costs and how to get it: text, NUL-terminated. Two calls: buffer null gives *size. */
+  imp_result (IMP_CALL* context_report)(imp_context context, char* buffer, size_t* size);
+  /* [create] Compiles and uploads everything that the brains made so far need. progress (may be null) is called on this thread with 0..1. */
+  imp_result (IMP_CALL* warmup)(imp_context context, void (*progress)(void* user, float fraction), void* user);
+  /* [create] Between frames. */
+  imp_result (IMP_CALL* set_limits)(imp_context context, const imp_limits* limits);
+  /* [create] With own submits: submits what is pending (saves, loads, snapshots) and waits for the GPU. With record: IMP_ERROR_UNSUPPORTED. */
+  imp_result (IMP_CALL* drain)(imp_context context, uint32_t timeout_ms);
+  /* [any] */
+  imp_result (IMP_CALL* context_get_stats)(imp_context context, imp_context_stats* stats);
+
+  /* A frame: frame_begin, any agent calls, then exactly one of submit (own submits) or record (the host's command buffer), frame_end. */
+  imp_result (IMP_CALL* frame_begin)(imp_context context, const imp_frame_info* info);                 /* [frame] */
+  imp_result (IMP_CALL* submit)(imp_context context, uint32_t budget_us);                              /* [frame] UINT32_MAX = the limit */
+  imp_result (IMP_CALL* record)(imp_context context, const imp_record_info* info, uint32_t* remaining_us); /* [frame] remaining_us may be null: estimated learning work that did not fit */
+  imp_result (IMP_CALL* frame_end)(imp_context context);                                               /* [frame] */
+
+  imp_result (IMP_CALL* brain_create)(imp_context context, const imp_brain_desc* desc, imp_brain* brain);           /* [create] */
+  imp_result (IMP_CALL* brain_create_from_onnx)(imp_context context, const imp_policy_desc* desc, imp_brain* brain);  /* [create] */
+  imp_result (IMP_CALL* brain_destroy)(imp_brain brain);                                               /* [create] and its agents; legal while the GPU is busy */
+  imp_result (IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info);                        /* [any] */
+  imp_result (IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats);                     /* [any] */
+  /* [frame or create] Learning of the whole brain on or off; minibatches under way finish. Default on. */
+  imp_result (IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
+
+  /* [frame or create] Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete.
+   * Poll with brain_save_status: IMP_NOT_READY until the GPU has delivered and the file is on disk, then the outcome. */
+  imp_result (IMP_CALL* brain_save)(imp_brain brain, const char* path);
+  imp_result (IMP_CALL* brain_save_status)(imp_brain brain);
+  /* [create] Replaces everything by a saved brain of equal schema. A damaged, truncated or foreign file is refused with a reason and the running
+   * brain stays as it is. Takes effect before the next frame's work. */
+  imp_result (IMP_CALL* brain_load)(imp_brain brain, const char* path);
+  /* [frame or create] Keeps a copy on the device; *snapshot names it. Takes effect in order with the frames' work. */
+  imp_result (IMP_CALL* brain_snapshot)(imp_brain brain, uint64_t* snapshot);
+  imp_result (IMP_CALL* brain_restore)(imp_brain brain, uint64_t snapshot);
+  /* [create] A hash of weights, moments and counters. Own submits only (it waits); with record use brain_save. */
+  imp_result (IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
+
+  /* [create] brain_index < brain_count names the agent's own brain in a kennel. */
+  imp_result (IMP_CALL* agent_create)(imp_brain brain, uint32_t brain_index, imp_agent* agent);
+  imp_result (IMP_CALL* agent_destroy)(imp_agent agent);                                               /* [create] */
+  imp_result (IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode);                               /* [frame or create] */
+  /* [frame or create] A new command: later decisions use this head; actions scolded during the last command are allowed again. */
+  imp_result (IMP_CALL* agent_set_goal)(imp_agent agent, uint32_t goal);
+  /* [frame or create] count = sum of branch sizes, 1 allowed, 0 not; stays until replaced; null = all allowed. At least one a branch must be allowed. */
+  imp_result (IMP_CALL* agent_set_mask)(imp_agent agent, const uint8_t* allowed, uint32_t count);
+  /* [frame] Between frame_begin and submit / record: what the agent sees now, and that it wants to decide. NaN and infinity are refused. */
+  imp_result (IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
+  /* [frame] The answer to the newest request: IMP_NOT_READY until action_latency_frames later. The first successful call for a decision marks the
+   * onset of the action at the frame's time_s. IMP_ERROR_NOT_FOUND when nothing was requested. */
+  imp_result (IMP_CALL* agent_act)(imp_agent agent, imp_action* action);
+  /* [frame] Heuristic and record modes: what the game chose after agent_observe. branches: branch_count indices; continuous: continuous_count values. */
+  imp_result (IMP_CALL* agent_heuristic)(imp_agent agent, const uint32_t* branches, const float* continuous);
+  imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
+  imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
+  /* [frame] Reward of the environment for the action under way; the feedback learner takes it as feedback with exact credit, clamped to -1 .. 1. */
+  imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
+  /* [frame] Forgets actions that could still be credited, what was scolded, and an ONNX policy's state. */
+  imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
+} imp_api;
+
+/* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve
+ * that ABI version. [any] */
+IMP_EXPORT imp_result IMP_CALL imp_get_api(uint32_t abi_version, const imp_api** api);
+typedef imp_result (IMP_CALL* imp_get_api_function)(uint32_t abi_version, const imp_api** api);
+
+/* ---- initialisers with the defaults above ------------------------------------------------------------------------------------------------------ */
+
+#define IMP_INIT(s, TYPE) \
+  (memset(&(s), 0, sizeof(s)), (s).header.size = (uint32_t)sizeof(s), (s).header.type = (uint32_t)(TYPE))
+
+static inline imp_vk_device_info imp_vk_device_info_init(void) {
+  imp_vk_device_info s;
+  IMP_INIT(s, IMP_STRUCT_VK_DEVICE_INFO);
+  return s;
+}
+static inline imp_standalone_info imp_standalone_info_init(void) {
+  imp_standalone_info s;
+  IMP_INIT(s, IMP_STRUCT_STANDALONE_INFO);
+  return s;
+}
+static inline imp_host imp_host_init(void) {
+  imp_host s;
+  IMP_INIT(s, IMP_STRUCT_HOST);
+  return s;
+}
+static inline imp_limits imp_limits_init(void) {
+  imp_limits s;
+  IMP_INIT(s, IMP_STRUCT_LIMITS);
+  s.gpu_us_per_frame = 500;
+  s.max_slice_us = 1000;
+  s.worker_threads = 1;
+  s.memory_cap_bytes = (uint64_t)256 << 20;
+  return s;
+}
+static inline imp_frame_info imp_frame_info_init(void) {
+  imp_frame_info s;
+  IMP_INIT(s, IMP_STRUCT_FRAME_INFO);
+  return s;
+}
+static inline imp_record_info imp_record_info_init(void) {
+  imp_record_info s;
+  IMP_INIT(s, IMP_STRUCT_RECORD_INFO);
+  s.budget_us = UINT32_MAX;
+  return s;
+}
+static inline imp_brain_desc imp_brain_desc_init(void) {
+  imp_brain_desc s;
+  IMP_INIT(s, IMP_STRUCT_BRAIN_DESC);
+  s.goal_count = 1;
+  s.hidden_count = 2;
+  s.brain_count = 1;
+  s.agents_per_brain = 1;
+  s.action_latency_frames = 2;
+  s.learn_period_frames = 6;
+  s.batch_size = 32;
+  s.replay_capacity = 4096;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 1.0f;
+  s.exploration = 0.2f;
+  s.margin = 0.5f;
+  s.margin_weight = 0.3f;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  s.snapshot_count = 4;
+  return s;
+}
+static inline imp_policy_desc imp_policy_desc_init(void) {
+  imp_policy_desc s;
+  IMP_INIT(s, IMP_STRUCT_POLICY_DESC);
+  s.agent_capacity = 64;
+  s.action_latency_frames = 2;
+  return s;
+}
+static inline imp_brain_info imp_brain_info_init(void) {
+  imp_brain_info s;
+  IMP_INIT(s, IMP_STRUCT_BRAIN_INFO);
+  return s;
+}
+static inline imp_action imp_action_init(void) {
+  imp_action s;
+  IMP_INIT(s, IMP_STRUCT_ACTION);
+  return s;
+}
+static inline imp_feedback imp_feedback_init(void) {
+  imp_feedback s;
+  IMP_INIT(s, IMP_STRUCT_FEEDBACK);
+  s.weight = 1.0f;
+  return s;
+}
+static inline imp_demonstration imp_demonstration_init(void) {
+  imp_demonstration s;
+  IMP_INIT(s, IMP_STRUCT_DEMONSTRATION);
+  s.weight = 2.0f;
+  return s;
+}
+static inline imp_brain_stats imp_brain_stats_init(void) {
+  imp_brain_stats s;
+  IMP_INIT(s, IMP_STRUCT_BRAIN_STATS);
+  return s;
+}
+static inline imp_context_stats imp_context_stats_init(void) {
+  imp_context_stats s;
+  IMP_INIT(s, IMP_STRUCT_CONTEXT_STATS);
+  return s;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* IMPRINT_IMPRINT_H_ */

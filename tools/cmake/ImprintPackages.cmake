@@ -1,0 +1,22 @@
+# Finds what Imprint builds with; every miss is one line that says what to install.
+function(imprint_require_header variable header package)
+  find_path(${variable} ${header} ${ARGN})
+  if(NOT ${variable})
+    message(FATAL_ERROR "${header} not found: install ${package} (Debian), or run tools/test, which does")
+  endif()
+endfunction()
+
+find_package(Threads REQUIRED)
+
+imprint_require_header(IMPRINT_VULKAN_INCLUDE vulkan/vulkan_core.h libvulkan-dev)
+add_library(imprint_vulkan_headers INTERFACE)
+target_include_directories(imprint_vulkan_headers SYSTEM INTERFACE $<BUILD_INTERFACE:${IMPRINT_VULKAN_INCLUDE}>)
+target_compile_definitions(imprint_vulkan_headers INTERFACE VK_NO_PROTOTYPES)
+
+# volk finds the system's Vulkan loader for the standalone device; a host's device never goes through it.
+imprint_require_header(IMPRINT_VOLK_INCLUDE volk.c libvulkan-volk-dev)
+
+find_package(glslang CONFIG QUIET)
+if(NOT TARGET glslang::glslang)
+  message(FATAL_ERROR "glslang not found: install glslang-dev (Debian), or run tools/test, which does")
+endif()
