@@ -13,6 +13,7 @@
 
 #include "compute/base/log.h"
 #include "compute/base/result.h"
+#include "compute/vk/completion.h"
 #include "compute/vk/functions.h"
 #include "compute/vk/memory_pool.h"
 #include "compute/vk/pipeline_store.h"
@@ -122,6 +123,7 @@ class Device {
   virtual Counters& counters() = 0;
 
   // ---- order of completion (see completion.h for how the bridge feeds it) ----
+  virtual Completion& completion() = 0;                // the bridge's side of it; the calls below are the rooms' side
   virtual Ticket last_ticket() const = 0;              // the newest ticket handed out
   virtual bool is_complete(Ticket ticket) = 0;         // polls, never blocks
   // Runs `destroy` once everything up to `ticket` is complete (at once if it already is). Runs from collect() or the destructor.
