@@ -1,0 +1,82 @@
+#ifndef IMPRINT_SAMPLES_PET_WORLD_H_
+#define IMPRINT_SAMPLES_PET_WORLD_H_
+// The yard as rules: fixed steps of 1/60 s, copyable, the same on every run from the same random state. It knows nothing of brains.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "samples/pet/random.h"
+#include "samples/pet/world_view.h"
+
+namespace pet {
+
+inline constexpr size_t kObservationCount = 28;
+using Observation = std::array<float, kObservationCount>;
+using Mask = std::array<uint8_t, kActionCount>;
+
+// Factors for the brain: the command and flags count double, what distracts counts little.
+const std::array<float, kObservationCount>& observation_scale();
+
+// The action that is right now for a cue; none for Cue::kNone.
+class World;
+std::optional<Action> right_action(Cue cue, const World& world);
+
+class World {
+ public:
+  // Pet, player, ball, bowl, bed and drives at random places that do not touch. Keeps the clock.
+  void redraw(Random& random);
+
+  // Advances 1/60 s.
+  void step();
+
+  // 28 floats, all within -1 .. 1: cue one-hot (6); pet x, y; for player, ball, bed and bowl each the direction (cos, sin), distance and near flag;
+  // holding; hunger, energy, boredom.
+  Observation observe() const;
+  Mask mask() const;  // giving needs something to give
+
+  void set_cue(Cue cue);
+  void begin_action(Action action);
+  void interrupt();  // "no!": ends the action where it is
+  void look_at_player();
+
+  bool acting() const { return view_.pet.acting; }
+  // Acting and the glance at the player afterwards are both over: time for the next decision.
+  bool ready() const;
+  bool holding() const { return view_.pet.holding; }
+  bool near_player() const;
+  // The action that ended last reached its end (it was not interrupted).
+  bool completed() const { return completed_; }
+  // The ball was handed over by the last action.
+  bool gave_to_player() const { return gave_to_player_; }
+
+  double time_s() const { return view_.time_s; }
+  double onset_s() const { return onset_s_; }
+  Vec2 onset_position() const { return onset_position_; }
+
+  const WorldView& view() const { return view_; }
+  WorldView& edit_view() { return view_; }  // for what is only seen: hand, thought, markers
+
+  // The player may walk about and drag things.
+  void move_player(Vec2 position);
+  void move_ball(Vec2 position);
+
+ private:
+  void end_action(bool completed);
+  bool walk_to(Vec2 goal, float stop_distance);
+  void step_drives();
+  void turn_head();
+
+  WorldView view_;
+  double onset_s_ = 0.0;
+  Vec2 onset_position_;
+  double arrived_s_ = -1.0;  // walking: when the last phase (picking up, eating) began
+  double look_until_s_ = -1.0;
+  float start_heading_ = 0.0f;
+  bool completed_ = false;
+  bool gave_to_player_ = false;
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_WORLD_H_
