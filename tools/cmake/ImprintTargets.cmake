@@ -1,6 +1,12 @@
 # imprint_defaults(target): what every target of ours has in common.
 function(imprint_defaults target)
-  target_compile_features(${target} PUBLIC cxx_std_20)
+  # Only the static libraries show C++20 in their headers; the plugin's header is C, and its users may have no C++ at all.
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    target_compile_features(${target} PUBLIC cxx_std_20)
+  else()
+    target_compile_features(${target} PRIVATE cxx_std_20)
+  endif()
   set_target_properties(${target} PROPERTIES
     CXX_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden
@@ -11,6 +17,10 @@ function(imprint_defaults target)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
     if(IMPRINT_WERROR)
       target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(IMPRINT_SANITIZE)
+      target_compile_options(${target} PRIVATE -fsanitize=${IMPRINT_SANITIZE} -fno-omit-frame-pointer)
+      target_link_options(${target} PRIVATE -fsanitize=${IMPRINT_SANITIZE})
     endif()
   endif()
 endfunction()
