@@ -1,0 +1,168 @@
+#include "tests/unit/house_rules.h"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <string_view>
+
+namespace imprint::house {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Room {
+  std::string_view path;
+  bool vulkan;  // may include Vulkan's headers
+};
+
+// In the order of the data's way: a room includes itself and what stands before it.
+constexpr Room kRooms[] = {
+    {"compute/base/", false},  {"compute/vk/", true},      {"compute/tensor/", false}, {"compute/graph/", false},
+    {"compute/kernels/", true}, {"compute/program/", true}, {"compute/cpu/", false},    {"compute/nn/", false},
+    {"compute/model/", false}, {"compute/include/", true}, {"engine-bridge/", true},   {"plugin/agent/", true},
+    {"plugin/abi/", true},
+};
+constexpr std::size_t kNoRoom = std::size(kRooms);
+
+// Knows shapes and lifetimes only: no room of the device, although that stands before.
+constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/", "compute/cpu/"};
+
+// Samples that show the C++ library; the others show the plugin.
+constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/"};
+
+bool starts_with_any(std::string_view text, auto&& prefixes) {
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+std::size_t room_of(std::string_view path) {
+  for (std::size_t i = 0; i < kNoRoom; ++i)
+    if (path.starts_with(kRooms[i].path)) return i;
+  return kNoRoom;
+}
+
+bool is_vulkan_header(std::string_view include) { return include.starts_with("vulkan/") || include.starts_with("volk"); }
+
+// Why `file` may not include `include`; empty when it may.
+std::string include_fault(std::string_view file, std::string_view include) {
+  constexpr std::string_view ours[] = {"compute/", "engine-bridge/", "plugin/", "samples/", "tests/", "tools/"};
+  if (file.starts_with("plugin/include/")) {
+    const bool sibling = include.starts_with("imprint/") || include.find('/') == include.npos;
+    return sibling ? "" : "a public header of the plugin includes only the standard library and its neighbours";
+  }
+  if (file.starts_with("samples/")) {
+    if (!starts_with_any(include, ours)) return "";
+    const std::string_view own = file.substr(0, file.find('/', sizeof("samples/") - 1) + 1);
+    if (include.starts_with(own)) return "";
+    const bool library = include.starts_with("compute/") || include.starts_with("engine-bridge/");
+    if (library && starts_with_any(file, kLibrarySamples)) return "";
+    return "a sample includes public headers and its own files only";
+  }
+  const std::size_t room = room_of(file);
+  if (room == kNoRoom) return "";
+  if (is_vulkan_header(include)) return kRooms[room].vulkan ? "" : "this room knows no Vulkan";
+  if (!starts_with_any(include, ours)) return "";
+  const std::size_t target = room_of(include);
+  if (target == kNoRoom) return "rooms include rooms only";
+  if (target > room) return "a room includes only rooms before it";
+  if (kRooms[target].path == "compute/vk/" && starts_with_any(kRooms[room].path, kDeviceless)) return "this room knows no device";
+  return "";
+}
+
+// Sources of ours below the given folders, as (path relative to root, with slashes).
+std::vector<std::string> sources(const fs::path& root, std::initializer_list<std::string_view> folders,
+                                 std::initializer_list<std::string_view> extensions) {
+  std::vector<std::string> files;
+  for (const std::string_view folder : folders) {
+    std::error_code ignored;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder, ignored)) {
+      if (!entry.is_regular_file() || std::ranges::find(extensions, entry.path().extension().string()) == extensions.end()) continue;
+      files.push_back(fs::relative(entry.path(), root).generic_string());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+void each_line(const fs::path& file, const std::function<void(std::size_t number, const std::string& line)>& use) {
+  std::ifstream stream(file);
+  std::string line;
+  for (std::size_t number = 1; std::getline(stream, line); ++number) use(number, line);
+}
+
+std::string place(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line) + ": "; }
+
+// Enough of a lexer for one-line patterns: drops // comments and the contents of string literals, so that prose and messages may say anything.
+std::string code_only(const std::string& line) {
+  std::string code;
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (quoted && line[i] == '\\') {
+      ++i;
+    } else if (line[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted) {
+      if (line.compare(i, 2, "//") == 0) break;
+      code += line[i];
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+std::vector<std::string> wrong_includes(const fs::path& root) {
+  static const std::regex pattern(R"(^\s*#\s*include\s*[<"]([^>"]+)[>"])");
+  std::vector<std::string> faults;
+  for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin", "samples"}, {".h", ".hpp", ".cpp", ".c"})) {
+    each_line(root / file, [&](std::size_t number, const std::string& line) {
+      std::smatch match;
+      if (!std::regex_search(line, match, pattern)) return;
+      const std::string fault = include_fault(file, match[1].str());
+      if (!fault.empty()) faults.push_back(place(file, number) + "includes " + match[1].str() + ": " + fault);
+    });
+  }
+  return faults;
+}
+
+std::vector<std::string> forbidden_calls(const fs::path& root) {
+  struct Rule {
+    std::regex pattern;
+    std::string reason;
+    std::string_view except;  // files that begin with this may
+  };
+  static const Rule rules[] = {
+      {std::regex(R"(vkDeviceWaitIdle|vkQueueWaitIdle)"), "never wait for a device or a queue to go idle", {}},
+      {std::regex(R"(vkGetDeviceQueue)"), "queues are handed in by the host", "engine-bridge/standalone"},
+      {std::regex(R"(\b(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror)\s*\(|std::(cout|cerr|clog)\b|<iostream>)"),
+       "nothing is printed: log through the host's sink or return an Error", {}},
+      {std::regex(R"(\b(abort|exit|_Exit|quick_exit|terminate)\s*\()"), "a guest never ends the process", {}},
+      {std::regex(R"(\b(secure_)?getenv\s*\()"), "settings arrive in structs from the host, not from the environment", {}},
+  };
+  std::vector<std::string> faults;
+  for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin"}, {".h", ".hpp", ".cpp", ".c"})) {
+    each_line(root / file, [&](std::size_t number, const std::string& line) {
+      const std::string code = code_only(line);
+      for (const Rule& rule : rules) {
+        std::smatch match;
+        if (!rule.except.empty() && file.starts_with(rule.except)) continue;
+        if (std::regex_search(code, match, rule.pattern)) faults.push_back(place(file, number) + match[0].str() + ": " + rule.reason);
+      }
+    });
+  }
+  return faults;
+}
+
+std::vector<std::string> oversized_files(const fs::path& root) {
+  constexpr std::size_t max_lines = 800;
+  std::vector<std::string> faults;
+  for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin", "samples", "shaders", "tests", "tools"},
+                                         {".h", ".hpp", ".cpp", ".c", ".comp", ".glsl", ".vert", ".frag"})) {
+    std::size_t lines = 0;
+    each_line(root / file, [&](std::size_t number, const std::string&) { lines = number; });
+    if (lines > max_lines) faults.push_back(place(file, lines) + std::to_string(lines) + " lines, at most " + std::to_string(max_lines) + ": split it");
+  }
+  return faults;
+}
+
+}  // namespace imprint::house

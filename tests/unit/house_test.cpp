@@ -1,0 +1,84 @@
+// The tree keeps the rules of the house, and the checks see when it does not.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/unit/house_rules.h"
+
+namespace imprint::house {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::filesystem::path kRoot = IMPRINT_SOURCE_DIR;
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST(House, RoomsIncludeOnlyRoomsBeforeThem) { EXPECT_EQ(joined(wrong_includes(kRoot)), ""); }
+TEST(House, GuestsMakeNoForbiddenCalls) { EXPECT_EQ(joined(forbidden_calls(kRoot)), ""); }
+TEST(House, FilesStayReadable) { EXPECT_EQ(joined(oversized_files(kRoot)), ""); }
+
+// A tree made for one test, removed afterwards.
+class BadHouse : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::temp_directory_path() /
+            ("imprint-house-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+
+  std::filesystem::path root_;
+};
+
+TEST_F(BadHouse, IncludesAgainstTheDirectionAreNamed) {
+  write("compute/graph/a.cpp", "#include \"compute/tensor/tensor.h\"\n#include \"compute/program/program.h\"\n");
+  EXPECT_THAT(wrong_includes(root_), ElementsAre(HasSubstr("compute/graph/a.cpp:2: includes compute/program/program.h")));
+}
+
+TEST_F(BadHouse, PlanningKnowsNoVulkan) {
+  write("compute/graph/a.h", "#include <vulkan/vulkan_core.h>\n");
+  write("compute/graph/b.h", "#include \"compute/vk/device.h\"\n");
+  write("compute/tensor/c.h", "#  include \"compute/vk/device.h\"\n");
+  EXPECT_EQ(wrong_includes(root_).size(), 3u);
+}
+
+TEST_F(BadHouse, SamplesSeePublicHeadersOnly) {
+  write("samples/pet/a.cpp", "#include <imprint/imprint.h>\n#include \"samples/pet/b.h\"\n#include \"yard.h\"\n");
+  EXPECT_THAT(wrong_includes(root_), IsEmpty());
+  write("samples/pet/b.h", "#include \"plugin/agent/brain.h\"\n");
+  write("samples/pet/c.h", "#include \"compute/nn/linear.h\"\n");
+  EXPECT_EQ(wrong_includes(root_).size(), 2u);
+}
+
+TEST_F(BadHouse, CallsAreFoundInCodeButNotInProse) {
+  write("engine-bridge/a.cpp", "// never vkDeviceWaitIdle(device)\nauto text = \"printf(\";\nint n = snprintf(b, 4, \"\");\n");
+  write("engine-bridge/standalone.cpp", "vkGetDeviceQueue(device, 0, 0, &queue);\n");
+  EXPECT_THAT(forbidden_calls(root_), IsEmpty());
+  write("compute/vk/b.cpp", "f.vkQueueWaitIdle(queue);\nf.vkGetDeviceQueue(d, 0, 0, &q);\nstd::abort();\n#include <iostream>\nprintf(\"\");\n");
+  EXPECT_EQ(forbidden_calls(root_).size(), 5u);
+}
+
+TEST_F(BadHouse, LongFilesAreNamed) {
+  write("shaders/a.comp", std::string(800, '\n'));
+  write("tools/b.cpp", std::string(801, '\n'));
+  EXPECT_THAT(oversized_files(root_), ElementsAre(HasSubstr("tools/b.cpp:801: 801 lines")));
+}
+
+}  // namespace
+}  // namespace imprint::house
