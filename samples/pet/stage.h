@@ -1,0 +1,64 @@
+#ifndef IMPRINT_SAMPLES_PET_STAGE_H_
+#define IMPRINT_SAMPLES_PET_STAGE_H_
+// What the game shows itself on: a window with an overlay, or pictures off screen. One frame of the game is
+//
+//   PlayerInput input = stage.poll();           // window only; sleeps a moment while minimised
+//   FrameStart frame = stage.begin_frame();     // frame.commands is recording, outside a render pass: the place for imprint's record()
+//   stage.draw(show, overlay);                  // may be left out: nothing is drawn then
+//   stage.end_frame();                          // submits, presents
+//
+// All of it, and Imprint, runs on stage.host()'s one device.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "samples/pet/overlay_state.h"
+#include "samples/pet/picture.h"
+#include "samples/pet/player_input.h"
+#include "samples/pet/vulkan_host.h"
+#include "samples/pet/world_view.h"
+
+namespace pet {
+
+struct StageOptions {
+  std::string device;         // as VulkanOptions::device
+  bool validation = false;
+  bool window = true;         // false: off screen
+  uint32_t width = 1280;
+  uint32_t height = 720;
+  std::string title = "Imprint pet";
+};
+
+// What to draw. Pointers are read during draw() only.
+struct Show {
+  std::vector<const WorldView*> yards;  // one, or a kennel's; drawn as a grid of yards
+  const WorldView* ghost = nullptr;     // the pet that does not learn, drawn translucent in the first yard
+  bool panels = true;                   // false: the yard with its bubbles only, as for pictures
+};
+
+class Stage {
+ public:
+  explicit Stage(const StageOptions& options);  // throws VulkanError
+  ~Stage();
+
+  VulkanHost& host();
+
+  // Input since the last call. Off screen: nothing, ever.
+  PlayerInput poll();
+  FrameStart begin_frame();
+  void draw(const Show& show, const OverlayState& overlay);
+  void end_frame();
+
+  // The picture that draw() made in the last ended frame; waits for the GPU.
+  Picture capture();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_STAGE_H_
