@@ -1,0 +1,52 @@
+#ifndef IMPRINT_SAMPLES_PET_OPTIONS_H_
+#define IMPRINT_SAMPLES_PET_OPTIONS_H_
+// The command line, and nothing else: what was asked for, with defaults filled in.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace pet {
+
+enum class TeacherKind : uint8_t {
+  kNone,      // a person at the window
+  kDemo,      // shows every trick once, then praises and scolds
+  kPraise,    // praises and scolds only
+  kCareless,  // shows every trick twice, then reacts half of the time and wrongly one time in seven
+  kOff,       // praises and scolds a pet that does not learn
+};
+
+enum class Access : uint8_t { kRecord, kSubmit };  // how Imprint reaches the queue
+
+struct Options {
+  bool headless = false;
+  uint64_t seed = 1;
+  double seconds = 180.0;         // simulated; in the window 0 = until it is closed
+  TeacherKind teacher = TeacherKind::kNone;
+  uint32_t kennel = 1;            // pets, each with its own brain
+  std::string device;             // index or part of a name; empty = the best
+  uint32_t budget_us = 500;       // GPU time a frame for learning
+  uint32_t slice_us = 1000;       // longest submission; 0 = no limit
+  Access access = Access::kRecord;
+  bool validation = false;
+  bool ghost = true;              // a pet that does not learn, beside the other
+  std::string save;
+  std::string load;
+  std::string report;
+  std::string picture;
+  std::string frames;
+  std::string log;                // write the events here
+  std::string replay;             // play the events of this log instead of a teacher
+};
+
+const char* name(TeacherKind kind);
+
+// Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with *status.
+std::optional<Options> parse_options(int argc, const char* const* argv, int* status);
+
+// Where a pet is kept between two evenings: $XDG_DATA_HOME/imprint-pet/pet.imprint or ~/.local/share/...; on Windows %APPDATA%.
+std::string default_save_path();
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_OPTIONS_H_

@@ -1,0 +1,39 @@
+#ifndef IMPRINT_SAMPLES_PET_SIGNAL_H_
+#define IMPRINT_SAMPLES_PET_SIGNAL_H_
+// Everything that reaches a pet from outside, from a person, the scripted teacher or a log alike. The same signals in the same frames make the same pet.
+
+#include <cstdint>
+
+#include "samples/pet/world_view.h"
+
+namespace pet {
+
+enum class SignalKind : uint8_t {
+  kRedraw,      // place everything anew; `number` is the random seed
+  kCue,         // give the command `cue`; kNone calls it off
+  kPraise,      // +1
+  kScold,       // -1, and stops a walk under way
+  kTreat,       // +1, counts double
+  kClick,       // +1 for exactly what it does now
+  kShow,        // "show me": lead the pet through the whole trick of the command in force
+  kMovePlayer,  // to `position`
+  kMoveBall,    // to `position`
+  kSnapshot,    // keep a copy of the brain
+  kUndo,        // back to snapshot `number`; 0 = the newest
+  kLearning,    // number 1 = on, 0 = off
+};
+
+struct Signal {
+  SignalKind kind = SignalKind::kPraise;
+  Cue cue = Cue::kNone;
+  Vec2 position;
+  uint64_t number = 0;
+};
+
+inline Signal give_cue(Cue cue) { return {SignalKind::kCue, cue, {}, 0}; }
+inline Signal signal(SignalKind kind, uint64_t number = 0) { return {kind, Cue::kNone, {}, number}; }
+inline Signal move(SignalKind kind, Vec2 position) { return {kind, Cue::kNone, position, 0}; }
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_SIGNAL_H_

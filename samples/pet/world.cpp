@@ -1,0 +1,279 @@
+#include "samples/pet/world.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pet {
+namespace {
+
+constexpr float kPi = 3.14159265f;
+constexpr float kStep = static_cast<float>(kStepSeconds);
+constexpr float kWalkSpeed = 4.0f;      // m/s, a trotting dog
+constexpr float kTurnSpeed = 9.0f;      // rad/s
+constexpr float kNear = 1.1f;           // metres; less than half of kApart, so two things are never near at once by chance
+constexpr float kApart = 1.7f;
+constexpr double kGlanceSeconds = 0.5;  // the look at the player after an action, which also parts one action's feedback from the next
+constexpr float kReachPlayer = 0.9f;
+constexpr float kReachBall = 0.4f;
+constexpr float kReachBed = 0.05f;
+constexpr float kReachBowl = 0.5f;
+
+// Seconds of an action in place, or of what a walk ends with.
+constexpr double duration(Action action) {
+  switch (action) {
+    case Action::kSit: return 0.7;
+    case Action::kLie: return 0.8;
+    case Action::kSpin: return 0.8;
+    case Action::kJump: return 0.6;
+    case Action::kBark: return 0.5;
+    case Action::kGoPlayer: return 0.2;
+    case Action::kGoBall: return 0.3;
+    case Action::kGive: return 0.5;
+    case Action::kGoBed: return 0.4;
+    case Action::kGoBowl: return 0.6;
+  }
+  return 0.5;
+}
+
+Vec2 operator-(Vec2 a, Vec2 b) { return {a.x - b.x, a.y - b.y}; }
+float length(Vec2 v) { return std::sqrt(v.x * v.x + v.y * v.y); }
+float wrap(float angle) {
+  while (angle > kPi) angle -= 2.0f * kPi;
+  while (angle < -kPi) angle += 2.0f * kPi;
+  return angle;
+}
+float towards(Vec2 from, Vec2 to) { return std::atan2(to.y - from.y, to.x - from.x); }
+Vec2 ahead(Vec2 from, float heading, float distance) { return {from.x + distance * std::cos(heading), from.y + distance * std::sin(heading)}; }
+float clamp01(float value) { return std::clamp(value, 0.0f, 1.0f); }
+
+// Everything stands clear of the fence, and of the sofa's side so that no straight walk crosses it.
+Vec2 clamp_to_yard(Vec2 p) { return {std::clamp(p.x, -4.2f, 4.2f), std::clamp(p.y, -4.2f, 3.4f)}; }
+
+}  // namespace
+
+const char* name(Cue cue) {
+  constexpr std::array<const char*, kCueCount> names = {"none", "sit", "spin", "come", "fetch", "bed"};
+  return names[static_cast<size_t>(cue)];
+}
+
+const char* name(Action action) {
+  constexpr std::array<const char*, kActionCount> names = {"sit",       "lie down",     "spin",        "jump",      "bark",
+                                                           "go to you", "get the ball", "give it up",  "go to bed", "go to the bowl"};
+  return names[static_cast<size_t>(action)];
+}
+
+const std::array<float, kObservationCount>& observation_scale() {
+  static constexpr std::array<float, kObservationCount> scale = [] {
+    std::array<float, kObservationCount> s{};
+    s.fill(0.3f);
+    for (size_t i = 0; i < kCueCount; ++i) s[i] = 2.0f;
+    for (size_t thing = 0; thing < 4; ++thing) s[8 + 4 * thing + 3] = 2.0f;
+    s[24] = 2.0f;
+    return s;
+  }();
+  return scale;
+}
+
+std::optional<Action> right_action(Cue cue, const World& world) {
+  switch (cue) {
+    case Cue::kNone: return std::nullopt;
+    case Cue::kSit: return Action::kSit;
+    case Cue::kSpin: return Action::kSpin;
+    case Cue::kCome: return Action::kGoPlayer;
+    case Cue::kBed: return Action::kGoBed;
+    case Cue::kFetch:
+      if (!world.holding()) return Action::kGoBall;
+      return world.near_player() ? Action::kGive : Action::kGoPlayer;
+  }
+  return std::nullopt;
+}
+
+void World::redraw(Random& random) {
+  std::array<Vec2*, 5> things = {&view_.pet.position, &view_.player.position, &view_.ball, &view_.bed, &view_.bowl};
+  for (size_t i = 0; i < things.size(); ++i) {
+    for (bool clear = false; !clear;) {
+      *things[i] = {random.uniform(-4.2f, 4.2f), random.uniform(-4.2f, 3.4f)};
+      clear = std::all_of(things.begin(), things.begin() + static_cast<std::ptrdiff_t>(i),
+                          [&](const Vec2* other) { return length(*other - *things[i]) >= kApart; });
+    }
+  }
+  view_.sofa = {3.2f, kYardHalf - kSofaHalf.y - 0.1f};
+  view_.pet.heading = random.uniform(-kPi, kPi);
+  view_.pet.drives = {random.uniform(), random.uniform(), random.uniform()};
+  view_.pet.pose = Pose::kStand;
+  view_.pet.pose_progress = 0.0f;
+  view_.pet.height = 0.0f;
+  view_.pet.holding = false;
+  view_.pet.acting = false;
+  view_.ball_height = 0.0f;
+  ++view_.scene;
+  completed_ = false;
+  gave_to_player_ = false;
+  look_until_s_ = -1.0;
+}
+
+Observation World::observe() const {
+  Observation o{};
+  const PetView& pet = view_.pet;
+  o[static_cast<size_t>(view_.cue)] = 1.0f;
+  o[6] = pet.position.x / kYardHalf;
+  o[7] = pet.position.y / kYardHalf;
+  size_t at = 8;
+  for (Vec2 thing : {view_.player.position, view_.ball, view_.bed, view_.bowl}) {
+    const Vec2 way = thing - pet.position;
+    const float distance = length(way);
+    const float scale = distance > 1e-3f ? 1.0f / distance : 0.0f;
+    o[at++] = way.x * scale;
+    o[at++] = way.y * scale;
+    o[at++] = std::min(distance / (2.0f * kYardHalf), 1.0f);
+    o[at++] = distance < kNear ? 1.0f : 0.0f;
+  }
+  o[at++] = pet.holding ? 1.0f : 0.0f;
+  o[at++] = pet.drives.hunger;
+  o[at++] = pet.drives.energy;
+  o[at++] = pet.drives.boredom;
+  return o;
+}
+
+Mask World::mask() const {
+  Mask mask;
+  mask.fill(1);
+  mask[static_cast<size_t>(Action::kGive)] = view_.pet.holding ? 1 : 0;
+  return mask;
+}
+
+void World::set_cue(Cue cue) {
+  view_.cue = cue;
+  view_.cue_since_s = view_.time_s;
+}
+
+bool World::ready() const { return !view_.pet.acting && view_.time_s >= look_until_s_; }
+
+bool World::near_player() const { return length(view_.player.position - view_.pet.position) < kNear; }
+
+void World::begin_action(Action action) {
+  PetView& pet = view_.pet;
+  pet.acting = true;
+  pet.action = action;
+  pet.pose_progress = 0.0f;
+  onset_s_ = view_.time_s;
+  onset_position_ = pet.position;
+  start_heading_ = pet.heading;
+  arrived_s_ = -1.0;
+  completed_ = false;
+  gave_to_player_ = false;
+}
+
+void World::interrupt() {
+  if (view_.pet.acting) end_action(false);
+}
+
+void World::look_at_player() { look_until_s_ = view_.time_s + kGlanceSeconds; }
+
+void World::end_action(bool completed) {
+  PetView& pet = view_.pet;
+  pet.acting = false;
+  pet.height = 0.0f;
+  // Sitting, lying and resting last until the next action: that is what a person wants to see.
+  if (pet.pose != Pose::kSit && pet.pose != Pose::kLie && pet.pose != Pose::kRest) pet.pose = Pose::kStand;
+  completed_ = completed;
+  look_at_player();
+}
+
+bool World::walk_to(Vec2 goal, float stop_distance) {
+  PetView& pet = view_.pet;
+  const Vec2 way = goal - pet.position;
+  const float distance = length(way);
+  if (distance <= stop_distance) return true;
+  const float turn = wrap(towards(pet.position, goal) - pet.heading);
+  pet.heading = wrap(pet.heading + std::clamp(turn, -kTurnSpeed * kStep, kTurnSpeed * kStep));
+  const float stride = std::min(kWalkSpeed * kStep, distance - stop_distance + 1e-3f);
+  pet.position.x += way.x / distance * stride;
+  pet.position.y += way.y / distance * stride;
+  pet.pose = Pose::kWalk;
+  pet.pose_progress = std::fmod(pet.pose_progress + stride / 0.9f, 1.0f);
+  return distance - stride <= stop_distance;
+}
+
+void World::step() {
+  PetView& pet = view_.pet;
+  view_.time_s += kStepSeconds;
+  step_drives();
+  if (pet.acting) {
+    Vec2 goal = pet.position;
+    float reach = 0.0f;
+    Pose last = Pose::kStand;
+    switch (pet.action) {
+      case Action::kSit: last = Pose::kSit; break;
+      case Action::kLie: last = Pose::kLie; break;
+      case Action::kSpin: last = Pose::kSpin; break;
+      case Action::kJump: last = Pose::kJump; break;
+      case Action::kBark: last = Pose::kBark; break;
+      case Action::kGive: last = Pose::kGive; break;
+      case Action::kGoPlayer: goal = view_.player.position, reach = kReachPlayer; break;
+      case Action::kGoBall: goal = pet.holding ? pet.position : view_.ball, reach = kReachBall, last = Pose::kPick; break;
+      case Action::kGoBed: goal = view_.bed, reach = kReachBed, last = Pose::kRest; break;
+      case Action::kGoBowl: goal = view_.bowl, reach = kReachBowl, last = Pose::kEat; break;
+    }
+    if (arrived_s_ < 0.0 && walk_to(goal, reach)) {
+      arrived_s_ = view_.time_s;
+      pet.pose = last;
+    }
+    if (arrived_s_ >= 0.0) {
+      const double part = (view_.time_s - arrived_s_) / duration(pet.action);
+      pet.pose_progress = std::min(static_cast<float>(part), 1.0f);
+      if (pet.action == Action::kSpin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
+      if (pet.action == Action::kJump) pet.height = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
+      if (part >= 1.0) {
+        switch (pet.action) {
+          case Action::kGoBall: pet.holding = true; break;
+          case Action::kGive:
+            gave_to_player_ = pet.holding && near_player();
+            pet.holding = false;
+            view_.ball = clamp_to_yard(ahead(pet.position, pet.heading, 0.5f));
+            view_.ball_height = 0.0f;
+            break;
+          case Action::kGoBowl: pet.drives.hunger = 0.0f; break;
+          default: break;
+        }
+        end_action(true);
+      }
+    }
+  } else {
+    pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
+  }
+  if (pet.holding) {
+    view_.ball = pet.position;
+    view_.ball_height = 0.45f + pet.height;
+  }
+  view_.player.heading = towards(view_.player.position, pet.position);
+  turn_head();
+}
+
+void World::step_drives() {
+  Drives& drives = view_.pet.drives;
+  const bool moving = view_.pet.acting;
+  const bool playing = moving && (view_.pet.action == Action::kJump || view_.pet.action == Action::kSpin || view_.pet.action == Action::kGoBall);
+  const bool resting = view_.pet.pose == Pose::kRest;
+  drives.hunger = clamp01(drives.hunger + kStep / 180.0f);
+  drives.energy = clamp01(drives.energy + kStep * (resting ? 1.0f / 8.0f : moving ? -1.0f / 120.0f : -1.0f / 300.0f));
+  drives.boredom = clamp01(drives.boredom + kStep * (playing ? -1.0f / 6.0f : 1.0f / 90.0f));
+}
+
+void World::turn_head() {
+  PetView& pet = view_.pet;
+  float wanted = 0.0f;
+  if (!pet.acting) {
+    wanted = std::clamp(wrap(towards(pet.position, view_.player.position) - pet.heading), -1.4f, 1.4f);
+  }
+  const float turn = wanted - pet.head_turn;
+  pet.head_turn += std::clamp(turn, -7.0f * kStep, 7.0f * kStep);
+}
+
+void World::move_player(Vec2 position) { view_.player.position = clamp_to_yard(position); }
+
+void World::move_ball(Vec2 position) {
+  if (!view_.pet.holding) view_.ball = clamp_to_yard(position);
+}
+
+}  // namespace pet
