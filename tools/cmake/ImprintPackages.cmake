@@ -10,6 +10,8 @@ find_package(Threads REQUIRED)
 
 imprint_require_header(IMPRINT_VULKAN_INCLUDE vulkan/vulkan_core.h libvulkan-dev)
 add_library(imprint_vulkan_headers INTERFACE)
+add_library(imprint::vulkan_headers ALIAS imprint_vulkan_headers)
+set_target_properties(imprint_vulkan_headers PROPERTIES EXPORT_NAME vulkan_headers)
 target_include_directories(imprint_vulkan_headers SYSTEM INTERFACE $<BUILD_INTERFACE:${IMPRINT_VULKAN_INCLUDE}>)
 target_compile_definitions(imprint_vulkan_headers INTERFACE VK_NO_PROTOTYPES)
 
