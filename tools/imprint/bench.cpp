@@ -1,0 +1,192 @@
+#include "tools/imprint/bench.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace imprint::tools {
+namespace {
+
+struct Options {
+  std::string suite = "all", device, json, only;
+  bool list = false;
+  Repeats repeats;
+};
+
+struct Suite {
+  const char* name;
+  std::vector<BenchCase> (*cases)();
+};
+constexpr Suite kSuites[] = {
+    {"floor", floor_cases}, {"policy", policy_cases}, {"pet", pet_cases}, {"kennel", kennel_cases}, {"frame", frame_cases}};
+
+std::vector<BenchCase> chosen_cases(const Options& options) {
+  std::vector<BenchCase> cases;
+  for (const Suite& suite : kSuites) {
+    if (options.suite != "all" && options.suite != suite.name) continue;
+    for (BenchCase& one : suite.cases()) {
+      if (one.name.find(options.only) != std::string::npos) cases.push_back(std::move(one));
+    }
+  }
+  return cases;
+}
+
+nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread.median}, {"p95", spread.p95}}; }
+
+nlohmann::ordered_json to_json(const BenchResult& r) {
+  return {{"name", r.name},
+          {"gpu_us", to_json(r.gpu_us)},
+          {"kernels_gpu_us", to_json(r.kernels_us)},
+          {"chained_gpu_us", to_json(r.chained_us)},
+          {"wall_us", to_json(r.wall_us)},
+          {"frame_cpu_us", to_json(r.frame_cpu_us)},
+          {"dispatches", r.dispatches},
+          {"barriers", r.barriers},
+          {"allocations", r.allocations},
+          {"bytes", r.bytes},
+          {"flops", r.flops}};
+}
+
+void print_header(const vk::Capabilities& capabilities) {
+  std::printf("%s, %s\nmicroseconds, median (p95); gpu: one run with its copies; kernels: its dispatches; chained: a run in a row of runs\n\n",
+              capabilities.device_name.c_str(), capabilities.driver_name.c_str());
+  std::printf("%-34s %19s %19s %10s %19s %9s %6s %6s %6s %10s %10s\n", "name", "gpu", "kernels", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
+              "kB", "kFLOP");
+}
+
+void print_row(const BenchResult& r) {
+  std::printf("%-34s %9.1f (%7.1f) %9.1f (%7.1f) %10.2f %9.1f (%7.1f) %9.1f %6u %6u %6llu %10.1f %10.1f\n", r.name.c_str(), r.gpu_us.median,
+              r.gpu_us.p95, r.kernels_us.median, r.kernels_us.p95, r.chained_us.median, r.wall_us.median, r.wall_us.p95, r.frame_cpu_us.median,
+              r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations), static_cast<double>(r.bytes) * 1e-3,
+              static_cast<double>(r.flops) * 1e-3);
+  std::fflush(stdout);
+}
+
+Status write_json(const std::string& path, const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
+  nlohmann::ordered_json json{{"device", capabilities.device_name}, {"driver", capabilities.driver_name}, {"results", nlohmann::ordered_json::array()}};
+  for (const BenchResult& result : results) json["results"].push_back(to_json(result));
+  std::ofstream file(path);
+  file << json.dump(2) << '\n';
+  file.close();
+  if (!file) return make_error(ErrorCode::io, "cannot write " + path);
+  return {};
+}
+
+Status run_bench(const Options& options) {
+  const std::vector<BenchCase> cases = chosen_cases(options);
+  if (cases.empty()) return make_error(ErrorCode::not_found, "no benchmark matches '" + options.only + "': see imprint bench --list");
+  if (options.list) {
+    for (const BenchCase& one : cases) std::puts(one.name.c_str());
+    return {};
+  }
+  BenchDevice device{.name = options.device, .repeats = options.repeats};
+  IMPRINT_ASSIGN(device.standalone, bridge::Standalone::open({.device = options.device}));
+  IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.standalone->context()));
+  const vk::Capabilities& capabilities = device.standalone->context().device().capabilities();
+
+  print_header(capabilities);
+  std::vector<BenchResult> results;
+  for (const BenchCase& one : cases) {
+    auto result = one.run(device);
+    if (!result) return make_error(result.error().code, one.name + ": " + result.error().message);
+    print_row(*result);
+    results.push_back(std::move(*result));
+  }
+  if (!options.json.empty()) IMPRINT_CHECK(write_json(options.json, capabilities, results));
+  return {};
+}
+
+// Brings state that is still on the host and every slot's inputs to the device: neither is part of a measured run.
+Status run_each_slot_once(bridge::Context& context, const Program& program) {
+  constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
+  IMPRINT_ASSIGN(const Commands uploads, context.runtime().take_uploads());
+  std::vector<VkCommandBuffer> commands;
+  if (uploads.primary) commands.push_back(uploads.primary);
+  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) commands.push_back(program.whole(slot, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+  IMPRINT_ASSIGN(const vk::Ticket ticket, context.queue()->submit(commands));
+  return context.queue()->wait(ticket, kTimeoutNs);
+}
+
+}  // namespace
+
+Spread spread(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::ranges::sort(samples);
+  // The smallest sample that at least the given share of all samples does not exceed.
+  const auto quantile = [&](double share) {
+    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
+    return samples[std::clamp<std::size_t>(rank, 1, samples.size()) - 1];
+  };
+  return {quantile(0.5), quantile(0.95)};
+}
+
+Result<BenchResult> measure_program(BenchDevice& device, Program& program, const std::string& name) {
+  vk::Device& vulkan = device.standalone->context().device();
+  const vk::Functions& f = vulkan.functions();
+  constexpr auto kSecondary = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
+  const auto execute = [&](VkCommandBuffer into, std::span<const VkCommandBuffer> commands) {
+    f.vkCmdExecuteCommands(into, static_cast<std::uint32_t>(commands.size()), commands.data());
+  };
+  // All of a slot's pieces but the upload in front and the download at the end.
+  const auto kernels = [&](std::uint32_t slot) { return program.pieces(slot, kSecondary).subspan(1, program.piece_count() - 2); };
+  const VkCommandBuffer barrier = device.standalone->context().runtime().barrier().secondary;
+
+  IMPRINT_CHECK(run_each_slot_once(device.standalone->context(), program));
+  const std::uint64_t allocations = vulkan.counters().allocations;
+  BenchResult result;
+  result.name = name;
+  IMPRINT_ASSIGN(const Timing whole, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
+    const VkCommandBuffer run = program.whole(0, kSecondary);
+    execute(into, std::span(&run, 1));
+  }));
+  IMPRINT_ASSIGN(const Timing alone, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
+    execute(into, std::span(&barrier, 1));
+    execute(into, kernels(0));
+  }));
+  IMPRINT_ASSIGN(const Timing chained, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
+    for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) {
+      execute(into, std::span(&barrier, 1));
+      execute(into, kernels(slot));
+    }
+  }));
+  result.gpu_us = spread(whole.gpu_us);
+  result.wall_us = spread(whole.wall_us);
+  result.frame_cpu_us = spread(whole.cpu_us);
+  result.kernels_us = spread(alone.gpu_us);
+  result.chained_us = spread(chained.gpu_us);
+  result.chained_us.median /= program.slot_count();
+  result.chained_us.p95 /= program.slot_count();
+  result.allocations = vulkan.counters().allocations - allocations;
+  result.dispatches = program.stats().dispatches;
+  result.barriers = program.stats().barriers;
+  result.bytes = program.stats().bytes_moved;
+  result.flops = program.stats().flops;
+  return result;
+}
+
+void add_bench(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("bench", "measure what runs cost on a device");
+  std::vector<std::string> names{"all"};
+  for (const Suite& suite : kSuites) names.emplace_back(suite.name);
+  command->add_option("--suite", options->suite, "floor, policy, pet, kennel, frame or all")->check(CLI::IsMember(names))->capture_default_str();
+  command->add_option("--device", options->device, "index or part of a name, see imprint devices; default: the first discrete one");
+  command->add_option("--json", options->json, "write the results to this file");
+  command->add_option("--only", options->only, "only benchmarks whose name contains this");
+  command->add_option("--warmup", options->repeats.warmup, "runs before measuring")->capture_default_str();
+  command->add_option("--repeats", options->repeats.measured, "measured runs, at most")->check(CLI::Range(1u, 100000u))->capture_default_str();
+  command->add_option("--seconds", options->repeats.seconds, "time for the measured runs of a benchmark")->capture_default_str();
+  command->add_flag("--list", options->list, "print the names and stop");
+  command->callback([options] {
+    const Status status = run_bench(*options);
+    if (status.ok()) return;
+    std::fprintf(stderr, "imprint bench: %s\n", status.error().message.c_str());
+    throw CLI::RuntimeError(1);
+  });
+}
+
+}  // namespace imprint::tools

@@ -1,0 +1,69 @@
+#pragma once
+// `imprint bench`: what one run costs on a device. Also the pieces that its suites share.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/program.h"
+#include "engine-bridge/standalone.h"
+#include "tools/imprint/bench_timer.h"
+
+namespace CLI {
+class App;
+}
+
+namespace imprint::tools {
+
+// Adds the subcommand to the command line.
+void add_bench(CLI::App& app);
+
+struct Spread {
+  double median = 0, p95 = 0;
+};
+// 0, 0 for no samples.
+Spread spread(std::vector<double> samples);
+
+// One line of the table. Times are microseconds of one run; what does not apply is left at 0.
+struct BenchResult {
+  std::string name;
+  Spread gpu_us;        // timestamps round a whole run alone, copies of its inputs and outputs included
+  Spread kernels_us;    // the same round its dispatches only: data already on the device
+  Spread chained_us;    // dispatches of several runs back to back, each depending on the one before, divided by the runs
+  Spread wall_us;       // submit until the host knows that it is complete
+  Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all frame calls)
+  std::uint32_t dispatches = 0, barriers = 0;
+  std::uint64_t allocations = 0;  // vkAllocateMemory calls while measuring
+  std::uint64_t bytes = 0;        // read and written by the kernels of one run
+  std::uint64_t flops = 0;
+};
+
+// A device opened once for all cases but those of the suite frame, which has contexts of its own on the same device.
+struct BenchDevice {
+  std::string name;  // as StandaloneOptions::device
+  std::unique_ptr<bridge::Standalone> standalone;
+  std::unique_ptr<GpuTimer> timer;
+  Repeats repeats;
+};
+
+struct BenchCase {
+  std::string name;  // a path: suite/what/variant
+  std::function<Result<BenchResult>(BenchDevice&)> run;
+};
+
+std::vector<BenchCase> floor_cases();
+std::vector<BenchCase> policy_cases();
+std::vector<BenchCase> pet_cases();
+std::vector<BenchCase> kennel_cases();
+std::vector<BenchCase> frame_cases();
+
+// Runs of a program in flight for BenchResult::chained_us: compile programs with this many slots.
+inline constexpr std::uint32_t kChainedRuns = 8;
+
+// Warm-up, then measured runs of slots 0 .. slot_count - 1. The inputs must have been written.
+Result<BenchResult> measure_program(BenchDevice& device, Program& program, const std::string& name);
+
+}  // namespace imprint::tools

@@ -1,0 +1,129 @@
+#include "tools/imprint/bench_timer.h"
+
+#include <time.h>
+
+#include <array>
+#include <chrono>
+
+namespace imprint::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Timer final : public GpuTimer {
+ public:
+  explicit Timer(bridge::Context& context) : context_(context), device_(context.device()), f_(device_.functions()) {}
+
+  ~Timer() override {
+    const VkAllocationCallbacks* callbacks = device_.allocation_callbacks();
+    if (queries_) f_.vkDestroyQueryPool(device_.handle(), queries_, callbacks);
+    if (commands_) f_.vkDestroyCommandPool(device_.handle(), commands_, callbacks);
+  }
+
+  Status init() {
+    const vk::Capabilities& capabilities = device_.capabilities();
+    if (capabilities.timestamp_valid_bits == 0) {
+      return make_error(ErrorCode::unsupported, "queue family " + std::to_string(device_.queue_family()) + " of " + capabilities.device_name +
+                                                    " has no timestamps: nothing to measure with");
+    }
+    const auto bits = capabilities.timestamp_valid_bits;
+    mask_ = bits >= 64 ? ~0ull : (1ull << bits) - 1;
+
+    VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    pool.queueFamilyIndex = device_.queue_family();
+    IMPRINT_CHECK(check("vkCreateCommandPool", f_.vkCreateCommandPool(device_.handle(), &pool, device_.allocation_callbacks(), &commands_)));
+    VkQueryPoolCreateInfo queries{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    queries.queryCount = 2;
+    return check("vkCreateQueryPool", f_.vkCreateQueryPool(device_.handle(), &queries, device_.allocation_callbacks(), &queries_));
+  }
+
+  Result<Timing> time(const Repeats& repeats, const std::function<void(VkCommandBuffer)>& body) override {
+    IMPRINT_CHECK(check("vkResetCommandPool", f_.vkResetCommandPool(device_.handle(), commands_, 0)));
+    VkCommandBuffer buffer = VK_NULL_HANDLE;
+    VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    allocate.commandPool = commands_;
+    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    allocate.commandBufferCount = 1;
+    IMPRINT_CHECK(check("vkAllocateCommandBuffers", f_.vkAllocateCommandBuffers(device_.handle(), &allocate, &buffer)));
+    Result<Timing> timing = record_and_run(buffer, repeats, body);
+    f_.vkFreeCommandBuffers(device_.handle(), commands_, 1, &buffer);
+    return timing;
+  }
+
+ private:
+  Status check(const char* call, VkResult result) {
+    if (result == VK_SUCCESS) return {};
+    return vk::vulkan_error(device_, call, result);
+  }
+
+  Result<Timing> record_and_run(VkCommandBuffer buffer, const Repeats& repeats, const std::function<void(VkCommandBuffer)>& body) {
+    VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    IMPRINT_CHECK(check("vkBeginCommandBuffer", f_.vkBeginCommandBuffer(buffer, &begin)));
+    f_.vkCmdResetQueryPool(buffer, queries_, 0, 2);
+    f_.vkCmdWriteTimestamp(buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, 0);
+    body(buffer);
+    f_.vkCmdWriteTimestamp(buffer, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, 1);
+    IMPRINT_CHECK(check("vkEndCommandBuffer", f_.vkEndCommandBuffer(buffer)));
+
+    Timing ignored, timing;
+    const auto start = Clock::now();
+    for (std::uint32_t runs = 0; runs < repeats.warmup || seconds_since(start) < 0.2; ++runs) {
+      IMPRINT_CHECK(run_once(buffer, ignored));
+      if (seconds_since(start) > repeats.seconds) break;
+    }
+    const auto measuring = Clock::now();
+    for (std::uint32_t runs = 0; runs < repeats.measured; ++runs) {
+      if (runs >= 10 && seconds_since(measuring) > repeats.seconds) break;
+      IMPRINT_CHECK(run_once(buffer, timing));
+    }
+    return timing;
+  }
+
+  Status run_once(VkCommandBuffer buffer, Timing& timing) {
+    const auto wall_start = Clock::now();
+    const double cpu_start = thread_cpu_us();
+    IMPRINT_ASSIGN(const vk::Ticket ticket, context_.queue()->submit(std::span(&buffer, 1)));
+    const double cpu = thread_cpu_us() - cpu_start;
+    IMPRINT_CHECK(context_.queue()->wait(ticket, kTimeoutNs));
+    const double wall = seconds_since(wall_start) * 1e6;
+    device_.collect();
+
+    std::array<std::uint64_t, 2> stamps{};
+    IMPRINT_CHECK(check("vkGetQueryPoolResults",
+                        f_.vkGetQueryPoolResults(device_.handle(), queries_, 0, 2, sizeof(stamps), stamps.data(), sizeof(stamps[0]),
+                                                 VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT)));
+    const std::uint64_t ticks = ((stamps[1] & mask_) - (stamps[0] & mask_)) & mask_;
+    timing.gpu_us.push_back(static_cast<double>(ticks) * device_.capabilities().timestamp_period_ns * 1e-3);
+    timing.wall_us.push_back(wall);
+    timing.cpu_us.push_back(cpu);
+    return {};
+  }
+
+  bridge::Context& context_;
+  vk::Device& device_;
+  const vk::Functions& f_;
+  VkCommandPool commands_ = VK_NULL_HANDLE;
+  VkQueryPool queries_ = VK_NULL_HANDLE;
+  std::uint64_t mask_ = 0;
+};
+
+}  // namespace
+
+double thread_cpu_us() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
+
+Result<std::unique_ptr<GpuTimer>> GpuTimer::create(bridge::Context& context) {
+  auto timer = std::make_unique<Timer>(context);
+  IMPRINT_CHECK(timer->init());
+  return std::unique_ptr<GpuTimer>(std::move(timer));
+}
+
+}  // namespace imprint::tools
