@@ -1,0 +1,6 @@
+/* Before and after Vulkan's own header: the handles are the same types. */
+#include <imprint/imprint.h>
+#include <vulkan/vulkan_core.h>
+
+VkDevice same(const imp_vk_device_info* info);
+VkDevice same(const imp_vk_device_info* info) { return info->device; }
