@@ -32,7 +32,7 @@ struct DeviceDescription {
   std::span<const char* const> device_extensions;              // enabled
   const VkPhysicalDeviceFeatures2* features = nullptr;         // enabled, with its chain (core 1.1-1.3 and per-extension structs)
   const VkAllocationCallbacks* allocation_callbacks = nullptr; // copied; used for every create and destroy
-  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;             // the host's, or null for one of our own
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;             // the host's, internally synchronised, or null for one of our own
   std::uint32_t queue_family = 0;                              // the family that our command buffers are made for
 };
 
@@ -134,6 +134,13 @@ class Device {
   virtual void mark_lost() = 0;
   virtual bool lost() const = 0;
 };
+
+// Names an object for the validation layer and captures; nothing without VK_EXT_debug_utils.
+void set_debug_name(const Device& device, VkObjectType type, std::uint64_t handle, const std::string& name);
+template <class H>
+void set_debug_name(const Device& device, VkObjectType type, H* handle, const std::string& name) {
+  set_debug_name(device, type, reinterpret_cast<std::uint64_t>(handle), name);
+}
 
 // Turns a VkResult into an Error ("vkQueueSubmit: VK_ERROR_DEVICE_LOST"), and marks the device lost when it says so.
 Error vulkan_error(Device& device, const char* call, VkResult result);

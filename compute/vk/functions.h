@@ -8,8 +8,8 @@
 // Required of every instance and device of Vulkan 1.1.
 #define IMPRINT_VK_INSTANCE_FUNCTIONS(X)                                                                     \
   X(vkGetDeviceProcAddr) X(vkGetPhysicalDeviceProperties2) X(vkGetPhysicalDeviceFeatures2)                   \
-  X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceQueueFamilyProperties)                         \
-  X(vkEnumerateDeviceExtensionProperties)
+  X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceMemoryProperties2)                             \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkEnumerateDeviceExtensionProperties)
 #define IMPRINT_VK_DEVICE_FUNCTIONS(X)                                                                       \
   X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                        \
   X(vkCreateBuffer) X(vkDestroyBuffer) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements)                \

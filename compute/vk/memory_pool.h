@@ -45,13 +45,17 @@ struct MemoryStats {
   std::uint64_t device_allocations = 0;  // vkAllocateMemory calls ever made
 };
 
-// Thread-safe. Buffers carry STORAGE | UNIFORM | TRANSFER_SRC | TRANSFER_DST usage.
+// Thread-safe. Buffers carry STORAGE | UNIFORM | TRANSFER_SRC | TRANSFER_DST usage. A block stays reserved when its last allocation goes, until
+// trim() or until the cap asks for its bytes. With VK_EXT_memory_budget a block that the driver's budget has no room for is not taken.
 class MemoryPool {
  public:
+  // The device outlives its pool, and creates it: rooms use Device::memory().
+  static std::unique_ptr<MemoryPool> create(Device& device, const MemoryPoolOptions& options);
   virtual ~MemoryPool() = default;
 
   // size >= 1 bytes; alignment a power of two (raised to minStorageBufferOffsetAlignment and minUniformBufferOffsetAlignment).
-  // Errors: out_of_device_memory (cap or device: says what was asked, what is in use, the cap), invalid_argument (size 0).
+  // Errors: out_of_device_memory (cap or device: says what was asked, what is in use, the cap), invalid_argument (size 0, alignment not a
+  // power of two), unsupported (longer than maxStorageBufferRange), device_lost.
   virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) = 0;
 
   // Gives a range back at once. Call only when the GPU is done with it: otherwise retire it through Device::retire.

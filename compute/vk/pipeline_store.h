@@ -43,13 +43,19 @@ struct PipelineStats {
   std::uint64_t pipelines = 0;          // vkCreateComputePipelines calls
 };
 
-// Thread-safe.
+class Device;
+
+// Thread-safe. Destroying it ends the worker threads; kernels still waiting to be compiled are dropped.
 class PipelineStore {
  public:
+  // The device outlives its store, and creates it with its own options: rooms use Device::pipelines().
+  // Errors: out_of_host_memory (no threads, no memory), device_lost.
+  static Result<std::unique_ptr<PipelineStore>> create(Device& device, VkPipelineCache host_cache);
   virtual ~PipelineStore() = default;
 
   // All kernels, in the order of the sources; compiles what is missing on the worker threads and waits for them. Never on a frame thread.
-  // Errors: compile_failed with glslang's log and the numbered source line, out_of_*_memory, device_lost.
+  // Errors: compile_failed with glslang's log and the numbered source line, unsupported (more storage buffers than the device has),
+  // out_of_*_memory, device_lost. All sources are tried; the error is that of the first that failed.
   virtual Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) = 0;
 
   // The pipeline and set layout for a count of storage buffers (shared by all kernels with that count).

@@ -1,0 +1,107 @@
+#include "compute/vk/glsl_compiler.h"
+
+#include <glslang/Public/ResourceLimits.h>
+#include <glslang/Public/ShaderLang.h>
+#include <glslang/SPIRV/GlslangToSpv.h>
+#include <glslang/build_info.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+namespace imprint::vk {
+namespace {
+
+constexpr int kGlslVersion = 450;
+constexpr auto kMessages = static_cast<EShMessages>(EShMsgSpvRules | EShMsgVulkanRules);
+
+// glslang's set-up is one a process and not safe against itself. Neither variable has a constructor or destructor that runs.
+constinit std::mutex process_mutex;
+constinit int process_users = 0;
+
+// The number in the first "ERROR: 0:17: ..." of a log.
+std::optional<std::size_t> first_line_number(std::string_view log) {
+  constexpr std::string_view kMark = "ERROR: 0:";
+  const auto at = log.find(kMark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = log.substr(at + kMark.size());
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || number == 0) return std::nullopt;
+  return number;
+}
+
+std::string_view line_of(std::string_view text, std::size_t number) {
+  for (std::size_t i = 1; i < number; ++i) {
+    const auto newline = text.find('\n');
+    if (newline == std::string_view::npos) return {};
+    text.remove_prefix(newline + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+Error compile_error(std::string_view name, std::string_view glsl, std::string_view log) {
+  while (!log.empty() && (log.back() == '\n' || log.back() == ' ')) log.remove_suffix(1);
+  std::string message = "kernel " + std::string(name) + " does not compile: " + std::string(log);
+  if (const auto number = first_line_number(log)) {
+    message += "\n" + std::to_string(*number) + " | " + std::string(line_of(glsl, *number));
+  }
+  return make_error(ErrorCode::compile_failed, std::move(message));
+}
+
+Result<Spirv> translate(std::string_view name, std::string_view glsl) {
+  const char* text = glsl.data();
+  const int length = static_cast<int>(glsl.size());
+  glslang::TShader shader(EShLangCompute);
+  shader.setStringsWithLengths(&text, &length, 1);
+  shader.setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);
+  shader.setEnvClient(glslang::EShClientVulkan, glslang::EShTargetVulkan_1_1);
+  shader.setEnvTarget(glslang::EShTargetSpv, glslang::EShTargetSpv_1_3);
+  if (!shader.parse(GetDefaultResources(), kGlslVersion, false, kMessages)) return compile_error(name, glsl, shader.getInfoLog());
+
+  glslang::TProgram program;
+  program.addShader(&shader);
+  if (!program.link(kMessages)) return compile_error(name, glsl, program.getInfoLog());
+
+  spv::SpvBuildLogger logger;
+  glslang::SpvOptions options;
+  options.disableOptimizer = true;  // drivers optimise what they load; ours would only take longer
+  Spirv spirv;
+  glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), spirv, &logger, &options);
+  if (spirv.empty()) return compile_error(name, glsl, logger.getAllMessages());
+  return spirv;
+}
+
+}  // namespace
+
+GlslCompiler::GlslCompiler() {
+  const std::lock_guard lock(process_mutex);
+  if (process_users++ == 0) glslang::InitializeProcess();
+}
+
+GlslCompiler::~GlslCompiler() {
+  const std::lock_guard lock(process_mutex);
+  if (--process_users == 0) glslang::FinalizeProcess();
+}
+
+Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view glsl) const {
+  try {
+    return translate(name, glsl);
+  } catch (const std::exception& exception) {
+    return make_error(ErrorCode::out_of_host_memory, "kernel " + std::string(name) + " does not compile: " + exception.what());
+  }
+}
+
+Hash128 spirv_key(std::string_view glsl) {
+  return Hasher()
+      .text(glsl)
+      .number(GLSLANG_VERSION_MAJOR)
+      .number(GLSLANG_VERSION_MINOR)
+      .number(GLSLANG_VERSION_PATCH)
+      .text("vulkan 1.1, spir-v 1.3, not optimised")
+      .digest();
+}
+
+}  // namespace imprint::vk

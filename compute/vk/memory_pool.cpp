@@ -1,0 +1,325 @@
+#include "compute/vk/memory_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compute/vk/block_allocator.h"
+#include "compute/vk/device.h"
+#include "compute/vk/handle.h"
+
+namespace imprint::vk {
+namespace {
+
+const char* use_name(MemoryUse use) {
+  switch (use) {
+    case MemoryUse::device: return "device";
+    case MemoryUse::upload: return "upload";
+    case MemoryUse::readback: return "readback";
+  }
+  return "unknown";
+}
+
+// A buffer over all of one VkDeviceMemory.
+struct Block {
+  Block(MemoryUse u, std::uint64_t s) : use(u), size(s), ranges(s) {}
+  MemoryUse use;
+  std::uint64_t size;
+  BlockAllocator ranges;
+  std::uint64_t reserved = 0;    // bytes of the VkDeviceMemory, for the cap
+  void* mapped = nullptr;
+  Handle<VkDeviceMemory> memory;  // freed after the buffer; unmapped by that
+  Handle<VkBuffer> buffer;
+};
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// The memory types that serve a use, the best first. Types of equal standing keep the driver's order, which puts the faster first.
+std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& properties, std::uint32_t allowed, MemoryUse use) {
+  constexpr VkMemoryPropertyFlags kNever = VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
+                                           VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
+  constexpr VkMemoryPropertyFlags kMappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags required = use == MemoryUse::device ? 0 : kMappable;
+  const VkMemoryPropertyFlags wanted = use == MemoryUse::device     ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT}
+                                       : use == MemoryUse::readback ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_HOST_CACHED_BIT}
+                                                                    : 0;
+  // Staging memory stays out of the device's own heap, whose mappable part is often small and the host's to use.
+  const VkMemoryPropertyFlags unwanted = use == MemoryUse::device ? 0 : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+
+  std::vector<std::uint32_t> types;
+  for (std::uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;
+    if ((allowed >> i & 1u) && (flags & required) == required && !(flags & kNever)) types.push_back(i);
+  }
+  const auto rank = [&](std::uint32_t i) {
+    const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;
+    return 2 * ((flags & wanted) != wanted) + ((flags & unwanted) != 0);
+  };
+  std::ranges::stable_sort(types, {}, rank);
+  // Device blocks in host memory would be slow without a word: only where there is no device-local type at all.
+  if (use == MemoryUse::device && !types.empty() && rank(types.front()) == 0) {
+    std::erase_if(types, [&](std::uint32_t i) { return rank(i) != 0; });
+  }
+  return types;
+}
+
+class PooledMemory final : public MemoryPool {
+ public:
+  PooledMemory(Device& device, const MemoryPoolOptions& options) : device_(device), cap_(options.cap_bytes) {
+    const Capabilities& capabilities = device.capabilities();
+    granularity_ = std::max<std::uint64_t>({16, capabilities.min_storage_buffer_offset_alignment, capabilities.min_uniform_buffer_offset_alignment});
+    longest_ = capabilities.max_storage_buffer_range / granularity_ * granularity_;
+    block_bytes_ = std::clamp(round_up(options.block_bytes, granularity_), granularity_, longest_);
+    device.functions().vkGetPhysicalDeviceMemoryProperties(device.physical_device(), &properties_);
+  }
+
+  ~PooledMemory() override {
+    if (stats_.allocation_count == 0) return;
+    device_.options().log(LogLevel::warning, std::to_string(stats_.allocation_count) + " allocations (" + std::to_string(stats_.bytes_in_use) +
+                                                 " bytes) of the memory pool were never freed: destroy what holds them before the device");
+  }
+
+  Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) override;
+  void free(const Allocation& allocation) override;
+  std::uint64_t trim() override;
+  MemoryStats stats() const override;
+
+ private:
+  using Blocks = std::vector<std::unique_ptr<Block>>;
+
+  // These want the lock held.
+  std::optional<Allocation> place(Block& block, std::uint32_t index, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment);
+  std::optional<Allocation> find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, MemoryUse use);
+  Blocks take_empty();
+  bool reserve(std::uint64_t bytes);
+
+  // These want it free: they call the driver, and that the host's callbacks.
+  Result<std::unique_ptr<Block>> create_block(std::uint64_t size, MemoryUse use);
+  Status bind_memory(Block& block, const VkMemoryRequirements& requirements);
+  bool within_budget(std::uint32_t heap, std::uint64_t bytes) const;
+  Error exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const;
+
+  Device& device_;
+  const std::uint64_t cap_;
+  std::uint64_t granularity_ = 16, longest_ = 0, block_bytes_ = 0;
+  VkPhysicalDeviceMemoryProperties properties_{};
+
+  mutable std::mutex mutex_;
+  Blocks blocks_;       // a freed block leaves a null, so that the names of the others stay
+  MemoryStats stats_;   // bytes_reserved includes blocks being made; largest_free and block_count are counted when asked
+};
+
+Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) {
+  if (size == 0) return make_error(ErrorCode::invalid_argument, "asked for an allocation of 0 bytes");
+  if (!std::has_single_bit(alignment)) {
+    return make_error(ErrorCode::invalid_argument, "asked for an alignment of " + std::to_string(alignment) + ", which is not a power of two");
+  }
+  if (size > longest_) {
+    return make_error(ErrorCode::unsupported, "asked for " + std::to_string(size) + " bytes in one piece, and this device's kernels reach " +
+                                                  std::to_string(longest_) + " (maxStorageBufferRange): split the tensor");
+  }
+  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+
+  // Whole multiples of the granularity, so that no sliver is left which nothing fits into.
+  const std::uint64_t bytes = round_up(size, granularity_);
+  alignment = std::max(alignment, granularity_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto allocation = find(size, bytes, alignment, use)) return *allocation;
+  }
+
+  // A full block; where cap or device have no room for that, one that just holds the request; then the same with the empty blocks of other
+  // uses given back. Two threads may come here at once and both take a block: that costs memory, not correctness.
+  const std::uint64_t full = std::max(block_bytes_, bytes);
+  auto block = create_block(full, use);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > bytes) block = create_block(bytes, use);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(bytes, use);
+  if (!block.ok()) return std::move(block).error();
+
+  const std::lock_guard lock(mutex_);
+  const auto slot = std::ranges::find_if(blocks_, [](const auto& held) { return !held; });
+  const auto index = static_cast<std::uint32_t>(slot - blocks_.begin());
+  if (slot == blocks_.end()) blocks_.emplace_back();
+  blocks_[index] = std::move(block).value();
+  return *place(*blocks_[index], index, size, bytes, alignment);  // offset 0 of a block fits any alignment
+}
+
+std::optional<Allocation> PooledMemory::place(Block& block, std::uint32_t index, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment) {
+  const auto offset = block.ranges.allocate(bytes, alignment);
+  if (!offset) return std::nullopt;
+  stats_.bytes_in_use += size;
+  stats_.bytes_peak = std::max(stats_.bytes_peak, stats_.bytes_in_use);
+  ++stats_.allocation_count;
+  return Allocation{block.buffer.get(), *offset, size, block.size, block.mapped ? static_cast<std::byte*>(block.mapped) + *offset : nullptr, index};
+}
+
+std::optional<Allocation> PooledMemory::find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, MemoryUse use) {
+  for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
+    if (!blocks_[i] || blocks_[i]->use != use) continue;
+    if (auto allocation = place(*blocks_[i], i, size, bytes, alignment)) return allocation;
+  }
+  return std::nullopt;
+}
+
+void PooledMemory::free(const Allocation& allocation) {
+  if (!allocation) return;
+  bool known = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Block* block = allocation.block < blocks_.size() ? blocks_[allocation.block].get() : nullptr;
+    known = block && block->buffer.get() == allocation.buffer && block->ranges.free(allocation.offset) > 0;
+    if (known) {
+      stats_.bytes_in_use -= allocation.size;
+      --stats_.allocation_count;
+    }
+  }
+  if (!known) device_.options().log(LogLevel::error, "freed an allocation that the memory pool does not know, or freed one twice: ignored");
+}
+
+PooledMemory::Blocks PooledMemory::take_empty() {
+  Blocks empty;
+  for (auto& block : blocks_) {
+    if (!block || block->ranges.live() > 0) continue;
+    stats_.bytes_reserved -= block->reserved;
+    empty.push_back(std::move(block));
+  }
+  while (!blocks_.empty() && !blocks_.back()) blocks_.pop_back();
+  return empty;
+}
+
+std::uint64_t PooledMemory::trim() {
+  Blocks empty;
+  {
+    const std::lock_guard lock(mutex_);
+    empty = take_empty();
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& block : empty) bytes += block->reserved;
+  return bytes;
+}
+
+MemoryStats PooledMemory::stats() const {
+  const std::lock_guard lock(mutex_);
+  MemoryStats stats = stats_;
+  for (const auto& block : blocks_) {
+    if (!block) continue;
+    ++stats.block_count;
+    stats.largest_free = std::max(stats.largest_free, block->ranges.largest_free());
+  }
+  return stats;
+}
+
+bool PooledMemory::reserve(std::uint64_t bytes) {
+  if (cap_ && (bytes > cap_ || stats_.bytes_reserved > cap_ - bytes)) return false;
+  stats_.bytes_reserved += bytes;
+  return true;
+}
+
+Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, MemoryUse use) {
+  const Functions& f = device_.functions();
+  auto block = std::make_unique<Block>(use, size);
+
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = size;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  IMPRINT_ASSIGN(block->buffer, make_handle<VkBuffer>(device_, "vkCreateBuffer", f.vkCreateBuffer, f.vkDestroyBuffer, info));
+
+  VkMemoryRequirements requirements{};
+  f.vkGetBufferMemoryRequirements(device_.handle(), block->buffer.get(), &requirements);
+  bool room = false;
+  {
+    const std::lock_guard lock(mutex_);
+    room = reserve(requirements.size);
+  }
+  if (!room) return exhausted(size, use, "which would pass the cap");
+  block->reserved = requirements.size;
+
+  if (auto bound = bind_memory(*block, requirements); !bound.ok()) {
+    const std::lock_guard lock(mutex_);
+    stats_.bytes_reserved -= requirements.size;
+    return std::move(bound).error();
+  }
+  return block;
+}
+
+Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requirements) {
+  const Functions& f = device_.functions();
+  const auto types = memory_types(properties_, requirements.memoryTypeBits, block.use);
+  if (types.empty()) return make_error(ErrorCode::unsupported, std::string("the device has no memory type for ") + use_name(block.use) + " blocks");
+
+  bool over_budget = false;
+  VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  for (const std::uint32_t type : types) {
+    if (!within_budget(properties_.memoryTypes[type].heapIndex, requirements.size)) {
+      over_budget = true;
+      continue;
+    }
+    VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    info.allocationSize = requirements.size;
+    info.memoryTypeIndex = type;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    result = f.vkAllocateMemory(device_.handle(), &info, device_.allocation_callbacks(), &memory);
+    if (result == VK_SUCCESS) {
+      block.memory = Handle<VkDeviceMemory>(device_, memory, f.vkFreeMemory);
+      break;
+    }
+    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_TOO_MANY_OBJECTS) break;
+  }
+  if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+    return exhausted(block.size, block.use, over_budget ? "which the driver's memory budget has no room for" : "which the device has no room for");
+  }
+  if (result != VK_SUCCESS) return vulkan_error(device_, "vkAllocateMemory", result);
+
+  Counters& counters = device_.counters();
+  counters.allocations.fetch_add(1, std::memory_order_relaxed);
+  if (counters.on_frame.load(std::memory_order_relaxed)) counters.frame_allocations.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = stats_.device_allocations++;
+  }
+  const std::string name = std::string("imprint ") + use_name(block.use) + " block " + std::to_string(number);
+  set_debug_name(device_, VK_OBJECT_TYPE_BUFFER, block.buffer.get(), name);
+  set_debug_name(device_, VK_OBJECT_TYPE_DEVICE_MEMORY, block.memory.get(), name);
+
+  if (result = f.vkBindBufferMemory(device_.handle(), block.buffer.get(), block.memory.get(), 0); result != VK_SUCCESS) {
+    return vulkan_error(device_, "vkBindBufferMemory", result);
+  }
+  if (block.use != MemoryUse::device) {
+    result = f.vkMapMemory(device_.handle(), block.memory.get(), 0, VK_WHOLE_SIZE, 0, &block.mapped);
+    if (result != VK_SUCCESS) return vulkan_error(device_, "vkMapMemory", result);
+  }
+  return {};
+}
+
+bool PooledMemory::within_budget(std::uint32_t heap, std::uint64_t bytes) const {
+  if (!device_.capabilities().memory_budget) return true;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  properties.pNext = &budget;
+  device_.functions().vkGetPhysicalDeviceMemoryProperties2(device_.physical_device(), &properties);
+  // A driver that reports no budget for the heap has none to keep.
+  return budget.heapBudget[heap] == 0 || budget.heapUsage[heap] + bytes <= budget.heapBudget[heap];
+}
+
+Error PooledMemory::exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const {
+  const MemoryStats now = stats();
+  return make_error(ErrorCode::out_of_device_memory,
+                    std::string("asked for a ") + use_name(use) + " block of " + std::to_string(size) + " bytes, " + cause + ": " +
+                        std::to_string(now.bytes_in_use) + " bytes are in use, " + std::to_string(now.bytes_reserved) + " reserved, the cap is " +
+                        (cap_ ? std::to_string(cap_) + " bytes" : "off"));
+}
+
+}  // namespace
+
+std::unique_ptr<MemoryPool> MemoryPool::create(Device& device, const MemoryPoolOptions& options) {
+  return std::make_unique<PooledMemory>(device, options);
+}
+
+}  // namespace imprint::vk

@@ -1,0 +1,282 @@
+#include "compute/vk/pipeline_store.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "compute/vk/device.h"
+#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/handle.h"
+#include "compute/vk/spirv_cache.h"
+
+#ifdef __linux__
+#include <pthread.h>
+#endif
+
+namespace imprint::vk {
+namespace {
+
+// The layouts of all kernels with one count of storage buffers.
+struct Layouts {
+  Handle<VkDescriptorSetLayout> set;
+  Handle<VkPipelineLayout> pipeline;
+};
+
+// A kernel on its way or there. The worker that has it writes pipeline and error; everybody else reads them after `done`.
+struct Entry {
+  KernelSource source;
+  Hash128 key;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  bool done = false;
+  std::optional<Error> error;
+  Handle<VkPipeline> pipeline;
+};
+
+Hash128 kernel_key(const KernelSource& source) {
+  return Hasher().text(source.glsl).number(source.storage_buffer_count).text(source.subgroup).digest();
+}
+
+class CompilingStore final : public PipelineStore {
+ public:
+  explicit CompilingStore(Device& device)
+      : device_(device), cache_(device.options().shader_cache_directory, device.options().log) {}
+
+  ~CompilingStore() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
+
+  Status start(VkPipelineCache host_cache);
+  Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) override;
+  Result<Kernel> layouts(std::uint32_t storage_buffer_count) override;
+  PipelineStats stats() const override {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+
+ private:
+  std::shared_ptr<Entry> entry_for(const KernelSource& source, VkPipelineLayout layout);
+  void work();
+  Status compile(Entry& entry);
+  Result<Spirv> spirv_of(const KernelSource& source);
+  Result<Layouts> create_layouts(std::uint32_t storage_buffer_count);
+
+  Device& device_;
+  GlslCompiler compiler_;
+  SpirvCache cache_;
+  Handle<VkPipelineCache> own_cache_;
+  VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;  // the host's, or own_cache_
+
+  std::mutex layouts_mutex_;
+  std::map<std::uint32_t, Layouts> layouts_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_, finished_;
+  std::unordered_map<Hash128, std::shared_ptr<Entry>, Hash128Hasher> entries_;
+  std::deque<std::shared_ptr<Entry>> queue_;
+  PipelineStats stats_;
+  bool stopping_ = false;
+  std::vector<std::thread> workers_;
+};
+
+Status CompilingStore::start(VkPipelineCache host_cache) {
+  pipeline_cache_ = host_cache;
+  if (!host_cache) {
+    const Functions& f = device_.functions();
+    const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    IMPRINT_ASSIGN(own_cache_, make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache, f.vkDestroyPipelineCache, info));
+    pipeline_cache_ = own_cache_.get();
+    set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
+  }
+  try {
+    for (std::uint32_t i = 0; i < device_.options().compile_threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::exception& exception) {
+    if (workers_.empty()) return make_error(ErrorCode::out_of_host_memory, std::string("no thread to compile shaders on: ") + exception.what());
+    device_.options().log(LogLevel::warning, "asked for " + std::to_string(device_.options().compile_threads) + " threads to compile shaders on, got " +
+                                                 std::to_string(workers_.size()) + ": " + exception.what());
+  }
+  return {};
+}
+
+Result<std::vector<Kernel>> CompilingStore::get(std::span<const KernelSource> sources) {
+  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  std::vector<Kernel> kernels;
+  std::vector<std::shared_ptr<Entry>> entries;
+  for (const KernelSource& source : sources) {
+    IMPRINT_ASSIGN(Kernel kernel, layouts(source.storage_buffer_count));
+    kernels.push_back(kernel);
+    entries.push_back(entry_for(source, kernel.layout));
+  }
+
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] {
+    for (const auto& entry : entries) {
+      if (!entry->done) return false;
+    }
+    return true;
+  });
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i]->error) return *entries[i]->error;
+    kernels[i].pipeline = entries[i]->pipeline.get();
+  }
+  return kernels;
+}
+
+std::shared_ptr<Entry> CompilingStore::entry_for(const KernelSource& source, VkPipelineLayout layout) {
+  const Hash128 key = kernel_key(source);
+  const std::lock_guard lock(mutex_);
+  auto& entry = entries_[key];
+  if (entry) return entry;
+  entry = std::make_shared<Entry>();
+  entry->source = source;
+  entry->key = key;
+  entry->layout = layout;
+  queue_.push_back(entry);
+  work_.notify_one();
+  // Counted where it was asked for: a worker's compile is a frame's fault only when the frame asked.
+  Counters& counters = device_.counters();
+  counters.compiles.fetch_add(1, std::memory_order_relaxed);
+  if (counters.on_frame.load(std::memory_order_relaxed)) counters.frame_compiles.fetch_add(1, std::memory_order_relaxed);
+  return entry;
+}
+
+void CompilingStore::work() {
+#ifdef __linux__
+  pthread_setname_np(pthread_self(), "imprint-compile");
+#endif
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    work_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return;
+    const auto entry = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+
+    std::optional<Error> error;
+    try {
+      if (auto status = compile(*entry); !status.ok()) error = std::move(status).error();
+    } catch (const std::exception& exception) {
+      error = make_error(ErrorCode::out_of_host_memory, "kernel " + entry->source.name + ": " + exception.what());
+    }
+
+    lock.lock();
+    if (error) {
+      entry->error = std::move(error);
+      entries_.erase(entry->key);  // who asks again gets another try: memory may have come free
+    }
+    entry->source = {};
+    entry->done = true;
+    finished_.notify_all();
+  }
+}
+
+Status CompilingStore::compile(Entry& entry) {
+  const Functions& f = device_.functions();
+  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
+
+  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = spirv.size() * sizeof(std::uint32_t);
+  module_info.pCode = spirv.data();
+  IMPRINT_ASSIGN(const auto module,
+                 make_handle<VkShaderModule>(device_, "vkCreateShaderModule", f.vkCreateShaderModule, f.vkDestroyShaderModule, module_info));
+
+  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module.get();
+  info.stage.pName = "main";
+  info.layout = entry.layout;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  const VkResult result =
+      f.vkCreateComputePipelines(device_.handle(), pipeline_cache_, 1, &info, device_.allocation_callbacks(), &pipeline);
+  if (result != VK_SUCCESS) {
+    Error error = vulkan_error(device_, "vkCreateComputePipelines", result);
+    error.message = "kernel " + entry.source.name + ": " + error.message;
+    return error;
+  }
+  entry.pipeline = Handle<VkPipeline>(device_, pipeline, f.vkDestroyPipeline);
+  set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE, pipeline, entry.source.name);
+
+  const std::lock_guard lock(mutex_);
+  ++stats_.pipelines;
+  return {};
+}
+
+Result<Spirv> CompilingStore::spirv_of(const KernelSource& source) {
+  const Hash128 key = spirv_key(source.glsl);
+  dump_glsl(device_.options().shader_dump_directory, source.name, key, source.glsl, device_.options().log);
+  if (auto spirv = cache_.load(key)) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.disk_hits;
+    return std::move(*spirv);
+  }
+  IMPRINT_ASSIGN(Spirv spirv, compiler_.compile(source.name, source.glsl));
+  cache_.store(key, spirv);
+  const std::lock_guard lock(mutex_);
+  ++stats_.glsl_compiles;
+  return spirv;
+}
+
+Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
+  const std::uint32_t most = std::min(kTableBinding, device_.capabilities().max_storage_buffers_per_stage);
+  if (storage_buffer_count > most) {
+    return make_error(ErrorCode::unsupported, "a kernel asks for " + std::to_string(storage_buffer_count) + " storage buffers, and this device gives it " +
+                                                  std::to_string(most) + " at most");
+  }
+  const std::lock_guard lock(layouts_mutex_);
+  auto found = layouts_.find(storage_buffer_count);
+  if (found == layouts_.end()) {
+    IMPRINT_ASSIGN(Layouts made, create_layouts(storage_buffer_count));
+    found = layouts_.emplace(storage_buffer_count, std::move(made)).first;
+  }
+  return Kernel{VK_NULL_HANDLE, found->second.pipeline.get(), found->second.set.get(), storage_buffer_count};
+}
+
+Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_count) {
+  const Functions& f = device_.functions();
+  std::vector<VkDescriptorSetLayoutBinding> bindings;
+  for (std::uint32_t i = 0; i < storage_buffer_count; ++i) {
+    bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  }
+  bindings.push_back({kTableBinding, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+
+  VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  set_info.bindingCount = static_cast<std::uint32_t>(bindings.size());
+  set_info.pBindings = bindings.data();
+  Layouts made;
+  IMPRINT_ASSIGN(made.set, make_handle<VkDescriptorSetLayout>(device_, "vkCreateDescriptorSetLayout", f.vkCreateDescriptorSetLayout,
+                                                              f.vkDestroyDescriptorSetLayout, set_info));
+
+  const VkDescriptorSetLayout set = made.set.get();
+  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.setLayoutCount = 1;
+  info.pSetLayouts = &set;
+  IMPRINT_ASSIGN(made.pipeline,
+                 make_handle<VkPipelineLayout>(device_, "vkCreatePipelineLayout", f.vkCreatePipelineLayout, f.vkDestroyPipelineLayout, info));
+  const std::string name = "imprint kernels of " + std::to_string(storage_buffer_count) + " buffers";
+  set_debug_name(device_, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, set, name);
+  set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_LAYOUT, made.pipeline.get(), name);
+  return made;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device, VkPipelineCache host_cache) {
+  auto store = std::make_unique<CompilingStore>(device);
+  IMPRINT_CHECK(store->start(host_cache));
+  return std::unique_ptr<PipelineStore>(std::move(store));
+}
+
+}  // namespace imprint::vk
