@@ -1,0 +1,75 @@
+#include <cmath>
+#include <limits>
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+
+std::optional<double> full_value(const Tensor& tensor) {
+  if (!tensor.ok() || tensor.node()->op != Op::full) return std::nullopt;
+  return tensor.node()->floats[0];
+}
+
+double representable(double value, DType dtype) {
+  switch (dtype) {
+    case DType::float32: return static_cast<double>(static_cast<float>(value));
+    case DType::boolean: return value != 0 ? 1 : 0;
+    case DType::int32: {
+      if (std::isnan(value)) return 0;
+      constexpr double kLow = std::numeric_limits<std::int32_t>::min(), kHigh = std::numeric_limits<std::int32_t>::max();
+      return std::trunc(std::fmin(std::fmax(value, kLow), kHigh));
+    }
+    default: return value;
+  }
+}
+
+Tensor number(double value, const Tensor& like) { return full({}, value, like.dtype()); }
+
+Tensor input(std::string name, Shape shape, DType dtype) {
+  Tensor made = make(Op::input, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
+  if (!made.ok()) return failure(made.error().code, "input \"" + name + "\"", made.error().message);
+  const_cast<Node&>(*made.node()).label = std::move(name);  // not shared yet
+  return made;
+}
+
+Tensor full(Shape shape, double value, DType dtype) {
+  return make(Op::full, std::span<const Tensor>(), {.floats = {representable(value, dtype)}, .shape = shape, .dtype = dtype});
+}
+
+Tensor zeros(Shape shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor ones(Shape shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor zeros_like(const Tensor& t) { return t.ok() ? full(t.shape(), 0, t.dtype()) : t; }
+Tensor ones_like(const Tensor& t) { return t.ok() ? full(t.shape(), 1, t.dtype()) : t; }
+
+Tensor iota(Shape shape, int axis) {
+  const std::optional<int> position = normalize_axis(axis, shape.rank());
+  if (!position) return failure(ErrorCode::shape_mismatch, "iota", "axis " + std::to_string(axis) + " is outside shape " + shape.text());
+  return make(Op::iota, std::span<const Tensor>(), {.ints = {*position}, .shape = shape, .dtype = DType::int32});
+}
+
+Tensor arange(std::int64_t count) { return iota({count}, 0); }
+
+Tensor arange(double start, double stop, double step) {
+  const double count = std::ceil((stop - start) / step);
+  if (!std::isfinite(count) || step == 0 || count > 2147483647.0)
+    return failure(ErrorCode::invalid_argument, "arange", "from " + std::to_string(start) + " to " + std::to_string(stop) + " in steps of " +
+                                                              std::to_string(step) + " is not a finite sequence; the step must not be 0");
+  const Tensor index = arange(static_cast<std::int64_t>(std::fmax(count, 0)));
+  return cast(index, DType::float32) * Tensor(step) + Tensor(start);
+}
+
+Tensor one_hot(const Tensor& indices, std::int64_t classes) {
+  if (!indices.ok()) return indices;
+  if (indices.dtype() != DType::int32)
+    return failure(ErrorCode::dtype_mismatch, "one_hot",
+                   describe(indices) + " is " + std::string(dtype_name(indices.dtype())) + ", expected int32 indices; cast it first");
+  if (classes < 0 || indices.rank() == Shape::kMaxRank)
+    return failure(ErrorCode::invalid_argument, "one_hot", std::to_string(classes) + " classes for " + describe(indices) +
+                                                               "; expected 0 or more classes and room for another axis");
+  Shape shape = indices.shape();
+  shape.append(classes);
+  // Elementwise on purpose: x * one_hot(i) and its gradient stay inside one kernel, where a gather would read memory.
+  return cast(equal(unsqueeze(indices, -1), iota(shape, -1)), DType::float32);
+}
+
+}  // namespace imprint

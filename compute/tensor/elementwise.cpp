@@ -1,0 +1,148 @@
+#include <array>
+#include <cmath>
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+// A bare C++ number, or any scalar known to be one value: it adopts its neighbour's dtype where that loses nothing.
+bool is_number_literal(const Tensor& tensor) { return tensor.rank() == 0 && full_value(tensor).has_value(); }
+
+Tensor adopt(Op op, const Tensor& literal, const Tensor& neighbour) {
+  if (literal.dtype() == neighbour.dtype()) return literal;
+  const double value = *full_value(literal);
+  const DType dtype = neighbour.dtype();
+  if (dtype != DType::float32 && representable(value, dtype) != value)
+    return failure(ErrorCode::dtype_mismatch, op_info(op).name, std::to_string(value) + " beside " + describe(neighbour) + " is no " +
+                                                                    std::string(dtype_name(dtype)) + "; cast the tensor to float32 first");
+  return number(value, neighbour);
+}
+
+// Literals among operands [first, end) take the dtype of the first operand that is none, or float32 where two literals differ.
+void adopt_dtypes(Op op, std::vector<Tensor>& operands, std::size_t first) {
+  const Tensor* neighbour = nullptr;
+  for (std::size_t i = first; i < operands.size(); ++i) {
+    const bool better = !neighbour || (is_number_literal(*neighbour) && (!is_number_literal(operands[i]) || operands[i].dtype() == DType::float32));
+    if (better) neighbour = &operands[i];
+  }
+  const Tensor chosen = *neighbour;
+  for (std::size_t i = first; i < operands.size(); ++i)
+    if (is_number_literal(operands[i])) operands[i] = adopt(op, operands[i], chosen);
+}
+
+std::string no_broadcast(std::span<const Tensor> operands) {
+  std::string text;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (i > 0) text += i + 1 == operands.size() ? " and " : ", ";
+    text += describe(operands[i]);
+  }
+  return text + " do not broadcast; counted from the last axis, extents must be equal or 1";
+}
+
+}  // namespace
+
+Tensor broadcast_operand(const Tensor& tensor, const Shape& shape) {
+  if (!tensor.ok() || tensor.shape() == shape) return tensor;
+  if (const std::optional<double> value = full_value(tensor)) return full(shape, *value, tensor.dtype());
+  return expand(tensor, shape);
+}
+
+Tensor elementwise(Op op, std::span<const Tensor> given) {
+  if (const Tensor* failed = first_error(given)) return *failed;
+  std::vector<Tensor> operands(given.begin(), given.end());
+  if (op == Op::where && is_number_literal(operands[0])) operands[0] = adopt(op, operands[0], full({}, 0, DType::boolean));
+  if (operands.size() > 1) adopt_dtypes(op, operands, op == Op::where ? 1 : 0);
+  if (const Tensor* failed = first_error(operands)) return *failed;
+
+  Shape shape = operands[0].shape();
+  for (const Tensor& operand : operands) {
+    const std::optional<Shape> wider = broadcast(shape, operand.shape());
+    if (!wider) return failure(ErrorCode::shape_mismatch, op_info(op).name, no_broadcast(operands));
+    shape = *wider;
+  }
+  for (Tensor& operand : operands) operand = broadcast_operand(operand, shape);
+  if (const Tensor* failed = first_error(operands)) return *failed;
+  if (std::optional<Tensor> simple = simplify(op, operands)) return *simple;
+  return make(op, operands);
+}
+
+Tensor elementwise(Op op, std::initializer_list<Tensor> operands) {
+  return elementwise(op, std::span<const Tensor>(operands.begin(), operands.size()));
+}
+
+#define IMPRINT_UNARY(name) \
+  Tensor name(const Tensor& x) { return elementwise(Op::name, {x}); }
+IMPRINT_UNARY(abs)
+IMPRINT_UNARY(neg)
+IMPRINT_UNARY(sign)
+IMPRINT_UNARY(ceil)
+IMPRINT_UNARY(floor)
+IMPRINT_UNARY(round)
+IMPRINT_UNARY(trunc)
+IMPRINT_UNARY(sqrt)
+IMPRINT_UNARY(recip)
+IMPRINT_UNARY(exp)
+IMPRINT_UNARY(expm1)
+IMPRINT_UNARY(log)
+IMPRINT_UNARY(log1p)
+IMPRINT_UNARY(sin)
+IMPRINT_UNARY(cos)
+IMPRINT_UNARY(tan)
+IMPRINT_UNARY(asin)
+IMPRINT_UNARY(acos)
+IMPRINT_UNARY(atan)
+IMPRINT_UNARY(sinh)
+IMPRINT_UNARY(cosh)
+IMPRINT_UNARY(tanh)
+IMPRINT_UNARY(asinh)
+IMPRINT_UNARY(acosh)
+IMPRINT_UNARY(atanh)
+IMPRINT_UNARY(erf)
+IMPRINT_UNARY(sigmoid)
+IMPRINT_UNARY(is_nan)
+IMPRINT_UNARY(is_inf)
+IMPRINT_UNARY(logical_not)
+IMPRINT_UNARY(bit_not)
+IMPRINT_UNARY(stop_gradient)
+#undef IMPRINT_UNARY
+
+#define IMPRINT_BINARY(name) \
+  Tensor name(const Tensor& a, const Tensor& b) { return elementwise(Op::name, {a, b}); }
+IMPRINT_BINARY(add)
+IMPRINT_BINARY(sub)
+IMPRINT_BINARY(mul)
+IMPRINT_BINARY(div)
+IMPRINT_BINARY(remainder)
+IMPRINT_BINARY(fmod)
+IMPRINT_BINARY(pow)
+IMPRINT_BINARY(atan2)
+IMPRINT_BINARY(minimum)
+IMPRINT_BINARY(maximum)
+IMPRINT_BINARY(equal)
+IMPRINT_BINARY(not_equal)
+IMPRINT_BINARY(less)
+IMPRINT_BINARY(less_equal)
+IMPRINT_BINARY(greater)
+IMPRINT_BINARY(greater_equal)
+IMPRINT_BINARY(logical_and)
+IMPRINT_BINARY(logical_or)
+IMPRINT_BINARY(logical_xor)
+IMPRINT_BINARY(bit_and)
+IMPRINT_BINARY(bit_or)
+IMPRINT_BINARY(bit_xor)
+IMPRINT_BINARY(shift_left)
+IMPRINT_BINARY(shift_right)
+#undef IMPRINT_BINARY
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (!x.ok() || x.dtype() == dtype) return x;
+  if (const std::optional<double> value = full_value(x); value && dtype_is_computable(dtype)) return full(x.shape(), *value, dtype);
+  return make(Op::cast, {x}, {.dtype = dtype});
+}
+
+Tensor where(const Tensor& condition, const Tensor& if_true, const Tensor& if_false) {
+  return elementwise(Op::where, {condition, if_true, if_false});
+}
+
+}  // namespace imprint

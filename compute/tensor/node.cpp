@@ -1,0 +1,54 @@
+#include "compute/tensor/node.h"
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+
+Node::~Node() {
+  // A training graph is a chain of thousands of nodes: released by recursion it would overflow a fibre's stack.
+  std::vector<NodeRef> pending = std::move(inputs);
+  while (!pending.empty()) {
+    NodeRef node = std::move(pending.back());
+    pending.pop_back();
+    if (node.use_count() != 1) continue;
+    // The last owner may take the node apart: nobody else can see it any more.
+    std::vector<NodeRef>& inputs_of_last = const_cast<Node&>(*node).inputs;
+    for (NodeRef& input : inputs_of_last) pending.push_back(std::move(input));
+    inputs_of_last.clear();
+  }
+}
+
+std::string describe(const Node& node) {
+  const std::string name = node.label.empty() ? std::string(op_info(node.op).name) : node.label;
+  return name + " " + node.shape.text();
+}
+
+std::string describe(const Tensor& tensor) { return tensor.ok() ? describe(*tensor.node()) : "a failed tensor"; }
+
+Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
+  static std::atomic<std::uint64_t> next_id{1};
+
+  if (const Tensor* failed = first_error(inputs)) return *failed;
+  std::vector<NodeRef> refs;
+  refs.reserve(inputs.size());
+  for (const Tensor& input : inputs) refs.push_back(input.node());
+
+  Result<Inferred> inferred = infer(op, refs, attributes);
+  if (!inferred) return Tensor(std::move(inferred).error());
+
+  auto node = std::make_shared<Node>();
+  node->op = op;
+  node->dtype = inferred->dtype;
+  node->shape = inferred->shape;
+  node->inputs = std::move(refs);
+  node->ints = std::move(attributes.ints);
+  node->floats = std::move(attributes.floats);
+  node->id = next_id.fetch_add(1, std::memory_order_relaxed);
+  return Tensor(NodeRef(std::move(node)));
+}
+
+Tensor make(Op op, std::initializer_list<Tensor> inputs, Attributes attributes) {
+  return make(op, std::span<const Tensor>(inputs.begin(), inputs.size()), std::move(attributes));
+}
+
+}  // namespace imprint

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cmath>
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+// The axes that a reduction folds, ascending; all when none are named.
+Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const Axes& axes) {
+  std::vector<int> out;
+  if (axes.empty())
+    for (int axis = 0; axis < x.rank(); ++axis) out.push_back(axis);
+  for (int axis : axes) {
+    const std::optional<int> position = normalize_axis(axis, x.rank());
+    if (!position) return failure(ErrorCode::shape_mismatch, op, "axis " + std::to_string(axis) + " is outside " + describe(x)).error();
+    out.push_back(*position);
+  }
+  std::ranges::sort(out);
+  if (std::ranges::adjacent_find(out) != out.end())
+    return failure(ErrorCode::invalid_argument, op, "an axis of " + describe(x) + " is named twice").error();
+  return out;
+}
+
+Shape without(const Shape& shape, const std::vector<int>& axes) {
+  Shape out;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (!std::ranges::binary_search(axes, axis)) out.append(shape[axis]);
+  return out;
+}
+
+std::int64_t count_folded(const Shape& shape, const std::vector<int>& axes) {
+  std::int64_t count = 1;
+  for (int axis : axes) count *= shape[axis];
+  return count;
+}
+
+// Folding one repeated value needs no loop.
+std::optional<double> folded_value(Op op, double value, DType dtype, std::int64_t count) {
+  if (op == Op::reduce_max || op == Op::reduce_min) {
+    if (count > 0) return value;
+    return std::nullopt;
+  }
+  if (op == Op::reduce_sum && dtype == DType::float32) return value * static_cast<double>(count);
+  return std::nullopt;
+}
+
+Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, bool keep_dims) {
+  if (!x.ok()) return x;
+  const Result<std::vector<int>> folded = folded_axes(name, x, axes);
+  if (!folded) return Tensor(folded.error());
+  if (x.dtype() == DType::boolean)
+    return failure(ErrorCode::dtype_mismatch, name, describe(x) + " is bool, expected float32 or int32; cast it first (any and all take bool)");
+  Shape kept = x.shape();
+  std::vector<std::int64_t> wide;  // folding an extent of 1 is no work
+  for (int axis : *folded) {
+    if (x.extent(axis) != 1) wide.push_back(axis);
+    kept[axis] = 1;
+  }
+  Tensor out = x;
+  if (!wide.empty()) {
+    const std::optional<double> value = full_value(x);
+    const std::optional<double> simple = value ? folded_value(op, *value, x.dtype(), count_folded(x.shape(), *folded)) : std::nullopt;
+    out = simple ? full(kept, *simple, x.dtype()) : make(op, {x}, {.ints = std::move(wide)});
+  }
+  return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
+}
+
+Tensor arg_reduce(Op op, const Tensor& x, int axis, bool keep_dims) {
+  if (!x.ok()) return x;
+  const Result<std::vector<int>> folded = folded_axes(op_info(op).name, x, {axis});
+  if (!folded) return Tensor(folded.error());
+  const Tensor out = make(op, {x}, {.ints = {folded->front()}});
+  return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
+}
+
+Tensor truth(const Tensor& x) { return x.dtype() == DType::boolean ? x : cast(x, DType::boolean); }
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_sum, "sum", x, axes, keep_dims); }
+Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_prod, "prod", x, axes, keep_dims); }
+Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_max, "max", x, axes, keep_dims); }
+Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_min, "min", x, axes, keep_dims); }
+Tensor argmax(const Tensor& x, int axis, bool keep_dims) { return arg_reduce(Op::argmax, x, axis, keep_dims); }
+Tensor argmin(const Tensor& x, int axis, bool keep_dims) { return arg_reduce(Op::argmin, x, axis, keep_dims); }
+
+Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
+  if (!x.ok()) return x;
+  if (x.dtype() != DType::float32)
+    return failure(ErrorCode::dtype_mismatch, "mean", describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+  const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
+  if (!folded) return Tensor(folded.error());
+  return sum(x, axes, keep_dims) * Tensor(1.0 / static_cast<double>(count_folded(x.shape(), *folded)));
+}
+
+Tensor variance(const Tensor& x, const Axes& axes, bool keep_dims, double correction) {
+  if (!x.ok()) return x;
+  const Result<std::vector<int>> folded = folded_axes("variance", x, axes);
+  if (!folded) return Tensor(folded.error());
+  const double freedom = std::fmax(static_cast<double>(count_folded(x.shape(), *folded)) - correction, 0);
+  const Tensor centred = x - mean(x, axes, true);
+  // Too few elements give 0 * inf: NaN, as there is nothing to estimate from.
+  return sum(square(centred), axes, keep_dims) * Tensor(1.0 / freedom);
+}
+
+Tensor any(const Tensor& x, const Axes& axes, bool keep_dims) {
+  if (!x.ok()) return x;
+  return sum(cast(truth(x), DType::int32), axes, keep_dims) > 0;
+}
+
+Tensor all(const Tensor& x, const Axes& axes, bool keep_dims) {
+  if (!x.ok()) return x;
+  return equal(sum(cast(logical_not(truth(x)), DType::int32), axes, keep_dims), 0);
+}
+
+}  // namespace imprint

@@ -1,0 +1,69 @@
+#include "compute/tensor/shape.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace imprint {
+
+Shape::Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
+
+Shape::Shape(std::span<const std::int64_t> extents) {
+  for (std::int64_t extent : extents) append(extent);
+}
+
+std::int64_t Shape::element_count() const {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t count = 1;
+  for (std::int64_t extent : extents()) {
+    if (extent == 0) return 0;
+    // Saturates, so that a nonsensical shape from a file cannot wrap round to a small count.
+    count = extent > 0 && count > kLargest / extent ? kLargest : count * extent;
+  }
+  return count;
+}
+
+void Shape::append(std::int64_t extent) {
+  if (rank_ < kMaxRank) extents_[static_cast<std::size_t>(rank_++)] = extent;
+}
+
+bool Shape::operator==(const Shape& other) const { return std::ranges::equal(extents(), other.extents()); }
+
+std::string Shape::text() const {
+  std::string out = "[";
+  for (int axis = 0; axis < rank_; ++axis) {
+    if (axis > 0) out += ", ";
+    out += std::to_string((*this)[axis]);
+  }
+  return out + "]";
+}
+
+std::array<std::int64_t, Shape::kMaxRank> row_major_strides(const Shape& shape) {
+  std::array<std::int64_t, Shape::kMaxRank> strides{};
+  std::int64_t stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[static_cast<std::size_t>(axis)] = stride;
+    stride *= shape[axis];
+  }
+  return strides;
+}
+
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  Shape out;
+  for (int axis = 0; axis < rank; ++axis) {
+    const int axis_a = axis - (rank - a.rank());
+    const int axis_b = axis - (rank - b.rank());
+    const std::int64_t extent_a = axis_a < 0 ? 1 : a[axis_a];
+    const std::int64_t extent_b = axis_b < 0 ? 1 : b[axis_b];
+    if (extent_a != extent_b && extent_a != 1 && extent_b != 1) return std::nullopt;
+    out.append(extent_a == 1 ? extent_b : extent_a);
+  }
+  return out;
+}
+
+std::optional<int> normalize_axis(int axis, int rank) {
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return axis < 0 ? axis + rank : axis;
+}
+
+}  // namespace imprint

@@ -1,0 +1,414 @@
+// Shape and dtype of every primitive's result. One case an op; public functions broadcast first, so operands arrive with equal shapes.
+
+#include <algorithm>
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
+
+// What a rule looks at, with the words for refusing it.
+struct Rule {
+  Op op;
+  std::span<const NodeRef> inputs;
+  const Attributes& attributes;
+
+  const Shape& shape(std::size_t i = 0) const { return inputs[i]->shape; }
+  DType dtype(std::size_t i = 0) const { return inputs[i]->dtype; }
+  std::int64_t ints(std::size_t i) const { return attributes.ints[i]; }
+
+  Error refuse(ErrorCode code, const std::string& text) const { return make_error(code, std::string(op_info(op).name) + ": " + text); }
+  Error bad_shape(const std::string& text) const { return refuse(ErrorCode::shape_mismatch, text); }
+  Error bad_dtype(std::size_t i, const std::string& expected) const {
+    return refuse(ErrorCode::dtype_mismatch,
+                  describe(*inputs[i]) + " is " + std::string(dtype_name(dtype(i))) + ", expected " + expected + "; cast it first");
+  }
+  Error bad_attributes() const { return refuse(ErrorCode::internal, "attributes do not fit the operand " + describe(*inputs[0])); }
+
+  Result<int> axis_in(std::size_t attribute, std::size_t input = 0) const {
+    if (attributes.ints.size() <= attribute) return bad_attributes();
+    const std::int64_t axis = ints(attribute);
+    if (axis >= 0 && axis < shape(input).rank()) return static_cast<int>(axis);
+    return bad_shape("axis " + std::to_string(axis) + " is outside " + describe(*inputs[input]));
+  }
+  Status require_indices(std::size_t i) const {
+    if (dtype(i) != DType::int32) return bad_dtype(i, "int32 indices");
+    return {};
+  }
+};
+
+bool is_number(DType dtype) { return dtype == DType::float32 || dtype == DType::int32; }
+
+Result<Inferred> leaf(const Rule& rule) {
+  const Attributes& a = rule.attributes;
+  if (!dtype_is_computable(a.dtype))
+    return rule.refuse(ErrorCode::dtype_mismatch, std::string(dtype_name(a.dtype)) + " tensors cannot be computed with; use float32, int32 or bool");
+  for (std::int64_t extent : a.shape.extents())
+    if (extent < 0) return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has a negative extent");
+  if (a.shape.element_count() > kLargestCount)
+    return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has more than 2^48 elements");
+  return Inferred{a.dtype, a.shape};
+}
+
+Result<Inferred> iota(const Rule& rule) {
+  IMPRINT_ASSIGN(const Inferred made, leaf(rule));
+  if (rule.attributes.ints.size() != 1) return rule.refuse(ErrorCode::internal, "needs one axis");
+  if (rule.ints(0) < 0 || rule.ints(0) >= made.shape.rank())
+    return rule.bad_shape("axis " + std::to_string(rule.ints(0)) + " is outside shape " + made.shape.text());
+  return Inferred{DType::int32, made.shape};
+}
+
+Result<Inferred> random_uniform(const Rule& rule) {
+  IMPRINT_ASSIGN(const Inferred made, leaf(rule));
+  if (rule.dtype() != DType::int32) return rule.bad_dtype(0, "an int32[4] generator");
+  if (rule.shape() != Shape{4}) return rule.bad_shape("the generator " + describe(*rule.inputs[0]) + " must have shape [4]");
+  return Inferred{DType::float32, made.shape};
+}
+
+// ---- elementwise ----
+
+// All operands of one dtype among those accepted; `result` of the same dtype unless it is bool.
+Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool bools, bool to_bool) {
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    const DType dtype = rule.dtype(i);
+    const bool accepted = (floats && dtype == DType::float32) || (ints && dtype == DType::int32) || (bools && dtype == DType::boolean);
+    if (!accepted) {
+      std::string expected;
+      for (auto [wanted, name] : {std::pair{floats, "float32"}, std::pair{ints, "int32"}, std::pair{bools, "bool"}})
+        if (wanted) expected += (expected.empty() ? "" : " or ") + std::string(name);
+      return rule.bad_dtype(i, expected);
+    }
+    if (dtype != rule.dtype(0))
+      return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
+                                                        describe(*rule.inputs[i]) + " is " + std::string(dtype_name(dtype)) +
+                                                        ", expected one dtype; cast one of them first");
+    if (rule.shape(i) != rule.shape(0))
+      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) + " differ; expand them to one shape first");
+  }
+  return Inferred{to_bool ? DType::boolean : rule.dtype(0), rule.shape()};
+}
+
+Result<Inferred> cast(const Rule& rule) {
+  if (!dtype_is_computable(rule.attributes.dtype))
+    return rule.refuse(ErrorCode::dtype_mismatch, "cannot cast " + describe(*rule.inputs[0]) + " to " +
+                                                      std::string(dtype_name(rule.attributes.dtype)) + "; use float32, int32 or bool");
+  return Inferred{rule.attributes.dtype, rule.shape()};
+}
+
+Result<Inferred> where(const Rule& rule) {
+  if (rule.dtype(0) != DType::boolean) return rule.bad_dtype(0, "a bool condition");
+  const Rule branches{rule.op, rule.inputs.subspan(1), rule.attributes};
+  IMPRINT_ASSIGN(const Inferred made, elementwise_rule(branches, true, true, true, false));
+  if (rule.shape(0) != made.shape)
+    return rule.bad_shape("condition " + describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[1]) + " differ; expand them to one shape first");
+  return made;
+}
+
+// ---- views and selects ----
+
+Result<Inferred> reshape(const Rule& rule) {
+  const Shape& target = rule.attributes.shape;
+  for (std::int64_t extent : target.extents())
+    if (extent < 0) return rule.bad_shape("target " + target.text() + " of " + describe(*rule.inputs[0]) + " has a negative extent");
+  if (target.element_count() != rule.shape().element_count())
+    return rule.bad_shape(describe(*rule.inputs[0]) + " has " + std::to_string(rule.shape().element_count()) + " elements, target " + target.text() +
+                          " has " + std::to_string(target.element_count()));
+  return Inferred{rule.dtype(), target};
+}
+
+Result<Inferred> permute(const Rule& rule) {
+  const Shape& source = rule.shape();
+  std::vector<std::int64_t> sorted = rule.attributes.ints;
+  std::ranges::sort(sorted);
+  bool each_once = static_cast<int>(sorted.size()) == source.rank();
+  for (std::size_t i = 0; each_once && i < sorted.size(); ++i) each_once = sorted[i] == static_cast<std::int64_t>(i);
+  if (!each_once) {
+    const Shape axes(rule.attributes.ints);
+    return rule.bad_shape("axes " + axes.text() + " do not name each axis of " + describe(*rule.inputs[0]) + " once");
+  }
+  Shape out;
+  for (std::int64_t axis : rule.attributes.ints) out.append(source[static_cast<int>(axis)]);
+  return Inferred{rule.dtype(), out};
+}
+
+Result<Inferred> expand(const Rule& rule) {
+  const Shape& source = rule.shape();
+  const Shape& target = rule.attributes.shape;
+  bool fits = source.rank() == target.rank();
+  for (int axis = 0; fits && axis < target.rank(); ++axis) fits = target[axis] >= 0 && (source[axis] == target[axis] || source[axis] == 1);
+  if (!fits) return rule.bad_shape(describe(*rule.inputs[0]) + " does not repeat to " + target.text() + "; only extents of 1 are repeated");
+  if (target.element_count() > kLargestCount) return rule.bad_shape("target " + target.text() + " has more than 2^48 elements");
+  return Inferred{rule.dtype(), target};
+}
+
+Result<Inferred> slice(const Rule& rule) {
+  const Shape& source = rule.shape();
+  const Shape& target = rule.attributes.shape;
+  if (static_cast<int>(rule.attributes.ints.size()) != 2 * source.rank() || target.rank() != source.rank()) return rule.bad_attributes();
+  for (int axis = 0; axis < source.rank(); ++axis) {
+    if (target[axis] < 0) return rule.bad_attributes();
+    if (target[axis] == 0) continue;
+    const std::int64_t first = rule.ints(2 * static_cast<std::size_t>(axis));
+    const std::int64_t last = first + (target[axis] - 1) * rule.ints(2 * static_cast<std::size_t>(axis) + 1);
+    if (std::min(first, last) < 0 || std::max(first, last) >= source[axis]) return rule.bad_attributes();
+  }
+  return Inferred{rule.dtype(), target};
+}
+
+Result<Inferred> window(const Rule& rule) {
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  if (rule.attributes.ints.size() != 4) return rule.bad_attributes();
+  const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3);
+  if (size < 1 || stride < 1 || dilation < 1)
+    return rule.refuse(ErrorCode::invalid_argument, "size " + std::to_string(size) + ", stride " + std::to_string(stride) + " and dilation " +
+                                                        std::to_string(dilation) + " must each be at least 1");
+  if (rule.shape().rank() == Shape::kMaxRank) return rule.bad_shape(describe(*rule.inputs[0]) + " has no room for another axis");
+  const std::int64_t extent = rule.shape()[axis];
+  // Divided rather than multiplied, so that no size can overflow.
+  if (extent < 1 || (size - 1) > (extent - 1) / dilation)
+    return rule.bad_shape("a window of " + std::to_string(size) + " with dilation " + std::to_string(dilation) + " does not fit axis " +
+                          std::to_string(axis) + " of " + describe(*rule.inputs[0]));
+  Shape out = rule.shape();
+  out[axis] = (extent - dilation * (size - 1) - 1) / stride + 1;
+  out.append(size);
+  return Inferred{rule.dtype(), out};
+}
+
+Result<Inferred> pad(const Rule& rule) {
+  Shape out = rule.shape();
+  if (static_cast<int>(rule.attributes.ints.size()) != 2 * out.rank() || rule.attributes.floats.size() != 1) return rule.bad_attributes();
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const std::int64_t before = rule.ints(2 * static_cast<std::size_t>(axis)), after = rule.ints(2 * static_cast<std::size_t>(axis) + 1);
+    if (before < 0 || after < 0 || before > kLargestCount || after > kLargestCount)
+      return rule.refuse(ErrorCode::invalid_argument, "padding of " + std::to_string(before) + " before and " + std::to_string(after) +
+                                                          " after axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
+                                                          "; amounts must be 0 or more (narrow removes elements)");
+    out[axis] += before + after;
+  }
+  if (out.element_count() > kLargestCount) return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
+  return Inferred{rule.dtype(), out};
+}
+
+Result<Inferred> concat(const Rule& rule) {
+  if (rule.inputs.empty()) return rule.refuse(ErrorCode::invalid_argument, "no tensors given; at least one is needed");
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  Shape out = rule.shape();
+  for (std::size_t i = 1; i < rule.inputs.size(); ++i) {
+    if (rule.dtype(i) != rule.dtype(0))
+      return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
+                                                        describe(*rule.inputs[i]) + " is " + std::string(dtype_name(rule.dtype(i))) +
+                                                        ", expected one dtype; cast one of them first");
+    bool fits = rule.shape(i).rank() == out.rank();
+    for (int k = 0; fits && k < out.rank(); ++k) fits = k == axis || rule.shape(i)[k] == out[k];
+    if (!fits)
+      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) + " must agree on every axis but " + std::to_string(axis));
+    out[axis] += rule.shape(i)[axis];
+  }
+  return Inferred{rule.dtype(), out};
+}
+
+Result<Inferred> gather(const Rule& rule) {
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  IMPRINT_CHECK(rule.require_indices(1));
+  const Shape& data = rule.shape(0);
+  const Shape& indices = rule.shape(1);
+  bool fits = data.rank() == indices.rank();
+  for (int k = 0; fits && k < data.rank(); ++k) fits = k == axis || data[k] == indices[k];
+  if (!fits)
+    return rule.bad_shape("data " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) + " must agree on every axis but " +
+                          std::to_string(axis));
+  return Inferred{rule.dtype(), indices};
+}
+
+Result<Inferred> take(const Rule& rule) {
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  IMPRINT_CHECK(rule.require_indices(1));
+  if (rule.shape(0).rank() - 1 + rule.shape(1).rank() > Shape::kMaxRank)
+    return rule.bad_shape("data " + describe(*rule.inputs[0]) + " with indices " + describe(*rule.inputs[1]) + " would have more than 8 axes");
+  Shape out;
+  for (int k = 0; k < axis; ++k) out.append(rule.shape(0)[k]);
+  for (std::int64_t extent : rule.shape(1).extents()) out.append(extent);
+  for (int k = axis + 1; k < rule.shape(0).rank(); ++k) out.append(rule.shape(0)[k]);
+  return Inferred{rule.dtype(), out};
+}
+
+// ---- reductions, contraction, scan, scatter ----
+
+Result<Inferred> reduce(const Rule& rule) {
+  if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
+  if (rule.attributes.ints.empty()) return rule.bad_attributes();
+  Shape out = rule.shape();
+  for (std::size_t i = 0; i < rule.attributes.ints.size(); ++i) {
+    IMPRINT_ASSIGN(const int axis, rule.axis_in(i));
+    if (i > 0 && rule.ints(i) <= rule.ints(i - 1)) return rule.bad_attributes();
+    out[axis] = 1;
+  }
+  return Inferred{rule.dtype(), out};
+}
+
+Result<Inferred> arg_reduce(const Rule& rule) {
+  if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  Shape out = rule.shape();
+  out[axis] = 1;
+  if (rule.shape()[axis] == 0 && out.element_count() > 0)
+    return rule.bad_shape("axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) + " is empty and has no extreme element");
+  return Inferred{DType::int32, out};
+}
+
+Result<Inferred> matmul(const Rule& rule) {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (rule.dtype(i) != DType::float32) return rule.bad_dtype(i, "float32");
+  const Shape& a = rule.shape(0);
+  const Shape& b = rule.shape(1);
+  bool fits = a.rank() == b.rank() && a.rank() >= 2 && a[a.rank() - 1] == b[b.rank() - 2];
+  for (int axis = 0; fits && axis < a.rank() - 2; ++axis) fits = a[axis] == b[axis];
+  if (!fits)
+    return rule.bad_shape(describe(*rule.inputs[0]) + " x " + describe(*rule.inputs[1]) +
+                          " does not contract; expected [..., m, k] x [..., k, n] with equal leading extents");
+  Shape out = a;
+  out[out.rank() - 1] = b[b.rank() - 1];
+  if (out.element_count() > kLargestCount) return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
+  return Inferred{DType::float32, out};
+}
+
+Result<Inferred> cumsum(const Rule& rule) {
+  if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
+  if (rule.attributes.ints.size() != 3) return rule.bad_attributes();
+  IMPRINT_CHECK(rule.axis_in(0));
+  return Inferred{rule.dtype(), rule.shape()};
+}
+
+Result<Inferred> scatter_add(const Rule& rule) {
+  if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  IMPRINT_CHECK(rule.require_indices(1));
+  if (rule.dtype(2) != rule.dtype(0)) return rule.bad_dtype(2, "the dtype of the base, " + std::string(dtype_name(rule.dtype(0))));
+  const Shape& base = rule.shape(0);
+  const Shape& indices = rule.shape(1);
+  if (indices != rule.shape(2))
+    return rule.bad_shape("indices " + describe(*rule.inputs[1]) + " and updates " + describe(*rule.inputs[2]) + " must have one shape");
+  bool fits = base.rank() == indices.rank();
+  for (int k = 0; fits && k < base.rank(); ++k) fits = k == axis || base[k] == indices[k];
+  if (!fits)
+    return rule.bad_shape("base " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) + " must agree on every axis but " +
+                          std::to_string(axis));
+  return Inferred{rule.dtype(), base};
+}
+
+Result<Inferred> unwindow(const Rule& rule) {
+  if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
+  if (rule.attributes.ints.size() != 5) return rule.bad_attributes();
+  IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
+  const Shape& windows = rule.shape();
+  const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3), extent = rule.ints(4);
+  const int last = windows.rank() - 1;
+  const bool fits = size >= 1 && stride >= 1 && dilation >= 1 && axis < last && windows[last] == size && (size - 1) <= (extent - 1) / dilation &&
+                    windows[axis] == (extent - dilation * (size - 1) - 1) / stride + 1;
+  if (!fits) return rule.bad_attributes();
+  Shape out;
+  for (int k = 0; k < last; ++k) out.append(k == axis ? extent : windows[k]);
+  return Inferred{rule.dtype(), out};
+}
+
+}  // namespace
+
+Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes) {
+  const Rule rule{op, inputs, attributes};
+  const int expected = op_info(op).input_count;
+  if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
+    return rule.refuse(ErrorCode::internal, std::to_string(inputs.size()) + " operands, expected " + std::to_string(expected));
+  switch (op) {
+    case Op::constant:
+    case Op::input:
+    case Op::variable:
+    case Op::full: return leaf(rule);
+    case Op::iota: return iota(rule);
+    case Op::random_uniform: return random_uniform(rule);
+
+    case Op::abs:
+    case Op::neg:
+    case Op::sign: return elementwise_rule(rule, true, true, false, false);
+    case Op::ceil:
+    case Op::floor:
+    case Op::round:
+    case Op::trunc:
+    case Op::sqrt:
+    case Op::recip:
+    case Op::exp:
+    case Op::expm1:
+    case Op::log:
+    case Op::log1p:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::tanh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::erf:
+    case Op::sigmoid: return elementwise_rule(rule, true, false, false, false);
+    case Op::is_nan:
+    case Op::is_inf: return elementwise_rule(rule, true, false, false, true);
+    case Op::logical_not: return elementwise_rule(rule, false, false, true, false);
+    case Op::bit_not: return elementwise_rule(rule, false, true, false, false);
+    case Op::cast: return cast(rule);
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::remainder:
+    case Op::fmod:
+    case Op::minimum:
+    case Op::maximum: return elementwise_rule(rule, true, true, false, false);
+    case Op::pow:
+    case Op::atan2: return elementwise_rule(rule, true, false, false, false);
+    case Op::equal:
+    case Op::not_equal: return elementwise_rule(rule, true, true, true, true);
+    case Op::less:
+    case Op::less_equal:
+    case Op::greater:
+    case Op::greater_equal: return elementwise_rule(rule, true, true, false, true);
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor: return elementwise_rule(rule, false, false, true, false);
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+    case Op::shift_left:
+    case Op::shift_right: return elementwise_rule(rule, false, true, false, false);
+    case Op::where: return where(rule);
+    case Op::stop_gradient: return elementwise_rule(rule, true, true, true, false);
+
+    case Op::reshape: return reshape(rule);
+    case Op::permute: return permute(rule);
+    case Op::expand: return expand(rule);
+    case Op::slice: return slice(rule);
+    case Op::window: return window(rule);
+    case Op::pad: return pad(rule);
+    case Op::concat: return concat(rule);
+    case Op::gather: return gather(rule);
+    case Op::take: return take(rule);
+
+    case Op::reduce_sum:
+    case Op::reduce_prod:
+    case Op::reduce_max:
+    case Op::reduce_min: return reduce(rule);
+    case Op::argmax:
+    case Op::argmin: return arg_reduce(rule);
+    case Op::matmul: return matmul(rule);
+    case Op::cumsum: return cumsum(rule);
+    case Op::scatter_add: return scatter_add(rule);
+    case Op::unwindow: return unwindow(rule);
+  }
+  return rule.refuse(ErrorCode::internal, "unknown op");
+}
+
+}  // namespace imprint

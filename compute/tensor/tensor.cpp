@@ -1,0 +1,90 @@
+#include "compute/tensor/tensor.h"
+
+#include <cstring>
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+const Error& uninitialised() {
+  static const Error kError = make_error(ErrorCode::invalid_argument, "uninitialised tensor: default-constructed and never assigned");
+  return kError;
+}
+
+template <class T>
+Tensor from_values(std::span<const T> values, const Shape& shape, DType dtype) {
+  if (shape.element_count() != static_cast<std::int64_t>(values.size()))
+    return failure(ErrorCode::shape_mismatch, "from", std::to_string(values.size()) + " values cannot fill shape " + shape.text() + ", which has " +
+                                                          std::to_string(shape.element_count()) + " elements");
+  Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
+  if (!made.ok()) return made;
+  auto data = std::make_shared<ConstantData>();
+  data->bytes.resize(values.size_bytes());
+  if (!values.empty()) std::memcpy(data->bytes.data(), values.data(), values.size_bytes());
+  const_cast<Node&>(*made.node()).constant = std::move(data);  // not shared yet
+  return made;
+}
+
+}  // namespace
+
+Tensor::Tensor() = default;
+Tensor::Tensor(NodeRef node) : node_(std::move(node)) {}
+Tensor::Tensor(Error error) : error_(std::make_shared<const Error>(std::move(error))) {}
+Tensor::Tensor(float value) : Tensor(full({}, value, DType::float32)) {}
+Tensor::Tensor(int value) : Tensor(full({}, value, DType::int32)) {}
+
+Tensor Tensor::from(std::span<const float> values, Shape shape) { return from_values(values, shape, DType::float32); }
+
+Tensor Tensor::from(std::initializer_list<float> values, Shape shape) {
+  return from_values(std::span<const float>(values.begin(), values.size()), shape, DType::float32);
+}
+
+Tensor Tensor::from_ints(std::span<const std::int32_t> values, Shape shape) { return from_values(values, shape, DType::int32); }
+
+Tensor Tensor::from_bools(std::span<const bool> values, Shape shape) {
+  const std::vector<std::int32_t> words(values.begin(), values.end());
+  return from_values(std::span<const std::int32_t>(words), shape, DType::boolean);
+}
+
+const Error& Tensor::error() const { return error_ ? *error_ : uninitialised(); }
+
+const Shape& Tensor::shape() const {
+  static const Shape kScalar;
+  return node_ ? node_->shape : kScalar;
+}
+
+DType Tensor::dtype() const { return node_ ? node_->dtype : DType::float32; }
+
+std::int64_t Tensor::extent(int axis) const {
+  const std::optional<int> position = normalize_axis(axis, rank());
+  return position ? shape()[*position] : 0;
+}
+
+Tensor Tensor::named(std::string name) const {
+  if (!ok()) return *this;
+  const bool has_own_name = node_->op == Op::input || node_->op == Op::variable;
+  if (node_.use_count() == 1 && !has_own_name) {
+    // Only this handle knows the node, so nobody can be reading its label.
+    const_cast<Node&>(*node_).label = std::move(name);
+    return *this;
+  }
+  // Shared already: an identity view carries the name, so that gradients still flow to the node itself.
+  Tensor view = make(Op::reshape, {*this}, {.shape = shape()});
+  if (view.ok()) const_cast<Node&>(*view.node()).label = std::move(name);
+  return view;
+}
+
+bool is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
+
+Tensor failure(ErrorCode code, std::string_view op, std::string text) {
+  return Tensor(make_error(code, std::string(op) + ": " + std::move(text)));
+}
+
+const Tensor* first_error(std::span<const Tensor> tensors) {
+  for (const Tensor& tensor : tensors)
+    if (!tensor.ok()) return &tensor;
+  return nullptr;
+}
+
+}  // namespace imprint

@@ -1,0 +1,88 @@
+#include <cstring>
+
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+struct MadeVariable {
+  std::shared_ptr<VariableState> state;
+  NodeRef node;
+  std::shared_ptr<const Error> error;
+};
+
+MadeVariable make_variable(std::string name, const Shape& shape, DType dtype, std::span<const std::byte> initial) {
+  MadeVariable made;
+  const std::string quoted = "variable \"" + name + "\"";
+  Tensor value = make(Op::variable, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
+  if (!value.ok()) {
+    made.error = std::make_shared<const Error>(make_error(value.error().code, quoted + ": " + value.error().message));
+    return made;
+  }
+  const std::size_t expected = static_cast<std::size_t>(shape.element_count());
+  if (initial.size() != expected * dtype_size(dtype)) {
+    made.error = std::make_shared<const Error>(
+        make_error(ErrorCode::shape_mismatch, quoted + ": " + std::to_string(initial.size() / dtype_size(dtype)) +
+                                                  " initial values cannot fill shape " + shape.text() + ", which has " + std::to_string(expected) +
+                                                  " elements"));
+    return made;
+  }
+  made.state = std::make_shared<VariableState>();
+  made.state->name = std::move(name);
+  made.state->dtype = dtype;
+  made.state->shape = shape;
+  made.state->initial.assign(initial.begin(), initial.end());
+  Node& node = const_cast<Node&>(*value.node());  // not shared yet
+  node.variable = made.state;
+  node.label = made.state->name;
+  made.node = value.node();
+  return made;
+}
+
+}  // namespace
+
+Variable::Variable(std::string name, Shape shape, std::span<const float> initial) {
+  MadeVariable made = make_variable(std::move(name), shape, DType::float32, std::as_bytes(initial));
+  state_ = std::move(made.state);
+  error_ = std::move(made.error);
+  node_ = std::move(made.node);
+}
+
+Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> initial) {
+  MadeVariable made = make_variable(std::move(name), shape, DType::int32, std::as_bytes(initial));
+  state_ = std::move(made.state);
+  error_ = std::move(made.error);
+  node_ = std::move(made.node);
+}
+
+Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
+  // A shape that inference refuses is refused before anything of its size is allocated.
+  Variable out;
+  const Tensor probe = full(shape, 0, dtype);
+  const std::size_t bytes = probe.ok() ? static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype) : 0;
+  MadeVariable made = make_variable(std::move(name), shape, dtype, std::vector<std::byte>(bytes));
+  out.state_ = std::move(made.state);
+  out.error_ = std::move(made.error);
+  out.node_ = std::move(made.node);
+  return out;
+}
+
+const std::string& Variable::name() const {
+  static const std::string kNone;
+  return state_ ? state_->name : kNone;
+}
+
+const Shape& Variable::shape() const {
+  static const Shape kScalar;
+  return state_ ? state_->shape : kScalar;
+}
+
+DType Variable::dtype() const { return state_ ? state_->dtype : DType::float32; }
+
+Tensor Variable::value() const {
+  if (error_) return Tensor(*error_);
+  if (!node_) return failure(ErrorCode::invalid_argument, "variable", "value() of a variable that was default-constructed and never assigned");
+  return Tensor(node_);
+}
+
+}  // namespace imprint
