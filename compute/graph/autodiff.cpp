@@ -1,0 +1,105 @@
+#include "compute/graph/autodiff.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compute/graph/derivatives.h"
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+// What the walk knows of a node that the loss is computed from.
+struct Visit {
+  NodeRef node;
+  bool leads_to_target = false;  // a gradient that arrives here is asked for by someone
+  Tensor gradient;               // empty until one arrives
+};
+
+using Visits = std::unordered_map<const Node*, Visit>;
+
+// All nodes behind `loss`, inputs before users.
+std::vector<NodeRef> ancestors_in_order(const NodeRef& loss, Visits& visits) {
+  std::vector<NodeRef> order;
+  std::vector<NodeRef> pending{loss};
+  while (!pending.empty()) {
+    NodeRef node = std::move(pending.back());
+    pending.pop_back();
+    if (!visits.try_emplace(node.get(), Visit{.node = node}).second) continue;
+    for (const NodeRef& input : node->inputs) pending.push_back(input);
+    order.push_back(std::move(node));
+  }
+  std::ranges::sort(order, {}, [](const NodeRef& node) { return node->id; });
+  return order;
+}
+
+// For each input of the node: whether a gradient passes to it and is wanted there.
+std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
+  std::vector<bool> needed(node.inputs.size(), false);
+  if (node.dtype != DType::float32 || !is_differentiable(node.op)) return needed;
+  for (std::size_t i = 0; i < needed.size(); ++i)
+    needed[i] = node.inputs[i]->dtype == DType::float32 && visits.at(node.inputs[i].get()).leads_to_target;
+  return needed;
+}
+
+Status propagate(const NodeRef& node, Visits& visits) {
+  const Tensor gradient = visits.at(node.get()).gradient;
+  if (is_empty(gradient)) return {};
+  std::vector<bool> needed = needed_inputs(*node, visits);
+  if (std::ranges::find(needed, true) == needed.end()) return {};
+  Adjoint adjoint(node, gradient, std::move(needed));
+  differentiate(adjoint);
+  for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+    if (!adjoint.needs(i)) continue;
+    const Tensor& given = adjoint.given(i);
+    if (!given.ok() || given.shape() != node->inputs[i]->shape)
+      return make_error(ErrorCode::internal, "the derivative of " + describe(*node) + " by " + describe(*node->inputs[i]) + " is " +
+                                                 (given.ok() ? "of shape " + given.shape().text() : "an error: " + given.error().message));
+    Tensor& sum = visits.at(node->inputs[i].get()).gradient;
+    sum = is_empty(sum) ? given : sum + given;
+  }
+  return {};
+}
+
+Status check_arguments(const Tensor& loss, std::span<const Tensor> targets) {
+  if (!loss.ok()) return loss.error();
+  if (loss.dtype() != DType::float32 || loss.shape().element_count() != 1)
+    return make_error(ErrorCode::invalid_argument, "gradients: the loss " + describe(loss) + " is " + std::string(dtype_name(loss.dtype())) +
+                                                       ", expected one float32 element; sum or average it first");
+  for (const Tensor& target : targets) {
+    if (!target.ok()) return target.error();
+    if (target.dtype() != DType::float32)
+      return make_error(ErrorCode::invalid_argument, "gradients: " + describe(target) + " is " + std::string(dtype_name(target.dtype())) +
+                                                         ", and only float32 tensors have gradients");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> gradients(const Tensor& loss, std::span<const Tensor> with_respect_to) {
+  IMPRINT_CHECK(check_arguments(loss, with_respect_to));
+
+  Visits visits;
+  const std::vector<NodeRef> order = ancestors_in_order(loss.node(), visits);
+  for (const Tensor& target : with_respect_to)
+    if (auto found = visits.find(target.node().get()); found != visits.end()) found->second.leads_to_target = true;
+  for (const NodeRef& node : order) {
+    const std::vector<bool> needed = needed_inputs(*node, visits);
+    if (std::ranges::find(needed, true) != needed.end()) visits.at(node.get()).leads_to_target = true;
+  }
+
+  visits.at(loss.node().get()).gradient = ones_like(loss);
+  for (auto node = order.rbegin(); node != order.rend(); ++node) IMPRINT_CHECK(propagate(*node, visits));
+
+  std::vector<Tensor> out;
+  out.reserve(with_respect_to.size());
+  for (const Tensor& target : with_respect_to) {
+    const auto found = visits.find(target.node().get());
+    const bool reached = found != visits.end() && !is_empty(found->second.gradient);
+    out.push_back(reached ? found->second.gradient : zeros_like(target));
+  }
+  return out;
+}
+
+}  // namespace imprint

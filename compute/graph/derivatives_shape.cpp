@@ -1,0 +1,177 @@
+#include <algorithm>
+
+#include "compute/graph/derivatives.h"
+#include "compute/tensor/build.h"
+
+namespace imprint {
+namespace {
+
+using Amounts = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t after, double value = 0) {
+  Amounts amounts(static_cast<std::size_t>(x.rank()), {0, 0});
+  amounts[static_cast<std::size_t>(axis)] = {before, after};
+  return pad(x, amounts, value);
+}
+
+Tensor unpermute(const Tensor& g, const Node& node) {
+  Axes inverse(node.ints.size());
+  for (std::size_t axis = 0; axis < node.ints.size(); ++axis) inverse[static_cast<std::size_t>(node.ints[axis])] = static_cast<int>(axis);
+  return permute(g, inverse);
+}
+
+Tensor unexpand(const Tensor& g, const Shape& source) {
+  Axes repeated;
+  for (int axis = 0; axis < source.rank(); ++axis)
+    if (source[axis] != g.extent(axis)) repeated.push_back(axis);
+  return sum(g, repeated, true);
+}
+
+// Puts `step - 1` zeros behind each element of the axis.
+Tensor spread_axis(const Tensor& g, int axis, std::int64_t step) {
+  Shape spread = g.shape();
+  spread[axis] *= step;
+  std::int64_t inner = 1;
+  for (int k = axis + 1; k < g.rank(); ++k) inner *= g.extent(k);
+  std::int64_t outer = 1;
+  for (int k = 0; k <= axis; ++k) outer *= g.extent(k);
+  return reshape(pad_axis(reshape(g, {outer, 1, inner}), 1, 0, step - 1), spread);
+}
+
+// The gradient of a slice lies where the slice was read, with zeros elsewhere.
+Tensor unslice(const Tensor& gradient, const Node& node) {
+  const Shape& source = node.inputs[0]->shape;
+  if (node.shape.element_count() == 0) return zeros(source);
+  Tensor g = gradient;
+  for (int axis = 0; axis < source.rank(); ++axis) {
+    std::int64_t start = node.ints[2 * static_cast<std::size_t>(axis)], step = node.ints[2 * static_cast<std::size_t>(axis) + 1];
+    const std::int64_t count = node.shape[axis];
+    if (step < 0) {
+      g = flip(g, axis);
+      start += (count - 1) * step;
+      step = -step;
+    }
+    if (step > 1 && count > 1) {
+      g = spread_axis(g, axis, step);
+      g = narrow(g, axis, 0, std::min(g.extent(axis), source[axis] - start));
+    }
+    g = pad_axis(g, axis, start, source[axis] - start - g.extent(axis));
+  }
+  return g;
+}
+
+Tensor unpad(const Tensor& gradient, const Node& node) {
+  Tensor g = gradient;
+  for (int axis = 0; axis < g.rank(); ++axis) g = narrow(g, axis, node.ints[2 * static_cast<std::size_t>(axis)], node.inputs[0]->shape[axis]);
+  return g;
+}
+
+void split_concat(Adjoint& adjoint) {
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < adjoint.input_count(); ++i) {
+    const std::int64_t extent = adjoint.node().inputs[i]->shape[adjoint.axis()];
+    if (adjoint.needs(i)) adjoint.give(i, narrow(adjoint.gradient(), adjoint.axis(), start, extent));
+    start += extent;
+  }
+}
+
+// take reads whole slabs of the axis: its indices, flattened to one axis, name where each slab of the gradient goes.
+Tensor untake(const Adjoint& adjoint) {
+  const Shape& data = adjoint.node().inputs[0]->shape;
+  Shape flat = data;
+  flat[adjoint.axis()] = adjoint.input(1).shape().element_count();
+  Shape aligned;
+  for (int axis = 0; axis < data.rank(); ++axis) aligned.append(axis == adjoint.axis() ? flat[axis] : 1);
+  const Tensor indices = expand(reshape(adjoint.input(1), aligned), flat);
+  return scatter_add(zeros(data), adjoint.axis(), indices, reshape(adjoint.gradient(), flat));
+}
+
+// ---- reductions ----
+
+// Equal parts to all elements that attain the extreme.
+Tensor unreduce_extreme(const Adjoint& adjoint) {
+  const Tensor x = adjoint.input(0);
+  const Tensor attained = equal(x, expand(adjoint.output(), x.shape()));
+  const Axes axes(adjoint.node().ints.begin(), adjoint.node().ints.end());
+  const Tensor share = adjoint.gradient() / sum(cast(attained, DType::float32), axes, true);
+  return where(attained, expand(share, x.shape()), 0.0f);
+}
+
+// Elements of the last axis moved by `distance` towards its end (or its start), ones where nothing came from.
+Tensor shifted(const Tensor& rows, std::int64_t distance, bool to_end) {
+  const std::int64_t kept = rows.extent(1) - distance;
+  return to_end ? pad_axis(narrow(rows, 1, 0, kept), 1, distance, 0, 1) : pad_axis(narrow(rows, 1, distance, kept), 1, 0, distance, 1);
+}
+
+// The product of all elements before (or behind) each element of a row: a scan by doubling distances (Hillis, Steele, Data Parallel Algorithms, 1986).
+Tensor product_of_others(const Tensor& rows, bool before) {
+  const std::int64_t count = rows.extent(1);
+  Tensor product = shifted(rows, 1, before);
+  for (std::int64_t distance = 1; distance < count; distance *= 2) product = product * shifted(product, distance, before);
+  return product;
+}
+
+// The product of the other elements, without dividing by this one, which may be zero.
+Tensor unreduce_prod(const Adjoint& adjoint) {
+  const Tensor x = adjoint.input(0);
+  if (x.shape().element_count() == 0) return zeros(x.shape());
+  Axes order, inverse(static_cast<std::size_t>(x.rank()));
+  Shape moved;
+  std::int64_t folded = 1;
+  const std::vector<std::int64_t>& axes = adjoint.node().ints;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (std::ranges::find(axes, axis) == axes.end()) order.push_back(axis);
+  for (std::int64_t axis : axes) {
+    order.push_back(static_cast<int>(axis));
+    folded *= x.extent(static_cast<int>(axis));
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    inverse[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+    moved.append(x.extent(order[i]));
+  }
+  const Tensor rows = reshape(permute(x, order), {-1, folded});
+  const Tensor others = product_of_others(rows, true) * product_of_others(rows, false);
+  return expand(adjoint.gradient(), x.shape()) * permute(reshape(others, moved), inverse);
+}
+
+void contract(Adjoint& adjoint) {
+  const Tensor& g = adjoint.gradient();
+  if (adjoint.needs(0)) adjoint.give(0, matmul(g, transpose(adjoint.input(1))));
+  if (adjoint.needs(1)) adjoint.give(1, matmul(transpose(adjoint.input(0)), g));
+}
+
+}  // namespace
+
+void differentiate_arrangement(Adjoint& adjoint) {
+  const Node& node = adjoint.node();
+  const Tensor& g = adjoint.gradient();
+  switch (node.op) {
+    case Op::reshape: return adjoint.give(0, reshape(g, node.inputs[0]->shape));
+    case Op::permute: return adjoint.give(0, unpermute(g, node));
+    case Op::expand: return adjoint.give(0, unexpand(g, node.inputs[0]->shape));
+    case Op::slice: return adjoint.give(0, unslice(g, node));
+    case Op::window: {
+      std::vector<std::int64_t> ints = node.ints;
+      ints.push_back(node.inputs[0]->shape[adjoint.axis()]);
+      return adjoint.give(0, make(Op::unwindow, {g}, {.ints = std::move(ints)}));
+    }
+    case Op::unwindow: return adjoint.give(0, make(Op::window, {g}, {.ints = {node.ints.begin(), node.ints.begin() + 4}}));
+    case Op::pad: return adjoint.give(0, unpad(g, node));
+    case Op::concat: return split_concat(adjoint);
+    case Op::gather: return adjoint.give(0, scatter_add(zeros(node.inputs[0]->shape), adjoint.axis(), adjoint.input(1), g));
+    case Op::take: return adjoint.give(0, untake(adjoint));
+    case Op::reduce_sum: return adjoint.give(0, expand(g, node.inputs[0]->shape));
+    case Op::reduce_prod: return adjoint.give(0, unreduce_prod(adjoint));
+    case Op::reduce_max:
+    case Op::reduce_min: return adjoint.give(0, unreduce_extreme(adjoint));
+    case Op::matmul: return contract(adjoint);
+    case Op::cumsum: return adjoint.give(0, cumsum(g, adjoint.axis(), node.ints[1] != 0, node.ints[2] == 0));
+    case Op::scatter_add:
+      if (adjoint.needs(0)) adjoint.give(0, g);
+      if (adjoint.needs(2)) adjoint.give(2, gather(g, adjoint.axis(), adjoint.input(1)));
+      return;
+    default: return;
+  }
+}
+
+}  // namespace imprint
