@@ -44,9 +44,10 @@ std::string_view line_of(std::string_view text, std::size_t number) {
 
 Error compile_error(std::string_view name, std::string_view glsl, std::string_view log) {
   while (!log.empty() && (log.back() == '\n' || log.back() == ' ')) log.remove_suffix(1);
-  std::string message = "kernel " + std::string(name) + " does not compile: " + std::string(log);
+  std::string message("kernel ");
+  message.append(name).append(" does not compile: ").append(log);
   if (const auto number = first_line_number(log)) {
-    message += "\n" + std::to_string(*number) + " | " + std::string(line_of(glsl, *number));
+    message.append("\n").append(std::to_string(*number)).append(" | ").append(line_of(glsl, *number));
   }
   return make_error(ErrorCode::compile_failed, std::move(message));
 }
@@ -90,7 +91,7 @@ Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view glsl
   try {
     return translate(name, glsl);
   } catch (const std::exception& exception) {
-    return make_error(ErrorCode::out_of_host_memory, "kernel " + std::string(name) + " does not compile: " + exception.what());
+    return make_error(ErrorCode::out_of_host_memory, std::string("kernel ").append(name).append(" does not compile: ").append(exception.what()));
   }
 }
 

@@ -41,7 +41,7 @@ fs::path temporary_beside(const fs::path& file) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto unique = Hasher().number(now).number(counter.fetch_add(1)).number(reinterpret_cast<std::uintptr_t>(&counter)).digest();
   fs::path path = file;
-  path += "." + unique.hex() + ".tmp";
+  path += std::string(".").append(unique.hex()).append(".tmp");
   return path;
 }
 
@@ -59,7 +59,10 @@ void write_file(const fs::path& file, std::span<const std::span<const std::byte>
     if (written) fs::rename(temporary, file, error);
   }
   if (written && !error) return;
-  log(LogLevel::warning, "cannot write " + text_of(file) + (error ? ": " + error.message() : "") + "; going on without");
+  std::string message("cannot write ");
+  message.append(text_of(file));
+  if (error) message.append(": ").append(error.message());
+  log(LogLevel::warning, message.append("; going on without"));
   fs::remove(temporary, error);
 }
 
@@ -85,7 +88,7 @@ std::optional<Spirv> SpirvCache::load(const Hash128& key) const {
     stream.read(reinterpret_cast<char*>(spirv.data()), static_cast<std::streamsize>(spirv.size() * sizeof(std::uint32_t)));
   }
   if (!whole || !stream || spirv.front() != kSpirvMagic || checksum(key, spirv) != Hash128{head.checksum_low, head.checksum_high}) {
-    log_(LogLevel::warning, "shader cache file " + text_of(file) + " is damaged or foreign: compiled anew");
+    log_(LogLevel::warning, std::string("shader cache file ").append(text_of(file)).append(" is damaged or foreign: compiled anew"));
     return std::nullopt;
   }
   return spirv;
@@ -109,7 +112,7 @@ void dump_glsl(std::string_view directory, std::string_view name, const Hash128&
     file += plain ? c : '_';
     if (file.size() == 96) break;  // names of fused kernels can be longer than a file's may be
   }
-  file += "-" + key.hex().substr(0, 12) + ".comp";
+  file.append("-").append(key.hex(), 0, 12).append(".comp");
   const std::array<std::span<const std::byte>, 1> bytes = {std::as_bytes(std::span(glsl))};
   write_file(path_of(directory) / path_of(file), bytes, log);
 }

@@ -1,0 +1,304 @@
+// What is adopted of a device, against a driver of our own making: no GPU, no loader.
+
+#include "compute/vk/capabilities.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace imprint::vk {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+constexpr VkStructureType kTimeline = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
+constexpr VkStructureType kSync2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES;
+constexpr VkStructureType kStorage16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+constexpr VkStructureType kFloat16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+
+// Stands behind a VkPhysicalDevice handle.
+struct FakeDriver {
+  std::uint32_t version = VK_API_VERSION_1_3;
+  std::vector<std::string> extensions;
+  std::set<VkStructureType> supported;  // structs whose first feature is there
+  std::vector<VkQueueFamilyProperties> families = {{VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT, 1, 64, {}}, {VK_QUEUE_TRANSFER_BIT, 1, 0, {}}};
+  std::vector<VkStructureType> asked;
+
+  VkPhysicalDevice handle() { return reinterpret_cast<VkPhysicalDevice>(this); }
+  static FakeDriver& of(VkPhysicalDevice device) { return *reinterpret_cast<FakeDriver*>(device); }
+};
+
+Functions fake_functions() {
+  Functions f;
+  f.vkGetPhysicalDeviceProperties2 = [](VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties) {
+    properties->properties.apiVersion = FakeDriver::of(device).version;
+    std::strcpy(properties->properties.deviceName, "paper GPU");
+    properties->properties.driverVersion = 42;
+    properties->properties.limits.maxStorageBufferRange = 1u << 27;
+    properties->properties.limits.maxPerStageDescriptorStorageBuffers = 4;
+    properties->properties.limits.maxDescriptorSetStorageBuffers = 24;
+    for (auto* link = static_cast<VkBaseOutStructure*>(properties->pNext); link; link = link->pNext) {
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
+        std::strcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverName, "paper");
+        std::strcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverInfo, "1.2.3");
+      }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
+        reinterpret_cast<VkPhysicalDeviceSubgroupProperties*>(link)->subgroupSize = 32;
+      }
+    }
+  };
+  f.vkGetPhysicalDeviceFeatures2 = [](VkPhysicalDevice device, VkPhysicalDeviceFeatures2* features) {
+    for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link; link = link->pNext) {
+      FakeDriver::of(device).asked.push_back(link->sType);
+      const VkBool32 value = FakeDriver::of(device).supported.contains(link->sType);
+      std::memcpy(reinterpret_cast<char*>(link) + sizeof(VkBaseOutStructure), &value, sizeof value);
+    }
+  };
+  f.vkGetPhysicalDeviceQueueFamilyProperties = [](VkPhysicalDevice device, std::uint32_t* count, VkQueueFamilyProperties* families) {
+    const auto& own = FakeDriver::of(device).families;
+    if (families) std::copy_n(own.begin(), *count, families);
+    *count = static_cast<std::uint32_t>(own.size());
+  };
+  f.vkEnumerateDeviceExtensionProperties = [](VkPhysicalDevice device, const char*, std::uint32_t* count, VkExtensionProperties* list) {
+    const auto& own = FakeDriver::of(device).extensions;
+    for (std::uint32_t i = 0; list && i < *count; ++i) std::strcpy(list[i].extensionName, own[i].c_str());
+    *count = static_cast<std::uint32_t>(own.size());
+    return VK_SUCCESS;
+  };
+  f.vkSetDebugUtilsObjectNameEXT = [](VkDevice, const VkDebugUtilsObjectNameInfoEXT*) { return VK_SUCCESS; };
+  return f;
+}
+
+class CapabilitiesTest : public ::testing::Test {
+ protected:
+  Result<CapabilityReport> read() {
+    description_.physical_device = driver_.handle();
+    description_.features = features_.pNext ? &features_ : nullptr;
+    description_.device_extensions = extensions_;
+    description_.instance_extensions = instance_extensions_;
+    return read_capabilities(description_, fake_functions());
+  }
+  template <class T>
+  void declare(T& features) {
+    features.pNext = features_.pNext;
+    features_.pNext = &features;
+  }
+  static const CapabilityLoss* loss(const CapabilityReport& report, const std::string& item) {
+    for (const auto& loss : report.losses) {
+      if (loss.item == item) return &loss;
+    }
+    return nullptr;
+  }
+
+  FakeDriver driver_;
+  DeviceDescription description_{.api_version = VK_API_VERSION_1_3};
+  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  std::vector<const char*> extensions_, instance_extensions_;
+
+  VkPhysicalDeviceVulkan11Features core11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+  VkPhysicalDeviceVulkan12Features core12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline_{kTimeline};
+  VkPhysicalDeviceSynchronization2Features sync2_{kSync2};
+  VkPhysicalDevice16BitStorageFeatures storage16_{kStorage16};
+  VkPhysicalDeviceDescriptorIndexingFeatures other_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES};
+};
+
+TEST_F(CapabilitiesTest, counts_nothing_that_is_not_declared) {
+  driver_.supported = {kTimeline, kSync2, kStorage16, kFloat16};
+  driver_.extensions = {"VK_EXT_memory_budget", "VK_KHR_push_descriptor"};
+  const auto report = read();
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_FALSE(report->capabilities.timeline_semaphore);
+  EXPECT_FALSE(report->capabilities.synchronization2);
+  EXPECT_FALSE(report->capabilities.memory_budget);
+  EXPECT_FALSE(report->capabilities.debug_utils);
+  const auto* timeline = loss(*report, "timelineSemaphore");
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->cause, "not declared");
+  EXPECT_THAT(timeline->cost, HasSubstr("fences or frame numbers"));
+  EXPECT_THAT(timeline->remedy, HasSubstr("enable timelineSemaphore (vulkan 1.2 or VK_KHR_timeline_semaphore)"));
+  EXPECT_TRUE(loss(*report, "VK_EXT_memory_budget"));
+}
+
+TEST_F(CapabilitiesTest, counts_what_is_declared_and_supported) {
+  driver_.supported = {kTimeline, kSync2};
+  driver_.extensions = {"VK_EXT_memory_budget"};
+  extensions_ = {"VK_EXT_memory_budget"};
+  instance_extensions_ = {"VK_EXT_debug_utils"};
+  core12_.timelineSemaphore = VK_TRUE;
+  sync2_.synchronization2 = VK_TRUE;
+  declare(core12_);
+  declare(sync2_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->capabilities.timeline_semaphore);
+  EXPECT_TRUE(report->capabilities.synchronization2);
+  EXPECT_TRUE(report->capabilities.memory_budget);
+  EXPECT_TRUE(report->capabilities.debug_utils);
+  EXPECT_FALSE(report->capabilities.host_query_reset);
+  for (const char* item : {"timelineSemaphore", "synchronization2", "VK_EXT_memory_budget", "VK_EXT_debug_utils"}) {
+    EXPECT_FALSE(loss(*report, item)) << item;
+  }
+}
+
+TEST_F(CapabilitiesTest, reports_what_is_declared_but_not_there) {
+  extensions_ = {"VK_KHR_push_descriptor"};
+  timeline_.timelineSemaphore = VK_TRUE;
+  declare(timeline_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->capabilities.timeline_semaphore);
+  EXPECT_FALSE(report->capabilities.push_descriptor);
+  ASSERT_TRUE(loss(*report, "timelineSemaphore"));
+  EXPECT_EQ(loss(*report, "timelineSemaphore")->cause, "declared but not supported by the device");
+}
+
+TEST_F(CapabilitiesTest, takes_a_feature_before_its_core_version_only_with_its_extension) {
+  driver_.supported = {kTimeline};
+  driver_.extensions = {"VK_KHR_timeline_semaphore"};
+  description_.api_version = VK_API_VERSION_1_1;
+  timeline_.timelineSemaphore = VK_TRUE;
+  declare(timeline_);
+  const auto without = read();
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(without->capabilities.timeline_semaphore);
+  ASSERT_TRUE(loss(*without, "timelineSemaphore"));
+  EXPECT_THAT(loss(*without, "timelineSemaphore")->cause, HasSubstr("not part of the declared vulkan 1.1"));
+  EXPECT_THAT(loss(*without, "timelineSemaphore")->remedy, HasSubstr("vulkan 1.2 or VK_KHR_timeline_semaphore"));
+
+  extensions_ = {"VK_KHR_timeline_semaphore"};
+  const auto with = read();
+  ASSERT_TRUE(with.ok());
+  EXPECT_TRUE(with->capabilities.timeline_semaphore);
+}
+
+TEST_F(CapabilitiesTest, reads_structs_of_whole_versions_only_from_that_version_on) {
+  driver_.supported = {kTimeline, kStorage16};
+  core11_.storageBuffer16BitAccess = VK_TRUE;
+  core12_.timelineSemaphore = VK_TRUE;
+  declare(core11_);
+  declare(core12_);
+  for (const auto& [version, counts] : {std::pair{VK_API_VERSION_1_1, false}, {VK_API_VERSION_1_2, true}, {VK_API_VERSION_1_3, true}}) {
+    description_.api_version = version;
+    const auto report = read();
+    ASSERT_TRUE(report.ok());
+    EXPECT_EQ(report->capabilities.timeline_semaphore, counts);
+    EXPECT_EQ(report->capabilities.storage_16bit, counts) << "the struct came with 1.2, though the feature came with 1.1";
+    EXPECT_EQ(report->capabilities.api_version, version);
+  }
+}
+
+TEST_F(CapabilitiesTest, reads_16_bit_storage_of_1_1_by_its_own_struct) {
+  driver_.supported = {kStorage16};
+  description_.api_version = VK_API_VERSION_1_1;
+  storage16_.storageBuffer16BitAccess = VK_TRUE;
+  declare(storage16_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->capabilities.storage_16bit);
+}
+
+TEST_F(CapabilitiesTest, asks_the_device_only_for_structs_that_it_knows) {
+  driver_.version = VK_API_VERSION_1_1;
+  driver_.extensions = {"VK_KHR_synchronization2"};
+  ASSERT_TRUE(read().ok());
+  EXPECT_THAT(driver_.asked, UnorderedElementsAre(kStorage16, kSync2));
+}
+
+TEST_F(CapabilitiesTest, takes_the_lower_of_both_versions) {
+  driver_.version = VK_API_VERSION_1_1;
+  description_.api_version = VK_API_VERSION_1_3;
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
+}
+
+TEST_F(CapabilitiesTest, passes_over_structs_that_it_does_not_know) {
+  driver_.supported = {kTimeline};
+  timeline_.timelineSemaphore = VK_TRUE;
+  declare(timeline_);
+  declare(other_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->capabilities.timeline_semaphore);
+}
+
+TEST_F(CapabilitiesTest, names_the_driver_when_the_device_can) {
+  EXPECT_EQ(read()->capabilities.driver_name, "paper 1.2.3");
+  EXPECT_EQ(read()->capabilities.device_name, "paper GPU");
+  EXPECT_EQ(read()->capabilities.subgroup_size, 32u);
+  EXPECT_EQ(read()->capabilities.max_storage_buffers_per_stage, 4u);
+  EXPECT_EQ(read()->capabilities.timestamp_valid_bits, 64u);
+  driver_.version = VK_API_VERSION_1_1;
+  EXPECT_EQ(read()->capabilities.driver_name, "driver 42");
+  driver_.extensions = {"VK_KHR_driver_properties"};
+  EXPECT_EQ(read()->capabilities.driver_name, "paper 1.2.3");
+}
+
+TEST_F(CapabilitiesTest, refuses_versions_below_1_1_naming_the_field) {
+  for (const std::uint32_t version : {0u, VK_API_VERSION_1_0}) {
+    description_.api_version = version;
+    const auto report = read();
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(report.error().message, HasSubstr("api_version is vulkan 1.0"));
+    EXPECT_THAT(report.error().message, HasSubstr("VkApplicationInfo::apiVersion"));
+  }
+  description_.api_version = VK_API_VERSION_1_1;
+  driver_.version = VK_API_VERSION_1_0;
+  const auto report = read();
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.error().message, HasSubstr("the physical device is vulkan 1.0"));
+}
+
+TEST_F(CapabilitiesTest, refuses_queue_families_that_are_missing_or_do_not_compute) {
+  description_.queue_family = 2;
+  EXPECT_EQ(read().error().code, ErrorCode::invalid_argument);
+  description_.queue_family = 1;
+  const auto report = read();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(report.error().message, HasSubstr("queue family 1 has no compute"));
+}
+
+TEST_F(CapabilitiesTest, refuses_broken_descriptions) {
+  extensions_ = {"VK_KHR_push_descriptor", nullptr};
+  const auto null_name = read();
+  ASSERT_FALSE(null_name.ok());
+  EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1] is null"));
+  extensions_.clear();
+  declare(timeline_);
+  features_.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  EXPECT_EQ(read().error().code, ErrorCode::invalid_argument);
+}
+
+TEST_F(CapabilitiesTest, reports_a_family_without_timestamps) {
+  driver_.families[0].timestampValidBits = 0;
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  ASSERT_TRUE(loss(*report, "timestamps"));
+  EXPECT_THAT(loss(*report, "timestamps")->cost, HasSubstr("estimated"));
+}
+
+TEST_F(CapabilitiesTest, gives_every_loss_a_cause_a_cost_and_a_remedy) {
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_GE(report->losses.size(), 10u);
+  std::set<std::string> items;
+  for (const auto& loss : report->losses) {
+    EXPECT_TRUE(items.insert(loss.item).second) << loss.item << " twice";
+    EXPECT_THAT(loss.cause, Not(IsEmpty())) << loss.item;
+    EXPECT_THAT(loss.cost, Not(IsEmpty())) << loss.item;
+    EXPECT_THAT(loss.remedy, Not(IsEmpty())) << loss.item;
+  }
+}
+
+}  // namespace
+}  // namespace imprint::vk
