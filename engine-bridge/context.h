@@ -55,7 +55,10 @@ struct Job {
   Program* program = nullptr;
   std::uint32_t slot = 0;
   JobKind kind = JobKind::immediate;
-  std::uint64_t deadline_frame = 0;      // learn: the frame in which it finishes
+  std::uint64_t deadline_frame = 0;      // learn: the frame in which it finishes, its outputs included; a past one: the current frame
+  // learn: jobs of one stream run strictly one after the other, in the order of enqueue, so that each reads what those before it wrote; their
+  // deadlines must not fall. Work that shares no variables (another brain) takes a stream of its own, and then need not wait its turn.
+  std::uint64_t stream = 0;
   // Called by a later frame_begin (or drain) on its thread once the GPU is done, with the frame in which the last piece was issued.
   // May be empty. May enqueue further jobs.
   std::function<void(std::uint64_t issued_frame)> on_complete;

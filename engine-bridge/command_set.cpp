@@ -1,0 +1,63 @@
+#include "engine-bridge/command_set.h"
+
+namespace imprint::bridge {
+
+void record_global_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer) {
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  functions.vkCmdPipelineBarrier(command_buffer, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+void record_exit_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer) {
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  const VkPipelineStageFlags ours = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  functions.vkCmdPipelineBarrier(command_buffer, ours, ours | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+Result<std::unique_ptr<CommandSet>> CommandSet::create(vk::Device& device) {
+  std::unique_ptr<CommandSet> set(new CommandSet(device));
+  VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  info.queueFamilyIndex = device.queue_family();
+  const VkResult result = device.functions().vkCreateCommandPool(device.handle(), &info, device.allocation_callbacks(), &set->pool_);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateCommandPool", result);
+  return set;
+}
+
+CommandSet::~CommandSet() {
+  if (pool_) device_.functions().vkDestroyCommandPool(device_.handle(), pool_, device_.allocation_callbacks());
+}
+
+Result<Commands> CommandSet::record(bool shared, const std::function<void(VkCommandBuffer)>& content) {
+  Commands commands;
+  IMPRINT_ASSIGN(commands.primary, record(VK_COMMAND_BUFFER_LEVEL_PRIMARY, shared, content));
+  IMPRINT_ASSIGN(commands.secondary, record(VK_COMMAND_BUFFER_LEVEL_SECONDARY, shared, content));
+  return commands;
+}
+
+Result<VkCommandBuffer> CommandSet::record(VkCommandBufferLevel level, bool shared, const std::function<void(VkCommandBuffer)>& content) {
+  const vk::Functions& f = device_.functions();
+  VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  allocate.commandPool = pool_;
+  allocate.level = level;
+  allocate.commandBufferCount = 1;
+  VkCommandBuffer command_buffer = VK_NULL_HANDLE;
+  VkResult result = f.vkAllocateCommandBuffers(device_.handle(), &allocate, &command_buffer);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkAllocateCommandBuffers", result);
+
+  const VkCommandBufferInheritanceInfo inheritance{VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};  // outside any render pass
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  if (shared) begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  if (level == VK_COMMAND_BUFFER_LEVEL_SECONDARY) begin.pInheritanceInfo = &inheritance;
+  result = f.vkBeginCommandBuffer(command_buffer, &begin);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkBeginCommandBuffer", result);
+  content(command_buffer);
+  result = f.vkEndCommandBuffer(command_buffer);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkEndCommandBuffer", result);
+  return command_buffer;
+}
+
+}  // namespace imprint::bridge

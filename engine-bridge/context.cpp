@@ -1,0 +1,159 @@
+#include "engine-bridge/context.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine-bridge/context_impl.h"
+#include "engine-bridge/measure.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint64_t kShutdownTimeoutNs = 10ull * 1000 * 1000 * 1000;
+
+DeviceKind kind_of(VkPhysicalDeviceType type) {
+  if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) return DeviceKind::software;
+  return type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? DeviceKind::discrete : DeviceKind::integrated;
+}
+
+ProgramCost guess(const Program& program, const vk::Device& device) {
+  const ProgramStats& stats = program.stats();
+  return ProgramCost::guess({program.piece_count(), stats.bytes_moved, stats.flops}, rates_of(kind_of(device.capabilities().device_type)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Context>> Context::adopt(const ContextDescription& description) { return ContextImpl::adopt(description); }
+
+Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& description) {
+  IMPRINT_CHECK(check_queue_access(description.queue));
+  std::unique_ptr<ContextImpl> context(new ContextImpl);
+  vk::DeviceDescription device = description.device;
+  device.queue_family = description.queue.family;
+  IMPRINT_ASSIGN(context->device_, vk::Device::adopt(device, description.options));
+  IMPRINT_ASSIGN(context->in_flight_, InFlight::create(*context->device_));
+  context->device_->completion().set_poll([in_flight = context->in_flight_.get()] { return in_flight->poll(); });
+  if (description.queue.queue) {
+    context->queue_ = std::make_unique<HostQueue>(*context->device_, *context->in_flight_, description.queue);
+  }
+  IMPRINT_ASSIGN(context->runtime_, Runtime::create(*context->device_));
+  IMPRINT_ASSIGN(context->timer_, GpuTimer::create(*context->device_));
+  IMPRINT_ASSIGN(context->commands_, CommandSet::create(*context->device_));
+  const vk::Functions& f = context->device_->functions();
+  IMPRINT_ASSIGN(context->exit_, context->commands_->record(true, [&](VkCommandBuffer commands) { record_exit_barrier(f, commands); }));
+
+  context->budget_ = description.budget;
+  context->immediate_.reserve(64);
+  context->learn_.reserve(64);
+  context->issued_.reserve(64);
+  context->list_.reserve(512);
+  context->plan_.steps.reserve(256);
+  context->plan_.slices.reserve(64);
+  for (Note& note : context->notes_) note.shares.reserve(64);
+  return std::unique_ptr<Context>(std::move(context));
+}
+
+ContextImpl::~ContextImpl() {
+  if (!in_flight_) return;  // adoption failed before anything could be submitted
+  in_flight_->safe_frame(std::numeric_limits<std::uint64_t>::max());  // the host destroys us when what we recorded is complete
+  if (!device_->lost() && queue_) (void)in_flight_->wait(device_->last_ticket(), kShutdownTimeoutNs);
+  vk::Completion& completion = device_->completion();
+  completion.set_poll({});
+  completion.completed(completion.last());
+  device_->collect();  // while the runtime, which some of it belongs to, is still there
+}
+
+std::string ContextImpl::report() const {
+  const vk::Capabilities& c = device_->capabilities();
+  std::string text = "device: " + c.device_name + ", " + c.driver_name + ", vulkan " + std::to_string(VK_API_VERSION_MAJOR(c.api_version)) + "." +
+                     std::to_string(VK_API_VERSION_MINOR(c.api_version)) + ", queue family " + std::to_string(device_->queue_family()) + "\n";
+  text += std::string("queue: ") + (queue_ ? "submits to the host's queue" : "none; records into the host's command buffers only") + "\n";
+  text += std::string("completion: ") +
+          (!queue_ ? "frame numbers that the host reports as safe" : in_flight_->timeline() ? "timeline semaphore" : "fences") + "\n";
+  text += std::string("gpu time: ") + (c.timestamp_valid_bits ? "timestamps" : "estimated") + "\n";
+  for (const vk::CapabilityLoss& loss : device_->losses()) {
+    text += "without " + loss.item + " (" + loss.cause + "): " + loss.cost + "; remedy: " + loss.remedy + "\n";
+  }
+  return text;
+}
+
+ContextStats ContextImpl::stats() const {
+  const std::lock_guard lock(stats_mutex_);
+  return published_;
+}
+
+Status ContextImpl::check_alive(const char* call) const {
+  if (!device_->lost()) return {};
+  return make_error(ErrorCode::device_lost, std::string(call) + ": the device was lost; make a new context on a new device");
+}
+
+ProgramCost& ContextImpl::cost_of(const Program& program) {
+  const auto [entry, added] = known_.try_emplace(&program);
+  KnownProgram& known = entry->second;
+  if (added || known.cost.piece_count() != program.piece_count() || known.name != program.name()) {
+    known.name = program.name();
+    known.cost = guess(program, *device_);
+  }
+  return known.cost;
+}
+
+Status ContextImpl::measure(Program& program) {
+  IMPRINT_CHECK(check_alive("measure"));
+  if (state_ != State::closed) return make_error(ErrorCode::wrong_state, "measure: a frame is open: measure between frames");
+  const auto runs = [&](const auto& job) { return job.program == &program; };
+  if (std::ranges::any_of(learn_, runs) || std::ranges::any_of(immediate_, runs) || std::ranges::any_of(issued_, runs)) {
+    return make_error(ErrorCode::wrong_state, "measure: '" + program.name() + "' has jobs that are not complete: measure before, or drain");
+  }
+  ProgramCost& cost = cost_of(program);
+  if (!queue_ || device_->capabilities().timestamp_valid_bits == 0) return {};
+  if (runtime_->has_uploads()) {
+    IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
+    if (uploads.primary) IMPRINT_CHECK(queue_->submit(std::span(&uploads.primary, 1)));
+  }
+  IMPRINT_ASSIGN(std::vector<float> pieces, measure_pieces(*device_, *queue_, *runtime_, program));
+  if (pieces.size() > 1 || pieces.size() == program.piece_count()) {
+    // The rest writes variables and cannot be tried: taken to be as long as the dispatches before (piece 0 is a copy).
+    float sum = 0;
+    for (std::size_t i = 1; i < pieces.size(); ++i) sum += pieces[i];
+    pieces.resize(program.piece_count(), pieces.size() > 1 ? sum / static_cast<float>(pieces.size() - 1) : 0.0f);
+    cost = ProgramCost::measured(pieces);
+  }
+  return {};
+}
+
+Status ContextImpl::drain(std::uint64_t timeout_ns) {
+  IMPRINT_CHECK(check_alive("drain"));
+  if (state_ != State::closed) return make_error(ErrorCode::wrong_state, "drain: a frame is open: call frame_end first");
+  if (!queue_) return make_error(ErrorCode::unsupported, "drain: the context is record only; give it a queue, or run frames until all is complete");
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
+  for (;;) {
+    IMPRINT_CHECK(take_uploads());
+    plan(0, static_cast<float>(budget_.max_slice_us), true);
+    IMPRINT_CHECK(submit_planned());
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now()).count();
+    IMPRINT_CHECK(in_flight_->wait(device_->last_ticket(), left > 0 ? static_cast<std::uint64_t>(left) : 0));
+    const vk::Ticket complete = device_->completion().poll();
+    read_times(complete);
+    device_->collect();
+    call_completed(complete);
+    if (immediate_.empty() && schedule_.empty() && issued_.empty() && !runtime_->has_uploads()) return {};
+    if (Clock::now() >= end) return make_error(ErrorCode::not_ready, "drain: completed jobs kept enqueueing further ones until the time was over");
+  }
+}
+
+void ContextImpl::cancel(const Program& program) {
+  const auto runs = [&](const auto& job) { return job.program == &program; };
+  std::erase_if(immediate_, runs);
+  std::erase_if(learn_, runs);
+  schedule_.cancel(reinterpret_cast<std::uintptr_t>(&program));
+  for (Issued& issued : issued_) {
+    if (issued.program != &program) continue;
+    issued.program = nullptr;
+    issued.on_complete = nullptr;
+  }
+  known_.erase(&program);
+}
+
+}  // namespace imprint::bridge

@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine-bridge/context_impl.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint32_t kFromBudget = std::numeric_limits<std::uint32_t>::max();  // of submit() and record(); in Budget: no limit
+
+}  // namespace
+
+ContextImpl::FrameCall::FrameCall(ContextImpl& context)
+    : context_(context), outer_(context.device_->counters().on_frame.exchange(true)), start_(std::chrono::steady_clock::now()) {}
+
+ContextImpl::FrameCall::~FrameCall() {
+  if (outer_) return;
+  context_.device_->counters().on_frame = false;
+  context_.frame_cpu_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start_).count();
+}
+
+Status ContextImpl::check_can_issue(const char* call) const {
+  IMPRINT_CHECK(check_alive(call));
+  const std::string where = std::string(call) + ": ";
+  switch (state_) {
+    case State::open: return {};
+    case State::closed: return make_error(ErrorCode::wrong_state, where + "no frame is open: call frame_begin first");
+    case State::submitted: return make_error(ErrorCode::wrong_state, where + "this frame's jobs were already given to submit: call frame_end");
+    case State::recorded: return make_error(ErrorCode::wrong_state, where + "this frame's jobs were already given to record: call frame_end");
+  }
+  return {};
+}
+
+Status ContextImpl::frame_begin(const FrameInfo& info) {
+  IMPRINT_CHECK(check_alive("frame_begin"));
+  if (state_ != State::closed) {
+    return make_error(ErrorCode::wrong_state, "frame_begin: frame " + std::to_string(*frame_) + " is still open: call frame_end first");
+  }
+  if (frame_ && info.frame <= *frame_) {
+    return make_error(ErrorCode::wrong_state, "frame_begin: frame " + std::to_string(info.frame) + " does not follow frame " +
+                                                  std::to_string(*frame_) + ": frame numbers rise");
+  }
+  frame_cpu_us_ = 0;
+  FrameCall call(*this);
+  frame_ = info.frame;
+  state_ = State::open;
+  if (info.safe_frame > 0) in_flight_->safe_frame(info.safe_frame);
+  const vk::Ticket complete = device_->completion().poll();
+  read_times(complete);
+  device_->collect();
+  call_completed(complete);
+  return check_alive("frame_begin");
+}
+
+void ContextImpl::read_times(vk::Ticket complete) {
+  while (const auto times = timer_->read(complete)) {
+    const Note& note = notes_[times->entry];
+    const float learn_us = times->us[1] + times->us[2] + times->us[3];
+    counted_.times = {note.frame, times->us[0], learn_us};
+    if (times->us[0] + learn_us > note.budget_us) ++counted_.over_budget_frames;
+    for (std::uint32_t section = 0; section < GpuTimer::kSections; ++section) {
+      if (section == 0 && !note.immediate_is_known) continue;
+      float predicted = 0;
+      for (const Share& share : note.shares) predicted += share.section == section ? share.us : 0;
+      for (const Share& share : note.shares) {
+        if (share.section != section) continue;
+        const auto known = known_.find(share.program);
+        if (known != known_.end()) known->second.cost.correct(predicted, times->us[section], share.us / predicted);
+      }
+    }
+  }
+}
+
+void ContextImpl::call_completed(vk::Ticket complete) {
+  in_completion_ = true;
+  while (!issued_.empty() && issued_.front().ticket <= complete) {
+    // Taken out first: the callback may enqueue and cancel.
+    const Issued done = std::move(issued_.front());
+    issued_.erase(issued_.begin());
+    if (done.on_complete) done.on_complete(done.frame);
+  }
+  in_completion_ = false;
+}
+
+Status ContextImpl::check_slot(const Program& program, std::uint32_t slot) const {
+  if (slot >= program.slot_count()) {
+    return make_error(ErrorCode::invalid_argument, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() + "', which has " +
+                                                       std::to_string(program.slot_count()));
+  }
+  const auto holds = [&](const auto& job) { return job.program == &program && job.slot == slot; };
+  if (std::ranges::any_of(issued_, holds) || std::ranges::any_of(learn_, holds) || std::ranges::any_of(immediate_, holds)) {
+    return make_error(ErrorCode::wrong_state, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() +
+                                                  "' is still in use by an earlier job: wait for its on_complete, or use another slot");
+  }
+  return {};
+}
+
+Status ContextImpl::enqueue(Job job) {
+  if (!in_completion_) IMPRINT_CHECK(check_can_issue("enqueue"));
+  FrameCall call(*this);
+  if (!job.program) return make_error(ErrorCode::invalid_argument, "enqueue: the job has no program");
+  Program& program = *job.program;
+  IMPRINT_CHECK(check_slot(program, job.slot));
+  const ProgramCost& cost = cost_of(program);
+  const auto identity = reinterpret_cast<std::uintptr_t>(&program);
+  if (job.kind == JobKind::immediate) {
+    const auto begun = [&](const LearnJob& learn) { return learn.program == identity && learn.cursor > 0; };
+    if (std::ranges::any_of(schedule_.jobs(), begun)) {
+      return make_error(ErrorCode::wrong_state, "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
+    }
+    immediate_.push_back({&program, job.slot, {}, std::move(job.on_complete)});
+    return {};
+  }
+  LearnJob learn;
+  learn.id = next_id_;
+  learn.program = identity;
+  learn.stream = job.stream;
+  learn.deadline_frame = job.deadline_frame;
+  learn.piece_count = program.piece_count();
+  // The last piece hands the outputs to the host: it waits too, so that they also appear in the same frame whatever the budget.
+  learn.commit_piece = std::min(program.first_state_write(), learn.piece_count ? learn.piece_count - 1 : 0);
+  learn.cost = &cost;
+  if (Status added = schedule_.add(learn); !added) {
+    return make_error(added.error().code, "enqueue: '" + program.name() + "': " + added.error().message);
+  }
+  learn_.push_back({next_id_++, &program, job.slot, std::move(job.on_complete)});
+  return {};
+}
+
+Status ContextImpl::enqueue(const Commands& commands, std::function<void(std::uint64_t)> on_complete) {
+  if (!in_completion_) IMPRINT_CHECK(check_can_issue("enqueue"));
+  FrameCall call(*this);
+  if (!commands.primary || !commands.secondary) return make_error(ErrorCode::invalid_argument, "enqueue: the commands are null");
+  immediate_.push_back({nullptr, 0, commands, std::move(on_complete)});
+  return {};
+}
+
+const ContextImpl::Learn& ContextImpl::learn_of(const LearnJob& job) const {
+  return *std::ranges::find(learn_, job.id, &Learn::id);  // learn_ and the schedule hold the same jobs
+}
+
+// Called as late as possible, so that everything written to the state before is in.
+Status ContextImpl::take_uploads() {
+  uploads_ = {};
+  if (runtime_->has_uploads()) {
+    IMPRINT_ASSIGN(uploads_, runtime_->take_uploads());
+  }
+  return {};
+}
+
+void ContextImpl::plan(float budget_us, float max_slice_us, bool everything) {
+  frame_budget_us_ = budget_us;
+  immediate_us_ = 0;
+  for (const Immediate& job : immediate_) {
+    if (job.program) immediate_us_ += cost_of(*job.program).range_us(0, job.program->piece_count());
+  }
+  FrameRequest request;
+  request.frame = frame_.value_or(0);
+  request.everything = everything;
+  request.budget_us = budget_us - immediate_us_;
+  request.max_slice_us = max_slice_us;
+  request.first_slice_open = has_immediate_work();
+  request.first_slice_us = immediate_us_;
+  schedule_.plan(request, plan_);
+
+  timing_.reset();
+  section_ = 0;
+  if (plan_.slices.empty()) return;
+  timing_ = timer_->open();
+  if (!timing_) {
+    if (immediate_us_ + plan_.due_us + plan_.early_us > budget_us) ++counted_.over_budget_frames;
+    return;
+  }
+  Note& note = notes_[*timing_];
+  note.frame = request.frame;
+  note.budget_us = budget_us;
+  note.immediate_is_known = uploads_.primary == VK_NULL_HANDLE;
+  note.shares.clear();
+  for (const Immediate& job : immediate_) {
+    if (job.program) {
+      note.shares.push_back({job.program, 0, cost_of(*job.program).range_us(0, job.program->piece_count())});
+    } else {
+      note.immediate_is_known = false;
+    }
+  }
+}
+
+void ContextImpl::assemble_step(const Step& step, bool after_barrier, VkCommandBufferLevel level) {
+  const LearnJob& job = schedule_.jobs()[step.job];
+  const Learn& learn = learn_of(job);
+  if (step.begin == 0 && step.end == job.piece_count) {
+    list_.push_back(learn.program->whole(learn.slot, level));  // begins with a barrier of its own
+    return;
+  }
+  if (!after_barrier) list_.push_back(runtime_->barrier().get(level));
+  const std::span<const VkCommandBuffer> pieces = learn.program->pieces(learn.slot, level).subspan(step.begin, step.end - step.begin);
+  list_.insert(list_.end(), pieces.begin(), pieces.end());
+}
+
+void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
+  const bool last = index + 1 == plan_.slices.size();
+  if (index == 0 && has_immediate_work()) {
+    list_.push_back(timing_ ? timer_->begin(*timing_, 0, level) : runtime_->barrier().get(level));
+    if (uploads_.primary) list_.push_back(uploads_.get(level));
+    for (const Immediate& job : immediate_) {
+      if (job.program) {
+        list_.push_back(job.program->whole(job.slot, level));
+      } else {
+        list_.push_back(runtime_->barrier().get(level));
+        list_.push_back(job.commands.get(level));
+      }
+    }
+    if (timing_) list_.push_back(timer_->end(*timing_, 0, level));
+  }
+  const Slice& slice = plan_.slices[index];
+  const auto steps = std::span(plan_.steps).subspan(slice.first_step, slice.step_count);
+  if (!steps.empty()) {
+    const bool timed_on = section_ == GpuTimer::kSections - 1;  // the last section takes all the slices that are left
+    if (timing_ && !timed_on) {
+      list_.push_back(timer_->begin(*timing_, ++section_, level));
+    } else {
+      list_.push_back(runtime_->barrier().get(level));
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      assemble_step(steps[i], i == 0, level);
+      if (timing_) {
+        const LearnJob& job = schedule_.jobs()[steps[i].job];
+        notes_[*timing_].shares.push_back({reinterpret_cast<const Program*>(job.program), section_, steps[i].us});
+      }
+    }
+    if (timing_ && (last || section_ < GpuTimer::kSections - 1)) list_.push_back(timer_->end(*timing_, section_, level));
+  }
+}
+
+void ContextImpl::issued(std::size_t index, vk::Ticket ticket) {
+  const std::uint64_t frame = frame_.value_or(0);
+  if (index == 0) {
+    for (Immediate& job : immediate_) issued_.push_back({ticket, frame, job.program, job.slot, std::move(job.on_complete)});
+    immediate_.clear();
+    uploads_ = {};
+  }
+  const Slice& slice = plan_.slices[index];
+  schedule_.issued(plan_, slice);
+  if (slice.step_count > 0) ++counted_.slices;
+  for (std::uint32_t i = 0; i < slice.step_count; ++i) {
+    const Step& step = plan_.steps[slice.first_step + i];
+    const LearnJob& job = schedule_.jobs()[step.job];
+    if (!job.finished()) continue;
+    const auto learn = std::ranges::find(learn_, job.id, &Learn::id);
+    issued_.push_back({ticket, frame, learn->program, learn->slot, std::move(learn->on_complete)});
+    learn_.erase(learn);
+  }
+}
+
+void ContextImpl::finish_issue(vk::Ticket ticket) {
+  schedule_.sweep();
+  if (timing_) timer_->close(*timing_, ticket);
+  timing_.reset();
+}
+
+Status ContextImpl::submit_planned() {
+  vk::Ticket ticket;
+  Status status;
+  for (std::size_t i = 0; i < plan_.slices.size(); ++i) {
+    list_.clear();
+    assemble(i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+    if (i + 1 == plan_.slices.size()) list_.push_back(exit_.primary);
+    Result<vk::Ticket> submitted = queue_->submit(list_);
+    if (!submitted) {
+      status = std::move(submitted).error();
+      break;
+    }
+    ticket = *submitted;
+    ++counted_.submits;
+    issued(i, ticket);
+  }
+  finish_issue(ticket);
+  return status;
+}
+
+Status ContextImpl::submit(std::uint32_t budget_us) {
+  IMPRINT_CHECK(check_can_issue("submit"));
+  if (!queue_) return make_error(ErrorCode::wrong_state, "submit: the context is record only, as no queue was given at adoption: use record");
+  FrameCall call(*this);
+  if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
+  IMPRINT_CHECK(take_uploads());
+  plan(budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us), static_cast<float>(budget_.max_slice_us),
+       false);
+  state_ = State::submitted;
+  return submit_planned();
+}
+
+Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+  IMPRINT_CHECK(check_can_issue("record"));
+  if (!command_buffer) return make_error(ErrorCode::invalid_argument, "record: the command buffer is null");
+  FrameCall call(*this);
+  if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
+  IMPRINT_CHECK(take_uploads());
+  plan(budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us), 0, false);
+  state_ = State::recorded;
+  const auto left = static_cast<std::uint32_t>(std::min(plan_.left_us, 4e9f));
+  if (plan_.slices.empty()) return left;
+
+  // One slice: in a command buffer there is nothing to cut. It begins with the entry barrier, as every slice does.
+  list_.clear();
+  assemble(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
+  const vk::Functions& f = device_->functions();
+  f.vkCmdExecuteCommands(command_buffer, static_cast<std::uint32_t>(list_.size()), list_.data());
+  record_exit_barrier(f, command_buffer);
+  const vk::Ticket ticket = device_->completion().next();
+  in_flight_->recorded(ticket, *frame_);
+  issued(0, ticket);
+  finish_issue(ticket);
+  return left;
+}
+
+Status ContextImpl::frame_end() {
+  IMPRINT_CHECK(check_alive("frame_end"));
+  if (state_ == State::closed) return make_error(ErrorCode::wrong_state, "frame_end: no frame is open: call frame_begin first");
+  const bool issued_any = state_ != State::open;
+  {
+    FrameCall call(*this);
+    state_ = State::closed;
+    ++counted_.frames;
+  }
+  counted_.frame_cpu_us = static_cast<float>(frame_cpu_us_);
+  {
+    const std::lock_guard lock(stats_mutex_);
+    published_ = counted_;
+  }
+  if (issued_any) return {};
+  return make_error(ErrorCode::wrong_state, "frame_end: frame " + std::to_string(*frame_) +
+                                                " had neither submit nor record; it is closed, and its jobs wait for the next one");
+}
+
+}  // namespace imprint::bridge

@@ -1,0 +1,159 @@
+#pragma once
+// The one Context: members by concern in context.cpp (adoption, reports, waiting) and context_frame.cpp (the frame).
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine-bridge/command_set.h"
+#include "engine-bridge/context.h"
+#include "engine-bridge/cost_model.h"
+#include "engine-bridge/frame_schedule.h"
+#include "engine-bridge/gpu_timer.h"
+#include "engine-bridge/in_flight.h"
+#include "engine-bridge/queue_access.h"
+
+namespace imprint::bridge {
+
+class ContextImpl final : public Context {
+ public:
+  static Result<std::unique_ptr<Context>> adopt(const ContextDescription& description);
+  ~ContextImpl() override;
+
+  vk::Device& device() override { return *device_; }
+  Runtime& runtime() override { return *runtime_; }
+  vk::Queue* queue() override { return queue_.get(); }
+  std::string report() const override;
+  Status measure(Program& program) override;
+  void set_budget(const Budget& budget) override { budget_ = budget; }
+  Status drain(std::uint64_t timeout_ns) override;
+  void cancel(const Program& program) override;
+
+  Status frame_begin(const FrameInfo& info) override;
+  Status enqueue(Job job) override;
+  Status enqueue(const Commands& commands, std::function<void(std::uint64_t)> on_complete) override;
+  Status submit(std::uint32_t budget_us) override;
+  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
+  Status frame_end() override;
+  ContextStats stats() const override;
+
+ private:
+  using Completed = std::function<void(std::uint64_t issued_frame)>;
+
+  // A program's whole run, or foreign commands.
+  struct Immediate {
+    Program* program = nullptr;
+    std::uint32_t slot = 0;
+    Commands commands;
+    Completed on_complete;
+  };
+  struct Learn {
+    std::uint64_t id = 0;
+    Program* program = nullptr;
+    std::uint32_t slot = 0;
+    Completed on_complete;
+  };
+  // Given to the GPU as a whole; in the order of tickets.
+  struct Issued {
+    vk::Ticket ticket;
+    std::uint64_t frame = 0;
+    const Program* program = nullptr;  // null: foreign commands, or cancelled
+    std::uint32_t slot = 0;
+    Completed on_complete;
+  };
+  struct KnownProgram {
+    std::string name;  // with the piece count: tells a program from another that was later put at the same address
+    ProgramCost cost;
+  };
+  // What a timed frame contained, by the timer's entry.
+  struct Share {
+    const Program* program = nullptr;
+    std::uint32_t section = 0;
+    float us = 0;
+  };
+  struct Note {
+    std::uint64_t frame = 0;
+    float budget_us = 0;
+    bool immediate_is_known = true;  // no uploads or foreign commands among them
+    std::vector<Share> shares;
+  };
+  enum class State : std::uint8_t { closed, open, submitted, recorded };
+
+  class FrameCall;
+
+  ContextImpl() = default;
+  Status check_alive(const char* call) const;
+  Status check_can_issue(const char* call) const;
+  Status check_slot(const Program& program, std::uint32_t slot) const;
+  ProgramCost& cost_of(const Program& program);
+  const Learn& learn_of(const LearnJob& job) const;
+
+  void plan(float budget_us, float max_slice_us, bool everything);
+  Status take_uploads();
+  void assemble(std::size_t slice, VkCommandBufferLevel level);  // into list_
+  void assemble_step(const Step& step, bool after_barrier, VkCommandBufferLevel level);
+  void issued(std::size_t slice, vk::Ticket ticket);
+  Status submit_planned();
+  void finish_issue(vk::Ticket ticket);
+  bool has_immediate_work() const { return !immediate_.empty() || uploads_.primary != VK_NULL_HANDLE; }
+
+  void read_times(vk::Ticket complete);
+  void call_completed(vk::Ticket complete);
+
+  // Destroyed from the last to the first.
+  std::unique_ptr<vk::Device> device_;
+  std::unique_ptr<InFlight> in_flight_;
+  std::unique_ptr<HostQueue> queue_;  // null: record only
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<GpuTimer> timer_;
+  std::unique_ptr<CommandSet> commands_;
+  Commands exit_;
+
+  Budget budget_;
+  State state_ = State::closed;
+  bool in_completion_ = false;        // on_complete callbacks are running
+  std::optional<std::uint64_t> frame_;
+  std::uint64_t next_id_ = 1;
+
+  std::vector<Immediate> immediate_;
+  std::vector<Learn> learn_;
+  FrameSchedule schedule_;
+  std::vector<Issued> issued_;         // oldest first
+  std::unordered_map<const Program*, KnownProgram> known_;
+
+  // ---- of the frame being issued ----
+  FramePlan plan_;
+  Commands uploads_;
+  float immediate_us_ = 0;
+  float frame_budget_us_ = 0;
+  std::optional<std::uint32_t> timing_;
+  std::uint32_t section_ = 0;         // the open one of learn slices, 0 = none
+  std::vector<VkCommandBuffer> list_;
+  std::array<Note, GpuTimer::kFrames> notes_;
+
+  double frame_cpu_us_ = 0;
+  ContextStats counted_;              // frame thread
+  mutable std::mutex stats_mutex_;
+  ContextStats published_;            // any thread
+};
+
+// Sets Counters::on_frame and adds up the wall clock, for the length of a frame call.
+class ContextImpl::FrameCall {
+ public:
+  explicit FrameCall(ContextImpl& context);
+  ~FrameCall();
+  FrameCall(const FrameCall&) = delete;
+  FrameCall& operator=(const FrameCall&) = delete;
+
+ private:
+  ContextImpl& context_;
+  bool outer_;  // an enqueue from inside a callback of frame_begin is already counted
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace imprint::bridge

@@ -1,0 +1,88 @@
+#include "engine-bridge/gpu_timer.h"
+
+namespace imprint::bridge {
+
+float timestamp_us(const vk::Capabilities& capabilities, std::uint64_t begin, std::uint64_t end) {
+  const std::uint32_t bits = capabilities.timestamp_valid_bits;
+  const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;
+  return static_cast<float>(static_cast<double>((end - begin) & mask) * capabilities.timestamp_period_ns * 1e-3);
+}
+
+Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
+  std::unique_ptr<GpuTimer> timer(new GpuTimer(device));
+  if (device.capabilities().timestamp_valid_bits == 0) return timer;
+  const vk::Functions& f = device.functions();
+  VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+  info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  info.queryCount = kFrames * kSections * 2;
+  const VkResult result = f.vkCreateQueryPool(device.handle(), &info, device.allocation_callbacks(), &timer->queries_);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateQueryPool", result);
+  IMPRINT_ASSIGN(timer->commands_, CommandSet::create(device));
+
+  timer->entries_.resize(kFrames);
+  for (std::uint32_t i = 0; i < kFrames; ++i) {
+    for (std::uint32_t section = 0; section < kSections; ++section) {
+      const std::uint32_t query = (i * kSections + section) * 2;
+      // The time of the compute stage, and not of the whole pipe: the host's drawing before us may still be going on and is not ours to count.
+      // The barriers see to it that the stage stands still for our copies too.
+      IMPRINT_ASSIGN(timer->entries_[i].begin[section], timer->commands_->record(false, [&](VkCommandBuffer commands) {
+        f.vkCmdResetQueryPool(commands, timer->queries_, query, 2);
+        record_global_barrier(f, commands);
+        f.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, timer->queries_, query);
+      }));
+      IMPRINT_ASSIGN(timer->entries_[i].end[section], timer->commands_->record(false, [&](VkCommandBuffer commands) {
+        record_global_barrier(f, commands);
+        f.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, timer->queries_, query + 1);
+      }));
+    }
+  }
+  return timer;
+}
+
+GpuTimer::~GpuTimer() {
+  if (queries_) device_.functions().vkDestroyQueryPool(device_.handle(), queries_, device_.allocation_callbacks());
+}
+
+std::optional<std::uint32_t> GpuTimer::open() {
+  if (entries_.empty() || open_count_ == kFrames) return {};
+  const std::uint32_t entry = next_;
+  next_ = (next_ + 1) % kFrames;
+  ++open_count_;
+  entries_[entry].used = 0;
+  entries_[entry].ticket = {~0ull};
+  return entry;
+}
+
+VkCommandBuffer GpuTimer::begin(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) {
+  entries_[entry].used |= 1u << section;
+  return entries_[entry].begin[section].get(level);
+}
+
+VkCommandBuffer GpuTimer::end(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) const {
+  return entries_[entry].end[section].get(level);
+}
+
+void GpuTimer::close(std::uint32_t entry, vk::Ticket ticket) {
+  entries_[entry].ticket = ticket;
+  if (ticket.value == 0) entries_[entry].used = 0;
+}
+
+std::optional<GpuTimer::Times> GpuTimer::read(vk::Ticket complete) {
+  if (open_count_ == 0 || entries_[oldest_].ticket > complete) return {};
+  Times times;
+  times.entry = oldest_;
+  oldest_ = (oldest_ + 1) % kFrames;
+  --open_count_;
+  for (std::uint32_t section = 0; section < kSections; ++section) {
+    if (!(entries_[times.entry].used & (1u << section))) continue;
+    std::uint64_t stamps[2] = {};
+    const VkResult result =
+        device_.functions().vkGetQueryPoolResults(device_.handle(), queries_, (times.entry * kSections + section) * 2, 2, sizeof stamps, stamps,
+                                                  sizeof stamps[0], VK_QUERY_RESULT_64_BIT);
+    if (result == VK_SUCCESS) times.us[section] = timestamp_us(device_.capabilities(), stamps[0], stamps[1]);
+    if (result < 0) vk::vulkan_error(device_, "vkGetQueryPoolResults", result);
+  }
+  return times;
+}
+
+}  // namespace imprint::bridge

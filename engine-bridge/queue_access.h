@@ -1,0 +1,39 @@
+#pragma once
+// The host's queue, used the way the host allows. Nothing else of ours calls vkQueueSubmit.
+
+#include <vulkan/vulkan_core.h>
+
+#include <memory>
+#include <span>
+
+#include "compute/base/result.h"
+#include "compute/vk/device.h"
+#include "compute/vk/queue.h"
+#include "engine-bridge/context.h"
+#include "engine-bridge/in_flight.h"
+
+namespace imprint::bridge {
+
+// Errors: invalid_argument when a queue is given with none or several ways to submit, or half of a lock (says which).
+Status check_queue_access(const QueueAccess& access);
+
+// vkQueueSubmit with VkSubmitInfo, always. Allocates nothing.
+class HostQueue final : public vk::Queue {
+ public:
+  // `access` has a queue and passed check_queue_access. Device and order outlive the queue.
+  HostQueue(vk::Device& device, InFlight& in_flight, const QueueAccess& access)
+      : device_(device), in_flight_(in_flight), access_(access) {}
+
+  std::uint32_t family() const override { return access_.family; }
+  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers) override;
+  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return in_flight_.wait(ticket, timeout_ns); }
+
+ private:
+  VkResult submit_to_host(const VkSubmitInfo& info, VkFence fence);
+
+  vk::Device& device_;
+  InFlight& in_flight_;
+  QueueAccess access_;
+};
+
+}  // namespace imprint::bridge
