@@ -22,6 +22,7 @@ inline constexpr double kStepSeconds = 1.0 / 60.0;
 enum class Cue : uint8_t { kNone, kSit, kSpin, kCome, kFetch, kBed };
 inline constexpr size_t kCueCount = 6;
 inline constexpr std::array<Cue, 5> kTricks = {Cue::kSit, Cue::kSpin, Cue::kCome, Cue::kFetch, Cue::kBed};
+inline constexpr size_t kTrickCount = kTricks.size();
 
 enum class Action : uint8_t { kSit, kLie, kSpin, kJump, kBark, kGoPlayer, kGoBall, kGive, kGoBed, kGoBowl };
 inline constexpr size_t kActionCount = 10;

@@ -1,0 +1,198 @@
+#include "samples/pet/life.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pet {
+namespace {
+
+constexpr size_t kOnsetsKept = 4;
+constexpr size_t kMarkersKept = 8;
+// Where the brain puts the credit (imp_brain_desc::credit_delay_s and credit_width_s): the ribbon shows the same.
+constexpr double kCreditDelay = 0.8;
+constexpr double kCreditWidth = 0.6;
+constexpr float kUndecided = 0.08f;  // the two best are this close
+
+bool is_walk(Action action) {
+  return action == Action::kGoPlayer || action == Action::kGoBall || action == Action::kGoBed || action == Action::kGoBowl;
+}
+
+}  // namespace
+
+Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options) : mind_(&mind), options_(options) {
+  Random random(seed, 0);
+  world_.redraw(random);
+}
+
+void Life::apply(const Signal& signal) {
+  PlayerView& player = world_.edit_view().player;
+  const auto hand = [&](Hand shape) { player.hand = shape, player.hand_since_s = world_.time_s(); };
+  switch (signal.kind) {
+    case SignalKind::kRedraw: {
+      Random random(signal.number);
+      world_.redraw(random);
+      asked_frame_.reset();
+      was_acting_ = false;
+      onsets_.clear();
+      mind_->end_episode();
+      break;
+    }
+    case SignalKind::kCue:
+      hand(Hand::kCue);
+      command(signal.cue);
+      break;
+    case SignalKind::kPraise: hand(Hand::kPraise), feedback(FeedbackKind::kPraise); break;
+    case SignalKind::kScold: hand(Hand::kScold), feedback(FeedbackKind::kScold); break;
+    case SignalKind::kTreat: hand(Hand::kTreat), feedback(FeedbackKind::kTreat); break;
+    case SignalKind::kClick: hand(Hand::kClick), feedback(FeedbackKind::kClick); break;
+    case SignalKind::kShow:
+      if (trial_.over() || !options_.taught) break;
+      hand(Hand::kShow);
+      showing_ = true;
+      world_.edit_view().demonstrating = true;
+      asked_frame_.reset();
+      world_.interrupt();
+      break;
+    case SignalKind::kMovePlayer: world_.move_player(signal.position); break;
+    case SignalKind::kMoveBall: world_.move_ball(signal.position); break;
+    case SignalKind::kSnapshot:
+    case SignalKind::kUndo:
+    case SignalKind::kLearning: break;  // the brain's, not the body's
+  }
+}
+
+void Life::command(Cue cue) {
+  world_.set_cue(cue);
+  mind_->set_goal(cue);
+  asked_frame_.reset();
+  showing_ = false;
+  world_.edit_view().demonstrating = false;
+  world_.edit_view().trial_over = cue == Cue::kNone;
+  if (cue == Cue::kNone) {
+    trial_ = Trial();
+  } else {
+    world_.interrupt();
+    trial_.begin(cue);
+  }
+  was_acting_ = false;
+}
+
+void Life::feedback(FeedbackKind kind) {
+  mark(kind);
+  if (options_.taught) {
+    const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
+    const float weight = kind == FeedbackKind::kTreat ? 2.0f : 1.0f;
+    mind_->feedback(value, weight, kind == FeedbackKind::kClick, world_.time_s());
+  }
+  if (kind == FeedbackKind::kScold && world_.acting() && !showing_ && is_walk(world_.view().pet.action)) world_.interrupt();
+}
+
+void Life::mark(FeedbackKind kind) {
+  FeedbackMarker marker;
+  marker.kind = kind;
+  marker.time_s = world_.time_s();
+  marker.position = world_.view().pet.position;
+  double best = 0.0;
+  for (const Onset& onset : onsets_) {
+    const double age = world_.time_s() - onset.time_s;
+    const double credit = kind == FeedbackKind::kClick ? 1.0 / (1.0 + age) : 1.0 - std::abs(age - kCreditDelay) / kCreditWidth;
+    if (credit <= best) continue;
+    best = credit;
+    marker.credited = true;
+    marker.action = onset.action;
+    marker.onset_s = onset.time_s;
+    marker.onset_position = onset.position;
+  }
+  auto& markers = world_.edit_view().markers;
+  if (markers.size() == kMarkersKept) markers.erase(markers.begin());
+  markers.push_back(marker);
+}
+
+void Life::act(uint64_t frame) {
+  if (!asked_frame_ || frame < *asked_frame_ + kAnswerFrames) return;
+  const std::optional<Answer> answer = mind_->answer();
+  if (!answer) return;  // the GPU is late: the pet hesitates
+  asked_frame_.reset();
+  think(*answer);
+  const bool right = !trial_.over() && trial_.decide(world_, answer->action);
+  begin_action(answer->action);
+  onsets_.push_back({world_.time_s(), answer->action, world_.view().pet.position});
+  if (onsets_.size() > kOnsetsKept) onsets_.pop_front();
+  if (on_onset) on_onset(world_.time_s(), answer->action, right);
+}
+
+void Life::begin_action(Action action) {
+  world_.begin_action(action);
+  was_acting_ = true;
+}
+
+void Life::think(const Answer& answer) {
+  PetView& pet = world_.edit_view().pet;
+  const Mask mask = world_.mask();
+  std::array<size_t, 2> best = {kActionCount, kActionCount};
+  for (size_t i = 0; i < kActionCount; ++i) {
+    if (!mask[i]) continue;
+    if (best[0] == kActionCount || answer.expected[i] > answer.expected[best[0]]) {
+      best = {i, best[0]};
+    } else if (best[1] == kActionCount || answer.expected[i] > answer.expected[best[1]]) {
+      best[1] = i;
+    }
+  }
+  // Confidence as shown: a softmax at the temperature of the exploration noise.
+  float sum = 0.0f;
+  for (size_t i = 0; i < kActionCount; ++i) {
+    if (mask[i]) sum += std::exp((answer.expected[i] - answer.expected[best[0]]) / 0.2f);
+  }
+  pet.thought.valid = true;
+  pet.thought.expected = answer.expected;
+  for (size_t i = 0; i < best.size(); ++i) {
+    pet.thought.actions[i] = static_cast<Action>(best[i]);
+    pet.thought.confidence[i] = std::exp((answer.expected[best[i]] - answer.expected[best[0]]) / 0.2f) / sum;
+  }
+  pet.thought.undecided = answer.expected[best[0]] - answer.expected[best[1]] < kUndecided;
+}
+
+void Life::step() {
+  world_.step();
+  PetView& pet = world_.edit_view().pet;
+  if (pet.thought.valid) {
+    const float wanted = std::clamp(pet.thought.expected[static_cast<size_t>(pet.action)], -1.0f, 1.0f);
+    pet.expected += (wanted - pet.expected) * 0.05f;
+  }
+  if (was_acting_ && !world_.acting()) {
+    was_acting_ = false;
+    if (!trial_.over()) {
+      trial_.after(world_);
+      if (trial_.over()) finish_command();
+    }
+  }
+}
+
+void Life::finish_command() {
+  const bool shown = showing_;
+  WorldView& view = world_.edit_view();
+  view.trial_success = trial_.state() == Trial::State::kSuccess;
+  world_.set_cue(Cue::kNone);
+  mind_->set_goal(Cue::kNone);
+  showing_ = false;
+  view.demonstrating = false;
+  view.trial_over = true;
+  if (on_trial_end) on_trial_end(trial_, shown);
+}
+
+void Life::ask(uint64_t frame) {
+  if (asked_frame_ || !world_.ready()) return;
+  if (showing_) {
+    const Action action = *right_action(trial_.cue(), world_);
+    mind_->demonstrate(world_.observe(), trial_.cue(), action);
+    trial_.decide(world_, action);
+    begin_action(action);
+    mark(FeedbackKind::kDemonstration);
+    return;
+  }
+  if (trial_.over() && !options_.idle) return;
+  mind_->ask(world_.observe(), world_.mask());
+  asked_frame_ = frame;
+}
+
+}  // namespace pet

@@ -1,0 +1,70 @@
+#ifndef IMPRINT_SAMPLES_PET_LIFE_H_
+#define IMPRINT_SAMPLES_PET_LIFE_H_
+// A pet's life: its yard, the command in force, and the traffic between its body, its mind and the player.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "samples/pet/mind.h"
+#include "samples/pet/signal.h"
+#include "samples/pet/trial.h"
+#include "samples/pet/world.h"
+
+namespace pet {
+
+inline constexpr uint32_t kAnswerFrames = 2;  // from question to answer, whatever the GPU needs: play does not depend on its speed
+
+struct LifeOptions {
+  bool idle = false;    // without a command it does what it likes; else it waits
+  bool taught = true;   // feedback and demonstrations reach the mind
+};
+
+class Life {
+ public:
+  Life(Mind& mind, uint64_t seed, const LifeOptions& options);
+
+  // Called when an action of its own begins, with the judgement of the command in force.
+  std::function<void(double now_s, Action action, bool right)> on_onset;
+  // Called when a command ends; shown = the player led it through.
+  std::function<void(const Trial& trial, bool shown)> on_trial_end;
+
+  // A frame, in this order: the player's signals; the answer to an earlier question; time; the next question.
+  void apply(const Signal& signal);
+  void act(uint64_t frame);
+  void step();
+  void ask(uint64_t frame);
+
+  const World& world() const { return world_; }
+  const Trial& trial() const { return trial_; }
+  bool showing() const { return showing_; }
+  bool waiting_for_answer() const { return asked_frame_.has_value(); }
+
+ private:
+  struct Onset {
+    double time_s;
+    Action action;
+    Vec2 position;
+  };
+
+  void feedback(FeedbackKind kind);
+  void command(Cue cue);
+  void finish_command();
+  void begin_action(Action action);
+  void think(const Answer& answer);
+  void mark(FeedbackKind kind);
+
+  Mind* mind_;
+  LifeOptions options_;
+  World world_;
+  Trial trial_;
+  bool showing_ = false;
+  bool was_acting_ = false;
+  std::optional<uint64_t> asked_frame_;
+  std::deque<Onset> onsets_;  // of late, oldest first
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_LIFE_H_

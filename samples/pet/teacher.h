@@ -1,0 +1,55 @@
+#ifndef IMPRINT_SAMPLES_PET_TEACHER_H_
+#define IMPRINT_SAMPLES_PET_TEACHER_H_
+// A scripted player, as good and as bad as people are: it reacts late, misses some actions and is wrong about others. It sees what a person sees (the
+// yard, and when an action begins) and does what a person can do (send signals).
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "samples/pet/options.h"
+#include "samples/pet/random.h"
+#include "samples/pet/signal.h"
+#include "samples/pet/trial.h"
+#include "samples/pet/world.h"
+
+namespace pet {
+
+struct TeacherStyle {
+  uint32_t demonstrations = 1;     // of each trick, before anything else
+  float reacts = 0.8f;             // share of actions that get feedback
+  float wrong = 0.05f;             // share of that feedback with the wrong sign
+  float quickest_s = 0.5f;         // reaction time from the onset of an action
+  float slowest_s = 1.1f;
+  double pause_s = 1.0;            // between commands
+};
+
+TeacherStyle teacher_style(TeacherKind kind);
+
+class Teacher {
+ public:
+  Teacher(const TeacherStyle& style, uint64_t seed, uint64_t stream);
+
+  // An action of the pet's own has just begun.
+  void see_onset(double now_s, bool right);
+  // What it does in this frame, in order.
+  void step(const World& world, const Trial& trial, std::vector<Signal>& signals);
+
+ private:
+  struct Reaction {
+    double at_s;
+    bool praise;
+  };
+
+  TeacherStyle style_;
+  Random random_;       // commands and reactions
+  Random yards_;        // where things are: the same yards whatever the pet does
+  std::deque<Reaction> reactions_;
+  std::vector<Cue> to_show_;
+  double next_command_s_ = 0.0;
+  bool waiting_ = false;  // a command is in force
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_TEACHER_H_
