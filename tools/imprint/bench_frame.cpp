@@ -1,0 +1,182 @@
+// What a game's frame pays for a pet, and for a kennel, that learns or does not: through the plugin's C ABI as a game uses it, at 60 frames a second.
+
+#include <imprint/imprint.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/imprint/bench.h"
+
+namespace imprint::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kObservations = 28, kCues = 6, kActions = 10;  // the pet of samples/pet
+constexpr std::uint32_t kWarmupFrames = 120, kFrames = 600, kFramesPerSecond = 60;
+
+Error abi_error(const imp_api& api, const char* call, imp_result result) {
+  return make_error(ErrorCode::internal, std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
+}
+
+// A plain generator: what the pets see does not matter to the cost, only that it differs.
+class Noise {
+ public:
+  float next() {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<float>(state_ >> 40) / static_cast<float>(1u << 24);
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// Owns the context; a game's worth of calls.
+class Yard {
+ public:
+  Yard(const imp_api& api, std::uint32_t pets) : api_(api), agents_(pets) {}
+  Yard(const Yard&) = delete;
+  Yard& operator=(const Yard&) = delete;
+  ~Yard() {
+    if (context_.id != 0) (void)api_.context_destroy(context_);
+  }
+
+  Status open(const std::string& device, bool learning) {
+    imp_standalone_info standalone = imp_standalone_info_init();
+    standalone.device = device.empty() ? nullptr : device.c_str();
+    IMPRINT_CHECK(check("context_create_standalone", api_.context_create_standalone(&standalone, nullptr, nullptr, &context_)));
+
+    imp_brain_desc desc = imp_brain_desc_init();
+    const std::uint32_t branch = kActions;
+    desc.name = "pet";
+    desc.observation_count = kObservations;
+    desc.goal_count = kCues;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.brain_count = static_cast<std::uint32_t>(agents_.size());
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.seed = 1;
+    IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
+    for (std::uint32_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
+    IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, learning ? 1 : 0)));
+    return check("warmup", api_.warmup(context_, nullptr, nullptr));
+  }
+
+  // One frame of the game: every pet decides once a second, at its own moment, and is praised or scolded for it.
+  Status frame() {
+    imp_frame_info info = imp_frame_info_init();
+    info.frame = ++frame_;
+    info.time_s = static_cast<double>(frame_) / kFramesPerSecond;
+    IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
+    for (std::size_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % kFramesPerSecond, info.time_s));
+    IMPRINT_CHECK(check("submit", api_.submit(context_, UINT32_MAX)));
+    return check("frame_end", api_.frame_end(context_));
+  }
+
+  Result<imp_context_stats> stats() const {
+    imp_context_stats stats = imp_context_stats_init();
+    IMPRINT_CHECK(check("context_get_stats", api_.context_get_stats(context_, &stats)));
+    return stats;
+  }
+
+  Result<imp_brain_stats> brain_stats() const {
+    imp_brain_stats stats = imp_brain_stats_init();
+    IMPRINT_CHECK(check("brain_get_stats", api_.brain_get_stats(brain_, &stats)));
+    return stats;
+  }
+
+ private:
+  Status check(const char* call, imp_result result) const {
+    if (result >= IMP_OK) return {};
+    return abi_error(api_, call, result);
+  }
+
+  Status live(imp_agent agent, std::uint64_t moment, double time_s) {
+    if (moment == 0) {
+      std::array<float, kObservations> observation{};
+      for (float& value : observation) value = noise_.next();
+      IMPRINT_CHECK(check("agent_observe", api_.agent_observe(agent, observation.data(), kObservations)));
+    }
+    if (moment >= 2 && moment <= 8) {
+      imp_action action = imp_action_init();
+      IMPRINT_CHECK(ask(agent, action));
+    }
+    if (moment == 50) {
+      imp_feedback feedback = imp_feedback_init();
+      feedback.value = noise_.next() < 0.5f ? 1.0f : -1.0f;
+      feedback.time_s = time_s;
+      IMPRINT_CHECK(check("agent_feedback", api_.agent_feedback(agent, &feedback)));
+    }
+    return {};
+  }
+
+  // Nothing was asked before the pet's first moment.
+  Status ask(imp_agent agent, imp_action& action) {
+    const imp_result result = api_.agent_act(agent, &action);
+    return result == IMP_ERROR_NOT_FOUND ? Status{} : check("agent_act", result);
+  }
+
+  const imp_api& api_;
+  imp_context context_{};
+  imp_brain brain_{};
+  std::vector<imp_agent> agents_;
+  std::uint64_t frame_ = 0;
+  Noise noise_;
+};
+
+Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, std::uint32_t pets, bool learning) {
+  const imp_api* api = nullptr;
+  if (imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK) return make_error(ErrorCode::unsupported, "libimprint does not serve this program's ABI version");
+  Yard yard(*api, pets);
+  IMPRINT_CHECK(yard.open(device.name, learning));
+
+  std::vector<double> gpu, wall, cpu;
+  std::uint64_t seen = 0;
+  auto next_frame = Clock::now();
+  for (std::uint32_t i = 0; i < kWarmupFrames + kFrames; ++i) {
+    next_frame += std::chrono::microseconds(1'000'000 / kFramesPerSecond);
+    const auto wall_start = Clock::now();
+    const double cpu_start = thread_cpu_us();
+    IMPRINT_CHECK(yard.frame());
+    const double cpu_us = thread_cpu_us() - cpu_start;
+    const std::chrono::duration<double, std::micro> wall_us = Clock::now() - wall_start;
+    IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
+    std::this_thread::sleep_until(next_frame);
+    if (i < kWarmupFrames) continue;
+    wall.push_back(wall_us.count());
+    cpu.push_back(cpu_us);
+    if (stats.measured_frame != seen) gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
+    seen = stats.measured_frame;
+  }
+
+  IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
+  IMPRINT_ASSIGN(const imp_brain_stats brain, yard.brain_stats());
+  BenchResult result;
+  result.name = name;
+  result.gpu_us = spread(gpu);
+  result.wall_us = spread(wall);
+  result.frame_cpu_us = spread(cpu);
+  result.dispatches = brain.infer_dispatches + (learning ? brain.learn_dispatches : 0);
+  result.barriers = brain.infer_barriers + (learning ? brain.learn_barriers : 0);
+  result.allocations = stats.frame_allocations;
+  if (learning && brain.minibatches == 0) return make_error(ErrorCode::internal, "no minibatch ran although learning was on");
+  return result;
+}
+
+}  // namespace
+
+std::vector<BenchCase> frame_cases() {
+  std::vector<BenchCase> cases;
+  for (const std::uint32_t pets : {1u, 64u}) {
+    for (const bool learning : {false, true}) {
+      const std::string name = "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + (learning ? "/learning-on" : "/learning-off");
+      cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, pets, learning); }});
+    }
+  }
+  return cases;
+}
+
+}  // namespace imprint::tools
