@@ -12,7 +12,7 @@ namespace imprint::tools {
 namespace {
 
 struct Options {
-  std::string suite = "all", device, json, only;
+  std::string suite = "all", device, json, markdown, only;
   bool list = false;
   Repeats repeats;
 };
@@ -66,14 +66,36 @@ void print_row(const BenchResult& r) {
   std::fflush(stdout);
 }
 
-Status write_json(const std::string& path, const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
-  nlohmann::ordered_json json{{"device", capabilities.device_name}, {"driver", capabilities.driver_name}, {"results", nlohmann::ordered_json::array()}};
-  for (const BenchResult& result : results) json["results"].push_back(to_json(result));
+Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
-  file << json.dump(2) << '\n';
+  file << text;
   file.close();
   if (!file) return make_error(ErrorCode::io, "cannot write " + path);
   return {};
+}
+
+std::string json_text(const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
+  nlohmann::ordered_json json{{"device", capabilities.device_name}, {"driver", capabilities.driver_name}, {"results", nlohmann::ordered_json::array()}};
+  for (const BenchResult& result : results) json["results"].push_back(to_json(result));
+  return json.dump(2) + "\n";
+}
+
+// The table of README.md: medians only.
+std::string markdown_text(const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
+  std::string text = capabilities.device_name + ", " + capabilities.driver_name + "\n\n" +
+                     "| | gpu | kernels | chained | wall | cpu | dispatches | barriers | kB | kFLOP |\n" +
+                     "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
+  const auto cell = [](double value, int digits) {
+    char number[32];
+    std::snprintf(number, sizeof(number), value == 0 ? "" : "%.*f", digits, value);
+    return " | " + std::string(number);
+  };
+  for (const BenchResult& r : results) {
+    text += "| `" + r.name + "`" + cell(r.gpu_us.median, 1) + cell(r.kernels_us.median, 1) + cell(r.chained_us.median, 1) + cell(r.wall_us.median, 1) +
+            cell(r.frame_cpu_us.median, 1) + cell(r.dispatches, 0) + cell(r.barriers, 0) + cell(static_cast<double>(r.bytes) * 1e-3, 1) +
+            cell(static_cast<double>(r.flops) * 1e-3, 1) + " |\n";
+  }
+  return text;
 }
 
 Status run_bench(const Options& options) {
@@ -96,7 +118,8 @@ Status run_bench(const Options& options) {
     print_row(*result);
     results.push_back(std::move(*result));
   }
-  if (!options.json.empty()) IMPRINT_CHECK(write_json(options.json, capabilities, results));
+  if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(capabilities, results)));
+  if (!options.markdown.empty()) IMPRINT_CHECK(write_file(options.markdown, markdown_text(capabilities, results)));
   return {};
 }
 
@@ -176,6 +199,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--suite", options->suite, "floor, policy, pet, kennel, frame or all")->check(CLI::IsMember(names))->capture_default_str();
   command->add_option("--device", options->device, "index or part of a name, see imprint devices; default: the first discrete one");
   command->add_option("--json", options->json, "write the results to this file");
+  command->add_option("--markdown", options->markdown, "write the medians as a table to this file");
   command->add_option("--only", options->only, "only benchmarks whose name contains this");
   command->add_option("--warmup", options->repeats.warmup, "runs before measuring")->capture_default_str();
   command->add_option("--repeats", options->repeats.measured, "measured runs, at most")->check(CLI::Range(1u, 100000u))->capture_default_str();
