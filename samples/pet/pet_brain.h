@@ -1,0 +1,108 @@
+#ifndef IMPRINT_SAMPLES_PET_PET_BRAIN_H_
+#define IMPRINT_SAMPLES_PET_PET_BRAIN_H_
+// Where the game meets Imprint: all its calls are in this pair of files. Failures throw std::runtime_error with Imprint's own words.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <imprint/imprint.h>
+
+#include "samples/pet/mind.h"
+#include "samples/pet/options.h"
+
+namespace pet {
+
+// Imprint on the game's device.
+class BrainContext {
+ public:
+  struct Setup {
+    Access access = Access::kRecord;
+    uint32_t budget_us = 500;
+    uint32_t slice_us = 1000;
+    std::string shader_cache;  // directory; empty = off
+    std::function<void(const std::string&)> log;
+  };
+  BrainContext(const imp_vk_device_info& device, const Setup& setup);
+  ~BrainContext();  // the GPU must be done with every frame
+  BrainContext(const BrainContext&) = delete;
+  BrainContext& operator=(const BrainContext&) = delete;
+
+  // Compiles what the brains made so far need; nothing compiles afterwards.
+  void warmup(const std::function<void(float)>& progress);
+
+  void begin_frame(uint64_t frame, uint64_t safe_frame, double time_s);
+  void send_work(VkCommandBuffer commands);
+  void end_frame();
+  // Outside a frame: the GPU has completed all frames up to this one.
+  void close(uint64_t last_frame, double time_s);
+
+  imp_context_stats stats() const;
+  imp_context handle() const { return context_; }
+  const imp_api& api() const { return *api_; }
+  Access access() const { return setup_.access; }
+
+  // Throws unless the result is a success.
+  void check(imp_result result, const char* call) const;
+
+ private:
+  static void IMP_CALL on_log(void* user, imp_log_level level, const char* message);
+
+  const imp_api* api_ = nullptr;
+  Setup setup_;
+  imp_context context_{};
+};
+
+// The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same brain.
+class PetBrain {
+ public:
+  struct Setup {
+    std::string name = "pet";
+    uint64_t seed = 1;
+    uint32_t pets = 1;
+    uint32_t probes = 20;  // each pet's
+  };
+  PetBrain(BrainContext& context, const Setup& setup);
+  ~PetBrain();
+  PetBrain(const PetBrain&) = delete;
+  PetBrain& operator=(const PetBrain&) = delete;
+
+  Mind& pet(size_t index) { return *pets_[index]; }
+  // Decides greedily and cannot be taught.
+  Mind& probe(size_t pet, size_t index) { return *probes_[pet * setup_.probes + index]; }
+  const Setup& setup() const { return setup_; }
+
+  void set_learning(bool on);
+  bool learning() const { return learning_; }
+
+  void save(const std::string& path);  // goes on over the next frames
+  bool saved();                        // false while it goes on
+  void load(const std::string& path);  // not within a frame
+  uint64_t snapshot();
+  void restore(uint64_t snapshot);
+
+  // Of weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where Imprint submits by itself.
+  std::string hash() const;
+  imp_brain_stats stats() const;
+  uint64_t parameter_count() const;
+
+ private:
+  class AgentMind;
+
+  BrainContext* context_;
+  Setup setup_;
+  imp_brain brain_{};
+  bool learning_ = true;
+  std::vector<std::unique_ptr<AgentMind>> pets_;
+  std::vector<std::unique_ptr<AgentMind>> probes_;
+};
+
+// The hash of a brain that was saved, by a context of its own on the game's device. The GPU must be idle.
+std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup, const std::string& path);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_PET_BRAIN_H_
