@@ -53,6 +53,9 @@ struct ProgramStats {
 // Movable. Destroying it retires its memory behind the newest ticket. Methods are for one thread at a time unless marked any-thread.
 class Program {
  public:
+  struct Impl;   // for this room
+  Impl& impl() { return *impl_; }
+
   // Fuses, plans, compiles (waits for the workers) and records. Never on a frame thread.
   // Errors: any error carried by a tensor of the description, invalid_argument (an input listed twice, an unlisted input that is used, two
   // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range), out_of_*_memory,
@@ -86,7 +89,6 @@ class Program {
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const;  // all pieces in one command buffer, with the barrier in front
 
  private:
-  struct Impl;
   explicit Program(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,28 @@
+#pragma once
+// Which values deserve memory: an estimate of the work of evaluating each node again inside its consumers.
+
+#include <cstdint>
+#include <vector>
+
+#include "compute/graph/fusion.h"
+#include "compute/graph/graph.h"
+
+namespace imprint {
+
+// Elements of input `slot` evaluated for each evaluated element of the node.
+double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t slot);
+
+// Whether the node's memory exists before any task runs.
+inline bool is_memory_leaf(const GraphNode& node) { return node.op == Op::constant || node.op == Op::input || node.op == Op::variable; }
+
+// Whether a long fold of the node is better spread over a workgroup than left to one invocation an element.
+bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& options);
+bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& options);
+
+// Floating-point operations (transcendental functions counted as one) of evaluating one element of the node down to memory.
+double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index);
+
+// Per node: 1 when it gets memory. `forced`: nodes that must (what a program leaves behind).
+std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced, const FusionOptions& options);
+
+}  // namespace imprint

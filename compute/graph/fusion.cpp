@@ -1,0 +1,337 @@
+#include "compute/graph/fusion.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compute/graph/cost.h"
+
+namespace imprint {
+namespace {
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+constexpr std::size_t kMaxMembers = 12;      // values in one kernel
+constexpr double kMaxEpilogueCost = 400;     // operations that the one writing lane of a group fold may add
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const FusionRequest& request, const FusionOptions& options) : graph_(graph), request_(request), options_(options) {}
+
+  Result<Schedule> run() {
+    schedule_.variables = request_.variables;
+    schedule_.place.resize(graph_.nodes.size());
+    task_of_.assign(graph_.nodes.size(), -1);
+    IMPRINT_CHECK(place_leaves());
+    schedule_.materialized = choose_materialized(graph_, forced_nodes(), options_);
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (schedule_.materialized[at(i)] && !is_memory_leaf(graph_[i])) add_node(i);
+    store_outputs();
+    store_updates();
+    store_temporaries();
+    assign_levels();
+    return std::move(schedule_);
+  }
+
+ private:
+  // ---- leaves and roots ----
+
+  Status place_leaves() {
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      const GraphNode& node = graph_[i];
+      Place& place = schedule_.place[at(i)];
+      if (node.op == Op::constant) {
+        place = {PlaceKind::constant, i};
+      } else if (node.op == Op::input) {
+        const auto found = std::ranges::find(request_.inputs, i);
+        if (found == request_.inputs.end())
+          return make_error(ErrorCode::invalid_argument, "input '" + node.source->label + "' is used but not listed in the program's inputs");
+        place = {PlaceKind::input, static_cast<std::int32_t>(found - request_.inputs.begin())};
+      } else if (node.op == Op::variable) {
+        const auto found = std::ranges::find(request_.variables, node.source->variable);
+        place = {PlaceKind::variable, static_cast<std::int32_t>(found - request_.variables.begin())};
+      }
+    }
+    return {};
+  }
+
+  // A reshape has its input's elements in the same order, so what is stored for one is stored for the other.
+  NodeIndex without_reshape(NodeIndex index) const {
+    while (graph_[index].op == Op::reshape) index = graph_[index].inputs[0];
+    return index;
+  }
+
+  std::vector<std::uint8_t> forced_nodes() const {
+    std::vector<std::uint8_t> forced(graph_.nodes.size(), 0);
+    for (const GraphOutput& output : request_.outputs) forced[at(without_reshape(output.node))] = 1;
+    for (const GraphUpdate& update : request_.updates)
+      if (update.rows < 0) forced[at(without_reshape(update.value))] = 1;
+    return forced;
+  }
+
+  // ---- kernels ----
+
+  // What the evaluation of a node reads from memory, and whether always at the element's own linear index.
+  std::vector<Read> reads_of(NodeIndex index) const {
+    std::vector<Read> reads;
+    std::vector<std::pair<NodeIndex, bool>> stack, seen;
+    const auto visit_inputs = [&](NodeIndex node, bool aligned) {
+      const bool keeps = graph_[node].kind() == OpKind::elementwise || graph_[node].op == Op::reshape;
+      for (NodeIndex input : graph_[node].inputs) stack.emplace_back(input, aligned && keeps);
+    };
+    if (is_memory_leaf(graph_[index])) return {{index, true}};
+    visit_inputs(index, true);
+    while (!stack.empty()) {
+      const auto [node, aligned] = stack.back();
+      stack.pop_back();
+      if (std::ranges::find(seen, std::pair(node, aligned)) != seen.end()) continue;
+      seen.emplace_back(node, aligned);
+      if (schedule_.materialized[at(node)]) {
+        const auto known = std::ranges::find(reads, node, &Read::node);
+        if (known == reads.end()) reads.push_back({node, aligned});
+        else known->aligned = known->aligned && aligned;
+      } else {
+        visit_inputs(node, aligned);
+      }
+    }
+    std::ranges::sort(reads, {}, &Read::node);
+    return reads;
+  }
+
+  void add_node(NodeIndex index) {
+    const std::vector<Read> reads = reads_of(index);
+    const GraphNode& node = graph_[index];
+    TaskKind kind = TaskKind::map;
+    if (node.op == Op::cumsum) kind = TaskKind::scan;
+    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::matmul_tile;
+    else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;
+
+    if (kind == TaskKind::map && options_.fuse)
+      if (const std::int32_t host = find_host(index, reads); host >= 0) {
+        join(host, index, reads);
+        return;
+      }
+    Task task;
+    task.kind = kind;
+    task.anchor = kind == TaskKind::map ? -1 : index;
+    task.element_count = node.element_count();
+    schedule_.tasks.push_back(std::move(task));
+    join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index, reads);
+  }
+
+  // A task that this node can be computed in without making that task wait longer, and that has something to share with it.
+  std::int32_t find_host(NodeIndex index, const std::vector<Read>& reads) const {
+    std::int32_t best = -1;
+    for (std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1; t >= 0; --t) {
+      const Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
+      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.members.size() >= kMaxMembers) continue;
+      bool possible = true, shares = false, continues = false;
+      for (const Read& read : reads) {
+        const std::int32_t producer = task_of_[at(read.node)];
+        if (producer == t) {
+          possible = possible && read.aligned;
+          continues = true;
+        } else if (producer >= 0) {
+          possible = possible && schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level;
+        }
+        if (!possible) break;
+        shares = shares || (graph_[read.node].element_count() > 1 && std::ranges::find(task.reads, read.node, &Read::node) != task.reads.end());
+      }
+      if (!possible || !(continues || (shares && task.kind == TaskKind::map))) continue;
+      if (task.kind != TaskKind::map && cheap_cost(index) > kMaxEpilogueCost) continue;
+      if (best < 0 || task.level > schedule_.tasks[static_cast<std::size_t>(best)].level) best = t;
+    }
+    return best;
+  }
+
+  // Operations to evaluate one element, down to memory.
+  double cheap_cost(NodeIndex index) const {
+    double cost = op_cost(graph_, index);
+    for (std::size_t slot = 0; slot < graph_[index].inputs.size(); ++slot) {
+      const NodeIndex input = graph_[index].inputs[slot];
+      cost += evaluations_per_element(graph_, index, slot) * (schedule_.materialized[at(input)] ? 1.0 : cheap_cost(input));
+      if (cost > kMaxEpilogueCost) break;
+    }
+    return cost;
+  }
+
+  void join(std::int32_t t, NodeIndex index, const std::vector<Read>& reads) {
+    Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
+    task.members.push_back(index);
+    if (!is_memory_leaf(graph_[index])) task_of_[at(index)] = t;
+    add_reads(t, reads);
+  }
+
+  void add_reads(std::int32_t t, const std::vector<Read>& reads) {
+    Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
+    for (const Read& read : reads) {
+      const std::int32_t producer = task_of_[at(read.node)];
+      if (producer == t) continue;
+      const auto known = std::ranges::find(task.reads, read.node, &Read::node);
+      if (known == task.reads.end()) task.reads.push_back(read);
+      else known->aligned = known->aligned && read.aligned;
+      if (producer >= 0) add_order(producer, t);
+    }
+  }
+
+  void add_order(std::int32_t before, std::int32_t task) {
+    Task& later = schedule_.tasks[static_cast<std::size_t>(task)];
+    if (std::ranges::find(later.after, before) == later.after.end()) later.after.push_back(before);
+    later.level = std::max(later.level, schedule_.tasks[static_cast<std::size_t>(before)].level + 1);
+  }
+
+  // ---- what a program leaves behind ----
+
+  // A task that evaluates `node` (reading it, if it has memory) for the sake of a store alone.
+  std::int32_t add_copy(NodeIndex node) {
+    Task task;
+    task.element_count = graph_[node].element_count();
+    task.members.push_back(node);
+    schedule_.tasks.push_back(std::move(task));
+    const std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
+    add_reads(t, schedule_.materialized[at(node)] ? std::vector<Read>{{node, true}} : reads_of(node));
+    return t;
+  }
+
+  void add_store(std::int32_t t, NodeIndex node, Place place, NodeIndex rows = -1) {
+    schedule_.tasks[static_cast<std::size_t>(t)].stores.push_back({node, place, rows});
+    Place& own = schedule_.place[at(node)];
+    if (own.kind == PlaceKind::none && rows < 0) own = place;
+  }
+
+  void store_outputs() {
+    for (std::size_t i = 0; i < request_.outputs.size(); ++i) {
+      const NodeIndex node = without_reshape(request_.outputs[i].node);
+      const std::int32_t producer = task_of_[at(node)];
+      add_store(producer >= 0 ? producer : add_copy(node), node, {PlaceKind::output, static_cast<std::int32_t>(i)});
+    }
+  }
+
+  std::vector<std::int32_t> readers_of_variable(std::int32_t variable) const {
+    std::vector<std::int32_t> readers;
+    for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
+      if (reads_variable(static_cast<std::int32_t>(t), variable)) readers.push_back(static_cast<std::int32_t>(t));
+    return readers;
+  }
+
+  const Read* reads_variable(std::int32_t t, std::int32_t variable) const {
+    for (const Read& read : schedule_.tasks[static_cast<std::size_t>(t)].reads)
+      if (graph_[read.node].op == Op::variable && schedule_.place[at(read.node)].index == variable) return &read;
+    return nullptr;
+  }
+
+  bool depends(std::int32_t task, std::int32_t on) const {
+    std::vector<std::int32_t> stack{task};
+    std::vector<std::uint8_t> seen(schedule_.tasks.size(), 0);
+    while (!stack.empty()) {
+      const std::int32_t t = stack.back();
+      stack.pop_back();
+      if (t == on) return true;
+      if (std::exchange(seen[static_cast<std::size_t>(t)], 1)) continue;
+      for (std::int32_t before : schedule_.tasks[static_cast<std::size_t>(t)].after) stack.push_back(before);
+    }
+    return false;
+  }
+
+  // Whether `writer` may overwrite the variable: nothing that waits for it reads the old content, and it reads only what it overwrites.
+  bool can_write_in_place(std::int32_t writer, std::int32_t variable) const {
+    if (const Read* own = reads_variable(writer, variable); own && !own->aligned) return false;
+    return std::ranges::none_of(readers_of_variable(variable), [&](std::int32_t reader) { return reader != writer && depends(reader, writer); });
+  }
+
+  void write_variable(std::int32_t writer, NodeIndex node, std::int32_t variable, NodeIndex rows = -1) {
+    for (std::int32_t reader : readers_of_variable(variable))
+      if (reader != writer) add_order(reader, writer);
+    add_store(writer, node, {PlaceKind::variable, variable}, rows);
+  }
+
+  // Tasks for every update first, so that all readers of a variable are known before any writer is placed.
+  void store_updates() {
+    std::vector<std::int32_t> writers;
+    for (const GraphUpdate& update : request_.updates) writers.push_back(update.rows >= 0 ? rows_writer(update) : assignment_writer(update));
+    for (std::size_t i = 0; i < writers.size(); ++i) {
+      const GraphUpdate& update = request_.updates[i];
+      const NodeIndex node = without_reshape(update.value);
+      if (update.rows < 0 && !can_write_in_place(writers[i], update.variable)) {
+        if (schedule_.place[at(node)].kind == PlaceKind::none) add_store(writers[i], node, {PlaceKind::temporary, node});
+        writers[i] = add_copy(node);
+      }
+      write_variable(writers[i], node, update.variable, update.rows);
+    }
+  }
+
+  std::int32_t assignment_writer(const GraphUpdate& update) {
+    const NodeIndex node = without_reshape(update.value);
+    return task_of_[at(node)] >= 0 ? task_of_[at(node)] : add_copy(node);
+  }
+
+  std::int32_t rows_writer(const GraphUpdate& update) {
+    const NodeIndex value = without_reshape(update.value);
+    std::int32_t writer = add_copy(value);
+    add_reads(writer, row_reads(update.rows));
+    if (!reads_variable(writer, update.variable)) return writer;
+    // The rows are computed from the variable itself: finish computing them before any is overwritten.
+    add_store(writer, value, {PlaceKind::temporary, value});
+    schedule_.materialized[at(value)] = 1;
+    task_of_[at(value)] = writer;
+    writer = add_copy(value);
+    add_reads(writer, row_reads(update.rows));
+    return writer;
+  }
+
+  std::vector<Read> row_reads(NodeIndex rows) const {
+    std::vector<Read> reads = schedule_.materialized[at(rows)] ? std::vector<Read>{{rows, false}} : reads_of(rows);
+    for (Read& read : reads) read.aligned = false;
+    return reads;
+  }
+
+  // Everything that another task reads and nobody has placed yet.
+  void store_temporaries() {
+    for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
+      for (const Read& read : schedule_.tasks[t].reads) {
+        const std::int32_t producer = task_of_[at(read.node)];
+        if (producer >= 0 && schedule_.place[at(read.node)].kind == PlaceKind::none)
+          add_store(producer, read.node, {PlaceKind::temporary, read.node});
+      }
+  }
+
+  // Longest paths; then tasks are put in order of level.
+  void assign_levels() {
+    std::vector<Task>& tasks = schedule_.tasks;
+    for (Task& task : tasks) task.level = 0;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Task& task : tasks)
+        for (std::int32_t before : task.after)
+          if (const std::int32_t level = tasks[static_cast<std::size_t>(before)].level + 1; task.level < level) {
+            task.level = level;
+            changed = true;
+          }
+    }
+    std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+    std::ranges::stable_sort(order, {}, [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
+    for (std::size_t i = 0; i < order.size(); ++i) position[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+    std::vector<Task> sorted;
+    for (std::int32_t t : order) {
+      Task& task = tasks[static_cast<std::size_t>(t)];
+      for (std::int32_t& before : task.after) before = position[static_cast<std::size_t>(before)];
+      schedule_.level_count = std::max(schedule_.level_count, task.level + 1);
+      sorted.push_back(std::move(task));
+    }
+    tasks = std::move(sorted);
+  }
+
+  const Graph& graph_;
+  const FusionRequest& request_;
+  const FusionOptions& options_;
+  Schedule schedule_;
+  std::vector<std::int32_t> task_of_;  // per node, -1: none
+};
+
+}  // namespace
+
+Result<Schedule> fuse(const Graph& graph, const FusionRequest& request, const FusionOptions& options) {
+  return Fuser(graph, request, options).run();
+}
+
+}  // namespace imprint

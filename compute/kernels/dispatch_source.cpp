@@ -1,0 +1,126 @@
+#include "compute/kernels/dispatch_source.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compute/kernels/embedded_shaders.h"
+#include "compute/kernels/emitter.h"
+#include "compute/vk/pipeline_store.h"
+
+namespace imprint {
+namespace {
+
+constexpr int kWorkgroupSize = 64;
+constexpr std::size_t kMaxTasks = 32;              // functions in one shader
+constexpr std::int64_t kMaxPackedGroups = 16384;   // a task with more workgroups fills a device alone
+
+// Names buffers and offsets in order of first use.
+class DispatchNames : public MemoryNames {
+ public:
+  DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of) : source_(source), buffer_of_(buffer_of) {}
+
+  std::string array(const Place& place, DType dtype) override {
+    const std::int32_t buffer = buffer_of_(place);
+    auto found = std::ranges::find(source_.buffers, buffer);
+    if (found == source_.buffers.end()) found = source_.buffers.insert(found, buffer);
+    const bool is_float = dtype == DType::float32;
+    const std::string name = "b" + std::to_string(found - source_.buffers.begin()) + (is_float ? "f" : "i");
+    arrays_.insert(name);
+    return name;
+  }
+
+  std::string offset(const Place& place) override {
+    auto found = std::ranges::find(source_.table, place);
+    if (found == source_.table.end()) found = source_.table.insert(found, place);
+    return "o" + std::to_string(found - source_.table.begin());
+  }
+
+  std::string declarations() const {
+    std::string text = "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ") uniform Offsets { ivec4 offsets[" +
+                       std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
+    for (const std::string& name : arrays_)
+      text += "layout(std430, set = 0, binding = " + name.substr(1, name.size() - 2) + ") buffer B_" + name + " { " +
+              (name.back() == 'f' ? "float " : "int ") + name + "[]; };\n";
+    for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
+      text += "#define o" + std::to_string(entry) + " offsets[" + std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
+    return text;
+  }
+
+ private:
+  DispatchSource& source_;
+  const std::function<std::int32_t(const Place&)>& buffer_of_;
+  std::set<std::string> arrays_;
+};
+
+void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
+                DispatchSource& source) {
+  DispatchNames names(source, buffer_of);
+  std::set<std::string> includes;
+  std::string functions, calls;
+  std::int64_t groups = 0;
+  bool folds = false;
+  for (std::size_t i = 0; i < source.tasks.size(); ++i) {
+    const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
+    folds = folds || task.kind == TaskKind::group_fold;
+    const std::string name = "task_" + std::to_string(i);
+    functions += Emitter(graph, schedule, task, names, includes).function(name, kWorkgroupSize) + "\n";
+    const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
+    groups += Emitter::group_count(graph, task, kWorkgroupSize);
+    calls += "  if (group < " + std::to_string(groups) + ") { " + name + "(" + first + "); return; }\n";
+  }
+  source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));
+  source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);
+
+  std::string& text = source.glsl;
+  text = "#version 450\nlayout(local_size_x = " + std::to_string(kWorkgroupSize) + ") in;\n\n" + names.declarations() + "\n";
+  if (folds) {
+    const std::string size = "[" + std::to_string(kWorkgroupSize) + "];\n";
+    text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
+  }
+  for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
+  text += functions;
+  const bool two_rows = source.groups_y > 1;
+  text += "void main() {\n  int group = int(gl_WorkGroupID.x" + std::string(two_rows ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "") + ");\n" + calls + "}\n";
+}
+
+}  // namespace
+
+Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                                                     const std::function<std::int32_t(const Place&)>& buffer_of) {
+  std::vector<DispatchSource> dispatches;
+  std::set<std::int32_t> buffers;     // of the dispatch being filled
+  std::size_t entries = 0;
+  std::int32_t level = -1;
+  bool open = false;
+  for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+    const Task& task = schedule.tasks[t];
+    const std::int64_t groups = Emitter::group_count(graph, task, kWorkgroupSize);
+    if (groups == 0) continue;
+    std::set<std::int32_t> own;
+    for (const Read& read : task.reads) own.insert(buffer_of(schedule.place[static_cast<std::size_t>(read.node)]));
+    for (const Store& store : task.stores) own.insert(buffer_of(store.place));
+    if (own.size() > limits.storage_buffers)
+      return make_error(ErrorCode::unsupported, "one kernel would read and write " + std::to_string(own.size()) + " memory blocks, the device binds " +
+                                                    std::to_string(limits.storage_buffers) + " a stage: raise the memory pool's block size (" +
+                                                    task_text(graph, task) + ")");
+    const std::size_t own_entries = task.reads.size() + task.stores.size();
+    std::set<std::int32_t> merged = buffers;
+    merged.insert(own.begin(), own.end());
+    const bool fits = open && task.level == level && groups <= kMaxPackedGroups && merged.size() <= limits.storage_buffers &&
+                      dispatches.back().tasks.size() < kMaxTasks && entries + own_entries <= limits.table_entries;
+    if (!fits) {
+      dispatches.emplace_back();
+      merged = own;
+      entries = 0;
+    }
+    dispatches.back().tasks.push_back(static_cast<std::int32_t>(t));
+    buffers = std::move(merged);
+    entries += own_entries;
+    level = task.level;
+    open = groups <= kMaxPackedGroups;
+  }
+  for (DispatchSource& dispatch : dispatches) write_glsl(graph, schedule, limits, buffer_of, dispatch);
+  return dispatches;
+}
+
+}  // namespace imprint

@@ -1,0 +1,36 @@
+#pragma once
+// Independent tasks packed into one dispatch: each gets a range of workgroups and a function, and offsets come from a table, so that equal work
+// anywhere is equal text and compiles once.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
+
+namespace imprint {
+
+struct DispatchLimits {
+  std::uint32_t storage_buffers = 4;      // a stage
+  std::uint32_t workgroup_count_x = 65535;
+  std::uint32_t table_entries = 1024;
+};
+
+struct DispatchSource {
+  std::vector<std::int32_t> tasks;        // positions in Schedule::tasks
+  std::string glsl;
+  std::vector<std::int32_t> buffers;      // program buffer of each binding
+  std::vector<Place> table;               // the place whose element offset each table entry holds
+  std::uint32_t groups_x = 0, groups_y = 1;
+};
+
+// Packs the tasks of each level into as few dispatches as the limits allow; dispatches are in order of level. buffer_of names the program's buffer
+// that holds a place. Errors: unsupported when one task needs more buffers than a stage has.
+Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                                                     const std::function<std::int32_t(const Place&)>& buffer_of);
+
+}  // namespace imprint

@@ -1,0 +1,98 @@
+#pragma once
+// Writes the body of one kernel: what a task computes at one linear index, as GLSL statements. Views become index arithmetic, values without
+// memory are computed where they are used (each once per scope), folds become loops.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
+#include "compute/kernels/index_expression.h"
+
+namespace imprint {
+
+// The position of an element: by its row-major linear index, by its index along each axis, or both.
+struct ElementIndex {
+  std::optional<IndexExpression> linear;
+  std::vector<IndexExpression> axes;   // empty when only the linear index is known (and the rank is not 0)
+};
+
+// How a kernel's text names memory. Shared by the tasks of one dispatch.
+class MemoryNames {
+ public:
+  virtual ~MemoryNames() = default;
+  // The GLSL array of the value's buffer as float[] or int[] ("b0f"), and the element offset of the value in it ("o3").
+  virtual std::string array(const Place& place, DType dtype) = 0;
+  virtual std::string offset(const Place& place) = 0;
+};
+
+class Emitter {
+ public:
+  Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes);
+
+  // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations.
+  std::string function(const std::string& name, int workgroup_size);
+
+  // Workgroups that the task needs.
+  static std::int64_t group_count(const Graph& graph, const Task& task, int workgroup_size);
+
+ private:
+  // ---- statements and scopes ----
+  void line(const std::string& text);
+  void open(const std::string& head);     // "head {"
+  void close();
+  std::string fresh(char prefix) { return prefix + std::to_string(++last_name_); }
+  const std::string* known(const std::string& key) const;
+  void remember(const std::string& key, const std::string& name) { scopes_.back()[key] = name; }
+  std::string declare(DType dtype, const std::string& expression);
+  IndexExpression bind(const IndexExpression& index);   // gives a compound expression a name
+
+  // ---- indices ----
+  std::vector<IndexExpression> axes_of(const ElementIndex& index, const Shape& shape);
+  IndexExpression linear_of(const ElementIndex& index, const Shape& shape);
+  std::vector<IndexExpression> delinearize(const IndexExpression& linear, const Shape& shape);
+  ElementIndex reshaped(const ElementIndex& index, const Shape& from, const Shape& to);
+  std::string key_of(NodeIndex node, const ElementIndex& index);
+
+  // ---- values ----
+  std::string value(NodeIndex node, const ElementIndex& index);      // from a register, from memory, or computed
+  std::string compute(NodeIndex node, const ElementIndex& index);
+  std::string load(NodeIndex node, const ElementIndex& index);
+  ElementIndex through_view(NodeIndex node, const ElementIndex& index);
+  std::string pad(NodeIndex node, const ElementIndex& index);
+  std::string concat(NodeIndex node, const ElementIndex& index);
+  std::string gather(NodeIndex node, const ElementIndex& index);
+  std::string random_uniform(NodeIndex node, const ElementIndex& index);
+  std::string scatter_add(NodeIndex node, const ElementIndex& index);
+  std::string unwindow(NodeIndex node, const ElementIndex& index);
+
+  // A fold over k = first, first + step, ...: declares accumulators, writes the loop, returns the accumulator's name.
+  struct Accumulator { std::string value, index; };
+  Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step);
+  std::string combine(NodeIndex node, const Accumulator& into, const std::string& value, const std::string& index);
+
+  // ---- kinds of tasks ----
+  void map_body(int workgroup_size);
+  void group_fold_body(int workgroup_size);
+  void scan_body(int workgroup_size);
+  void evaluate_members(const ElementIndex& index);
+  void write(const Store& store, const IndexExpression& linear);
+
+  const Graph& graph_;
+  const Schedule& schedule_;
+  const Task& task_;
+  MemoryNames& memory_;
+  std::set<std::string>& includes_;
+  std::string body_;
+  int indent_ = 1;
+  int last_name_ = 0;
+  std::vector<std::unordered_map<std::string, std::string>> scopes_{1};
+  std::unordered_map<NodeIndex, std::string> members_;   // values of this task that are already in registers
+};
+
+}  // namespace imprint

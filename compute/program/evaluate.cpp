@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <utility>
+
+#include "compute/program/session_impl.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::size_t kMaxCached = 256;  // evaluated structures kept; past that the cache starts again
+
+}  // namespace
+
+Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensors) {
+  // Constants become inputs, so that the key is the structure and new numbers run the old program.
+  ProgramGraph source;
+  source.name = "evaluate";
+  source.slots = 1;
+  std::vector<NodeRef> constants;
+  IMPRINT_ASSIGN(source.graph, build_graph(tensors, &constants));
+  std::vector<HostTensor> values;
+  for (const NodeRef& constant : constants) values.push_back(host_tensor(constant->dtype, constant->shape, constant->constant->bytes));
+
+  const Hash128 key = source.graph.hash();
+  auto found = impl_->evaluated.find(key);
+  if (found == impl_->evaluated.end()) {
+    std::uint64_t offset = 0;
+    const auto port = [&](const std::string& name, DType dtype, const Shape& shape) {
+      const std::uint64_t bytes = static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+      Port result{name, dtype, shape, offset, bytes};
+      offset += (bytes + 255) / 256 * 256;
+      return result;
+    };
+    for (NodeIndex n = 0; n < source.graph.size(); ++n) {
+      const GraphNode& node = source.graph[n];
+      if (node.op == Op::variable) source.request.variables.push_back(node.source->variable);
+      if (node.op == Op::input && !node.source->constant)
+        return make_error(ErrorCode::invalid_argument, "evaluate: the tensors depend on input '" + node.source->label + "': compile a program and run it");
+      if (node.op == Op::input) {
+        source.request.inputs.push_back(n);
+        source.inputs.push_back(port("constant " + std::to_string(source.inputs.size()), node.dtype, node.shape));
+      }
+    }
+    offset = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      source.request.outputs.push_back({source.graph.roots[i]});
+      source.outputs.push_back(port(tensors[i].node()->label, tensors[i].dtype(), tensors[i].shape()));
+    }
+    std::ranges::sort(source.request.variables);
+    source.request.variables.erase(std::unique(source.request.variables.begin(), source.request.variables.end()), source.request.variables.end());
+    if (impl_->evaluated.size() >= kMaxCached) impl_->evaluated.clear();
+    IMPRINT_ASSIGN(std::unique_ptr<Program::Impl> compiled, Program::Impl::compile(static_cast<RuntimeImpl&>(impl_->runtime), std::move(source)));
+    found = impl_->evaluated.emplace(key, Program::Impl::wrap(std::move(compiled))).first;
+  }
+  return run(found->second, values);
+}
+
+Result<HostTensor> Session::evaluate(const Tensor& tensor) {
+  IMPRINT_ASSIGN(std::vector<HostTensor> values, evaluate(std::span<const Tensor>(&tensor, 1)));
+  return std::move(values[0]);
+}
+
+}  // namespace imprint

@@ -1,0 +1,64 @@
+#include "compute/program/program.h"
+
+#include "compute/program/program_impl.h"
+
+namespace imprint {
+
+Update Update::assign(Variable target, Tensor value) { return {std::move(target), std::move(value), Tensor(), false}; }
+
+Update Update::scatter_rows(Variable target, Tensor rows, Tensor value) { return {std::move(target), std::move(value), std::move(rows), true}; }
+
+Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Result<Program> Program::compile(Runtime& runtime, const ProgramDescription& description) {
+  IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(description));
+  IMPRINT_ASSIGN(std::unique_ptr<Impl> impl, Impl::compile(static_cast<RuntimeImpl&>(runtime), std::move(source)));
+  return Program(std::move(impl));
+}
+
+const std::string& Program::name() const { return impl_->source.name; }
+const ProgramStats& Program::stats() const { return impl_->stats; }
+
+std::vector<std::string> Program::glsl() const {
+  std::vector<std::string> sources;
+  for (const DispatchSource& dispatch : impl_->dispatches) sources.push_back(dispatch.glsl);
+  return sources;
+}
+
+std::uint32_t Program::slot_count() const { return impl_->source.slots; }
+
+std::span<std::byte> Program::input_bytes(std::uint32_t slot, std::size_t index) {
+  const Port& port = impl_->source.inputs[index];
+  if (port.bytes == 0) return {};
+  return {static_cast<std::byte*>(impl_->upload_slots[slot].mapped) + port.offset, static_cast<std::size_t>(port.bytes)};
+}
+
+std::span<const std::byte> Program::output_bytes(std::uint32_t slot, std::size_t index) const {
+  const Port& port = impl_->source.outputs[index];
+  if (port.bytes == 0) return {};
+  return {static_cast<const std::byte*>(impl_->readback_slots[slot].mapped) + port.offset, static_cast<std::size_t>(port.bytes)};
+}
+
+const Shape& Program::output_shape(std::size_t index) const { return impl_->source.outputs[index].shape; }
+const Shape& Program::input_shape(std::size_t index) const { return impl_->source.inputs[index].shape; }
+
+std::uint32_t Program::piece_count() const { return static_cast<std::uint32_t>(impl_->dispatches.size()) + 2; }
+
+std::uint32_t Program::first_state_write() const {
+  for (std::size_t i = 0; i < impl_->dispatches.size(); ++i)
+    for (std::int32_t t : impl_->dispatches[i].tasks)
+      for (const Store& store : impl_->schedule.tasks[static_cast<std::size_t>(t)].stores)
+        if (store.place.kind == PlaceKind::variable) return static_cast<std::uint32_t>(i) + 1;
+  return piece_count();
+}
+
+std::span<const VkCommandBuffer> Program::pieces(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? impl_->primary_pieces[slot] : impl_->secondary_pieces[slot];
+}
+
+VkCommandBuffer Program::whole(std::uint32_t slot, VkCommandBufferLevel level) const { return impl_->whole_commands[slot].get(level); }
+
+}  // namespace imprint

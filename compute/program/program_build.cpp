@@ -1,0 +1,357 @@
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "compute/graph/cost.h"
+#include "compute/graph/memory_plan.h"
+#include "compute/program/program_impl.h"
+#include "compute/tensor/build.h"
+#include "compute/vk/access_tracker.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+std::uint64_t tensor_bytes(const Shape& shape, DType dtype) { return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype); }
+
+std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype, const Shape& shape) {
+  const std::uint64_t bytes = tensor_bytes(shape, dtype);
+  ports.push_back({std::move(name), dtype, shape, offset, bytes});
+  return offset + aligned(bytes);
+}
+
+Error bad_update(const Update& update, ErrorCode code, const std::string& text) {
+  return make_error(code, "update of variable '" + update.target.name() + "' " + update.target.shape().text() + ": " + text);
+}
+
+Status check_update(const Update& update) {
+  if (!update.target.ok()) return make_error(ErrorCode::invalid_argument, "update: the target variable is empty or was made from bad values");
+  if (!update.value.ok()) return update.value.error();
+  if (update.value.dtype() != update.target.dtype())
+    return bad_update(update, ErrorCode::dtype_mismatch,
+                      "the value is " + std::string(dtype_name(update.value.dtype())) + ", the variable " + std::string(dtype_name(update.target.dtype())));
+  if (!update.by_rows) {
+    if (!(update.value.shape() == update.target.shape()))
+      return bad_update(update, ErrorCode::shape_mismatch, "the value has shape " + update.value.shape().text());
+    return {};
+  }
+  if (!update.rows.ok()) return update.rows.error();
+  const Shape& rows = update.rows.shape();
+  const Shape& value = update.value.shape();
+  const Shape& target = update.target.shape();
+  if (update.rows.dtype() != DType::int32 || rows.rank() != 1)
+    return bad_update(update, ErrorCode::shape_mismatch, "rows must be int32 of rank 1, they are " + std::string(dtype_name(update.rows.dtype())) + rows.text());
+  bool fits = target.rank() >= 1 && value.rank() == target.rank() && value[0] == rows[0];
+  for (int axis = 1; fits && axis < target.rank(); ++axis) fits = value[axis] == target[axis];
+  if (!fits)
+    return bad_update(update, ErrorCode::shape_mismatch, "rows " + rows.text() + " need values [rows, ...rest of the variable], they are " + value.text());
+  return {};
+}
+
+}  // namespace
+
+Result<ProgramGraph> build_program_graph(const ProgramDescription& description) {
+  ProgramGraph result;
+  result.name = description.name;
+  result.slots = std::max(1u, description.slots);
+  result.fuse = description.fuse;
+
+  for (const Tensor& tensor : description.inputs)
+    if (!tensor.ok()) return tensor.error();
+  for (const Tensor& tensor : description.outputs)
+    if (!tensor.ok()) return tensor.error();
+  std::vector<const VariableState*> assigned, scattered;
+  for (const Update& update : description.updates) {
+    IMPRINT_CHECK(check_update(update));
+    (update.by_rows ? scattered : assigned).push_back(update.target.state().get());
+    const auto count = std::ranges::count(assigned, update.target.state().get()) + std::min<std::ptrdiff_t>(1, std::ranges::count(scattered, update.target.state().get()));
+    if (count > 1) return bad_update(update, ErrorCode::invalid_argument, "a program may assign a variable once, or update rows of it, not both");
+  }
+
+  std::vector<Tensor> roots;
+  for (const Tensor& output : description.outputs) roots.push_back(output);
+  for (const Update& update : description.updates) {
+    // The content of another variable that this program overwrites too is copied as a value of its own, so that swaps work.
+    const bool bare = update.value.node()->op == Op::variable &&
+                      std::ranges::find(assigned, update.value.node()->variable.get()) != assigned.end();
+    roots.push_back(bare ? make(Op::cast, {update.value}, {.dtype = update.value.dtype()}) : update.value);
+    if (update.by_rows) roots.push_back(update.rows);
+  }
+  IMPRINT_ASSIGN(result.graph, build_graph(roots));
+
+  std::unordered_map<const VariableState*, std::int32_t> variable_index;
+  const auto add_variable = [&](const std::shared_ptr<VariableState>& state) {
+    const auto [found, fresh] = variable_index.try_emplace(state.get(), static_cast<std::int32_t>(result.request.variables.size()));
+    if (fresh) result.request.variables.push_back(state);
+    return found->second;
+  };
+  for (const GraphNode& node : result.graph.nodes)
+    if (node.op == Op::variable) add_variable(node.source->variable);
+
+  std::size_t root = 0;
+  std::uint64_t offset = 0;
+  for (const Tensor& output : description.outputs) {
+    result.request.outputs.push_back({result.graph.roots[root++]});
+    offset = add_port(result.outputs, offset, output.node()->label, output.dtype(), output.shape());
+  }
+  for (const Update& update : description.updates) {
+    GraphUpdate entry{add_variable(update.target.state()), result.graph.roots[root++], -1};
+    if (update.by_rows) entry.rows = result.graph.roots[root++];
+    result.request.updates.push_back(entry);
+    result.keep.push_back(update.target);
+  }
+
+  offset = 0;
+  for (std::size_t i = 0; i < description.inputs.size(); ++i) {
+    const Node& node = *description.inputs[i].node();
+    if (node.op != Op::input) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " + std::to_string(i) + " was not made by input()");
+    for (const Port& port : result.inputs)
+      if (port.name == node.label) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input '" + node.label + "' is listed twice");
+    offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
+    NodeIndex found = -1;
+    for (NodeIndex n = 0; n < result.graph.size(); ++n)
+      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
+        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
+          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': two inputs named '" + node.label + "' with different shapes or types");
+        found = n;
+      }
+    result.request.inputs.push_back(found);
+  }
+  return result;
+}
+
+Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
+  auto impl = std::make_unique<Impl>(runtime);
+  impl->source = std::move(source);
+  FusionOptions options;
+  options.fuse = impl->source.fuse;
+  IMPRINT_ASSIGN(impl->schedule, imprint::fuse(impl->source.graph, impl->source.request, options));
+  IMPRINT_CHECK(impl->place_variables());
+  IMPRINT_CHECK(impl->place_constants());
+  impl->plan();
+  IMPRINT_CHECK(impl->make_io());
+  IMPRINT_CHECK(impl->make_kernels());
+  IMPRINT_CHECK(impl->make_tables());
+  IMPRINT_CHECK(impl->make_descriptor_sets());
+  impl->count();
+  IMPRINT_CHECK(impl->record());
+  return impl;
+}
+
+Program::Impl::~Impl() {
+  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands, &dispatch_commands})
+    for (const Commands& commands : *list) runtime.retire(commands);
+  for (const vk::Allocation* allocation : {&arena, &constants, &tables}) runtime.retire(*allocation);
+  for (const std::vector<vk::Allocation>* list : {&upload_slots, &readback_slots})
+    for (const vk::Allocation& allocation : *list) runtime.retire(allocation);
+  if (descriptor_pool != VK_NULL_HANDLE) {
+    vk::Device& device = runtime.device();
+    device.retire(device.last_ticket(), [&device, pool = descriptor_pool] {
+      device.functions().vkDestroyDescriptorPool(device.handle(), pool, device.allocation_callbacks());
+    });
+  }
+}
+
+// ---- memory ----
+
+Status Program::Impl::place_variables() {
+  for (const std::shared_ptr<VariableState>& variable : source.request.variables) IMPRINT_CHECK(runtime.place(*variable));
+  return {};
+}
+
+Status Program::Impl::place_constants() {
+  constant_offset.assign(source.graph.nodes.size(), 0);
+  std::vector<std::byte> bytes;
+  for (NodeIndex n = 0; n < source.graph.size(); ++n) {
+    const GraphNode& node = source.graph[n];
+    if (node.op != Op::constant) continue;
+    constant_offset[static_cast<std::size_t>(n)] = bytes.size();
+    const std::vector<std::byte>& data = node.source->constant->bytes;
+    bytes.insert(bytes.end(), data.begin(), data.end());
+    bytes.resize(aligned(bytes.size()));
+  }
+  if (bytes.empty()) return {};
+  IMPRINT_ASSIGN(constants, runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
+  return runtime.upload(constants, bytes);
+}
+
+void Program::Impl::plan() {
+  for (const Port& port : source.inputs) input_bytes = std::max(input_bytes, port.offset + aligned(port.bytes));
+  for (const Port& port : source.outputs) output_bytes = std::max(output_bytes, port.offset + aligned(port.bytes));
+
+  std::unordered_map<NodeIndex, std::size_t> index_of;
+  std::vector<Lifetime> lifetimes;
+  std::vector<NodeIndex> nodes;
+  for (const Task& task : schedule.tasks)
+    for (const Store& store : task.stores)
+      if (store.place.kind == PlaceKind::temporary) {
+        index_of.emplace(store.place.index, lifetimes.size());
+        const GraphNode& node = source.graph[store.node];
+        lifetimes.push_back({tensor_bytes(node.shape, node.dtype), task.level, task.level});
+        nodes.push_back(store.place.index);
+      }
+  for (const Task& task : schedule.tasks)
+    for (const Read& read : task.reads)
+      if (const Place& place = schedule.place[static_cast<std::size_t>(read.node)]; place.kind == PlaceKind::temporary) {
+        Lifetime& life = lifetimes[index_of.at(place.index)];
+        life.last = std::max(life.last, task.level);
+      }
+  const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
+  temporary_offset.assign(source.graph.nodes.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i) temporary_offset[static_cast<std::size_t>(nodes[i])] = input_bytes + output_bytes + plan.offsets[i];
+  stats.arena_bytes = plan.total_bytes;
+  stats.unplanned_bytes = plan.unplanned_bytes;
+}
+
+vk::Allocation Program::Impl::allocation_of(const Place& place) const {
+  switch (place.kind) {
+    case PlaceKind::variable:
+      return static_cast<const DeviceVariable*>(schedule.variables[static_cast<std::size_t>(place.index)]->storage.get())->allocation();
+    case PlaceKind::constant: return constants;
+    default: return arena;
+  }
+}
+
+// Buffers are told apart by what they are for and not only by handle: so the text of a kernel does not depend on where the pool put things.
+std::int32_t Program::Impl::buffer_of(const Place& place) {
+  const vk::Allocation allocation = allocation_of(place);
+  const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
+  if (buffers.empty()) buffers.push_back({arena.buffer, arena.buffer_size});
+  if (in_arena) return 0;
+  for (std::size_t i = 1; i < buffers.size(); ++i)
+    if (buffers[i].buffer == allocation.buffer) return static_cast<std::int32_t>(i);
+  buffers.push_back({allocation.buffer, allocation.buffer_size});
+  return static_cast<std::int32_t>(buffers.size()) - 1;
+}
+
+std::uint64_t Program::Impl::byte_offset(const Place& place) const {
+  const std::uint64_t base = allocation_of(place).offset;
+  const auto index = static_cast<std::size_t>(place.index);
+  switch (place.kind) {
+    case PlaceKind::input: return base + source.inputs[index].offset;
+    case PlaceKind::output: return base + input_bytes + source.outputs[index].offset;
+    case PlaceKind::temporary: return base + temporary_offset[index];
+    case PlaceKind::constant: return base + constant_offset[index];
+    default: return base;
+  }
+}
+
+std::uint64_t Program::Impl::byte_size(const Place& place) const {
+  const auto index = static_cast<std::size_t>(place.index);
+  switch (place.kind) {
+    case PlaceKind::input: return source.inputs[index].bytes;
+    case PlaceKind::output: return source.outputs[index].bytes;
+    case PlaceKind::variable: return tensor_bytes(schedule.variables[index]->shape, schedule.variables[index]->dtype);
+    default: return tensor_bytes(source.graph.nodes[index].shape, source.graph.nodes[index].dtype);
+  }
+}
+
+Status Program::Impl::make_io() {
+  vk::MemoryPool& pool = runtime.device().memory();
+  const std::uint64_t total = std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
+  auto allocated = pool.allocate(total, kAlignment, vk::MemoryUse::device);
+  if (!allocated) {
+    Error error = std::move(allocated).error();
+    error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) + " bytes: " + error.message;
+    return error;
+  }
+  arena = *allocated;
+  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+    if (input_bytes > 0) {
+      IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
+      upload_slots.push_back(allocation);
+      std::memset(allocation.mapped, 0, input_bytes);
+    }
+    if (output_bytes > 0) {
+      IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(output_bytes, kAlignment, vk::MemoryUse::readback));
+      readback_slots.push_back(allocation);
+    }
+  }
+  stats.io_bytes = (input_bytes + output_bytes) * (source.slots + 1);
+  return {};
+}
+
+// ---- kernels ----
+
+Status Program::Impl::make_kernels() {
+  const vk::Capabilities& capabilities = runtime.device().capabilities();
+  DispatchLimits limits;
+  limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
+  limits.workgroup_count_x = capabilities.max_workgroup_count_x;
+  limits.table_entries = vk::kTableBytes / 4;
+  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits, [this](const Place& place) { return buffer_of(place); }));
+
+  std::vector<vk::KernelSource> sources;
+  for (std::size_t i = 0; i < dispatches.size(); ++i) {
+    vk::KernelSource kernel;
+    kernel.name = (source.name.empty() ? "program" : source.name) + "." + std::to_string(i);
+    kernel.glsl = dispatches[i].glsl;
+    kernel.storage_buffer_count = static_cast<std::uint32_t>(dispatches[i].buffers.size());
+    sources.push_back(std::move(kernel));
+  }
+  if (!sources.empty()) {
+    IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(sources));
+  }
+  return {};
+}
+
+Status Program::Impl::make_tables() {
+  std::vector<std::byte> bytes;
+  const std::uint64_t step = std::max(kAlignment, runtime.device().capabilities().min_uniform_buffer_offset_alignment);
+  for (const DispatchSource& dispatch : dispatches) {
+    bytes.resize((bytes.size() + step - 1) / step * step);
+    table_offset.push_back(static_cast<std::uint32_t>(bytes.size()));
+    for (const Place& place : dispatch.table) {
+      const auto elements = static_cast<std::int32_t>(byte_offset(place) / 4);
+      const auto* begin = reinterpret_cast<const std::byte*>(&elements);
+      bytes.insert(bytes.end(), begin, begin + 4);
+    }
+  }
+  if (dispatches.empty()) return {};
+  bytes.resize(table_offset.back() + vk::kTableBytes);  // the descriptor's range reaches this far from the last table too
+  IMPRINT_ASSIGN(tables, runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
+  return runtime.upload(tables, bytes);
+}
+
+// ---- figures and barriers ----
+
+void Program::Impl::count() {
+  stats.dispatches = static_cast<std::uint32_t>(dispatches.size());
+  vk::AccessTracker tracker;
+  std::unordered_map<VkBuffer, std::uint32_t> name_of;
+  const auto access = [&](const Place& place, bool write) {
+    const std::uint64_t begin = byte_offset(place);
+    const std::uint32_t name = name_of.try_emplace(allocation_of(place).buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
+    return vk::Access{name, begin, begin + byte_size(place), write};
+  };
+  if (input_bytes > 0) {
+    std::vector<vk::Access> uploaded;
+    for (std::size_t i = 0; i < source.inputs.size(); ++i) uploaded.push_back(access({PlaceKind::input, static_cast<std::int32_t>(i)}, true));
+    tracker.dispatch(uploaded);
+  }
+  for (const DispatchSource& dispatch : dispatches) {
+    std::vector<vk::Access> accesses;
+    for (std::int32_t t : dispatch.tasks) {
+      const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
+      ++stats.kernels;
+      for (const Read& read : task.reads) accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
+      for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
+      for (NodeIndex member : task.members) stats.flops += static_cast<std::uint64_t>(static_cast<double>(task.element_count) * operations_per_element(source.graph, schedule.materialized, member));
+    }
+    for (const vk::Access& entry : accesses) stats.bytes_moved += entry.end - entry.begin;
+    const bool needed = tracker.dispatch(accesses);
+    barrier_before.push_back(needed);
+    stats.barriers += needed;
+  }
+  if (output_bytes > 0) {
+    std::vector<vk::Access> downloaded;
+    for (std::size_t i = 0; i < source.outputs.size(); ++i) downloaded.push_back(access({PlaceKind::output, static_cast<std::int32_t>(i)}, false));
+    download_barrier = tracker.dispatch(downloaded);
+    stats.barriers += download_barrier + 1;
+  }
+}
+
+}  // namespace imprint

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <map>
+
+#include "compute/program/program_impl.h"
+
+namespace imprint {
+
+// One set for each distinct list of buffers: offsets are in the table, so most dispatches share.
+Status Program::Impl::make_descriptor_sets() {
+  if (dispatches.empty()) return {};
+  vk::Device& device = runtime.device();
+  const vk::Functions& functions = device.functions();
+  std::map<std::vector<std::int32_t>, VkDescriptorSet> known;
+  std::uint32_t descriptors = 0;
+  for (const DispatchSource& dispatch : dispatches)
+    if (known.try_emplace(dispatch.buffers, VK_NULL_HANDLE).second) descriptors += static_cast<std::uint32_t>(dispatch.buffers.size());
+
+  const auto set_count = static_cast<std::uint32_t>(known.size());
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, descriptors)}, {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, set_count}};
+  VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  pool_info.maxSets = set_count;
+  pool_info.poolSizeCount = 2;
+  pool_info.pPoolSizes = sizes;
+  VkResult result = functions.vkCreateDescriptorPool(device.handle(), &pool_info, device.allocation_callbacks(), &descriptor_pool);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateDescriptorPool", result);
+
+  for (std::size_t i = 0; i < dispatches.size(); ++i) {
+    VkDescriptorSet& set = known.at(dispatches[i].buffers);
+    if (set == VK_NULL_HANDLE) {
+      VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+      allocate.descriptorPool = descriptor_pool;
+      allocate.descriptorSetCount = 1;
+      allocate.pSetLayouts = &kernels[i].set_layout;
+      result = functions.vkAllocateDescriptorSets(device.handle(), &allocate, &set);
+      if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkAllocateDescriptorSets", result);
+
+      std::vector<VkDescriptorBufferInfo> infos;
+      for (std::int32_t buffer : dispatches[i].buffers) infos.push_back({buffers[static_cast<std::size_t>(buffer)].buffer, 0, VK_WHOLE_SIZE});
+      infos.push_back({tables.buffer, tables.offset, vk::kTableBytes});
+      std::vector<VkWriteDescriptorSet> writes;
+      for (std::size_t binding = 0; binding < infos.size(); ++binding) {
+        const bool is_table = binding + 1 == infos.size();
+        VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+        write.dstSet = set;
+        write.dstBinding = is_table ? vk::kTableBinding : static_cast<std::uint32_t>(binding);
+        write.descriptorCount = 1;
+        write.descriptorType = is_table ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        write.pBufferInfo = &infos[binding];
+        writes.push_back(write);
+      }
+      functions.vkUpdateDescriptorSets(device.handle(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
+    }
+    sets.push_back(set);
+  }
+  return {};
+}
+
+void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) const {
+  if (input_bytes == 0) return;
+  const VkBufferCopy region{upload_slots[slot].offset, arena.offset, input_bytes};
+  runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, arena.buffer, 1, &region);
+}
+
+void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
+  const vk::Functions& functions = runtime.device().functions();
+  if (barrier_before[dispatch]) global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+  functions.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].pipeline);
+  functions.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].layout, 0, 1, &sets[dispatch], 1, &table_offset[dispatch]);
+  functions.vkCmdDispatch(commands, dispatches[dispatch].groups_x, dispatches[dispatch].groups_y, 1);
+}
+
+void Program::Impl::record_download(VkCommandBuffer commands, std::uint32_t slot) const {
+  if (output_bytes == 0) return;
+  const vk::Functions& functions = runtime.device().functions();
+  if (download_barrier) global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  const VkBufferCopy region{arena.offset + input_bytes, readback_slots[slot].offset, output_bytes};
+  functions.vkCmdCopyBuffer(commands, arena.buffer, readback_slots[slot].buffer, 1, &region);
+  global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+}
+
+Status Program::Impl::record() {
+  for (std::size_t i = 0; i < dispatches.size(); ++i) {
+    IMPRINT_ASSIGN(const Commands commands, runtime.record([&](VkCommandBuffer buffer) { record_dispatch(buffer, i); }));
+    dispatch_commands.push_back(commands);
+  }
+  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+    IMPRINT_ASSIGN(const Commands upload, runtime.record([&](VkCommandBuffer buffer) { record_upload(buffer, slot); }));
+    upload_commands.push_back(upload);
+    IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_download(buffer, slot); }));
+    download_commands.push_back(download);
+    IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
+      global_barrier(runtime.device().functions(), buffer, kWorkStages, kWorkStages);
+      record_upload(buffer, slot);
+      for (std::size_t i = 0; i < dispatches.size(); ++i) record_dispatch(buffer, i);
+      record_download(buffer, slot);
+    }));
+    whole_commands.push_back(whole);
+
+    std::vector<VkCommandBuffer> primary{upload.primary}, secondary{upload.secondary};
+    for (const Commands& commands : dispatch_commands) {
+      primary.push_back(commands.primary);
+      secondary.push_back(commands.secondary);
+    }
+    primary.push_back(download.primary);
+    secondary.push_back(download.secondary);
+    primary_pieces.push_back(std::move(primary));
+    secondary_pieces.push_back(std::move(secondary));
+  }
+  return {};
+}
+
+}  // namespace imprint

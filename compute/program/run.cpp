@@ -1,0 +1,86 @@
+#include "compute/program/run.h"
+
+#include <cstring>
+
+#include "compute/program/session_impl.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
+
+Status copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program, std::size_t index, const Port& port) {
+  const bool is_float = port.dtype == DType::float32;
+  const std::size_t count = is_float ? value.floats.size() : value.ints.size();
+  if (!(value.shape == port.shape) || count * 4 != target.size())
+    return make_error(ErrorCode::shape_mismatch, "run '" + program + "': input " + std::to_string(index) + " '" + port.name + "' needs " +
+                                                     std::string(dtype_name(port.dtype)) + port.shape.text() + ", got shape " + value.shape.text() + " with " +
+                                                     std::to_string(count) + " elements");
+  if (count > 0) std::memcpy(target.data(), is_float ? static_cast<const void*>(value.floats.data()) : value.ints.data(), target.size());
+  return {};
+}
+
+}  // namespace
+
+HostTensor HostTensor::from(std::vector<float> values, Shape shape) { return {DType::float32, shape, std::move(values), {}}; }
+HostTensor HostTensor::from_ints(std::vector<std::int32_t> values, Shape shape) { return {DType::int32, shape, {}, std::move(values)}; }
+
+HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
+  HostTensor result{dtype, shape, {}, {}};
+  const std::size_t count = bytes.size() / 4;
+  if (dtype == DType::float32) result.floats.resize(count);
+  else result.ints.resize(count);
+  if (count > 0) std::memcpy(dtype == DType::float32 ? static_cast<void*>(result.floats.data()) : result.ints.data(), bytes.data(), bytes.size());
+  return result;
+}
+
+Session::Session(Runtime& runtime, vk::Queue& queue) : impl_(std::make_unique<Impl>(runtime, queue)) {}
+Session::~Session() = default;
+
+Runtime& Session::runtime() { return impl_->runtime; }
+
+Status Session::Impl::submit_and_wait(VkCommandBuffer commands) {
+  IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
+  const VkCommandBuffer buffers[] = {uploads.primary, commands};
+  const auto first = uploads.primary ? 0u : 1u;
+  const auto count = (commands ? 2u : 1u) - first;
+  if (count == 0) return {};
+  IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(std::span<const VkCommandBuffer>(buffers + first, count)));
+  IMPRINT_CHECK(queue.wait(ticket, kTimeout));
+  runtime.device().collect();
+  return {};
+}
+
+Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<const HostTensor> inputs, const std::vector<Port>& input_ports,
+                                                   const std::vector<Port>& output_ports) {
+  if (inputs.size() != input_ports.size())
+    return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': got " + std::to_string(inputs.size()) + " inputs, the program has " +
+                                                       std::to_string(input_ports.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i) IMPRINT_CHECK(copy_in(inputs[i], program.input_bytes(0, i), program.name(), i, input_ports[i]));
+  IMPRINT_CHECK(submit_and_wait(program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY)));
+  std::vector<HostTensor> outputs;
+  for (std::size_t i = 0; i < output_ports.size(); ++i) outputs.push_back(host_tensor(output_ports[i].dtype, output_ports[i].shape, program.output_bytes(0, i)));
+  return outputs;
+}
+
+Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const HostTensor> inputs) {
+  return impl_->run(program, inputs, program.impl().source.inputs, program.impl().source.outputs);
+}
+
+Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variables) {
+  IMPRINT_ASSIGN(const std::unique_ptr<StateReadback> readback, impl_->runtime.read(variables));
+  IMPRINT_CHECK(impl_->submit_and_wait(readback->commands().primary));
+  std::vector<HostTensor> values;
+  for (std::size_t i = 0; i < variables.size(); ++i) values.push_back(host_tensor(variables[i].dtype(), variables[i].shape(), readback->bytes(i)));
+  return values;
+}
+
+Status Session::write(const Variable& variable, const HostTensor& value) {
+  if (!(value.shape == variable.shape()) || (value.dtype == DType::float32) != (variable.dtype() == DType::float32))
+    return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
+                                                     std::string(dtype_name(value.dtype)) + value.shape.text());
+  const auto bytes = value.dtype == DType::float32 ? std::as_bytes(std::span(value.floats)) : std::as_bytes(std::span(value.ints));
+  return impl_->runtime.write(variable, bytes);
+}
+
+}  // namespace imprint

@@ -1,0 +1,227 @@
+#include "compute/program/runtime.h"
+
+#include <cstring>
+
+#include "compute/program/runtime_impl.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+
+class Readback : public StateReadback {
+ public:
+  explicit Readback(RuntimeImpl& runtime) : runtime_(runtime) {}
+  ~Readback() override {
+    runtime_.retire(commands_);
+    for (const vk::Allocation& allocation : allocations_) runtime_.retire(allocation);
+  }
+  const Commands& commands() const override { return commands_; }
+  std::span<const std::byte> bytes(std::size_t index) const override {
+    const vk::Allocation& allocation = allocations_[index];
+    return {static_cast<const std::byte*>(allocation.mapped), static_cast<std::size_t>(sizes_[index])};
+  }
+
+  RuntimeImpl& runtime_;
+  Commands commands_;
+  std::vector<vk::Allocation> allocations_;
+  std::vector<std::uint64_t> sizes_;
+};
+
+VkBufferCopy copy_region(const vk::Allocation& from, const vk::Allocation& to, std::uint64_t size) { return {from.offset, to.offset, size}; }
+
+}  // namespace
+
+void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before) {
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+  barrier.dstAccessMask = before == VK_PIPELINE_STAGE_HOST_BIT ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  functions.vkCmdPipelineBarrier(commands, after, before, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+DeviceVariable::~DeviceVariable() {
+  const std::lock_guard lock(link_->mutex);
+  if (link_->runtime) link_->runtime->retire(allocation_);
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::create(vk::Device& device) {
+  auto runtime = std::make_unique<RuntimeImpl>(device);
+  IMPRINT_CHECK(runtime->open());
+  return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+Status RuntimeImpl::open() {
+  link_->runtime = this;
+  VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  info.queueFamilyIndex = device_.queue_family();
+  const VkResult result = device_.functions().vkCreateCommandPool(device_.handle(), &info, device_.allocation_callbacks(), &command_pool_);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkCreateCommandPool", result);
+  IMPRINT_ASSIGN(barrier_, record([&](VkCommandBuffer commands) { global_barrier(device_.functions(), commands, kWorkStages, kWorkStages); }));
+  return {};
+}
+
+RuntimeImpl::~RuntimeImpl() {
+  {
+    const std::lock_guard lock(link_->mutex);
+    link_->runtime = nullptr;
+  }
+  for (const Upload& upload : uploads_) device_.memory().free(upload.staging);
+  // What was retired frees into the pool, so the pool goes last of all, behind everything issued.
+  if (command_pool_ != VK_NULL_HANDLE)
+    device_.retire(device_.last_ticket(), [&device = device_, pool = command_pool_] {
+      device.functions().vkDestroyCommandPool(device.handle(), pool, device.allocation_callbacks());
+    });
+}
+
+Status RuntimeImpl::place(const Variable& variable) {
+  if (!variable.state()) return make_error(ErrorCode::invalid_argument, "place: the variable is empty");
+  return place(*variable.state());
+}
+
+Status RuntimeImpl::place(VariableState& variable) {
+  if (const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get())) {
+    if (storage->link() == link_.get()) return {};
+    return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on another device: make one for each device");
+  }
+  const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
+  IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::device));
+  auto storage = std::make_shared<DeviceVariable>(link_, allocation);
+  if (size > 0) IMPRINT_CHECK(upload(allocation, variable.initial));
+  variable.storage = std::move(storage);
+  variable.initial = {};
+  return {};
+}
+
+Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
+  IMPRINT_CHECK(place(variable));
+  const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
+  if (bytes.size() != size)
+    return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
+                                                     std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
+  if (size == 0) return {};
+  return upload(static_cast<const DeviceVariable*>(variable.state()->storage.get())->allocation(), bytes);
+}
+
+Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
+  IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::upload));
+  std::memcpy(staging.mapped, bytes.data(), bytes.size());
+  const std::lock_guard lock(upload_mutex_);
+  uploads_.push_back({staging, target});
+  return {};
+}
+
+bool RuntimeImpl::has_uploads() const {
+  const std::lock_guard lock(upload_mutex_);
+  return !uploads_.empty();
+}
+
+Result<Commands> RuntimeImpl::take_uploads() {
+  std::vector<Upload> uploads;
+  {
+    const std::lock_guard lock(upload_mutex_);
+    uploads.swap(uploads_);
+  }
+  if (uploads.empty()) return Commands{};
+  auto commands = record([&](VkCommandBuffer buffer) {
+    const vk::Functions& functions = device_.functions();
+    global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+    for (std::size_t i = 0; i < uploads.size(); ++i) {
+      // Two writes of one range keep their order.
+      for (std::size_t before = 0; before < i; ++before)
+        if (uploads[before].target.buffer == uploads[i].target.buffer && uploads[before].target.offset == uploads[i].target.offset) {
+          global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT);
+          break;
+        }
+      const VkBufferCopy region = copy_region(uploads[i].staging, uploads[i].target, uploads[i].staging.size);
+      functions.vkCmdCopyBuffer(buffer, uploads[i].staging.buffer, uploads[i].target.buffer, 1, &region);
+    }
+    global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, kWorkStages);
+  });
+  if (!commands) {
+    const std::lock_guard lock(upload_mutex_);
+    uploads_.insert(uploads_.begin(), uploads.begin(), uploads.end());
+    return std::move(commands).error();
+  }
+  const vk::Ticket carrier{device_.last_ticket().value + 1};
+  device_.retire(carrier, [link = link_, &device = device_, uploads, recorded = *commands] {
+    for (const Upload& upload : uploads) device.memory().free(upload.staging);
+    const std::lock_guard lock(link->mutex);
+    if (link->runtime) link->runtime->release(recorded);
+  });
+  return *commands;
+}
+
+Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variable> variables) {
+  auto readback = std::make_unique<Readback>(*this);
+  for (const Variable& variable : variables) {
+    IMPRINT_CHECK(place(variable));
+    const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
+    IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::readback));
+    readback->allocations_.push_back(allocation);
+    readback->sizes_.push_back(size);
+  }
+  IMPRINT_ASSIGN(readback->commands_, record([&](VkCommandBuffer buffer) {
+    const vk::Functions& functions = device_.functions();
+    global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      if (readback->sizes_[i] == 0) continue;
+      const vk::Allocation& source = static_cast<const DeviceVariable*>(variables[i].state()->storage.get())->allocation();
+      const VkBufferCopy region = copy_region(source, readback->allocations_[i], readback->sizes_[i]);
+      functions.vkCmdCopyBuffer(buffer, source.buffer, readback->allocations_[i].buffer, 1, &region);
+    }
+    global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+  }));
+  return std::unique_ptr<StateReadback>(std::move(readback));
+}
+
+Result<Commands> RuntimeImpl::record(const std::function<void(VkCommandBuffer)>& body) {
+  const vk::Functions& functions = device_.functions();
+  const std::lock_guard lock(pool_mutex_);
+  Commands commands;
+  for (const VkCommandBufferLevel level : {VK_COMMAND_BUFFER_LEVEL_PRIMARY, VK_COMMAND_BUFFER_LEVEL_SECONDARY}) {
+    VkCommandBuffer& buffer = level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? commands.primary : commands.secondary;
+    VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    allocate.commandPool = command_pool_;
+    allocate.level = level;
+    allocate.commandBufferCount = 1;
+    VkResult result = functions.vkAllocateCommandBuffers(device_.handle(), &allocate, &buffer);
+    if (result == VK_SUCCESS) {
+      VkCommandBufferInheritanceInfo inheritance{VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
+      VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+      begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+      begin.pInheritanceInfo = level == VK_COMMAND_BUFFER_LEVEL_SECONDARY ? &inheritance : nullptr;
+      result = functions.vkBeginCommandBuffer(buffer, &begin);
+    }
+    if (result == VK_SUCCESS) {
+      body(buffer);
+      result = functions.vkEndCommandBuffer(buffer);
+    }
+    if (result != VK_SUCCESS) {
+      for (VkCommandBuffer made : {commands.primary, commands.secondary})
+        if (made) functions.vkFreeCommandBuffers(device_.handle(), command_pool_, 1, &made);
+      return vk::vulkan_error(device_, "recording commands", result);
+    }
+  }
+  return commands;
+}
+
+void RuntimeImpl::release(const Commands& commands) {
+  const std::lock_guard lock(pool_mutex_);
+  for (VkCommandBuffer buffer : {commands.primary, commands.secondary})
+    if (buffer) device_.functions().vkFreeCommandBuffers(device_.handle(), command_pool_, 1, &buffer);
+}
+
+void RuntimeImpl::retire(const Commands& commands) {
+  if (!commands.primary && !commands.secondary) return;
+  device_.retire(device_.last_ticket(), [link = link_, commands] {
+    const std::lock_guard lock(link->mutex);
+    if (link->runtime) link->runtime->release(commands);
+  });
+}
+
+void RuntimeImpl::retire(const vk::Allocation& allocation) {
+  if (!allocation) return;
+  device_.retire(device_.last_ticket(), [&device = device_, allocation] { device.memory().free(allocation); });
+}
+
+}  // namespace imprint

@@ -1,0 +1,76 @@
+#pragma once
+// The inside of Runtime, for programs: staging uploads, command buffers, storage of variables.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "compute/program/runtime.h"
+#include "compute/vk/handle.h"
+
+namespace imprint {
+
+class RuntimeImpl;
+
+// What outlives the runtime for the sake of variables that do: null once the runtime is gone.
+struct RuntimeLink {
+  std::mutex mutex;
+  RuntimeImpl* runtime = nullptr;
+};
+
+// A variable's memory. Retired behind the newest ticket when the last handle to the variable goes.
+class DeviceVariable : public VariableStorage {
+ public:
+  DeviceVariable(std::shared_ptr<RuntimeLink> link, vk::Allocation allocation) : link_(std::move(link)), allocation_(allocation) {}
+  ~DeviceVariable() override;
+  const vk::Allocation& allocation() const { return allocation_; }
+  const RuntimeLink* link() const { return link_.get(); }
+
+ private:
+  std::shared_ptr<RuntimeLink> link_;
+  vk::Allocation allocation_;
+};
+
+// A global memory barrier between compute or transfer work before and after.
+void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before);
+inline constexpr VkPipelineStageFlags kWorkStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+
+class RuntimeImpl : public Runtime {
+ public:
+  explicit RuntimeImpl(vk::Device& device) : device_(device) {}
+  ~RuntimeImpl() override;
+  Status open();
+
+  vk::Device& device() override { return device_; }
+  const Commands& barrier() const override { return barrier_; }
+  Status place(const Variable& variable) override;
+  Status write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Result<Commands> take_uploads() override;
+  bool has_uploads() const override;
+  Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) override;
+
+  // ---- for programs ----
+  Status place(VariableState& variable);
+  // Queues bytes for a range of device memory; copied at once.
+  Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
+  // Records the same commands at both levels, resubmittable while pending. `release` them when the GPU is done.
+  Result<Commands> record(const std::function<void(VkCommandBuffer)>& body);
+  void release(const Commands& commands);          // at once
+  void retire(const Commands& commands);           // behind the newest ticket
+  // Frees memory behind the newest ticket.
+  void retire(const vk::Allocation& allocation);
+
+ private:
+  struct Upload { vk::Allocation staging, target; };
+
+  vk::Device& device_;
+  std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();
+  VkCommandPool command_pool_ = VK_NULL_HANDLE;
+  mutable std::mutex pool_mutex_;
+  mutable std::mutex upload_mutex_;
+  std::vector<Upload> uploads_;
+  Commands barrier_;
+};
+
+}  // namespace imprint

@@ -1,0 +1,8 @@
+// log(1 + x) with the rounding of 1 + x taken back out (Goldberg, What Every Computer Scientist Should Know, 1991, theorem 4).
+float imp_log1p(float x) {
+  precise float u = 1.0 + x;
+  precise float d = u - 1.0;
+  if (d == 0.0) return x;
+  if (isinf(u)) return u;
+  return log(u) * (x / d);
+}
