@@ -7,10 +7,40 @@ find_library(IMPRINT_GLFW_LIBRARY glfw REQUIRED)
 find_library(IMPRINT_IMGUI_LIBRARY imgui REQUIRED)
 # Dear ImGui's Vulkan back end as packaged calls the loader's own functions, so the game links the loader, as most games do.
 find_library(IMPRINT_VULKAN_LIBRARY vulkan REQUIRED)
+find_program(IMPRINT_GLSLANG_VALIDATOR glslangValidator REQUIRED)
+
+# Shaders become headers in the build tree: lit.frag -> shaders/lit_frag.h with the array lit_frag.
+set(pet_shader_headers)
+foreach(shader lit.vert lit.frag shadow.vert mark.vert mark.frag sky.vert sky.frag)
+  string(REPLACE "." "_" name ${shader})
+  set(source ${CMAKE_CURRENT_LIST_DIR}/shaders/${shader})
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/view/shaders/${name}.h)
+  add_custom_command(
+    OUTPUT ${header}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/view/shaders
+    COMMAND ${IMPRINT_GLSLANG_VALIDATOR} --quiet --target-env vulkan1.1 -V -I${CMAKE_CURRENT_LIST_DIR}/shaders --vn ${name} -o ${header} --depfile ${header}.d ${source}
+    DEPENDS ${source}
+    DEPFILE ${header}.d
+    COMMENT "Compiling shader ${shader}"
+    VERBATIM)
+  list(APPEND pet_shader_headers ${header})
+endforeach()
 
 add_library(pet_view STATIC
-  vulkan_host.cpp)
+  camera.cpp
+  mesh.cpp
+  mesh_pet.cpp
+  mesh_player.cpp
+  mesh_sculpt.cpp
+  mesh_yard.cpp
+  renderer.cpp
+  renderer_setup.cpp
+  vulkan_host.cpp
+  vulkan_host_memory.cpp
+  ${pet_shader_headers})
 imprint_defaults(pet_view)
-target_include_directories(pet_view PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/plugin/include)
-target_include_directories(pet_view SYSTEM PUBLIC ${IMPRINT_VULKAN_INCLUDE})
+target_include_directories(pet_view
+  PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/plugin/include
+  PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/view)
+target_include_directories(pet_view SYSTEM PUBLIC ${IMPRINT_VULKAN_INCLUDE} PRIVATE ${IMPRINT_GLFW_INCLUDE} ${IMPRINT_IMGUI_INCLUDE} ${IMPRINT_STB_INCLUDE})
 target_link_libraries(pet_view PUBLIC ${IMPRINT_VULKAN_LIBRARY})

@@ -1,0 +1,7 @@
+#version 450
+
+// One triangle over the whole picture, at the far end.
+void main() {
+  vec2 corner = vec2(gl_VertexIndex == 1 ? 3.0 : -1.0, gl_VertexIndex == 2 ? 3.0 : -1.0);
+  gl_Position = vec4(corner, 1.0, 1.0);
+}
