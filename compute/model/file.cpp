@@ -1,0 +1,142 @@
+#include "compute/model/file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <new>
+#include <system_error>
+
+#if defined(_WIN32)
+#include <io.h>
+#include <process.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace imprint {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Closer {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using FileHandle = std::unique_ptr<std::FILE, Closer>;
+
+fs::path path_of(const std::string& utf8) { return fs::path(std::u8string(utf8.begin(), utf8.end())); }
+
+FileHandle open(const fs::path& path, bool write) {
+#if defined(_WIN32)
+  return FileHandle(_wfopen(path.c_str(), write ? L"wbx" : L"rb"));
+#else
+  return FileHandle(std::fopen(path.c_str(), write ? "wbx" : "rb"));
+#endif
+}
+
+bool flush_to_disk(std::FILE* file) {
+  if (std::fflush(file) != 0) return false;
+#if defined(_WIN32)
+  return _commit(_fileno(file)) == 0;
+#else
+  return fsync(fileno(file)) == 0;
+#endif
+}
+
+bool seek(std::FILE* file, std::uint64_t offset) {
+  if (offset > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return false;
+#if defined(_WIN32)
+  return _fseeki64(file, static_cast<std::int64_t>(offset), SEEK_SET) == 0;
+#else
+  return fseeko(file, static_cast<off_t>(offset), SEEK_SET) == 0;
+#endif
+}
+
+// Distinct among the files that this and other processes may be writing at the same time.
+std::string temporary_suffix() {
+  static std::atomic<unsigned> count{0};
+#if defined(_WIN32)
+  const auto process = static_cast<unsigned long>(_getpid());
+#else
+  const auto process = static_cast<unsigned long>(getpid());
+#endif
+  return ".new-" + std::to_string(process) + "-" + std::to_string(count.fetch_add(1));
+}
+
+Error system_error(const std::string& action, const std::string& path, int number) {
+  const std::string reason = std::generic_category().message(number);
+  return make_error(number == ENOENT ? ErrorCode::not_found : ErrorCode::io, action + " '" + path + "': " + reason);
+}
+
+}  // namespace
+
+Result<std::uint64_t> file_size(const std::string& path) {
+  std::error_code code;
+  const fs::path where = path_of(path);
+  const fs::file_status status = fs::status(where, code);
+  if (status.type() == fs::file_type::not_found) return make_error(ErrorCode::not_found, "cannot read '" + path + "': there is no such file");
+  if (code) return make_error(ErrorCode::io, "cannot read '" + path + "': " + code.message());
+  if (fs::is_directory(status)) return make_error(ErrorCode::io, "cannot read '" + path + "': it is a folder");
+  const std::uintmax_t size = fs::file_size(where, code);
+  if (code) return make_error(ErrorCode::io, "cannot read '" + path + "': " + code.message());
+  return static_cast<std::uint64_t>(size);
+}
+
+Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint64_t offset, std::uint64_t length) {
+  IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
+  if (offset > size || length > size - offset)
+    return make_error(ErrorCode::corrupt_file, "'" + path + "' has " + std::to_string(size) + " bytes: " + std::to_string(length) + " from " +
+                                                   std::to_string(offset) + " on were asked for");
+  std::vector<std::byte> bytes;
+  try {
+    bytes.resize(static_cast<std::size_t>(length));
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::out_of_host_memory, "cannot read '" + path + "': no memory for " + std::to_string(length) + " bytes");
+  }
+  errno = 0;
+  const FileHandle file = open(path_of(path), false);
+  if (!file || !seek(file.get(), offset)) return system_error("cannot read", path, errno);
+  if (!bytes.empty() && std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
+    return std::ferror(file.get()) ? system_error("cannot read", path, errno)
+                                   : make_error(ErrorCode::corrupt_file, "'" + path + "' became shorter while it was read");
+  return bytes;
+}
+
+Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t size_limit) {
+  IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
+  if (size > size_limit)
+    return make_error(ErrorCode::invalid_argument,
+                      "'" + path + "' has " + std::to_string(size) + " bytes: at most " + std::to_string(size_limit) + " are read");
+  return read_file_part(path, 0, size);
+}
+
+Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string temporary = path + temporary_suffix();
+  const fs::path temporary_path = path_of(temporary);
+  std::error_code ignored;
+  {
+    errno = 0;
+    FileHandle file = open(temporary_path, true);
+    if (!file) return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(errno));
+    const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size()) && flush_to_disk(file.get());
+    const int number = errno;
+    // Closing can be the moment in which a full disk is noticed.
+    const bool closed = std::fclose(file.release()) == 0;
+    if (!written || !closed) {
+      fs::remove(temporary_path, ignored);
+      return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(written ? errno : number));
+    }
+  }
+  std::error_code code;
+  fs::rename(temporary_path, path_of(path), code);
+  if (code) {
+    fs::remove(temporary_path, ignored);
+    return make_error(ErrorCode::io, "cannot write '" + path + "': " + code.message());
+  }
+  return {};
+}
+
+}  // namespace imprint

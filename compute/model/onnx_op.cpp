@@ -1,0 +1,160 @@
+#include "compute/model/onnx_op.h"
+
+#include <algorithm>
+#include <array>
+
+namespace imprint::onnx {
+
+OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs, Mover& mover)
+    : node_(node), opset_(opset), inputs_(std::move(inputs)), mover_(mover), outputs_(node.outputs.size()) {}
+
+void OpContext::fail(ErrorCode code, const std::string& reason) {
+  if (!failure_) failure_ = make_error(code, node_.text() + ": " + reason);
+}
+
+void OpContext::unsupported(const std::string& reason) { fail(ErrorCode::unsupported, reason); }
+
+bool OpContext::require(bool condition, std::string reason) {
+  if (!condition) fail(ErrorCode::shape_mismatch, reason);
+  return condition && !failure_;
+}
+
+bool OpContext::has(int input) const { return input >= 0 && input < input_count() && inputs_[static_cast<std::size_t>(input)].has_value(); }
+
+const Value& OpContext::value(int input) {
+  if (has(input)) return *inputs_[static_cast<std::size_t>(input)];
+  fail(ErrorCode::corrupt_file, "input " + std::to_string(input) + " is missing");
+  return missing_;
+}
+
+bool OpContext::all_foldable() const {
+  return std::all_of(inputs_.begin(), inputs_.end(), [](const auto& input) { return !input || input->foldable(); });
+}
+
+std::vector<std::int64_t> OpContext::known_ints(int input, const char* what) {
+  const Value& from = value(input);
+  if (!from.host())
+    unsupported(std::string(what) + " is computed at run time: shapes have to follow from the input shapes alone");
+  else if (is_float(from.type()))
+    fail(ErrorCode::dtype_mismatch, std::string(what) + " holds " + element_type_name(from.type()) + ": whole numbers were expected");
+  else if (from.rank() > 1)
+    fail(ErrorCode::shape_mismatch, std::string(what) + " has shape " + from.shape().text() + ": a list was expected");
+  else
+    return from.host()->ints;
+  return {};
+}
+
+double OpContext::known_number(int input, const char* what) {
+  const Value& from = value(input);
+  const HostArray* host = from.host();
+  if (!host) {
+    unsupported(std::string(what) + " is computed at run time: it has to be a constant");
+    return 0;
+  }
+  if (host->shape.element_count() != 1) {
+    fail(ErrorCode::shape_mismatch, std::string(what) + " has shape " + from.shape().text() + ": one number was expected");
+    return 0;
+  }
+  return is_float(host->type) ? static_cast<double>(host->floats[0]) : static_cast<double>(host->ints[0]);
+}
+
+const Attribute* OpContext::attribute(std::string_view name, AttributeKind kind) {
+  const Attribute* found = node_.find_attribute(name);
+  if (found && found->kind != kind) {
+    fail(ErrorCode::corrupt_file, "attribute '" + std::string(name) + "' is of another kind than the operator takes");
+    return nullptr;
+  }
+  return found;
+}
+
+std::int64_t OpContext::int_attribute(std::string_view name, std::int64_t otherwise) {
+  const Attribute* found = attribute(name, AttributeKind::int_value);
+  return found && !found->ints.empty() ? found->ints[0] : otherwise;
+}
+
+double OpContext::float_attribute(std::string_view name, double otherwise) {
+  const Attribute* found = attribute(name, AttributeKind::float_value);
+  return found && !found->floats.empty() ? static_cast<double>(found->floats[0]) : otherwise;
+}
+
+std::string OpContext::string_attribute(std::string_view name, std::string otherwise) {
+  const Attribute* found = attribute(name, AttributeKind::string_value);
+  return found && !found->strings.empty() ? found->strings[0] : otherwise;
+}
+
+std::vector<std::int64_t> OpContext::ints_attribute(std::string_view name, std::vector<std::int64_t> otherwise) {
+  const Attribute* found = attribute(name, AttributeKind::ints);
+  return found ? found->ints : otherwise;
+}
+
+const TensorData* OpContext::tensor_attribute(std::string_view name) {
+  const Attribute* found = attribute(name, AttributeKind::tensor);
+  return found && !found->tensors.empty() ? &found->tensors[0] : nullptr;
+}
+
+int OpContext::axis(std::int64_t raw, int rank) {
+  if (raw >= -rank && raw < rank) return static_cast<int>(raw < 0 ? raw + rank : raw);
+  fail(ErrorCode::shape_mismatch, "axis " + std::to_string(raw) + " is outside a tensor of rank " + std::to_string(rank));
+  return 0;
+}
+
+std::vector<int> OpContext::axes(const std::vector<std::int64_t>& raw, int rank) {
+  std::vector<int> out;
+  for (const std::int64_t one : raw) {
+    const int normal = axis(one, rank);
+    if (failure_) return {};
+    if (std::find(out.begin(), out.end(), normal) != out.end()) {
+      fail(ErrorCode::shape_mismatch, "axis " + std::to_string(one) + " is given twice");
+      return {};
+    }
+    out.push_back(normal);
+  }
+  return out;
+}
+
+Shape OpContext::checked(std::span<const std::int64_t> extents) {
+  auto shape = checked_shape(extents);
+  if (shape) return *shape;
+  fail(shape.error().code, shape.error().message);
+  return {};
+}
+
+bool OpContext::wants(int output) const {
+  return output < static_cast<int>(node_.outputs.size()) && !node_.outputs[static_cast<std::size_t>(output)].empty();
+}
+
+void OpContext::set(int output, Value value) {
+  if (output < static_cast<int>(outputs_.size())) outputs_[static_cast<std::size_t>(output)] = std::move(value);
+}
+
+void OpContext::set(int output, Tensor tensor, ElementType type) { set(output, Value::run_time(std::move(tensor), type)); }
+
+void OpContext::set(int output, Tensor tensor) {
+  const DType dtype = tensor.dtype();
+  ElementType type = dtype == DType::float32 ? ElementType::float32 : dtype == DType::boolean ? ElementType::boolean : ElementType::int64;
+  for (const auto& input : inputs_)
+    if (input && run_time_dtype(input->type()) == dtype) {
+      type = input->type();
+      break;
+    }
+  set(output, std::move(tensor), type);
+}
+
+const OpHandler* find_handler(std::string_view domain, std::string_view op_type) {
+  if (!domain.empty()) return nullptr;
+  const std::array families{elementwise_ops(), activation_ops(), reduce_ops(), linear_ops(), shape_ops(), index_ops(), image_ops(), norm_ops()};
+  for (const auto family : families)
+    for (const OpHandler& handler : family)
+      if (handler.name == op_type) return &handler;
+  return nullptr;
+}
+
+Value known_vector(std::vector<std::int64_t> values) {
+  HostArray array;
+  array.type = ElementType::int64;
+  array.shape = {static_cast<std::int64_t>(values.size())};
+  array.ints = std::move(values);
+  return Value::known(std::move(array));
+}
+
+}  // namespace imprint::onnx

@@ -1,0 +1,149 @@
+// One result element from the operands' elements at the same place: arithmetic, comparison, logic, Cast.
+
+#include <algorithm>
+#include <array>
+
+#include "compute/model/onnx_op.h"
+
+namespace imprint::onnx {
+namespace {
+
+template <Tensor (*function)(const Tensor&)>
+void unary(OpContext& context) {
+  context.set(0, function(context.tensor(0)));
+}
+
+template <Tensor (*function)(const Tensor&, const Tensor&)>
+void binary(OpContext& context) {
+  context.set(0, function(context.tensor(0), context.tensor(1)));
+}
+
+// Any number of operands, folded from the left.
+template <Tensor (*function)(const Tensor&, const Tensor&)>
+void variadic(OpContext& context) {
+  Tensor result = context.tensor(0);
+  for (int i = 1; i < context.input_count(); ++i) result = function(result, context.tensor(i));
+  context.set(0, result);
+}
+
+void mean(OpContext& context) {
+  Tensor sum = context.tensor(0);
+  for (int i = 1; i < context.input_count(); ++i) sum = add(sum, context.tensor(i));
+  context.set(0, mul(sum, 1.0 / std::max(1, context.input_count())));
+}
+
+void modulo(OpContext& context) {
+  const Tensor a = context.tensor(0), b = context.tensor(1);
+  context.set(0, context.int_attribute("fmod", 0) != 0 ? fmod(a, b) : remainder(a, b));
+}
+
+void power(OpContext& context) {
+  const Value base = context.value(0), exponent = context.value(1);
+  const HostArray* host = exponent.host();
+  // Squares are common, and a product is exact where exp(2 log x) is not.
+  if (host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
+      (is_float(host->type) ? host->floats[0] == 2 : host->ints[0] == 2))
+    return context.set(0, imprint::square(base.tensor()), base.type());
+  const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));
+  context.set(0, cast(is_float(base.type()) ? result : round(result), run_time_dtype(base.type())), base.type());
+}
+
+void bit_shift(OpContext& context) {
+  const std::string direction = context.string_attribute("direction", "");
+  if (direction == "LEFT") return context.set(0, shift_left(context.tensor(0), context.tensor(1)));
+  if (direction == "RIGHT") return context.set(0, shift_right(context.tensor(0), context.tensor(1)));
+  context.fail(ErrorCode::corrupt_file, "direction '" + direction + "' is neither LEFT nor RIGHT");
+}
+
+void infinite(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  const bool positive = context.int_attribute("detect_positive", 1) != 0, negative = context.int_attribute("detect_negative", 1) != 0;
+  if (positive && negative) return context.set(0, is_inf(x));
+  if (!positive && !negative) return context.set(0, full(x.shape(), 0, DType::boolean));
+  context.set(0, logical_and(is_inf(x), positive ? greater(x, 0.0f) : less(x, 0.0f)));
+}
+
+void select(OpContext& context) { context.set(0, imprint::where(context.tensor(0), context.tensor(1), context.tensor(2)), context.value(1).type()); }
+
+void clip(OpContext& context) {
+  Tensor x = context.tensor(0);
+  if (context.opset() < 11) {
+    if (context.has_attribute("min")) x = maximum(x, Tensor(context.float_attribute("min", 0)));
+    if (context.has_attribute("max")) x = minimum(x, Tensor(context.float_attribute("max", 0)));
+  } else {
+    if (context.has(1)) x = maximum(x, context.tensor(1));
+    if (context.has(2)) x = minimum(x, context.tensor(2));
+  }
+  context.set(0, x);
+}
+
+void cast_to(OpContext& context) {
+  const auto to = cast_target(context, context.int_attribute("to", 0));
+  if (!to) return;
+  const Value from = context.value(0);
+  // int32 and float32 stand for the wide types; narrow ones would have to wrap or round, which nothing here does.
+  const bool wide = *to == ElementType::boolean || *to == ElementType::int32 || *to == ElementType::int64 || *to == ElementType::float32 ||
+                    *to == ElementType::float64;
+  if (!wide && *to != from.type()) return context.unsupported("a cast to " + element_type_name(*to) + " at run time");
+  context.set(0, cast(from.tensor(), run_time_dtype(*to)), *to);
+}
+
+constexpr std::array kOps{
+    OpHandler{"Abs", unary<imprint::abs>, fold_elementwise},
+    OpHandler{"Neg", unary<imprint::neg>, fold_elementwise},
+    OpHandler{"Sign", unary<imprint::sign>, fold_elementwise},
+    OpHandler{"Ceil", unary<imprint::ceil>, fold_elementwise},
+    OpHandler{"Floor", unary<imprint::floor>, fold_elementwise},
+    OpHandler{"Round", unary<imprint::round>, fold_elementwise},
+    OpHandler{"Sqrt", unary<imprint::sqrt>, fold_elementwise},
+    OpHandler{"Reciprocal", unary<imprint::recip>, fold_elementwise},
+    OpHandler{"Exp", unary<imprint::exp>},
+    OpHandler{"Log", unary<imprint::log>},
+    OpHandler{"Sin", unary<imprint::sin>},
+    OpHandler{"Cos", unary<imprint::cos>},
+    OpHandler{"Tan", unary<imprint::tan>},
+    OpHandler{"Asin", unary<imprint::asin>},
+    OpHandler{"Acos", unary<imprint::acos>},
+    OpHandler{"Atan", unary<imprint::atan>},
+    OpHandler{"Sinh", unary<imprint::sinh>},
+    OpHandler{"Cosh", unary<imprint::cosh>},
+    OpHandler{"Asinh", unary<imprint::asinh>},
+    OpHandler{"Acosh", unary<imprint::acosh>},
+    OpHandler{"Atanh", unary<imprint::atanh>},
+    OpHandler{"Erf", unary<imprint::erf>},
+    OpHandler{"IsNaN", unary<imprint::is_nan>},
+    OpHandler{"IsInf", infinite},
+    OpHandler{"Not", unary<imprint::logical_not>, fold_elementwise},
+    OpHandler{"BitwiseNot", unary<imprint::bit_not>},
+    OpHandler{"Add", binary<imprint::add>, fold_elementwise},
+    OpHandler{"Sub", binary<imprint::sub>, fold_elementwise},
+    OpHandler{"Mul", binary<imprint::mul>, fold_elementwise},
+    OpHandler{"Div", binary<imprint::div>, fold_elementwise},
+    OpHandler{"Mod", modulo, fold_elementwise},
+    OpHandler{"Pow", power, fold_elementwise},
+    OpHandler{"And", binary<imprint::logical_and>, fold_elementwise},
+    OpHandler{"Or", binary<imprint::logical_or>, fold_elementwise},
+    OpHandler{"Xor", binary<imprint::logical_xor>, fold_elementwise},
+    OpHandler{"BitwiseAnd", binary<imprint::bit_and>},
+    OpHandler{"BitwiseOr", binary<imprint::bit_or>},
+    OpHandler{"BitwiseXor", binary<imprint::bit_xor>},
+    OpHandler{"BitShift", bit_shift},
+    OpHandler{"Equal", binary<imprint::equal>, fold_elementwise},
+    OpHandler{"Less", binary<imprint::less>, fold_elementwise},
+    OpHandler{"LessOrEqual", binary<imprint::less_equal>, fold_elementwise},
+    OpHandler{"Greater", binary<imprint::greater>, fold_elementwise},
+    OpHandler{"GreaterOrEqual", binary<imprint::greater_equal>, fold_elementwise},
+    OpHandler{"Min", variadic<imprint::minimum>, fold_elementwise},
+    OpHandler{"Max", variadic<imprint::maximum>, fold_elementwise},
+    OpHandler{"Sum", variadic<imprint::add>},
+    OpHandler{"Mean", mean},
+    OpHandler{"Where", select, fold_where},
+    OpHandler{"Clip", clip},
+    OpHandler{"Cast", cast_to, fold_cast},
+};
+
+}  // namespace
+
+std::span<const OpHandler> elementwise_ops() { return kOps; }
+
+}  // namespace imprint::onnx

@@ -1,0 +1,239 @@
+// Constants and ranges, look-ups by index, padding, masks by position.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "compute/model/onnx_op.h"
+
+namespace imprint::onnx {
+namespace {
+
+void constant(OpContext& context) {
+  if (const TensorData* data = context.tensor_attribute("value")) {
+    auto array = host_array(*data);
+    if (!array) return context.fail(array.error().code, array.error().message);
+    return context.set(0, Value::known(std::move(*array)));
+  }
+  HostArray out;
+  if (context.has_attribute("value_float")) {
+    out.floats.push_back(static_cast<float>(context.float_attribute("value_float", 0)));
+  } else if (context.has_attribute("value_int")) {
+    out.type = ElementType::int64;
+    out.ints.push_back(context.int_attribute("value_int", 0));
+  } else if (context.has_attribute("value_ints")) {
+    return context.set(0, known_vector(context.ints_attribute("value_ints")));
+  } else if (const Attribute* floats = context.node().find_attribute("value_floats"); floats && floats->kind == AttributeKind::floats) {
+    out.floats = floats->floats;
+    out.shape = {static_cast<std::int64_t>(out.floats.size())};
+  } else {
+    return context.unsupported("a constant that is neither a tensor nor numbers");
+  }
+  context.set(0, Value::known(std::move(out)));
+}
+
+void constant_of_shape(OpContext& context) {
+  const Shape shape = context.checked(context.known_ints(0, "the shape"));
+  HostArray element;
+  element.floats.push_back(0);
+  if (const TensorData* data = context.tensor_attribute("value")) {
+    auto array = host_array(*data);
+    if (!array) return context.fail(array.error().code, array.error().message);
+    if (!context.require(array->shape.element_count() == 1, "the value has shape " + array->shape.text() + ": one element was expected")) return;
+    element = std::move(*array);
+    element.shape = {};
+  }
+  if (context.failure()) return;
+  context.set(0, context.mover().expand(Value::known(std::move(element)), shape));
+}
+
+void range(OpContext& context) {
+  const bool floating = is_float(context.value(0).type());
+  const double start = context.known_number(0, "start"), limit = context.known_number(1, "limit"), step = context.known_number(2, "delta");
+  if (!context.require(step != 0 && std::isfinite(start) && std::isfinite(limit) && std::isfinite(step), "start, limit or delta is out of range"))
+    return;
+  const double count = std::max(0.0, std::ceil((limit - start) / step));
+  if (!context.require(count <= static_cast<double>(std::int64_t{1} << 24), "more than 16777216 elements")) return;
+  HostArray out;
+  out.type = context.value(0).type();
+  out.shape = {static_cast<std::int64_t>(count)};
+  for (std::int64_t i = 0; i < out.shape[0]; ++i) {
+    if (floating)
+      out.floats.push_back(static_cast<float>(start + static_cast<double>(i) * step));
+    else
+      out.ints.push_back(static_cast<std::int64_t>(start) + i * static_cast<std::int64_t>(step));
+  }
+  if (!context.mover().may_fold(out.shape[0])) return context.unsupported("constants of this size");
+  context.set(0, Value::known(std::move(out)));
+}
+
+// Indices that count from the end made to count from the start: on the host where they are known, with a check; else by the graph.
+std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent) {
+  const Value indices = context.value(input);
+  if (!is_integer(indices.type())) {
+    context.fail(ErrorCode::dtype_mismatch, "indices are " + element_type_name(indices.type()));
+    return std::nullopt;
+  }
+  if (!indices.foldable()) {
+    const Tensor raw = indices.tensor();
+    return Value::run_time(imprint::where(imprint::less(raw, 0), imprint::add(raw, Tensor(static_cast<int>(extent))), raw), indices.type());
+  }
+  HostArray out = *indices.host();
+  for (std::int64_t& index : out.ints) {
+    if (index < -extent || index >= extent) {
+      context.fail(ErrorCode::invalid_argument, "index " + std::to_string(index) + " is outside an axis of " + std::to_string(extent));
+      return std::nullopt;
+    }
+    if (index < 0) index += extent;
+  }
+  return Value::known(std::move(out));
+}
+
+void gather(OpContext& context) {
+  const Value data = context.value(0);
+  if (!context.require(data.rank() > 0, "a scalar has no axis to look up in")) return;
+  const int axis = context.axis(context.int_attribute("axis", 0), data.rank());
+  const auto indices = normal_indices(context, 1, data.shape()[axis]);
+  if (!indices) return;
+  std::vector<std::int64_t> extents;
+  for (int i = 0; i < data.rank(); ++i) {
+    if (i != axis)
+      extents.push_back(data.shape()[i]);
+    else
+      for (const std::int64_t extent : indices->shape().extents()) extents.push_back(extent);
+  }
+  context.checked(extents);
+  if (!context.failure()) context.set(0, context.mover().take(data, axis, *indices));
+}
+
+void gather_elements(OpContext& context) {
+  Value data = context.value(0);
+  const Shape& shape = context.shape(1);
+  if (!context.require(data.rank() > 0 && data.rank() == shape.rank(), "shapes " + data.shape().text() + " and " + shape.text() + " differ in rank"))
+    return;
+  const int axis = context.axis(context.int_attribute("axis", 0), data.rank());
+  const auto indices = normal_indices(context, 1, data.shape()[axis]);
+  if (!indices) return;
+  for (int i = 0; i < data.rank(); ++i) {
+    if (i == axis || shape[i] == data.shape()[i]) continue;
+    if (!context.require(shape[i] < data.shape()[i], "indices " + shape.text() + " reach beyond " + data.shape().text())) return;
+    data = context.mover().slice(data, i, 0, shape[i], 1);
+  }
+  context.set(0, imprint::gather(data.tensor(), axis, indices->tensor()), data.type());
+}
+
+// The source index of each place of a padded axis, for the modes that repeat what is there.
+std::vector<std::int64_t> padded_indices(const std::string& mode, std::int64_t extent, std::int64_t before, std::int64_t after) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = -before; i < extent + after; ++i) {
+    std::int64_t at = std::clamp<std::int64_t>(i, 0, extent - 1);
+    if (mode == "wrap") at = ((i % extent) + extent) % extent;
+    if (mode == "reflect" && extent > 1) {
+      const std::int64_t period = 2 * (extent - 1), phase = ((i % period) + period) % period;
+      at = std::min(phase, period - phase);
+    }
+    out.push_back(at);
+  }
+  return out;
+}
+
+void pad(OpContext& context) {
+  Value value = context.value(0);
+  const bool by_input = context.opset() >= 11;
+  const std::vector<std::int64_t> pads = by_input ? context.known_ints(1, "pads") : context.ints_attribute("pads");
+  const double fill = by_input ? (context.has(2) ? context.known_number(2, "the padding value") : 0) : context.float_attribute("value", 0);
+  std::vector<std::int64_t> raw_axes = by_input && context.has(3) ? context.known_ints(3, "axes") : std::vector<std::int64_t>();
+  const std::string mode = context.string_attribute("mode", "constant");
+  if (!(by_input && context.has(3)))
+    for (int i = 0; i < value.rank(); ++i) raw_axes.push_back(i);
+  const Axes axes = context.axes(raw_axes, value.rank());
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") return context.unsupported("mode '" + mode + "'");
+  if (!context.require(pads.size() == 2 * axes.size(), "two pads for each axis are needed, there are " + std::to_string(pads.size()))) return;
+
+  std::vector<std::pair<std::int64_t, std::int64_t>> added(static_cast<std::size_t>(value.rank()));
+  std::vector<std::int64_t> extents(value.shape().extents().begin(), value.shape().extents().end());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::int64_t before = pads[i], after = pads[i + axes.size()];
+    const std::int64_t extent = value.shape()[axes[i]];
+    const bool sane = before > -kMaxElements && before < kMaxElements && after > -kMaxElements && after < kMaxElements;
+    // A negative pad cuts.
+    const std::int64_t cut_before = std::max<std::int64_t>(0, -before), cut_after = std::max<std::int64_t>(0, -after);
+    if (!context.require(sane && cut_before + cut_after <= extent,
+                         "pads " + std::to_string(before) + " and " + std::to_string(after) + " do not fit an axis of " + std::to_string(extent)))
+      return;
+    if (cut_before + cut_after > 0) value = context.mover().slice(value, axes[i], cut_before, extent - cut_before - cut_after, 1);
+    added[static_cast<std::size_t>(axes[i])] = {std::max<std::int64_t>(before, 0), std::max<std::int64_t>(after, 0)};
+    extents[static_cast<std::size_t>(axes[i])] = extent + before + after;
+  }
+  context.checked(extents);
+  if (context.failure()) return;
+  if (mode == "constant") return context.set(0, imprint::pad(value.tensor(), added, fill), value.type());
+  for (const int axis : axes) {
+    const auto [before, after] = added[static_cast<std::size_t>(axis)];
+    if (before == 0 && after == 0) continue;
+    const std::int64_t extent = value.shape()[axis];
+    if (!context.require(extent > 0, "an empty axis has nothing to repeat")) return;
+    if (!context.mover().may_fold(extent + before + after)) return context.unsupported("padding of this size");
+    value = context.mover().take(value, axis, known_vector(padded_indices(mode, extent, before, after)));
+  }
+  context.set(0, value);
+}
+
+void one_hot(OpContext& context) {
+  const Value raw = context.value(0);
+  const auto depth = static_cast<std::int64_t>(context.known_number(1, "depth"));
+  if (!context.require(depth > 0 && depth <= kMaxElements, "a depth of " + std::to_string(depth))) return;
+  const Tensor values = context.tensor(2);
+  if (!context.require(values.rank() == 1 && values.extent(0) == 2, "the values have shape " + values.shape().text() + ": off and on were expected"))
+    return;
+  const int axis = context.axis(context.int_attribute("axis", -1), raw.rank() + 1);
+  std::vector<std::int64_t> extents(raw.shape().extents().begin(), raw.shape().extents().end());
+  extents.insert(extents.begin() + axis, depth);
+  const Shape shape = context.checked(extents);
+  if (context.failure()) return;
+  Tensor indices = imprint::cast(raw.tensor(), DType::int32);
+  indices = imprint::where(imprint::less(indices, 0), imprint::add(indices, Tensor(static_cast<int>(depth))), indices);
+  const Tensor hit = imprint::equal(imprint::unsqueeze(indices, axis), imprint::iota(shape, axis));
+  context.set(0, imprint::where(hit, imprint::slice(values, 0, 1, 2), imprint::slice(values, 0, 0, 1)), context.value(2).type());
+}
+
+// Column minus row index of the last two axes.
+Tensor diagonal_number(const Shape& shape) { return imprint::sub(imprint::iota(shape, shape.rank() - 1), imprint::iota(shape, shape.rank() - 2)); }
+
+void trilu(OpContext& context) {
+  const Value x = context.value(0);
+  const std::int64_t k = context.has(1) ? static_cast<std::int64_t>(context.known_number(1, "k")) : 0;
+  if (!context.require(x.rank() >= 2, "a matrix was expected, not " + x.shape().text())) return;
+  const auto bound = static_cast<int>(std::clamp<std::int64_t>(k, -(1 << 30), 1 << 30));
+  const Tensor number = diagonal_number({x.shape()[x.rank() - 2], x.shape()[x.rank() - 1]});
+  const Tensor kept = context.int_attribute("upper", 1) != 0 ? imprint::greater_equal(number, bound) : imprint::less_equal(number, bound);
+  context.set(0, imprint::where(kept, x.tensor(), imprint::zeros_like(x.tensor())), x.type());
+}
+
+void eye_like(OpContext& context) {
+  const Value like = context.value(0);
+  if (!context.require(like.rank() == 2, "a matrix was expected, not " + like.shape().text())) return;
+  const auto type = cast_target(context, context.int_attribute("dtype", static_cast<std::int64_t>(like.type())));
+  if (!type) return;
+  const auto k = static_cast<int>(std::clamp<std::int64_t>(context.int_attribute("k", 0), -(1 << 30), 1 << 30));
+  context.set(0, imprint::cast(imprint::equal(diagonal_number(like.shape()), k), run_time_dtype(*type)), *type);
+}
+
+constexpr std::array kOps{
+    OpHandler{"Constant", constant},
+    OpHandler{"ConstantOfShape", constant_of_shape},
+    OpHandler{"Range", range},
+    OpHandler{"Gather", gather},
+    OpHandler{"GatherElements", gather_elements},
+    OpHandler{"Pad", pad},
+    OpHandler{"OneHot", one_hot},
+    OpHandler{"Trilu", trilu},
+    OpHandler{"EyeLike", eye_like},
+};
+
+}  // namespace
+
+std::span<const OpHandler> index_ops() { return kOps; }
+
+}  // namespace imprint::onnx

@@ -1,0 +1,116 @@
+// Normalisation, as a trained network uses it.
+
+#include <array>
+#include <cmath>
+
+#include "compute/model/onnx_op.h"
+
+namespace imprint::onnx {
+namespace {
+
+// A [channels] tensor shaped to broadcast against [batch, channels, ...].
+Tensor per_channel(const Tensor& values, int rank) {
+  Shape shape{values.extent(0)};
+  for (int i = 2; i < rank; ++i) shape.append(1);
+  return imprint::reshape(values, shape);
+}
+
+bool is_channel_list(OpContext& context, int input, std::int64_t channels) {
+  return context.require(context.shape(input) == Shape{channels}, "input " + std::to_string(input) + " has shape " + context.shape(input).text() +
+                                                                      " for " + std::to_string(channels) + " channels");
+}
+
+// (x - mean) / sqrt(variance + epsilon) over `axes`, kept. Centred first, so that a large mean costs no digits.
+Tensor normalized(const Tensor& x, const Axes& axes, double epsilon) {
+  const Tensor centred = imprint::sub(x, imprint::mean(x, axes, true));
+  const Tensor variance = imprint::mean(imprint::square(centred), axes, true);
+  return imprint::mul(centred, imprint::rsqrt(imprint::add(variance, epsilon)));
+}
+
+// y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with the statistics of training.
+void batch_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  if (context.int_attribute("training_mode", 0) != 0) return context.unsupported("training mode");
+  for (int output = 1; output < 5; ++output)
+    if (context.wants(output)) return context.unsupported("outputs of training");
+  if (!context.require(x.rank() >= 2, "input " + x.shape().text() + " has no channels")) return;
+  const std::int64_t channels = x.extent(1);
+  for (int input = 1; input < 5; ++input)
+    if (!is_channel_list(context, input, channels)) return;
+  const double epsilon = context.float_attribute("epsilon", 1e-5);
+
+  bool known = true;
+  for (int input = 1; input < 5; ++input) known = known && context.value(input).foldable() && is_float(context.value(input).type());
+  if (known) {
+    // One factor and one offset a channel, computed once and in double.
+    const auto number = [&](int input, std::size_t i) { return static_cast<double>(context.value(input).host()->floats[i]); };
+    std::vector<float> factor(static_cast<std::size_t>(channels)), offset(factor.size());
+    for (std::size_t i = 0; i < factor.size(); ++i) {
+      const double scale = number(1, i) / std::sqrt(number(4, i) + epsilon);
+      factor[i] = static_cast<float>(scale);
+      offset[i] = static_cast<float>(number(2, i) - number(3, i) * scale);
+    }
+    const Tensor scaled = imprint::mul(x, per_channel(Tensor::from(factor, {channels}), x.rank()));
+    return context.set(0, imprint::add(scaled, per_channel(Tensor::from(offset, {channels}), x.rank())));
+  }
+  const auto parameter = [&](int input) { return per_channel(context.tensor(input), x.rank()); };
+  const Tensor factor = imprint::mul(parameter(1), imprint::rsqrt(imprint::add(parameter(4), epsilon)));
+  context.set(0, imprint::add(imprint::mul(imprint::sub(x, parameter(3)), factor), parameter(2)));
+}
+
+void instance_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  if (!context.require(x.rank() >= 3, "input " + x.shape().text() + " has no spatial axes")) return;
+  if (!is_channel_list(context, 1, x.extent(1)) || !is_channel_list(context, 2, x.extent(1))) return;
+  Axes axes;
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  const Tensor normal = normalized(x, axes, context.float_attribute("epsilon", 1e-5));
+  context.set(0, imprint::add(imprint::mul(normal, per_channel(context.tensor(1), x.rank())), per_channel(context.tensor(2), x.rank())));
+}
+
+void layer_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  if (!context.require(x.rank() >= 1, "a scalar has no axis to normalise")) return;
+  const int first = context.axis(context.int_attribute("axis", -1), x.rank());
+  Axes axes;
+  for (int axis = first; axis < x.rank(); ++axis) axes.push_back(axis);
+  const double epsilon = context.float_attribute("epsilon", 1e-5);
+  Tensor result = imprint::mul(normalized(x, axes, epsilon), context.tensor(1));
+  if (context.has(2)) result = imprint::add(result, context.tensor(2));
+  context.set(0, result);
+  if (!context.wants(1) && !context.wants(2)) return;
+  const Tensor mean = imprint::mean(x, axes, true);
+  context.set(1, mean);
+  context.set(2, imprint::rsqrt(imprint::add(imprint::mean(imprint::square(imprint::sub(x, mean)), axes, true), epsilon)));
+}
+
+void group_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  const std::int64_t groups = context.int_attribute("num_groups", 0), channels = x.rank() >= 2 ? x.extent(1) : 0;
+  if (!context.require(x.rank() >= 3 && groups >= 1 && channels % groups == 0,
+                       "input " + x.shape().text() + " does not divide into " + std::to_string(groups) + " groups"))
+    return;
+  // Up to opset 20 scale and bias are per group, since then per channel.
+  const std::int64_t parameters = context.opset() < 21 ? groups : channels;
+  if (!is_channel_list(context, 1, parameters) || !is_channel_list(context, 2, parameters)) return;
+  const std::int64_t batch = x.extent(0), count = x.shape().element_count();
+  if (!context.require(count > 0, "input " + x.shape().text() + " is empty")) return;
+  const Tensor grouped = imprint::reshape(x, {batch, groups, count / (batch * groups)});
+  const Tensor normal = normalized(grouped, {2}, context.float_attribute("epsilon", 1e-5));
+  const Tensor rows = imprint::reshape(normal, {batch, parameters, count / (batch * parameters)});
+  const Tensor scaled = imprint::add(imprint::mul(rows, per_channel(context.tensor(1), 3)), per_channel(context.tensor(2), 3));
+  context.set(0, imprint::reshape(scaled, x.shape()));
+}
+
+constexpr std::array kOps{
+    OpHandler{"BatchNormalization", batch_norm},
+    OpHandler{"InstanceNormalization", instance_norm},
+    OpHandler{"LayerNormalization", layer_norm},
+    OpHandler{"GroupNormalization", group_norm},
+};
+
+}  // namespace
+
+std::span<const OpHandler> norm_ops() { return kOps; }
+
+}  // namespace imprint::onnx

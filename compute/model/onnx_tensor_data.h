@@ -1,0 +1,26 @@
+#pragma once
+// Inside the room: the several ways in which ONNX stores the elements of a tensor, brought to one.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compute/model/onnx_proto.h"
+
+namespace imprint::onnx {
+
+struct TypedFields {
+  std::vector<float> floats;            // float32
+  std::vector<std::int32_t> ints32;     // int32 and everything narrower; float16 and bfloat16 as bit patterns
+  std::vector<std::int64_t> ints64;     // int64
+  std::vector<double> doubles;          // float64
+  std::vector<std::uint64_t> uints64;   // uint32, uint64
+  std::size_t string_count = 0;
+  std::optional<std::vector<std::byte>> raw;
+};
+
+// Checks type, extents and counts of `tensor`, and fills its bytes from the field that its type uses.
+Status fill_bytes(TensorData& tensor, TypedFields fields);
+
+}  // namespace imprint::onnx

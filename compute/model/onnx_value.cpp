@@ -1,0 +1,320 @@
+#include "compute/model/onnx_value.h"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "compute/model/number_format.h"
+
+namespace imprint::onnx {
+namespace {
+
+constexpr std::int64_t kMaxFoldedElements = std::int64_t{1} << 20;
+
+template <class Stored>
+void widen(const TensorData& tensor, std::vector<std::int64_t>& out) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int64_t>(load_element<Stored>(tensor.bytes.data(), i));
+}
+
+// Calls visit(source offset) for each element of a strided view, in row-major order.
+template <class Visit>
+void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset, Visit visit) {
+  std::array<std::int64_t, Shape::kMaxRank> index{};
+  const std::int64_t count = shape.element_count();
+  for (std::int64_t i = 0; i < count; ++i) {
+    visit(static_cast<std::size_t>(offset));
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      const auto a = static_cast<std::size_t>(axis);
+      offset += strides[a];
+      if (++index[a] < shape[axis]) break;
+      offset -= strides[a] * shape[axis];
+      index[a] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+bool is_float(ElementType type) {
+  return type == ElementType::float32 || type == ElementType::float16 || type == ElementType::bfloat16 || type == ElementType::float64;
+}
+
+bool is_integer(ElementType type) {
+  switch (type) {
+    case ElementType::uint8:
+    case ElementType::int8:
+    case ElementType::uint16:
+    case ElementType::int16:
+    case ElementType::int32:
+    case ElementType::int64:
+    case ElementType::uint32:
+    case ElementType::uint64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+DType run_time_dtype(ElementType type) { return is_float(type) ? DType::float32 : type == ElementType::boolean ? DType::boolean : DType::int32; }
+
+Result<Shape> checked_shape(std::span<const std::int64_t> extents) {
+  if (extents.size() > static_cast<std::size_t>(Shape::kMaxRank))
+    return make_error(ErrorCode::unsupported,
+                      "rank " + std::to_string(extents.size()) + ": at most " + std::to_string(Shape::kMaxRank) + " axes are supported");
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents) {
+    if (extent < 0) return make_error(ErrorCode::invalid_argument, "a negative extent, " + std::to_string(extent));
+    // Counted as if no extent were zero, so that the others stay harmless too.
+    const std::int64_t factor = extent == 0 ? 1 : extent;
+    if (factor > kMaxElements / count)
+      return make_error(ErrorCode::unsupported, "a tensor of more than " + std::to_string(kMaxElements) + " elements");
+    count *= factor;
+  }
+  return Shape(extents);
+}
+
+Result<HostArray> host_array(const TensorData& tensor) {
+  const auto fail = [&](const std::string& reason) { return make_error(ErrorCode::unsupported, "tensor '" + tensor.name + "': " + reason); };
+  if (tensor.external)
+    return make_error(ErrorCode::corrupt_file, "tensor '" + tensor.name + "' lies in another file, '" + tensor.external->location +
+                                                   "': load the model by its path, not from bytes");
+  if (!is_float(tensor.type) && !is_integer(tensor.type) && tensor.type != ElementType::boolean)
+    return fail("elements of type " + element_type_name(tensor.type));
+  auto shape = checked_shape(tensor.extents);
+  if (!shape) return fail(shape.error().message);
+  HostArray array;
+  array.type = tensor.type;
+  array.shape = *shape;
+  const auto count = static_cast<std::size_t>(shape->element_count());
+  if (is_float(tensor.type)) {
+    array.floats.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::byte* data = tensor.bytes.data();
+      switch (tensor.type) {
+        case ElementType::float16:
+          array.floats[i] = float_from_half(load_element<std::uint16_t>(data, i));
+          break;
+        case ElementType::bfloat16:
+          array.floats[i] = float_from_bfloat16(load_element<std::uint16_t>(data, i));
+          break;
+        case ElementType::float64:
+          array.floats[i] = static_cast<float>(load_element<double>(data, i));
+          break;
+        default:
+          array.floats[i] = load_element<float>(data, i);
+      }
+    }
+    return array;
+  }
+  array.ints.resize(count);
+  switch (tensor.type) {
+    case ElementType::boolean:
+      for (std::size_t i = 0; i < count; ++i) array.ints[i] = tensor.bytes[i] != std::byte{0};
+      break;
+    case ElementType::uint8:
+      widen<std::uint8_t>(tensor, array.ints);
+      break;
+    case ElementType::int8:
+      widen<std::int8_t>(tensor, array.ints);
+      break;
+    case ElementType::uint16:
+      widen<std::uint16_t>(tensor, array.ints);
+      break;
+    case ElementType::int16:
+      widen<std::int16_t>(tensor, array.ints);
+      break;
+    case ElementType::uint32:
+      widen<std::uint32_t>(tensor, array.ints);
+      break;
+    case ElementType::int32:
+      widen<std::int32_t>(tensor, array.ints);
+      break;
+    default:
+      widen<std::int64_t>(tensor, array.ints);
+  }
+  return array;
+}
+
+Value Value::known(HostArray array) {
+  Value value;
+  value.type_ = array.type;
+  value.shape_ = array.shape;
+  value.slot_ = std::make_shared<Slot>();
+  value.slot_->array = std::make_shared<const HostArray>(std::move(array));
+  return value;
+}
+
+Value Value::run_time(Tensor tensor, ElementType type) {
+  Value value;
+  value.type_ = type;
+  value.shape_ = tensor.shape();
+  value.slot_ = std::make_shared<Slot>();
+  value.slot_->tensor = std::move(tensor);
+  return value;
+}
+
+Value Value::parameter(HostArray array, Tensor variable) {
+  Value value = known(std::move(array));
+  value.slot_->tensor = std::move(variable);
+  value.slot_->fold = false;
+  return value;
+}
+
+Tensor Value::tensor() const {
+  if (!slot_) return Tensor();
+  if (!slot_->array || slot_->tensor.ok()) return slot_->tensor;
+  const HostArray& array = *slot_->array;
+  if (is_float(type_)) return slot_->tensor = Tensor::from(array.floats, shape_);
+  std::vector<std::int32_t> narrow(array.ints.size());
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    if (!std::in_range<std::int32_t>(array.ints[i]))
+      return Tensor(make_error(ErrorCode::unsupported, "a constant holds " + std::to_string(array.ints[i]) +
+                                                           ": int64 is computed as int32 at run time, where it does not fit"));
+    narrow[i] = static_cast<std::int32_t>(array.ints[i]);
+  }
+  if (type_ != ElementType::boolean) return slot_->tensor = Tensor::from_ints(narrow, shape_);
+  const auto flags = std::make_unique<bool[]>(narrow.size());
+  for (std::size_t i = 0; i < narrow.size(); ++i) flags[i] = narrow[i] != 0;
+  return slot_->tensor = Tensor::from_bools(std::span<const bool>(flags.get(), narrow.size()), shape_);
+}
+
+bool Mover::may_fold(std::int64_t elements) {
+  if (elements > kMaxFoldedElements || elements > budget_) return false;
+  budget_ -= elements;
+  return true;
+}
+
+Value Mover::strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) const {
+  const HostArray& source = *value.host();
+  HostArray out;
+  out.type = source.type;
+  out.shape = shape;
+  if (is_float(source.type)) {
+    out.floats.reserve(static_cast<std::size_t>(shape.element_count()));
+    for_each_offset(shape, strides, offset, [&](std::size_t at) { out.floats.push_back(source.floats[at]); });
+  } else {
+    out.ints.reserve(static_cast<std::size_t>(shape.element_count()));
+    for_each_offset(shape, strides, offset, [&](std::size_t at) { out.ints.push_back(source.ints[at]); });
+  }
+  return Value::known(std::move(out));
+}
+
+Value Mover::reshape(const Value& value, const Shape& shape) {
+  if (!value.foldable() || !may_fold(shape.element_count())) return Value::run_time(imprint::reshape(value.tensor(), shape), value.type());
+  HostArray out = *value.host();
+  out.shape = shape;
+  return Value::known(std::move(out));
+}
+
+Value Mover::permute(const Value& value, const std::vector<int>& axes) {
+  if (!value.foldable() || !may_fold(value.shape().element_count())) return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
+  const auto source = row_major_strides(value.shape());
+  std::array<std::int64_t, Shape::kMaxRank> strides{};
+  Shape shape = value.shape();
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int from = axes[static_cast<std::size_t>(axis)];
+    shape[axis] = value.shape()[from];
+    strides[static_cast<std::size_t>(axis)] = source[static_cast<std::size_t>(from)];
+  }
+  return strided(value, shape, strides, 0);
+}
+
+Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_t count, std::int64_t step) {
+  Shape shape = value.shape();
+  const std::int64_t extent = shape[axis];
+  shape[axis] = count;
+  if (!value.foldable() || !may_fold(shape.element_count())) {
+    if (count == 0) return Value::run_time(imprint::slice(value.tensor(), axis, 0, 0), value.type());
+    // One past the last element; a downward slice that reaches element 0 stops before the beginning, which Python writes as -(extent + 1).
+    const std::int64_t last = start + (count - 1) * step;
+    const std::int64_t stop = step > 0 ? last + 1 : last == 0 ? -(extent + 1) : last - 1;
+    return Value::run_time(imprint::slice(value.tensor(), axis, start, stop, step), value.type());
+  }
+  auto strides = row_major_strides(value.shape());
+  const std::int64_t offset = count == 0 ? 0 : start * strides[static_cast<std::size_t>(axis)];
+  strides[static_cast<std::size_t>(axis)] *= step;
+  return strided(value, shape, strides, offset);
+}
+
+Value Mover::expand(const Value& value, const Shape& shape) {
+  if (!value.foldable() || !may_fold(shape.element_count())) return Value::run_time(imprint::expand(value.tensor(), shape), value.type());
+  const auto source = row_major_strides(value.shape());
+  std::array<std::int64_t, Shape::kMaxRank> strides{};
+  const int added = shape.rank() - value.rank();
+  for (int axis = 0; axis < value.rank(); ++axis)
+    if (value.shape()[axis] != 1) strides[static_cast<std::size_t>(axis + added)] = source[static_cast<std::size_t>(axis)];
+  return strided(value, shape, strides, 0);
+}
+
+Value Mover::repeat(const Value& value, int axis, std::int64_t times) {
+  if (times == 1) return value;
+  if (value.foldable() && times > 0 && times <= kMaxFoldedElements && value.shape().element_count() <= kMaxFoldedElements / times) {
+    const std::vector<Value> copies(static_cast<std::size_t>(times), value);
+    return concat(copies, axis);
+  }
+  return Value::run_time(imprint::repeat(value.tensor(), axis, times), value.type());
+}
+
+Value Mover::concat(std::span<const Value> values, int axis) {
+  Shape shape = values.front().shape();
+  shape[axis] = 0;
+  bool foldable = true;
+  for (const Value& value : values) {
+    shape[axis] += value.shape()[axis];
+    foldable = foldable && value.foldable();
+  }
+  if (!foldable || !may_fold(shape.element_count())) {
+    std::vector<Tensor> tensors;
+    for (const Value& value : values) tensors.push_back(value.tensor());
+    return Value::run_time(imprint::concat(tensors, axis), values.front().type());
+  }
+  HostArray out;
+  out.type = values.front().type();
+  out.shape = shape;
+  if (shape.element_count() == 0) return Value::known(std::move(out));
+  // Empty parts left out, the loops below take no more steps than there are elements.
+  std::vector<Value> parts;
+  for (const Value& value : values)
+    if (value.shape()[axis] != 0) parts.push_back(value);
+  std::int64_t outer = 1, inner = 1;
+  for (int i = 0; i < axis; ++i) outer *= shape[i];
+  for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+  for (std::int64_t row = 0; row < outer; ++row)
+    for (const Value& value : parts) {
+      const std::int64_t length = value.shape()[axis] * inner;
+      const HostArray& part = *value.host();
+      if (is_float(out.type))
+        out.floats.insert(out.floats.end(), part.floats.begin() + row * length, part.floats.begin() + (row + 1) * length);
+      else
+        out.ints.insert(out.ints.end(), part.ints.begin() + row * length, part.ints.begin() + (row + 1) * length);
+    }
+  return Value::known(std::move(out));
+}
+
+Value Mover::take(const Value& value, int axis, const Value& indices) {
+  Shape shape;
+  for (int i = 0; i < axis; ++i) shape.append(value.shape()[i]);
+  for (const std::int64_t extent : indices.shape().extents()) shape.append(extent);
+  for (int i = axis + 1; i < value.rank(); ++i) shape.append(value.shape()[i]);
+  if (!value.foldable() || !indices.foldable() || !may_fold(shape.element_count()))
+    return Value::run_time(imprint::take(value.tensor(), axis, indices.tensor()), value.type());
+  std::int64_t outer = 1, inner = 1;
+  for (int i = 0; i < axis; ++i) outer *= value.shape()[i];
+  for (int i = axis + 1; i < value.rank(); ++i) inner *= value.shape()[i];
+  const HostArray& source = *value.host();
+  HostArray out;
+  out.type = source.type;
+  out.shape = shape;
+  if (shape.element_count() == 0) return Value::known(std::move(out));
+  for (std::int64_t row = 0; row < outer; ++row)
+    for (const std::int64_t index : indices.host()->ints) {
+      const std::int64_t begin = (row * value.shape()[axis] + index) * inner;
+      if (is_float(out.type))
+        out.floats.insert(out.floats.end(), source.floats.begin() + begin, source.floats.begin() + begin + inner);
+      else
+        out.ints.insert(out.ints.end(), source.ints.begin() + begin, source.ints.begin() + begin + inner);
+    }
+  return Value::known(std::move(out));
+}
+
+}  // namespace imprint::onnx
