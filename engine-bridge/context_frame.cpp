@@ -142,7 +142,7 @@ const ContextImpl::Learn& ContextImpl::learn_of(const LearnJob& job) const {
 
 // Called as late as possible, so that everything written to the state before is in.
 Status ContextImpl::take_uploads() {
-  uploads_ = {};
+  if (uploads_.primary) return {};  // of a submission that the queue refused: still to be done, and before newer ones
   if (runtime_->has_uploads()) {
     IMPRINT_ASSIGN(uploads_, runtime_->take_uploads());
   }

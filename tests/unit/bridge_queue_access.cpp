@@ -1,0 +1,321 @@
+// The host's queue and the order of completion, on a device whose few functions are played by this file.
+
+#include "engine-bridge/queue_access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+#include <string>
+
+namespace imprint::bridge {
+namespace {
+
+using testing::HasSubstr;
+
+template <class T>
+T handle(std::uintptr_t value) {
+  return reinterpret_cast<T>(value);
+}
+
+// What the played driver knows. Vulkan's functions carry no user pointer, so the one in use is here.
+struct Driver {
+  std::set<VkFence> signalled;
+  std::vector<VkFence> submitted_fences;
+  std::vector<std::uint64_t> signal_values;
+  std::uint64_t counter = 0;
+  std::uintptr_t next_handle = 100;
+  int fences = 0, semaphores = 0, resets = 0, waits = 0;
+  VkResult submit_result = VK_SUCCESS, wait_result = VK_SUCCESS;
+  std::vector<std::string> calls;
+};
+Driver* driver = nullptr;
+
+VkResult VKAPI_CALL create_fence(VkDevice, const VkFenceCreateInfo*, const VkAllocationCallbacks*, VkFence* fence) {
+  *fence = handle<VkFence>(driver->next_handle++);
+  ++driver->fences;
+  return VK_SUCCESS;
+}
+void VKAPI_CALL destroy_fence(VkDevice, VkFence, const VkAllocationCallbacks*) { --driver->fences; }
+VkResult VKAPI_CALL reset_fences(VkDevice, std::uint32_t, const VkFence* fences) {
+  driver->signalled.erase(fences[0]);
+  ++driver->resets;
+  return VK_SUCCESS;
+}
+VkResult VKAPI_CALL fence_status(VkDevice, VkFence fence) { return driver->signalled.contains(fence) ? VK_SUCCESS : VK_NOT_READY; }
+VkResult VKAPI_CALL wait_fences(VkDevice, std::uint32_t, const VkFence* fences, VkBool32, std::uint64_t) {
+  ++driver->waits;
+  if (driver->wait_result == VK_SUCCESS) driver->signalled.insert(fences[0]);
+  return driver->wait_result;
+}
+VkResult VKAPI_CALL create_semaphore(VkDevice, const VkSemaphoreCreateInfo*, const VkAllocationCallbacks*, VkSemaphore* semaphore) {
+  *semaphore = handle<VkSemaphore>(driver->next_handle++);
+  ++driver->semaphores;
+  return VK_SUCCESS;
+}
+void VKAPI_CALL destroy_semaphore(VkDevice, VkSemaphore, const VkAllocationCallbacks*) { --driver->semaphores; }
+VkResult VKAPI_CALL counter_value(VkDevice, VkSemaphore, std::uint64_t* value) {
+  *value = driver->counter;
+  return VK_SUCCESS;
+}
+VkResult VKAPI_CALL wait_semaphores(VkDevice, const VkSemaphoreWaitInfo* info, std::uint64_t) {
+  ++driver->waits;
+  if (driver->wait_result == VK_SUCCESS) driver->counter = info->pValues[0];
+  return driver->wait_result;
+}
+VkResult VKAPI_CALL queue_submit(VkQueue, std::uint32_t, const VkSubmitInfo* submits, VkFence fence) {
+  driver->calls.push_back("submit");
+  if (driver->submit_result != VK_SUCCESS) return driver->submit_result;
+  driver->submitted_fences.push_back(fence);
+  if (submits[0].pNext) {
+    const auto* timeline = static_cast<const VkTimelineSemaphoreSubmitInfo*>(submits[0].pNext);
+    driver->signal_values.push_back(timeline->pSignalSemaphoreValues[0]);
+  }
+  return VK_SUCCESS;
+}
+
+class PlayedDevice final : public vk::Device {
+ public:
+  explicit PlayedDevice(bool timeline) {
+    capabilities_.timeline_semaphore = timeline;
+    functions_.vkCreateFence = create_fence;
+    functions_.vkDestroyFence = destroy_fence;
+    functions_.vkResetFences = reset_fences;
+    functions_.vkGetFenceStatus = fence_status;
+    functions_.vkWaitForFences = wait_fences;
+    functions_.vkCreateSemaphore = create_semaphore;
+    functions_.vkDestroySemaphore = destroy_semaphore;
+    functions_.vkGetSemaphoreCounterValue = counter_value;
+    functions_.vkWaitSemaphores = wait_semaphores;
+    functions_.vkQueueSubmit = queue_submit;
+  }
+  const vk::Functions& functions() const override { return functions_; }
+  VkDevice handle() const override { return bridge::handle<VkDevice>(1); }
+  VkPhysicalDevice physical_device() const override { return VK_NULL_HANDLE; }
+  const VkAllocationCallbacks* allocation_callbacks() const override { return nullptr; }
+  std::uint32_t queue_family() const override { return 0; }
+  const vk::Capabilities& capabilities() const override { return capabilities_; }
+  const std::vector<vk::CapabilityLoss>& losses() const override { return losses_; }
+  const vk::DeviceOptions& options() const override { return options_; }
+  vk::MemoryPool& memory() override { throw std::logic_error("not played"); }
+  vk::PipelineStore& pipelines() override { throw std::logic_error("not played"); }
+  vk::Counters& counters() override { return counters_; }
+  vk::Completion& completion() override { return completion_; }
+  vk::Ticket last_ticket() const override { return completion_.last(); }
+  bool is_complete(vk::Ticket ticket) override { return completion_.poll() >= ticket; }
+  void retire(vk::Ticket ticket, std::function<void()> destroy) override { completion_.retire(ticket, std::move(destroy)); }
+  void collect() override { completion_.collect(); }
+  void mark_lost() override { lost_ = true; }
+  bool lost() const override { return lost_; }
+
+ private:
+  vk::Functions functions_;
+  vk::Capabilities capabilities_;
+  std::vector<vk::CapabilityLoss> losses_;
+  vk::DeviceOptions options_;
+  vk::Counters counters_;
+  vk::Completion completion_;
+  bool lost_ = false;
+};
+
+class QueueTest : public testing::TestWithParam<bool> {  // with timeline semaphores or with fences
+ protected:
+  QueueTest() : device_(GetParam()) {
+    driver = &driver_;
+    in_flight_ = std::move(InFlight::create(device_)).value();
+    device_.completion().set_poll([this] { return in_flight_->poll(); });
+    access_.queue = handle<VkQueue>(2);
+    access_.single_thread = true;
+  }
+  ~QueueTest() override {
+    device_.completion().set_poll({});
+    in_flight_.reset();
+    EXPECT_EQ(driver_.fences, 0);
+    EXPECT_EQ(driver_.semaphores, 0);
+  }
+
+  void finish_first(std::size_t count) {
+    if (GetParam()) {
+      driver_.counter = driver_.signal_values[count - 1];
+    } else {
+      for (std::size_t i = 0; i < count; ++i) driver_.signalled.insert(driver_.submitted_fences[i]);
+    }
+  }
+
+  Driver driver_;
+  PlayedDevice device_;
+  std::unique_ptr<InFlight> in_flight_;
+  QueueAccess access_;
+  const VkCommandBuffer commands_[1] = {handle<VkCommandBuffer>(3)};
+};
+
+TEST_P(QueueTest, TicketsCompleteInOrder) {
+  HostQueue queue(device_, *in_flight_, access_);
+  const vk::Ticket first = *queue.submit(commands_), second = *queue.submit(commands_);
+  EXPECT_LT(first, second);
+  EXPECT_FALSE(device_.is_complete(first));
+  finish_first(1);
+  EXPECT_TRUE(device_.is_complete(first));
+  EXPECT_FALSE(device_.is_complete(second));
+  finish_first(2);
+  EXPECT_TRUE(device_.is_complete(second));
+  EXPECT_EQ(device_.counters().submits, 2u);
+  EXPECT_EQ(device_.counters().waits, 0u);
+}
+
+TEST_P(QueueTest, UsesASemaphoreOrAsManyFencesAsAreInFlight) {
+  HostQueue queue(device_, *in_flight_, access_);
+  for (int frame = 0; frame < 50; ++frame) {
+    ASSERT_TRUE(queue.submit(commands_));
+    if (driver_.submitted_fences.size() > 2) finish_first(driver_.submitted_fences.size() - 2);
+    device_.completion().poll();
+  }
+  EXPECT_EQ(driver_.semaphores, GetParam() ? 1 : 0);
+  EXPECT_EQ(driver_.fences, GetParam() ? 0 : 3);
+  for (const VkFence fence : driver_.submitted_fences) EXPECT_EQ(fence == VK_NULL_HANDLE, GetParam());
+}
+
+TEST_P(QueueTest, RecordedWorkHoldsBackWhatCameLater) {
+  HostQueue queue(device_, *in_flight_, access_);
+  const vk::Ticket recorded = device_.completion().next();
+  in_flight_->recorded(recorded, 7);
+  const vk::Ticket submitted = *queue.submit(commands_);
+  finish_first(1);
+  EXPECT_FALSE(device_.is_complete(recorded));
+  EXPECT_FALSE(device_.is_complete(submitted));
+  const Status blocked = queue.wait(submitted, 1000);
+  ASSERT_FALSE(blocked);
+  EXPECT_EQ(blocked.error().code, ErrorCode::not_ready);
+  EXPECT_THAT(blocked.error().message, HasSubstr("frame 7"));
+  EXPECT_EQ(driver_.waits, 0);
+  in_flight_->safe_frame(6);
+  EXPECT_FALSE(device_.is_complete(recorded));
+  in_flight_->safe_frame(7);
+  EXPECT_TRUE(device_.is_complete(submitted));
+}
+
+TEST_P(QueueTest, SafeFrameNeverFalls) {
+  const vk::Ticket ticket = device_.completion().next();
+  in_flight_->safe_frame(9);
+  in_flight_->safe_frame(0);
+  in_flight_->recorded(ticket, 8);
+  EXPECT_TRUE(device_.is_complete(ticket));
+}
+
+TEST_P(QueueTest, WaitEndsWithTheTicketAndIsCounted) {
+  HostQueue queue(device_, *in_flight_, access_);
+  const vk::Ticket first = *queue.submit(commands_), second = *queue.submit(commands_);
+  ASSERT_TRUE(queue.wait(second, 1000000));
+  EXPECT_TRUE(device_.is_complete(first));
+  EXPECT_EQ(device_.counters().waits, 1u);
+  EXPECT_EQ(device_.counters().frame_waits, 0u);
+  ASSERT_TRUE(queue.wait(first, 0));
+  EXPECT_EQ(device_.counters().waits, 1u) << "it was complete";
+  device_.counters().on_frame = true;
+  ASSERT_TRUE(queue.wait(*queue.submit(commands_), 1000));
+  EXPECT_EQ(device_.counters().frame_waits, 1u);
+}
+
+TEST_P(QueueTest, WaitRunsOutOfTime) {
+  HostQueue queue(device_, *in_flight_, access_);
+  const vk::Ticket ticket = *queue.submit(commands_);
+  driver_.wait_result = VK_TIMEOUT;
+  const Status status = queue.wait(ticket, 5000000);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::not_ready);
+  EXPECT_THAT(status.error().message, HasSubstr("5 ms"));
+}
+
+TEST_P(QueueTest, AForeignTicketIsNotWaitedFor) {
+  HostQueue queue(device_, *in_flight_, access_);
+  const Status status = queue.wait({5}, 1000);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
+}
+
+TEST_P(QueueTest, ALostDeviceIsLeftAlone) {
+  HostQueue queue(device_, *in_flight_, access_);
+  ASSERT_TRUE(queue.submit(commands_));
+  driver_.submit_result = VK_ERROR_DEVICE_LOST;
+  const auto refused = queue.submit(commands_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::device_lost);
+  EXPECT_TRUE(device_.lost());
+  EXPECT_EQ(device_.last_ticket().value, 1u) << "a failed submission leaves no ticket";
+  const std::size_t calls = driver_.calls.size();
+  EXPECT_EQ(queue.submit(commands_).error().code, ErrorCode::device_lost);
+  EXPECT_EQ(queue.wait({1}, 1000).error().code, ErrorCode::device_lost);
+  EXPECT_EQ(driver_.calls.size(), calls);
+  EXPECT_EQ(driver_.waits, 0);
+}
+
+TEST_P(QueueTest, ARefusedSubmissionMayBeTriedAgain) {
+  HostQueue queue(device_, *in_flight_, access_);
+  driver_.submit_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  EXPECT_EQ(queue.submit(commands_).error().code, ErrorCode::out_of_device_memory);
+  driver_.submit_result = VK_SUCCESS;
+  ASSERT_TRUE(queue.submit(commands_));
+  EXPECT_LE(driver_.fences, 1) << "the fence of the refused one is used again";
+}
+
+TEST_P(QueueTest, LocksRoundTheSubmission) {
+  access_.single_thread = false;
+  access_.user = &driver_;
+  access_.lock = [](void* user, VkQueue queue) {
+    EXPECT_EQ(queue, handle<VkQueue>(2));
+    static_cast<Driver*>(user)->calls.push_back("lock");
+  };
+  access_.unlock = [](void* user, VkQueue) { static_cast<Driver*>(user)->calls.push_back("unlock"); };
+  HostQueue queue(device_, *in_flight_, access_);
+  ASSERT_TRUE(queue.submit(commands_));
+  EXPECT_EQ(driver_.calls, (std::vector<std::string>{"lock", "submit", "unlock"}));
+  driver_.submit_result = VK_ERROR_DEVICE_LOST;
+  ASSERT_FALSE(queue.submit(commands_));
+  EXPECT_EQ(driver_.calls.back(), "unlock") << "also when it fails";
+}
+
+TEST_P(QueueTest, GoesThroughTheHostsSubmit) {
+  access_.single_thread = false;
+  access_.user = &driver_;
+  access_.submit = [](void* user, VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+    static_cast<Driver*>(user)->calls.push_back("host");
+    EXPECT_EQ(count, 1u);
+    return queue_submit(queue, count, submits, fence);
+  };
+  HostQueue queue(device_, *in_flight_, access_);
+  ASSERT_TRUE(queue.submit(commands_));
+  EXPECT_EQ(driver_.calls, (std::vector<std::string>{"host", "submit"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Completion, QueueTest, testing::Values(true, false),
+                         [](const auto& mode) { return mode.param ? std::string("timeline") : std::string("fences"); });
+
+std::string refusal(const QueueAccess& access) {
+  const Status status = check_queue_access(access);
+  if (status) return {};
+  EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
+  return status.error().message;
+}
+
+TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
+  QueueAccess access;
+  EXPECT_EQ(refusal(access), "") << "record only";
+  access.queue = handle<VkQueue>(2);
+  EXPECT_THAT(refusal(access), HasSubstr("without a way to share it"));
+  access.lock = [](void*, VkQueue) {};
+  EXPECT_THAT(refusal(access), HasSubstr("unlock is null"));
+  access.unlock = [](void*, VkQueue) {};
+  EXPECT_EQ(refusal(access), "");
+  access.single_thread = true;
+  EXPECT_THAT(refusal(access), HasSubstr("found lock and unlock, single_thread"));
+  access.lock = nullptr;
+  EXPECT_THAT(refusal(access), HasSubstr("lock is null"));
+  access.unlock = nullptr;
+  EXPECT_EQ(refusal(access), "");
+  access.queue = VK_NULL_HANDLE;
+  EXPECT_THAT(refusal(access), HasSubstr("queue is null"));
+}
+
+}  // namespace
+}  // namespace imprint::bridge
