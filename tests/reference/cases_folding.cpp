@@ -1,0 +1,122 @@
+#include "tests/reference/op_case.h"
+
+namespace imprint::reference {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+const Tolerance kSums{2e-5, 2e-5};
+
+void add(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> inputs, Build build, Tolerance tolerance = kSums,
+         Tolerance gradient_tolerance = {1e-4, 2e-4}) {
+  cases.push_back({std::move(name), std::move(inputs), std::move(build), tolerance, gradient_tolerance});
+}
+
+struct Folding {
+  const char* name;
+  Tensor (*fold)(const Tensor&, const Axes&, bool);
+};
+
+void add_reductions(std::vector<OpCase>& cases) {
+  const auto spread = [](const Tensor& x, const Axes& axes, bool keep) { return variance(x, axes, keep); };
+  const Folding foldings[] = {{"sum", &imprint::sum}, {"mean", &imprint::mean}, {"max", &imprint::max}, {"min", &imprint::min}, {"variance", spread}};
+  for (const Folding& folding : foldings) {
+    const auto fold = folding.fold;
+    const std::string name = folding.name;
+    add(cases, name + "/rows", {{{3, 129}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add(cases, name + "/columns", {{{127, 3}}}, [fold](Inputs in) { return fold(in[0], {0}, true); });
+    add(cases, name + "/outer_and_inner", {{{3, 4, 5}}}, [fold](Inputs in) { return fold(in[0], {0, -1}, false); });
+    add(cases, name + "/middle", {{{3, 7, 5}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add(cases, name + "/all", {{{5, 7, 3}}}, [fold](Inputs in) { return fold(in[0], {}, false); });
+    add(cases, name + "/computed", {{{3, 5}}, {{5}}}, [fold](Inputs in) { return fold(tanh(in[0] * in[1]), {1}, true) * in[0]; });
+    add(cases, name + "/no_rows", {{{0, 5}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add(cases, name + "/transposed", {{{6, 5}}}, [fold](Inputs in) { return fold(transpose(in[0]), {1}, false); });
+  }
+  add(cases, "sum/long", {{{3, 5001}, DType::float32, 0, 1}}, [](Inputs in) { return sum(in[0]); });
+  add(cases, "sum/nothing", {{{3, 0}}}, [](Inputs in) { return sum(in[0], {1}); });
+  add(cases, "max/one", {{{3, 1}}}, [](Inputs in) { return max(in[0], {1}); });
+  add(cases, "prod/rows", {{{3, 7}, DType::float32, 0.5, 1.5}}, [](Inputs in) { return prod(in[0], {1}); });
+  add(cases, "prod/outer_and_inner", {{{3, 2, 4}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) { return prod(in[0], {0, 2}); });
+  add(cases, "prod/nothing", {{{3, 0}}}, [](Inputs in) { return prod(in[0], {1}); });
+  add(cases, "prod/zeros", {{{4, 5}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) {
+    // No zero, one zero, and two zeros in a row of factors.
+    const Tensor mask = Tensor::from({1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0}, {4, 5});
+    return prod(in[0] * mask, {1});
+  });
+  for (const char* kind : {"sum", "prod", "max", "min"}) {
+    const std::string name = kind;
+    const auto fold = name == "sum" ? &imprint::sum : name == "prod" ? &imprint::prod : name == "max" ? &imprint::max : &imprint::min;
+    add(cases, name + "/int32", {{{3, 7}, DType::int32, -9, 9}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    cases.back().differentiable = false;
+  }
+  add(cases, "variance/biased", {{{3, 5}}}, [](Inputs in) { return variance(in[0], {1}, false, 0); });
+}
+
+void add_choices(std::vector<OpCase>& cases) {
+  const auto add_choice = [&](const char* name, std::vector<CaseInput> inputs, Build build) {
+    cases.push_back({name, std::move(inputs), std::move(build), {}, {}, false});
+  };
+  add_choice("argmax/rows", {{{3, 129}}}, [](Inputs in) { return argmax(in[0], 1); });
+  add_choice("argmax/columns", {{{127, 3}}}, [](Inputs in) { return argmax(in[0], 0, true); });
+  add_choice("argmax/ties", {{{9, 7}, DType::int32, 0, 2}}, [](Inputs in) { return argmax(cast(in[0], DType::float32), 1); });
+  add_choice("argmax/int32", {{{9, 7}, DType::int32, 0, 2}}, [](Inputs in) { return argmax(in[0], 1); });
+  add_choice("argmax/one", {{{3, 1}}}, [](Inputs in) { return argmax(in[0], 1); });
+  add_choice("argmin/ties", {{{9, 7}, DType::int32, 0, 2}}, [](Inputs in) { return argmin(in[0], -1); });
+  add_choice("argmin/rows", {{{2, 3, 5}}}, [](Inputs in) { return argmin(in[0], 1); });
+  add_choice("any/rows", {{{9, 3}, DType::boolean}}, [](Inputs in) { return any(in[0], {1}); });
+  add_choice("all/rows", {{{9, 3}, DType::boolean}}, [](Inputs in) { return all(in[0], {1}); });
+  add_choice("any/nothing", {{{3, 0}, DType::boolean}}, [](Inputs in) { return stack({any(in[0], {1}), all(in[0], {1})}, 0); });
+  add_choice("any/floats", {{{9}, DType::int32, 0, 1}}, [](Inputs in) { return any(cast(in[0], DType::float32)); });
+}
+
+void add_products(std::vector<OpCase>& cases) {
+  const auto product = [&](const std::string& name, const Shape& a, const Shape& b) {
+    add(cases, "matmul/" + name, {{a}, {b}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-5, 5e-5}, {2e-4, 2e-4});
+  };
+  product("3x5_5x4", {3, 5}, {5, 4});
+  product("1x1", {1, 1}, {1, 1});
+  product("127x33_33x129", {127, 33}, {33, 129});
+  product("129x127_127x5", {129, 127}, {127, 5});
+  product("16x64_64x64", {16, 64}, {64, 64});
+  product("no_rows", {0, 5}, {5, 4});
+  product("no_depth", {3, 0}, {0, 4});
+  product("batch", {3, 4, 5}, {3, 5, 2});
+  product("batch_of_rows", {2, 3, 4, 5}, {5, 2});
+  product("broadcast_left", {4, 5}, {3, 5, 2});
+  product("broadcast_both", {2, 1, 4, 5}, {3, 5, 2});
+  product("vectors", {5}, {5});
+  product("vector_matrix", {5}, {5, 4});
+  product("matrix_vector", {4, 5}, {5});
+  product("batch_vector", {3, 4, 5}, {5});
+  add(cases, "matmul/transposed_left", {{{5, 33}}, {{5, 17}}}, [](Inputs in) { return matmul(transpose(in[0]), in[1]); }, {5e-5, 5e-5});
+  add(cases, "matmul/transposed_right", {{{17, 33}}, {{9, 33}}}, [](Inputs in) { return matmul(in[0], transpose(in[1])); }, {5e-5, 5e-5});
+  add(cases, "matmul/prologue_epilogue", {{{17, 33}}, {{33, 9}}, {{9}}},
+      [](Inputs in) { return relu(matmul(tanh(in[0]), in[1]) + in[2]); }, {5e-5, 5e-5}, {2e-4, 2e-4});
+  add(cases, "matmul/two_layers", {{{17, 5}}, {{5, 33}}, {{33}}, {{33, 3}}, {{3}}},
+      [](Inputs in) { return matmul(tanh(matmul(in[0], in[1]) + in[2]), in[3]) + in[4]; }, {1e-4, 5e-5}, {5e-4, 5e-4});
+  add(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}}, [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
+}
+
+void add_scans(std::vector<OpCase>& cases) {
+  for (bool exclusive : {false, true})
+    for (bool reverse : {false, true}) {
+      const std::string form = std::string(exclusive ? "exclusive" : "inclusive") + (reverse ? "_reverse" : "");
+      add(cases, "cumsum/" + form, {{{3, 129}}}, [=](Inputs in) { return cumsum(in[0], 1, exclusive, reverse); }, {1e-4, 2e-5});
+      add(cases, "cumsum/columns_" + form, {{{7, 3}}}, [=](Inputs in) { return cumsum(in[0] * in[0], 0, exclusive, reverse); });
+    }
+  add(cases, "cumsum/one", {{{3, 1}}}, [](Inputs in) { return cumsum(in[0], 1); });
+  add(cases, "cumsum/nothing", {{{3, 0}}}, [](Inputs in) { return cumsum(in[0], 1); });
+  add(cases, "cumsum/int32", {{{3, 9}, DType::int32, -9, 9}}, [](Inputs in) { return cumsum(in[0], 1); });
+  cases.back().differentiable = false;
+}
+
+}  // namespace
+
+void add_folding_cases(std::vector<OpCase>& cases) {
+  add_reductions(cases);
+  add_choices(cases);
+  add_products(cases);
+  add_scans(cases);
+}
+
+}  // namespace imprint::reference

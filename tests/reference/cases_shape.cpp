@@ -1,0 +1,114 @@
+#include "tests/reference/op_case.h"
+
+namespace imprint::reference {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+void add(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> inputs, Build build) {
+  cases.push_back({std::move(name), std::move(inputs), std::move(build)});
+}
+
+// A view alone would be a copy; arithmetic on it also shows that a fused consumer indexes through it.
+Tensor used(const Tensor& view) { return view * 2 + 1; }
+
+void add_views(std::vector<OpCase>& cases) {
+  add(cases, "reshape/3x4_to_2x6", {{{3, 4}}}, [](Inputs in) { return used(reshape(in[0], {2, -1})); });
+  add(cases, "reshape/of_transpose", {{{3, 5}}}, [](Inputs in) { return reshape(transpose(in[0]), {15}); });
+  add(cases, "reshape/empty", {{{0, 4}}}, [](Inputs in) { return reshape(in[0], {2, 0, 3}); });
+  add(cases, "flatten/middle", {{{2, 3, 4, 5}}}, [](Inputs in) { return used(flatten(in[0], 1, 2)); });
+  add(cases, "squeeze/middle", {{{3, 1, 5}}}, [](Inputs in) { return used(squeeze(in[0], 1)); });
+  add(cases, "unsqueeze/last", {{{3, 5}}}, [](Inputs in) { return used(unsqueeze(in[0], -1)); });
+  add(cases, "transpose/3x129", {{{3, 129}}}, [](Inputs in) { return used(transpose(in[0])); });
+  add(cases, "transpose/copy", {{{3, 129}}}, [](Inputs in) { return transpose(in[0]); });
+  add(cases, "permute/5_axes", {{{2, 3, 4, 1, 5}}}, [](Inputs in) { return used(permute(in[0], {3, 1, 4, 0, 2})); });
+  add(cases, "expand/both", {{{3, 1}}}, [](Inputs in) { return used(expand(in[0], {2, 3, 5})); });
+  add(cases, "expand/to_empty", {{{3, 1}}}, [](Inputs in) { return used(expand(in[0], {3, 0})); });
+  add(cases, "slice/steps", {{{7, 9}}}, [](Inputs in) { return used(slice(slice(in[0], 0, 1, 7, 2), 1, -2, 0, -3)); });
+  add(cases, "slice/uneven_step", {{{10}}}, [](Inputs in) { return used(slice(in[0], 0, 1, 9, 3)); });
+  add(cases, "slice/nothing", {{{3, 5}}}, [](Inputs in) { return used(slice(in[0], 1, 4, 2)); });
+  add(cases, "narrow/columns", {{{3, 129}}}, [](Inputs in) { return used(narrow(in[0], 1, 1, 127)); });
+  add(cases, "flip/both", {{{3, 5}}}, [](Inputs in) { return used(flip(flip(in[0], 0), 1)); });
+  add(cases, "flip/one", {{{1}}}, [](Inputs in) { return used(flip(in[0], 0)); });
+  add(cases, "window/overlap", {{{3, 11}}}, [](Inputs in) { return used(window(in[0], 1, 3, 2, 2)); });
+  add(cases, "window/rows_gap", {{{11, 3}}}, [](Inputs in) { return used(window(in[0], 0, 2, 4)); });
+  add(cases, "repeat/rows", {{{3, 5}}}, [](Inputs in) { return used(repeat(in[0], 0, 3)); });
+  add(cases, "repeat/never", {{{3, 5}}}, [](Inputs in) { return used(repeat(in[0], 0, 0)); });
+  add(cases, "reshape/int32", {{{3, 4}, DType::int32, -9, 9}}, [](Inputs in) { return transpose(reshape(in[0], {2, 6})); });
+  cases.back().differentiable = false;
+}
+
+void add_joins(std::vector<OpCase>& cases) {
+  add(cases, "concat/rows", {{{3, 5}}, {{1, 5}}, {{127, 5}}}, [](Inputs in) { return concat(in, 0); });
+  add(cases, "concat/with_empty", {{{3, 2}}, {{3, 0}}, {{3, 4}}}, [](Inputs in) { return used(concat(in, -1)); });
+  add(cases, "concat/computed", {{{3, 2}}, {{3, 4}}}, [](Inputs in) { return concat({exp(in[0]), in[1] * 3, in[0]}, 1); });
+  add(cases, "stack/middle", {{{3, 5}}, {{3, 5}}}, [](Inputs in) { return stack(in, 1); });
+  add(cases, "stack/last", {{{3}}, {{3}}}, [](Inputs in) { return stack(in, -1); });
+  add(cases, "split/uneven", {{{3, 5}}}, [](Inputs in) {
+    const std::vector<Tensor> pieces = split(in[0], 2, 1);
+    return concat({pieces[2], pieces[0] * 2, pieces[1]}, 1);
+  });
+  add(cases, "pad/value", {{{3, 5}}}, [](Inputs in) {
+    const std::pair<std::int64_t, std::int64_t> amounts[] = {{1, 0}, {0, 2}};
+    return pad(in[0], amounts, -3);
+  });
+  add(cases, "pad/of_product", {{{3, 5}}}, [](Inputs in) {
+    const std::pair<std::int64_t, std::int64_t> amounts[] = {{2, 2}, {1, 1}};
+    return used(pad(in[0] * in[0], amounts));
+  });
+  add(cases, "pad/empty", {{{0, 2}}}, [](Inputs in) {
+    const std::pair<std::int64_t, std::int64_t> amounts[] = {{2, 1}, {0, 0}};
+    return pad(in[0], amounts, 4);
+  });
+}
+
+void add_indexing(std::vector<OpCase>& cases) {
+  const CaseInput outside{{3, 4}, DType::int32, -2, 7};
+  add(cases, "gather/columns", {{{3, 6}}, outside}, [](Inputs in) { return gather(in[0], 1, in[1]); });
+  add(cases, "gather/rows", {{{6, 4}}, outside}, [](Inputs in) { return gather(in[0], 0, in[1]); });
+  add(cases, "gather/computed", {{{3, 6}}, {{3, 1}, DType::int32, 0, 5}}, [](Inputs in) { return gather(log_softmax(in[0]), -1, in[1]); });
+  add(cases, "gather/nothing", {{{3, 6}}, {{3, 0}, DType::int32}}, [](Inputs in) { return gather(in[0], 1, in[1]); });
+  add(cases, "take/embedding", {{{6, 5}}, outside}, [](Inputs in) { return take(in[0], 0, in[1]); });
+  add(cases, "take/middle", {{{2, 6, 3}}, {{4}, DType::int32, 0, 5}}, [](Inputs in) { return take(in[0], 1, in[1]); });
+  add(cases, "take/scalar", {{{6, 5}}, {{}, DType::int32, 0, 5}}, [](Inputs in) { return take(in[0], 0, in[1]); });
+  add(cases, "index_select/last", {{{3, 6}}, {{9}, DType::int32, 0, 5}}, [](Inputs in) { return index_select(in[0], -1, in[1]); });
+  add(cases, "scatter_add/columns", {{{3, 6}}, outside, {{3, 4}}}, [](Inputs in) { return scatter_add(in[0], 1, in[1], in[2]); });
+  add(cases, "scatter_add/rows", {{{6, 4}}, outside, {{3, 4}}}, [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2]); });
+  add(cases, "scatter_add/collisions", {{{2}}, {{129}, DType::int32, 0, 1}, {{129}}},
+      [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2] * 2); });
+  add(cases, "scatter_add/int32", {{{6}, DType::int32, -9, 9}, {{9}, DType::int32, 0, 5}, {{9}, DType::int32, -9, 9}},
+      [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2]); });
+  cases.back().differentiable = false;
+}
+
+void add_images(std::vector<OpCase>& cases) {
+  const Tolerance sums{2e-5, 2e-5}, gradient_sums{1e-4, 2e-4};
+  const auto convolve = [&](const std::string& name, const Shape& image, const Shape& weight, const Conv2dOptions& options) {
+    cases.push_back({"conv2d/" + name, {{image}, {weight}, {{weight[0]}}}, [options](Inputs in) { return conv2d(in[0], in[1], in[2], options); },
+                     sums, gradient_sums});
+  };
+  convolve("plain", {2, 3, 7, 5}, {4, 3, 3, 2}, {});
+  convolve("one_by_one", {2, 3, 4, 5}, {4, 3, 1, 1}, {});
+  convolve("padded_stride", {1, 2, 7, 8}, {3, 2, 3, 3}, {.stride = 2, .padding = 1});
+  convolve("dilated", {1, 2, 7, 8}, {3, 2, 3, 3}, {.padding = 2, .dilation = 2});
+  convolve("groups", {2, 4, 5, 5}, {6, 2, 3, 3}, {.padding = 1, .groups = 2});
+  convolve("depthwise", {2, 4, 5, 5}, {4, 1, 3, 3}, {.padding = 1, .groups = 4});
+  convolve("no_images", {0, 2, 5, 5}, {3, 2, 3, 3}, {});
+  cases.push_back({"conv2d/no_bias", {{{1, 2, 5, 5}}, {{3, 2, 3, 3}}}, [](Inputs in) { return conv2d(in[0], in[1], Tensor()); }, sums, gradient_sums});
+  const CaseInput image{{2, 3, 7, 6}};
+  add(cases, "max_pool2d/default", {image}, [](Inputs in) { return max_pool2d(in[0]); });
+  add(cases, "max_pool2d/overlap_padded", {image}, [](Inputs in) { return max_pool2d(in[0], {.size = 3, .stride = 2, .padding = 1}); });
+  add(cases, "avg_pool2d/default", {image}, [](Inputs in) { return avg_pool2d(in[0]); });
+  add(cases, "avg_pool2d/overlap_padded", {image}, [](Inputs in) { return avg_pool2d(in[0], {.size = 3, .stride = 1, .padding = 1}); });
+}
+
+}  // namespace
+
+void add_shape_cases(std::vector<OpCase>& cases) {
+  add_views(cases);
+  add_joins(cases);
+  add_indexing(cases);
+  add_images(cases);
+}
+
+}  // namespace imprint::reference

@@ -1,0 +1,36 @@
+#pragma once
+// The oracle: node graphs computed with plain loops in double precision. Slow and readable on purpose; every kernel, derivative and composite
+// is held against it. int32 values are exact doubles and wrap at 32 bits, bools are 0 or 1, float32 values are not rounded.
+
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compute/tensor/tensor.h"
+
+namespace imprint::reference {
+
+// Elements, row-major, by the name of an input or variable. A variable without an entry has its initial content.
+using Bindings = std::map<std::string, std::vector<double>>;
+
+// The tensor's elements, row-major. Throws std::runtime_error on a failed tensor, an unbound input or a wrong number of elements: this is test code.
+std::vector<double> evaluate(const Tensor& tensor, const Bindings& bindings = {});
+// Several at once; what they share is computed once.
+std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, const Bindings& bindings = {});
+
+// The initial content of a variable.
+std::vector<double> initial_values(const Variable& variable);
+
+// ---- one primitive on elements, for evaluate ----
+struct Operand {
+  const Node& node;
+  const std::vector<double>& values;
+};
+std::vector<double> elementwise(const Node& node, std::span<const Operand> operands);
+std::vector<double> generate(const Node& node, std::span<const Operand> operands);
+std::vector<double> arrange(const Node& node, std::span<const Operand> operands);  // views and selects
+std::vector<double> fold(const Node& node, std::span<const Operand> operands);     // reductions, contraction, scans, scatters
+
+}  // namespace imprint::reference

@@ -1,0 +1,70 @@
+#include "tests/reference/op_case.h"
+
+#include <cmath>
+
+#include "compute/base/philox.h"
+#include "compute/graph/autodiff.h"
+
+namespace imprint::reference {
+namespace {
+
+double value_of(const CaseInput& input, std::uint32_t position, std::uint32_t element) {
+  const double uniform = philox_uniform(element, position, 0, 20240229, 7);
+  if (input.dtype == DType::boolean) return uniform < 0.5 ? 0 : 1;
+  if (input.dtype == DType::int32) return std::floor(input.low + uniform * (input.high - input.low + 1));
+  double value = input.low + uniform * (input.high - input.low);
+  for (double kink : input.avoid)
+    if (std::fabs(value - kink) < 0.05) value = kink + (value < kink ? -0.06 : 0.06);
+  return static_cast<double>(static_cast<float>(value));
+}
+
+}  // namespace
+
+bool Tolerance::accepts(double found, double expected) const {
+  if (std::isnan(expected)) return std::isnan(found);
+  if (std::isinf(expected)) return found == expected;
+  return std::fabs(found - expected) <= absolute + relative * std::fabs(expected);
+}
+
+std::vector<OpCase> op_cases() {
+  std::vector<OpCase> cases;
+  add_elementwise_cases(cases);
+  add_activation_cases(cases);
+  add_shape_cases(cases);
+  add_folding_cases(cases);
+  return cases;
+}
+
+std::vector<Tensor> case_inputs(const OpCase& op_case) {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < op_case.inputs.size(); ++i)
+    inputs.push_back(input("in" + std::to_string(i), op_case.inputs[i].shape, op_case.inputs[i].dtype));
+  return inputs;
+}
+
+Bindings case_bindings(const OpCase& op_case) {
+  Bindings bindings;
+  for (std::size_t i = 0; i < op_case.inputs.size(); ++i) {
+    std::vector<double> values(static_cast<std::size_t>(op_case.inputs[i].shape.element_count()));
+    for (std::size_t k = 0; k < values.size(); ++k) values[k] = value_of(op_case.inputs[i], static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(k));
+    bindings["in" + std::to_string(i)] = std::move(values);
+  }
+  return bindings;
+}
+
+Tensor case_loss(const Tensor& output) {
+  if (!output.ok()) return output;
+  std::vector<float> weights(static_cast<std::size_t>(output.shape().element_count()));
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 1.0f + 0.5f * std::cos(static_cast<float>(i));
+  return sum(output * Tensor::from(weights, output.shape()));
+}
+
+Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs, const Tensor& output) {
+  std::vector<Tensor> targets;
+  for (const Tensor& tensor : inputs)
+    if (tensor.dtype() == DType::float32) targets.push_back(tensor);
+  if (!op_case.differentiable || targets.empty()) return std::vector<Tensor>{};
+  return gradients(case_loss(output), targets);
+}
+
+}  // namespace imprint::reference
