@@ -7,7 +7,18 @@ namespace {
 
 std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
+// Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less readily.
+double recompute_limit(const Graph& graph, NodeIndex index, const FusionOptions& options) {
+  return fold_length(graph, index) >= 4 ? options.recompute_limit / 16 : options.recompute_limit;
+}
+
 bool is_literal(const GraphNode& node) { return node.op == Op::full || node.op == Op::iota; }
+
+// A value is given memory at the op that computes it, not at the views behind it.
+NodeIndex without_views(const Graph& graph, NodeIndex index) {
+  while (graph[index].kind() == OpKind::view) index = graph[index].inputs[0];
+  return index;
+}
 
 // Distinct nodes that would be computed inside this one, up to a limit.
 std::int32_t inline_size(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& has_memory, std::int32_t limit) {
@@ -128,11 +139,27 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
   std::vector<double> cost(count, 0);
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     const GraphNode& node = graph[i];
-    cost[at(i)] = op_cost(graph, i);
-    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
-      const std::size_t input = at(node.inputs[slot]);
-      cost[at(i)] += evaluations_per_element(graph, i, slot) * (memory[input] ? 1.0 : cost[input]);
-    }
+    // The lanes of a group share the fold.
+    const double lanes = wants_group(graph, i, options) ? 64.0 : 1.0;
+    const auto element_cost = [&] {
+      double sum = op_cost(graph, i) / lanes;
+      for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+        const std::size_t input = at(node.inputs[slot]);
+        sum += evaluations_per_element(graph, i, slot) / lanes * (memory[input] ? 1.0 : cost[input]);
+      }
+      return sum;
+    };
+    cost[at(i)] = element_cost();
+    if (cost[at(i)] > options.serial_limit)
+      for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+        const NodeIndex source = without_views(graph, node.inputs[slot]);
+        const double share = evaluations_per_element(graph, i, slot) / lanes * cost[at(source)];
+        if (!memory[at(source)] && !is_literal(graph[source]) && share > options.serial_limit / 2 && cost[at(source)] > 16) {
+          memory[at(source)] = 1;
+          for (NodeIndex view = node.inputs[slot]; view != source; view = graph[view].inputs[0]) cost[at(view)] = 2;
+        }
+      }
+    cost[at(i)] = element_cost();
     double asked = 0;
     for (NodeIndex consumer : consumers[at(i)]) {
       const GraphNode& user = graph[consumer];
@@ -141,7 +168,7 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     }
     const double again = std::max(0.0, asked - static_cast<double>(node.element_count()));
     memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.op == Op::cumsum || wants_group(graph, i, options) || wants_tiles(graph, i, options) ||
-                    (!is_literal(node) && node.kind() != OpKind::view && again * cost[at(i)] > options.recompute_limit) ||
+                    (!is_literal(node) && node.kind() != OpKind::view && again * cost[at(i)] > recompute_limit(graph, i, options)) ||
                     inline_size(graph, i, memory, options.node_limit) > options.node_limit;
   }
 
@@ -151,7 +178,7 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     const GraphNode& node = graph[i];
     const double own = static_cast<double>(node.element_count());
     if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view)
-      memory[at(i)] = (evaluations[at(i)] - own) * cost[at(i)] > options.recompute_limit;
+      memory[at(i)] = (evaluations[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, options);
     const double evaluated = memory[at(i)] ? own : evaluations[at(i)];
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
       evaluations[at(node.inputs[slot])] += evaluated * evaluations_per_element(graph, i, slot);

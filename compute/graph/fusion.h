@@ -1,7 +1,7 @@
 #pragma once
 // From a graph to kernels. Three decisions, each pure arithmetic:
-//   1. which values get memory: those whose repeated evaluation inside their consumers would cost more than a dispatch (cost.cpp's rule);
-//      everything else is computed inside the kernels that use it, views by index arithmetic alone;
+//   1. which values get memory: those whose repeated evaluation inside their consumers would cost more than a dispatch, or would make one
+//      invocation work longer than a dispatch takes (cost.cpp's rules); everything else is computed inside the kernels that use it, views by index arithmetic alone;
 //   2. which values share a kernel: those with equal element counts that are computed at the same linear index and wait for nothing later;
 //   3. what runs together: a kernel's level is one more than the highest level it waits for; updates in place wait for all other readers.
 
@@ -18,6 +18,7 @@ namespace imprint {
 struct FusionOptions {
   bool fuse = true;                      // false: every operation but views gets memory and a kernel of its own
   double recompute_limit = 300e3;        // operations that may be spent on evaluating a value again rather than giving it memory
+  double serial_limit = 1024;            // operations of one invocation, past which the values that it folds are computed ahead, in parallel
   std::int64_t group_fold_length = 192;  // folds at least this long with few outputs get a workgroup an output
   std::int64_t group_fold_outputs = 16384;
   std::int64_t matmul_tile_operations = 1 << 22;  // multiply-adds from which a matmul gets tiles

@@ -1,4 +1,7 @@
 // Hyperbolic functions and their inverses; needs expm1.glsl and log1p.glsl.
+float imp_expm1(float x);
+float imp_log1p(float x);
+
 float imp_sinh(float x) {
   float t = imp_expm1(min(abs(x), 88.0));
   float r = abs(x) > 88.0 ? 0.5 * exp(abs(x) * 0.5) * exp(abs(x) * 0.5) : 0.5 * (t + t / (t + 1.0));

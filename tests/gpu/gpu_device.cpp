@@ -1,0 +1,54 @@
+#include "tests/gpu/gpu_device.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace imprint::test {
+namespace {
+
+std::unique_ptr<bridge::Standalone>& shared_device() {
+  static std::unique_ptr<bridge::Standalone> device;
+  return device;
+}
+
+class CloseDevice : public testing::Environment {
+ public:
+  void TearDown() override {
+    expect_validation_silent();
+    shared_device().reset();
+  }
+};
+const auto* const close_device = testing::AddGlobalTestEnvironment(new CloseDevice);
+
+}  // namespace
+
+bridge::Standalone* gpu() {
+  std::unique_ptr<bridge::Standalone>& device = shared_device();
+  if (!device) {
+    const char* name = std::getenv("IMPRINT_TEST_DEVICE");
+    const char* validation = std::getenv("IMPRINT_TEST_VALIDATION");
+    bridge::StandaloneOptions options;
+    options.device = name ? name : "";
+    options.validation = !validation || std::string(validation) != "0";
+    options.options.compile_threads = 2;
+    auto opened = bridge::Standalone::open(options);
+    if (!opened) {
+      ADD_FAILURE() << opened.error().message;
+      return nullptr;
+    }
+    device = std::move(*opened);
+  }
+  return device.get();
+}
+
+void expect_validation_silent() {
+  static std::uint64_t seen = 0;
+  if (!shared_device()) return;
+  const std::uint64_t now = shared_device()->validation_messages();
+  EXPECT_EQ(now, seen) << shared_device()->first_validation_message();
+  seen = now;
+}
+
+}  // namespace imprint::test

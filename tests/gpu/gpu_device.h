@@ -1,0 +1,15 @@
+#pragma once
+// The one device that the GPU tests of a program share, under the validation layer with synchronisation checks. IMPRINT_TEST_DEVICE names another
+// than the default; IMPRINT_TEST_VALIDATION=0 turns the layer off where it cannot be installed.
+
+#include "engine-bridge/standalone.h"
+
+namespace imprint::test {
+
+// Opened at first use; a failure to open fails the calling test. Null only then.
+bridge::Standalone* gpu();
+
+// Fails the calling test when the layer has said anything since the last call.
+void expect_validation_silent();
+
+}  // namespace imprint::test
