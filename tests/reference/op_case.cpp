@@ -1,6 +1,7 @@
 #include "tests/reference/op_case.h"
 
 #include <cmath>
+#include <ostream>
 
 #include "compute/base/philox.h"
 #include "compute/graph/autodiff.h"
@@ -34,6 +35,8 @@ std::vector<OpCase> op_cases() {
   add_folding_cases(cases);
   return cases;
 }
+
+void PrintTo(const OpCase& op_case, std::ostream* stream) { *stream << op_case.name; }
 
 std::vector<Tensor> case_inputs(const OpCase& op_case) {
   std::vector<Tensor> inputs;

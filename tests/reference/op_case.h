@@ -2,6 +2,7 @@
 // Small named cases that cover every primitive and composite on odd shapes: what a device computes, and its gradients, must agree with the oracle.
 
 #include <functional>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ struct OpCase {
 };
 
 std::vector<OpCase> op_cases();
+
+// How GoogleTest names a case in messages.
+void PrintTo(const OpCase& op_case, std::ostream* stream);
 
 std::vector<Tensor> case_inputs(const OpCase& op_case);
 // Fixed pseudo-random content for each input; exact in float32.
