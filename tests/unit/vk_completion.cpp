@@ -93,8 +93,8 @@ TEST(Completion, waits_for_a_ticket_not_handed_out_yet) {
 }
 
 TEST(Completion, lets_a_deleter_retire_more) {
+  std::vector<int> order;  // outlives the completion, whose end runs what is left
   Completion completion;
-  std::vector<int> order;
   completion.retire(Ticket{1}, [&] {
     order.push_back(1);
     completion.retire(Ticket{1}, [&] { order.push_back(2); });  // complete already
