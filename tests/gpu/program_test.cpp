@@ -1,0 +1,284 @@
+// Programs on the device: state in place, cuts anywhere, random numbers, cached evaluation, errors.
+
+#include "compute/program/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "compute/graph/autodiff.h"
+#include "compute/program/run.h"
+#include "tests/gpu/gpu_device.h"
+#include "tests/reference/interpreter.h"
+
+namespace imprint {
+namespace {
+
+class ProgramTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
+  void TearDown() override { test::expect_validation_silent(); }
+
+  Session& session() { return test::gpu()->session(); }
+  Runtime& runtime() { return session().runtime(); }
+
+  Program compile(const ProgramDescription& description) {
+    auto program = Program::compile(runtime(), description);
+    if (!program) throw std::runtime_error(program.error().message);
+    return std::move(*program);
+  }
+  std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
+  std::vector<std::int32_t> ints(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].ints; }
+
+  // Runs the program's pieces in slices of the given lengths (repeating the last), each slice a submission of its own.
+  void run_sliced(Program& program, const std::vector<std::uint32_t>& lengths) {
+    vk::Queue& queue = *test::gpu()->context().queue();
+    const Commands uploads = runtime().take_uploads().value();
+    if (uploads.primary) ASSERT_TRUE(queue.submit(std::span(&uploads.primary, 1)).ok());
+    vk::Ticket last;
+    for (std::uint32_t piece = 0, slice = 0; piece < program.piece_count(); ++slice) {
+      const std::uint32_t count = std::min(lengths[std::min<std::size_t>(slice, lengths.size() - 1)], program.piece_count() - piece);
+      std::vector<VkCommandBuffer> commands{runtime().barrier().primary};
+      const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).subspan(piece, count);
+      commands.insert(commands.end(), pieces.begin(), pieces.end());
+      last = queue.submit(commands).value();
+      piece += count;
+    }
+    ASSERT_TRUE(queue.wait(last, 60'000'000'000).ok());
+  }
+};
+
+TEST_F(ProgramTest, UpdatesSeeTheStateFromBeforeTheRun) {
+  const Variable a("a", {3}, std::vector<float>{1, 2, 3}), b("b", {3}, std::vector<float>{10, 20, 30});
+  Program program = compile({.name = "exchange", .updates = {Update::assign(a, b.value() + a.value()), Update::assign(b, a.value() * 2.0f)}});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(a), (std::vector<float>{11, 22, 33}));
+  EXPECT_EQ(floats(b), (std::vector<float>{2, 4, 6}));
+}
+
+TEST_F(ProgramTest, SwapsVariables) {
+  const Variable a("a", {2}, std::vector<float>{1, 2}), b("b", {2}, std::vector<float>{3, 4});
+  Program program = compile({.name = "swap", .updates = {Update::assign(a, b.value()), Update::assign(b, a.value())}});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(a), (std::vector<float>{3, 4}));
+  EXPECT_EQ(floats(b), (std::vector<float>{1, 2}));
+}
+
+TEST_F(ProgramTest, AnUpdateThatReadsOtherElementsIsNotOverwrittenTooEarly) {
+  std::vector<float> values(200);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Variable a("a", {200}, values);
+  Program program = compile({.name = "reverse", .updates = {Update::assign(a, flip(a.value(), 0) + a.value() * 0.5f)}});
+  ASSERT_TRUE(session().run(program).ok());
+  const std::vector<float> found = floats(a);
+  for (std::size_t i = 0; i < 200; ++i) EXPECT_EQ(found[i], static_cast<float>(199 - i) + 0.5f * static_cast<float>(i)) << i;
+}
+
+TEST_F(ProgramTest, CopiesAVariableForASnapshot) {
+  const Variable live("live", {4}, std::vector<float>{1, 2, 3, 4}), copy = Variable::zeros("copy", {4});
+  Program snapshot = compile({.name = "snapshot", .updates = {Update::assign(copy, live.value())}});
+  ASSERT_TRUE(session().run(snapshot).ok());
+  EXPECT_EQ(floats(copy), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(snapshot.stats().dispatches, 1u);
+}
+
+TEST_F(ProgramTest, ScattersRowsAndSkipsNegativeOnes) {
+  const Variable memory = Variable::zeros("memory", {5, 3});
+  const Tensor rows = input("rows", {3}, DType::int32), values = input("values", {3, 3});
+  Program program = compile({.name = "remember", .inputs = {rows, values}, .updates = {Update::scatter_rows(memory, rows, values * 2.0f)}});
+  const HostTensor inputs[] = {HostTensor::from_ints({4, -1, 1}, {3}), HostTensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3})};
+  ASSERT_TRUE(session().run(program, inputs).ok());
+  EXPECT_EQ(floats(memory), (std::vector<float>{0, 0, 0, 14, 16, 18, 0, 0, 0, 0, 0, 0, 2, 4, 6}));
+}
+
+TEST_F(ProgramTest, ScattersRowsComputedFromTheVariableItself) {
+  const Variable memory("memory", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  const Tensor rows = Tensor::from_ints(std::vector<std::int32_t>{0, 1, 2}, {3});
+  Program program = compile({.name = "rotate", .updates = {Update::scatter_rows(memory, rows, flip(memory.value(), 0))}});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(memory), (std::vector<float>{5, 6, 3, 4, 1, 2}));
+}
+
+TEST_F(ProgramTest, RandomNumbersAreTheOraclesAndAdvance) {
+  const Variable generator("generator", {4}, std::vector<std::int32_t>{12345, -77, 0, 0});
+  const Tensor draw = random_uniform(generator.value(), {257}, 9);
+  Program program = compile({.name = "draw", .outputs = {draw, random_normal(generator.value(), {33}, 3)}, .updates = {Update::assign(generator, generator_next(generator.value()))}});
+  std::vector<float> last;
+  for (int step = 0; step < 3; ++step) {
+    const auto found = session().run(program).value();
+    const auto expected = reference::evaluate(draw, {{"generator", {12345, -77, static_cast<double>(step), 0}}});
+    for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[0].floats[i], static_cast<float>(expected[i])) << step << " " << i;
+    EXPECT_NE(found[0].floats, last);
+    last = found[0].floats;
+  }
+  EXPECT_EQ(ints(generator)[2], 3);
+}
+
+// A two-layer network with momentum, dropout and a replay draw: every kind of dependency between state and steps.
+struct Trainer {
+  Variable w0, w1, m0, m1, generator;
+  ProgramDescription description;
+  Trainer() {
+    std::vector<float> a(8 * 32), b(32 * 4);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = 0.4f * static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 50.0f;
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = 0.4f * static_cast<float>(static_cast<int>(i * 53 % 97) - 48) / 48.0f;
+    w0 = Variable("w0", {8, 32}, a);
+    w1 = Variable("w1", {32, 4}, b);
+    m0 = Variable::zeros("m0", {8, 32});
+    m1 = Variable::zeros("m1", {32, 4});
+    generator = Variable("generator", {4}, std::vector<std::int32_t>{7, 9, 0, 0});
+    const Tensor x = random_normal(generator.value(), {64, 8}, 1);
+    const Tensor hidden = tanh(matmul(x, w0.value()));
+    const Tensor kept = where(random_uniform(generator.value(), {64, 32}, 2) < Tensor(0.8f), hidden, zeros_like(hidden));
+    const Tensor loss = mean(square(matmul(kept, w1.value()) - sin(slice(x, 1, 0, 4))));
+    const Tensor weights[] = {w0.value(), w1.value()};
+    const std::vector<Tensor> gradient = gradients(loss, weights).value();
+    const Tensor norm = sqrt(sum(square(gradient[0])) + sum(square(gradient[1])));
+    const Tensor scale = minimum(Tensor(1.0f), Tensor(1.0f) / norm);
+    const Variable moments[] = {m0, m1}, parameters[] = {w0, w1};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Tensor moment = moments[i].value() * 0.9f + gradient[i] * scale;
+      description.updates.push_back(Update::assign(moments[i], moment));
+      description.updates.push_back(Update::assign(parameters[i], parameters[i].value() - moment * 0.05f));
+    }
+    description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
+    description.outputs = {loss};
+    description.name = "trainer";
+  }
+};
+
+TEST_F(ProgramTest, IsTheSameToTheBitHoweverItIsCut) {
+  std::vector<std::vector<float>> results;
+  for (const std::vector<std::uint32_t>& lengths : {std::vector<std::uint32_t>{1000}, {1}, {2}, {1, 3, 2}, {5, 1}}) {
+    Trainer trainer;
+    Program program = compile(trainer.description);
+    for (int step = 0; step < 20; ++step) run_sliced(program, lengths);
+    std::vector<float> state = floats(trainer.w0);
+    for (const Variable& variable : {trainer.w1, trainer.m0, trainer.m1})
+      for (float value : floats(variable)) state.push_back(value);
+    results.push_back(state);
+  }
+  for (std::size_t i = 1; i < results.size(); ++i)
+    EXPECT_EQ(std::memcmp(results[i].data(), results[0].data(), results[0].size() * sizeof(float)), 0) << "way " << i;
+}
+
+TEST_F(ProgramTest, LearnsAndReplaysWithoutAllocatingOrCompiling) {
+  Trainer trainer;
+  Program program = compile(trainer.description);
+  const float before = session().run(program).value()[0].floats[0];
+  vk::Counters& counters = runtime().device().counters();
+  const std::uint64_t compiles = counters.compiles, allocations = counters.allocations;
+  const std::uint64_t in_use = runtime().device().memory().stats().bytes_in_use;
+  float after = before;
+  for (int step = 0; step < 300; ++step) after = session().run(program).value()[0].floats[0];
+  EXPECT_LT(after, 0.5f * before);
+  EXPECT_EQ(counters.compiles, compiles);
+  EXPECT_EQ(counters.allocations, allocations);
+  EXPECT_EQ(runtime().device().memory().stats().bytes_in_use, in_use);
+  EXPECT_LE(program.stats().dispatches, 9u) << program.explain();
+}
+
+TEST_F(ProgramTest, FirstStateWriteIsTheFirstPieceThatChangesAVariable) {
+  Trainer trainer;
+  Program program = compile(trainer.description);
+  const std::vector<float> before = floats(trainer.w0);
+  const std::uint32_t pure = program.first_state_write();
+  ASSERT_GT(pure, 0u);
+  ASSERT_LT(pure, program.piece_count());
+  const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).first(pure);
+  vk::Queue& queue = *test::gpu()->context().queue();
+  ASSERT_TRUE(queue.wait(queue.submit(std::vector<VkCommandBuffer>{runtime().barrier().primary}).value(), 1'000'000'000).ok());
+  ASSERT_TRUE(queue.wait(queue.submit(pieces).value(), 60'000'000'000).ok());
+  EXPECT_EQ(floats(trainer.w0), before);
+  EXPECT_EQ(ints(trainer.generator)[2], 0);
+}
+
+TEST_F(ProgramTest, UnfusedGivesTheSameWithinRounding) {
+  Trainer fused, unfused;
+  unfused.description.fuse = false;
+  Program one = compile(fused.description), other = compile(unfused.description);
+  EXPECT_LT(one.stats().dispatches, other.stats().dispatches);
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_TRUE(session().run(one).ok());
+    ASSERT_TRUE(session().run(other).ok());
+  }
+  const std::vector<float> a = floats(fused.w0), b = floats(unfused.w0);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-5) << i;
+}
+
+TEST_F(ProgramTest, EvaluatesTheSameStructureFromTheCache) {
+  const auto polynomial = [](std::vector<float> values) {
+    const Tensor x = Tensor::from(values, {4});
+    return x * x + x * 3.0f;
+  };
+  EXPECT_EQ(session().evaluate(polynomial({1, 2, 3, 4})).value().floats, (std::vector<float>{4, 10, 18, 28}));
+  const std::uint64_t compiles = runtime().device().counters().compiles;
+  const std::uint64_t in_use = runtime().device().memory().stats().allocation_count;
+  EXPECT_EQ(session().evaluate(polynomial({5, 6, 7, 8})).value().floats, (std::vector<float>{40, 54, 70, 88}));
+  EXPECT_EQ(runtime().device().counters().compiles, compiles);
+  EXPECT_EQ(runtime().device().memory().stats().allocation_count, in_use);
+}
+
+TEST_F(ProgramTest, ReadsAndWritesVariables) {
+  const Variable a("a", {2, 2}, std::vector<float>{1, 2, 3, 4});
+  ASSERT_TRUE(session().write(a, HostTensor::from({9, 8, 7, 6}, {2, 2})).ok());
+  ASSERT_TRUE(session().write(a, HostTensor::from({5, 5, 5, 5}, {2, 2})).ok());
+  EXPECT_EQ(floats(a), (std::vector<float>{5, 5, 5, 5}));
+  const auto wrong = session().write(a, HostTensor::from({1, 2}, {2}));
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().code, ErrorCode::shape_mismatch);
+}
+
+TEST_F(ProgramTest, GivesMemoryBack) {
+  const std::uint64_t before = runtime().device().memory().stats().bytes_in_use;
+  for (int i = 0; i < 5; ++i) {
+    Trainer trainer;
+    Program program = compile(trainer.description);
+    ASSERT_TRUE(session().run(program).ok());
+  }
+  runtime().device().collect();
+  EXPECT_EQ(runtime().device().memory().stats().bytes_in_use, before);
+}
+
+TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
+  const Tensor x = input("x", {2}), y = input("y", {2});
+  const Variable a = Variable::zeros("a", {2});
+  const auto error = [&](const ProgramDescription& description) {
+    const auto program = Program::compile(runtime(), description);
+    return program.ok() ? std::string("no error") : program.error().message;
+  };
+  EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + y}}), testing::HasSubstr("'y' is used but not listed"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x, x}, .outputs = {x}}), testing::HasSubstr("listed twice"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x + x}}), testing::HasSubstr("not made by input()"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + input("z", {3})}}), testing::HasSubstr("[3]"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x}, .updates = {Update::assign(a, x), Update::assign(a, x)}}), testing::HasSubstr("once"));
+  EXPECT_THAT(error({.name = "p", .updates = {Update::assign(a, Tensor(1.0f))}}), testing::HasSubstr("shape"));
+  Program good = compile({.name = "p", .inputs = {x}, .outputs = {x * 2.0f}});
+  const HostTensor wrong = HostTensor::from({1, 2, 3}, {3});
+  const auto run = session().run(good, std::span(&wrong, 1));
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(run.error().message, testing::HasSubstr("'x' needs float32[2]"));
+}
+
+TEST_F(ProgramTest, LargeFoldsAndProducts) {
+  // Past the sizes where a fold becomes a group's work and a product gets tiles.
+  const Tensor x = input("x", {130, 300}), w = input("w", {300, 140});
+  const Tensor y = relu(matmul(x, w) + 0.5f), total = sum(square(y)), columns = sum(x, {0}), best = argmax(y, 1);
+  Program program = compile({.name = "large", .inputs = {x, w}, .outputs = {y, total, columns, best}});
+  std::vector<float> a(130 * 300), b(300 * 140);
+  std::vector<double> da, db;
+  for (std::size_t i = 0; i < a.size(); ++i) da.push_back(a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 1001.0f);
+  for (std::size_t i = 0; i < b.size(); ++i) db.push_back(b[i] = static_cast<float>(static_cast<int>(i * 104729 % 1999) - 999) / 999.0f);
+  const HostTensor inputs[] = {HostTensor::from(a, {130, 300}), HostTensor::from(b, {300, 140})};
+  const auto found = session().run(program, inputs).value();
+  const Tensor outputs[] = {y, total, columns, best};
+  const auto expected = reference::evaluate_all(outputs, {{"x", da}, {"w", db}});
+  for (std::size_t i = 0; i < expected[0].size(); ++i) ASSERT_NEAR(found[0].floats[i], expected[0][i], 1e-3) << i;
+  EXPECT_NEAR(found[1].floats[0], expected[1][0], 1e-4 * expected[1][0]);
+  for (std::size_t i = 0; i < 300; ++i) EXPECT_NEAR(found[2].floats[i], expected[2][i], 1e-4);
+  for (std::size_t i = 0; i < 130; ++i) EXPECT_EQ(found[3].ints[i], static_cast<int>(expected[3][i]));
+}
+
+}  // namespace
+}  // namespace imprint
