@@ -1,0 +1,244 @@
+// One game in every mode that a host can choose, on a bare device and on a rich one, under any budget: the same bits, a clean validation layer, and
+// frames that neither compile nor allocate nor wait.
+
+#include <gtest/gtest.h>
+
+#include "tests/hosts/plain_host.h"
+#include "tests/hosts/regression.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint64_t kFrames = 200, kWarmUp = 20;
+constexpr std::uint32_t kFromBudget = ~0u, kUnlimited = ~0u;
+
+const HostProfile kBaseline{"baseline_1_1", VK_API_VERSION_1_1, false};
+const HostProfile kEverything{"everything_1_3", VK_API_VERSION_1_3, true};
+
+enum class Mode { record, lock, submit, single_thread };
+const char* name_of(Mode mode) {
+  switch (mode) {
+    case Mode::record: return "record";
+    case Mode::lock: return "lock";
+    case Mode::submit: return "submit";
+    case Mode::single_thread: return "single_thread";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget& budget) {
+  ContextDescription description;
+  description.device = host.describe();
+  description.budget = budget;
+  description.queue.family = host.family();
+  if (mode != Mode::record) description.queue.queue = host.queue();
+  description.queue.user = &host;
+  if (mode == Mode::lock) {
+    description.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
+    description.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  } else if (mode == Mode::submit) {
+    description.queue.submit = [](void* user, VkQueue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+      return static_cast<PlainHost*>(user)->submit(count, submits, fence);
+    };
+  }
+  description.queue.single_thread = mode == Mode::single_thread;
+  return Context::adopt(description);
+}
+
+// A learner in a game: every other frame a step of training that is due in the next, and in every frame an inference.
+class Player {
+ public:
+  Player(Context& context, Mode mode) : context_(context), mode_(mode) {
+    const Status built = model_.build(context.runtime());
+    EXPECT_TRUE(built) << built.error().message;
+    auto readback = context.runtime().read(std::vector<Variable>{model_.weight, model_.bias});
+    EXPECT_TRUE(readback) << readback.error().message;
+    readback_ = std::move(*readback);
+  }
+
+  void frame(std::uint64_t frame, std::uint64_t safe_frame, VkCommandBuffer commands) {
+    expect(context_.frame_begin({frame, safe_frame}));
+    if (frame < kFrames) {
+      if (frame % 2 == 0) {
+        Job job;
+        job.program = &*model_.train;
+        job.slot = static_cast<std::uint32_t>(frame / 2 % 3);
+        job.kind = JobKind::learn;
+        job.deadline_frame = frame + 1;
+        job.on_complete = [this](std::uint64_t) { ++steps; };
+        model_.fill(job.slot, static_cast<std::uint32_t>(frame));
+        expect(context_.enqueue(std::move(job)));
+      }
+      Job job;
+      job.program = &*model_.infer;
+      job.slot = static_cast<std::uint32_t>(frame % 3);
+      expect(context_.enqueue(std::move(job)));
+    } else if (frame == kFrames) {
+      expect(context_.enqueue(readback_->commands(), [this](std::uint64_t) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          const auto* floats = reinterpret_cast<const float*>(readback_->bytes(i).data());
+          weights.insert(weights.end(), floats, floats + readback_->bytes(i).size() / sizeof(float));
+        }
+      }));
+    }
+    if (mode_ == Mode::record) {
+      const auto left = context_.record(commands, kFromBudget);
+      EXPECT_TRUE(left) << left.error().message;
+    } else {
+      expect(context_.submit(kFromBudget));
+    }
+    expect(context_.frame_end());
+  }
+
+  int steps = 0;
+  std::vector<float> weights;
+
+ private:
+  void expect(const Status& status) { EXPECT_TRUE(status) << status.error().message; }
+
+  Context& context_;
+  Mode mode_;
+  Regression model_;
+  std::unique_ptr<StateReadback> readback_;
+};
+
+struct Steady {
+  std::uint64_t compiles = 0, allocations = 0, waits = 0;
+  explicit Steady(const vk::Counters& counters)
+      : compiles(counters.frame_compiles), allocations(counters.frame_allocations), waits(counters.frame_waits) {}
+  bool operator==(const Steady&) const = default;
+};
+
+// Plays the game and returns what was learned.
+std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& budget) {
+  PlainHost host(profile);
+  if (!host.ok()) return {};
+  std::vector<float> weights;
+  {
+    auto adopted = adopt(host, mode, budget);
+    EXPECT_TRUE(adopted) << adopted.error().message;
+    if (!adopted) return {};
+    Context& context = **adopted;
+    EXPECT_EQ(context.device().capabilities().timeline_semaphore, profile.everything);
+    Player player(context, mode);
+    if (mode == Mode::lock || mode == Mode::submit) host.start_busy_thread();
+    std::optional<Steady> before;
+    std::uint64_t submits = 0;
+    for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+      if (frame == kWarmUp) {
+        before.emplace(context.device().counters());
+        submits = context.device().counters().submits;
+      }
+      const VkCommandBuffer commands = host.begin_frame(frame);
+      player.frame(frame, host.safe_frame(), commands);
+      host.end_frame();
+    }
+    EXPECT_TRUE(before == Steady(context.device().counters())) << "a frame compiled, allocated or waited";
+    EXPECT_EQ(context.device().counters().waits, 0u);
+    if (mode == Mode::record) {
+      EXPECT_EQ(context.device().counters().submits, 0u);
+    } else if (budget.max_slice_us == 0) {
+      EXPECT_EQ(context.device().counters().submits - submits, kFrames - kWarmUp + 1) << "one submission a frame";
+    }
+    host.finish_frames();
+    if (context.queue()) {
+      const Status drained = context.drain(60'000'000'000);
+      EXPECT_TRUE(drained) << drained.error().message;
+    }
+    const VkCommandBuffer commands = host.begin_frame(kFrames + 1);
+    player.frame(kFrames + 1, host.safe_frame(), commands);
+    host.end_frame();
+    host.finish_frames();
+    EXPECT_EQ(player.steps, static_cast<int>(kFrames / 2 - 1));
+    weights = player.weights;
+    host.stop_busy_thread();
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+  return weights;
+}
+
+const std::vector<float>& expected() {
+  static const std::vector<float> weights = play(kEverything, Mode::single_thread, {0, 0});
+  return weights;
+}
+
+struct Way {
+  const HostProfile* profile;
+  Mode mode;
+  std::uint32_t budget_us;
+};
+
+class HostModes : public testing::TestWithParam<Way> {};
+
+TEST_P(HostModes, LearnTheSameBits) {
+  ASSERT_EQ(expected().size(), 5u);
+  EXPECT_NEAR(expected()[0], 2, 0.2);
+  EXPECT_NEAR(expected()[1], -1, 0.2);
+  const auto& [profile, mode, budget_us] = GetParam();
+  EXPECT_EQ(play(*profile, mode, {budget_us, budget_us == kUnlimited ? 0u : 1000u}), expected());
+}
+
+std::vector<Way> ways() {
+  std::vector<Way> list;
+  for (const HostProfile* profile : {&kBaseline, &kEverything}) {
+    for (const Mode mode : {Mode::record, Mode::lock, Mode::submit, Mode::single_thread}) {
+      for (const std::uint32_t budget_us : {100u, 1000u, kUnlimited}) list.push_back({profile, mode, budget_us});
+    }
+  }
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, HostModes, testing::ValuesIn(ways()), [](const auto& way) {
+  const std::string budget = way.param.budget_us == kUnlimited ? "unlimited" : std::to_string(way.param.budget_us) + "us";
+  return std::string(way.param.profile->name) + "_" + name_of(way.param.mode) + "_" + budget;
+});
+
+TEST(HostContexts, TwoOnOneDeviceDoNotMeet) {
+  for (const HostProfile* profile : {&kBaseline, &kEverything}) {
+    PlainHost host(*profile);
+    ASSERT_TRUE(host.ok());
+    {
+      auto recording = adopt(host, Mode::record, {100, 0}), submitting = adopt(host, Mode::lock, {1000, 1000});
+      ASSERT_TRUE(recording) << recording.error().message;
+      ASSERT_TRUE(submitting) << submitting.error().message;
+      Player first(**recording, Mode::record), second(**submitting, Mode::lock);
+      for (std::uint64_t frame = 1; frame <= kFrames + 1; ++frame) {
+        if (frame == kFrames + 1) {
+          host.finish_frames();
+          ASSERT_TRUE((*submitting)->drain(60'000'000'000));
+        }
+        const VkCommandBuffer commands = host.begin_frame(frame);
+        first.frame(frame, host.safe_frame(), commands);
+        second.frame(frame, 0, VK_NULL_HANDLE);
+        host.end_frame();
+      }
+      host.finish_frames();
+      EXPECT_EQ(first.weights, expected());
+      EXPECT_EQ(second.weights, expected());
+    }
+    EXPECT_EQ(host.messages(), 0u) << host.first_message();
+  }
+}
+
+TEST(HostContexts, RecordOnlyCannotSubmit) {
+  PlainHost host(kEverything);
+  ASSERT_TRUE(host.ok());
+  auto context = adopt(host, Mode::record, {});
+  ASSERT_TRUE(context) << context.error().message;
+  EXPECT_EQ((*context)->queue(), nullptr);
+  EXPECT_EQ((*context)->drain(0).error().code, ErrorCode::unsupported);
+  ASSERT_TRUE((*context)->frame_begin({1, 0}));
+  const Status refused = (*context)->submit(0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::wrong_state);
+  EXPECT_FALSE((*context)->record(VK_NULL_HANDLE, 0));
+  const VkCommandBuffer commands = host.begin_frame(1);
+  ASSERT_TRUE((*context)->record(commands, 0));
+  EXPECT_EQ((*context)->submit(0).error().code, ErrorCode::wrong_state);
+  ASSERT_TRUE((*context)->frame_end());
+  host.end_frame();
+  host.finish_frames();
+}
+
+}  // namespace
+}  // namespace imprint::bridge

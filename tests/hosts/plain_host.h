@@ -1,0 +1,99 @@
+#pragma once
+// A host as games are: its own loader (volk), instance, device, queue, frames in flight with fences, and work of its own on the queue.
+// Nothing in it knows Imprint, but for describe(), which repeats what it gave to vkCreateInstance and vkCreateDevice.
+
+#include <volk.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine-bridge/context.h"
+
+namespace imprint::bridge {
+
+struct HostProfile {
+  const char* name = "";
+  std::uint32_t api_version = VK_API_VERSION_1_1;
+  bool everything = false;     // the features and extensions that a new engine enables
+  bool validation = true;
+};
+
+class PlainHost {
+ public:
+  static constexpr std::uint32_t kFramesInFlight = 2;
+
+  explicit PlainHost(const HostProfile& profile);  // failures are gtest failures; ok() tells
+  ~PlainHost();
+  PlainHost(const PlainHost&) = delete;
+  PlainHost& operator=(const PlainHost&) = delete;
+  bool ok() const { return ok_; }
+
+  vk::DeviceDescription describe() const;
+  VkQueue queue() const { return queue_; }
+  std::uint32_t family() const { return family_; }
+
+  // The queue's lock: everything of the host's that submits takes it.
+  std::mutex& mutex() { return mutex_; }
+  VkResult submit(std::uint32_t count, const VkSubmitInfo* submits, VkFence fence);  // takes the lock
+
+  // ---- a frame ----
+  // Waits until the frame that used the same place is done, and begins its command buffer with some work.
+  VkCommandBuffer begin_frame(std::uint64_t frame);
+  void end_frame();            // some work after the guest's, and the submission
+  std::uint64_t safe_frame() const { return safe_frame_; }
+  void finish_frames();        // waits for all; safe_frame() is the last one then
+
+  // Another thread of the host's that keeps using the queue, under the lock, until stopped.
+  void start_busy_thread();
+  void stop_busy_thread();
+
+  std::uint64_t messages() const { return messages_; }
+  std::string first_message() const;
+
+ private:
+  struct Frame {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkFence fence = VK_NULL_HANDLE;
+    std::uint64_t number = 0;
+  };
+  bool make_instance(const HostProfile& profile);
+  bool make_device(const HostProfile& profile);
+  bool make_frames();
+  void fill(VkCommandBuffer commands, std::uint32_t value);
+  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+                                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+
+  bool ok_ = false;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VolkDeviceTable vk_{};
+  VkQueue queue_ = VK_NULL_HANDLE;
+  std::uint32_t family_ = 0;
+  std::uint32_t api_version_ = 0;
+  std::vector<const char*> instance_extensions_, device_extensions_;
+  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkBuffer scene_ = VK_NULL_HANDLE;
+  VkDeviceMemory scene_memory_ = VK_NULL_HANDLE;
+  std::array<Frame, kFramesInFlight> frames_;
+  std::uint64_t safe_frame_ = 0;
+  std::uint32_t current_ = 0;
+  std::mutex mutex_;
+  std::thread busy_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> messages_{0};
+  mutable std::mutex message_mutex_;
+  std::string first_message_;
+};
+
+}  // namespace imprint::bridge
