@@ -171,7 +171,8 @@ bool fold_elementwise(OpContext& context) {
   const std::string_view name = context.node().op_type;
   if (const Unary* unary = find(kUnary, name)) return context.input_count() == 1 && fold_unary(context, *unary);
   const Binary* op = find(kBinary, name);
-  const Binary mod{"Mod", [](F a, F b) { return std::fmod(a, b); }, modulo, false, true};
+  if (context.opset() < 7 && context.has_attribute("axis")) return false;
+  const Binary mod{"Mod", nullptr, modulo, false, true};
   if (name == "Mod" && context.int_attribute("fmod", 0) == 0) op = &mod;
   if (!op || context.input_count() < 2 || !context.has(0)) return false;
   if (context.input_count() > 2 && name != "Min" && name != "Max") return false;

@@ -40,6 +40,7 @@ void swish(OpContext& context) {
 
 void prelu(OpContext& context) {
   const Tensor x = context.tensor(0), slope = context.tensor(1);
+  if (context.opset() < 7 && slope.shape().element_count() != 1) return context.unsupported("slopes for channels, as before opset 7");
   context.set(0, imprint::where(imprint::greater_equal(x, 0), x, imprint::mul(x, slope)), context.value(0).type());
 }
 
@@ -53,6 +54,11 @@ void softmax(OpContext& context) {
   std::int64_t rows = 1, columns = 1;
   for (int i = 0; i < x.rank(); ++i) (i < axis ? rows : columns) *= x.shape()[i];
   context.set(0, imprint::reshape(function(imprint::reshape(x, {rows, columns}), 1), x.shape()));
+}
+
+// 1 at the first maximum, 0 elsewhere.
+Tensor first_maximum(const Tensor& x, int axis) {
+  return imprint::cast(imprint::equal(imprint::iota(x.shape(), axis), imprint::argmax(x, axis, true)), DType::float32);
 }
 
 void identity(OpContext& context) { context.set(0, context.value(0)); }
@@ -82,6 +88,7 @@ constexpr std::array kOps{
     OpHandler{"Softplus", [](OpContext& context) { context.set(0, imprint::softplus(context.tensor(0))); }},
     OpHandler{"Softmax", softmax<imprint::softmax>},
     OpHandler{"LogSoftmax", softmax<imprint::log_softmax>},
+    OpHandler{"Hardmax", softmax<first_maximum>},
     OpHandler{"Identity", identity},
     OpHandler{"Dropout", dropout},
 };

@@ -13,8 +13,16 @@ void unary(OpContext& context) {
   context.set(0, function(context.tensor(0)));
 }
 
+// Before opset 7 an attribute said where the second operand's axes begin, instead of NumPy's rule.
+bool has_old_broadcast(OpContext& context) {
+  const bool old = context.opset() < 7 && context.has_attribute("axis");
+  if (old) context.unsupported("broadcasting from an axis, as before opset 7");
+  return old;
+}
+
 template <Tensor (*function)(const Tensor&, const Tensor&)>
 void binary(OpContext& context) {
+  if (has_old_broadcast(context)) return;
   context.set(0, function(context.tensor(0), context.tensor(1)));
 }
 
@@ -38,6 +46,7 @@ void modulo(OpContext& context) {
 }
 
 void power(OpContext& context) {
+  if (has_old_broadcast(context)) return;
   const Value base = context.value(0), exponent = context.value(1);
   const HostArray* host = exponent.host();
   // Squares are common, and a product is exact where exp(2 log x) is not.

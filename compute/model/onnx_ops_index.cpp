@@ -141,7 +141,7 @@ std::vector<std::int64_t> padded_indices(const std::string& mode, std::int64_t e
 void pad(OpContext& context) {
   Value value = context.value(0);
   const bool by_input = context.opset() >= 11;
-  const std::vector<std::int64_t> pads = by_input ? context.known_ints(1, "pads") : context.ints_attribute("pads");
+  const std::vector<std::int64_t> pads = by_input ? context.known_ints(1, "pads") : context.ints_attribute(context.opset() < 2 ? "paddings" : "pads");
   const double fill = by_input ? (context.has(2) ? context.known_number(2, "the padding value") : 0) : context.float_attribute("value", 0);
   std::vector<std::int64_t> raw_axes = by_input && context.has(3) ? context.known_ints(3, "axes") : std::vector<std::int64_t>();
   const std::string mode = context.string_attribute("mode", "constant");

@@ -33,6 +33,7 @@ void batch_norm(OpContext& context) {
   if (context.int_attribute("training_mode", 0) != 0) return context.unsupported("training mode");
   for (int output = 1; output < 5; ++output)
     if (context.wants(output)) return context.unsupported("outputs of training");
+  if (context.int_attribute("spatial", 1) == 0) return context.unsupported("statistics of each place (spatial = 0)");
   if (!context.require(x.rank() >= 2, "input " + x.shape().text() + " has no channels")) return;
   const std::int64_t channels = x.extent(1);
   for (int input = 1; input < 5; ++input)
@@ -90,8 +91,8 @@ void group_norm(OpContext& context) {
   if (!context.require(x.rank() >= 3 && groups >= 1 && channels % groups == 0,
                        "input " + x.shape().text() + " does not divide into " + std::to_string(groups) + " groups"))
     return;
-  // Up to opset 20 scale and bias are per group, since then per channel.
-  const std::int64_t parameters = context.opset() < 21 ? groups : channels;
+  // Up to opset 20 scale and bias are per group, since then per channel; exporters were early.
+  const std::int64_t parameters = context.opset() < 21 && context.shape(1) == Shape{groups} ? groups : channels;
   if (!is_channel_list(context, 1, parameters) || !is_channel_list(context, 2, parameters)) return;
   const std::int64_t batch = x.extent(0), count = x.shape().element_count();
   if (!context.require(count > 0, "input " + x.shape().text() + " is empty")) return;

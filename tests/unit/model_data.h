@@ -18,11 +18,17 @@ inline std::string model_path(const std::string& name) { return std::string(IMPR
 
 // Paths below tests/data/models, without ".onnx".
 inline const std::vector<std::string>& policy_names() {
-  static const std::vector<std::string> names{
-      "godot/3DCarParking",   "godot/3DLander",     "godot/BallChase",
-      "godot/CrossTheRoad",   "godot/DownFall",     "godot/ItemSortingCart",
-      "godot/MultiAgentSimple_player", "godot/MultiLevelRobot", "godot/ScoreTheGoal",
-      "godot/Ships",          "godot/SimpleReachGoal_CSharp"};
+  static const std::vector<std::string> names{"godot/3DCarParking",
+                                              "godot/3DLander",
+                                              "godot/BallChase",
+                                              "godot/CrossTheRoad",
+                                              "godot/DownFall",
+                                              "godot/ItemSortingCart",
+                                              "godot/MultiAgentSimple_player",
+                                              "godot/MultiLevelRobot",
+                                              "godot/ScoreTheGoal",
+                                              "godot/Ships",
+                                              "godot/SimpleReachGoal_CSharp"};
   return names;
 }
 

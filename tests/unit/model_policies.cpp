@@ -54,9 +54,7 @@ class RealModel : public testing::TestWithParam<std::string> {
 
 TEST_P(RealModel, EqualsReference) { expect_reference(".ref"); }
 TEST_P(RealModel, EqualsReferenceOfOne) { expect_reference(".b1.ref"); }
-TEST_P(RealModel, EqualsReferenceWithVariables) {
-  expect_reference(".ref", {.parameters_as_variables = true});
-}
+TEST_P(RealModel, EqualsReferenceWithVariables) { expect_reference(".ref", {.parameters_as_variables = true}); }
 
 // A batch is its rows: each of 64 rows equals the same row alone.
 TEST_P(RealModel, BatchEqualsRows) {

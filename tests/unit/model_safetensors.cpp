@@ -76,7 +76,8 @@ TEST(Safetensors, DataBeginsAligned) {
 
 TEST(Safetensors, ConvertsOnRequest) {
   Array half{Type::float16, {4}, {}};
-  half.bytes = {std::byte{0x00}, std::byte{0x3C}, std::byte{0x01}, std::byte{0x00}, std::byte{0x00}, std::byte{0xFC}, std::byte{0xFF}, std::byte{0x7B}};
+  half.bytes = {std::byte{0x00}, std::byte{0x3C}, std::byte{0x01}, std::byte{0x00},
+                std::byte{0x00}, std::byte{0xFC}, std::byte{0xFF}, std::byte{0x7B}};
   EXPECT_THAT(half.floats(), testing::ElementsAre(1.0f, 0x1p-24f, -std::numeric_limits<float>::infinity(), 65504.0f));
   Array brain{Type::bfloat16, {1}, {std::byte{0x80}, std::byte{0xBF}}};
   EXPECT_THAT(brain.floats(), testing::ElementsAre(-1.0f));
