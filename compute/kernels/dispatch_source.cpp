@@ -58,10 +58,11 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::set<std::string> includes;
   std::string functions, calls;
   std::int64_t groups = 0;
-  bool folds = false;
+  bool folds = false, tiles = false;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
     folds = folds || task.kind == TaskKind::group_fold;
+    tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
     functions += Emitter(graph, schedule, task, names, includes).function(name, kWorkgroupSize) + "\n";
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
@@ -77,6 +78,8 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     const std::string size = "[" + std::to_string(kWorkgroupSize) + "];\n";
     text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
   }
+  if (tiles)
+    text += "shared float tile_a[" + std::to_string((kTile + 1) * kTileDepth) + "];\nshared float tile_b[" + std::to_string(kTile * kTileDepth) + "];\n\n";
   for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
   text += functions;
   const bool two_rows = source.groups_y > 1;

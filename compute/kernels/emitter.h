@@ -31,6 +31,10 @@ class MemoryNames {
   virtual std::string offset(const Place& place) = 0;
 };
 
+// A tiled matmul's workgroup of 64 invocations computes kTile x kTile outputs, eight by eight each, kTileDepth terms at a time from shared memory.
+inline constexpr int kTile = 64;
+inline constexpr int kTileDepth = 16;
+
 class Emitter {
  public:
   Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes);
@@ -80,6 +84,7 @@ class Emitter {
   void map_body(int workgroup_size);
   void group_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
+  void matmul_tile_body();
   void evaluate_members(const ElementIndex& index);
   void write(const Store& store, const IndexExpression& linear);
 
