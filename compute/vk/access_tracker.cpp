@@ -6,7 +6,7 @@ namespace imprint::vk {
 namespace {
 
 bool conflict(const Access& a, const Access& b) {
-  return a.buffer == b.buffer && (a.write || b.write) && a.begin < b.end && b.begin < a.end;
+  return a.buffer == b.buffer && (a.write || b.write) && std::max(a.begin, b.begin) < std::min(a.end, b.end);
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ constexpr FeatureBit kFeatureBits[] = {
         pipeline_creation_cache_control, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3),
     BIT(CooperativeMatrixFeaturesNV, COOPERATIVE_MATRIX_FEATURES_NV, cooperativeMatrix, cooperative_matrix_nv, "VK_NV_cooperative_matrix", kNever),
 #ifdef VK_KHR_cooperative_matrix
-    BIT(CooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR, cooperativeMatrix, cooperative_matrix_khr, "VK_KHR_cooperative_matrix", kNever),
+    BIT(CooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR, cooperativeMatrix, cooperative_matrix_khr, "VK_KHR_cooperative_matrix",
+        kNever),
 #endif
 };
 #undef BIT
@@ -268,7 +269,8 @@ CapabilityLoss loss_of(const Bonus& bonus, bool declared, bool declared_too_earl
 Status check_version(std::uint32_t version, const char* what, const char* remedy) {
   if (version >= VK_API_VERSION_1_1) return {};
   return make_error(ErrorCode::unsupported,
-                    std::string(what) + " is vulkan " + version_text(version ? version : VK_API_VERSION_1_0) + ", and at least 1.1 is needed: " + remedy);
+                    std::string(what) + " is vulkan " + version_text(version ? version : VK_API_VERSION_1_0) + ", and at least 1.1 is needed: " +
+                        remedy);
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
   if (!host_cache) {
     const Functions& f = device_.functions();
     const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
-    IMPRINT_ASSIGN(own_cache_, make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache, f.vkDestroyPipelineCache, info));
+    IMPRINT_ASSIGN(own_cache_, make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache, f.vkDestroyPipelineCache,
+                                                            info));
     pipeline_cache_ = own_cache_.get();
     set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
   }
@@ -103,7 +104,7 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
     for (std::uint32_t i = 0; i < device_.options().compile_threads; ++i) workers_.emplace_back([this] { work(); });
   } catch (const std::exception& exception) {
     if (workers_.empty()) return make_error(ErrorCode::out_of_host_memory, std::string("no thread to compile shaders on: ") + exception.what());
-    device_.options().log(LogLevel::warning, "asked for " + std::to_string(device_.options().compile_threads) + " threads to compile shaders on, got " +
+    device_.options().log(LogLevel::warning, "asked for " + std::to_string(device_.options().compile_threads) + " threads to compile on, got " +
                                                  std::to_string(workers_.size()) + ": " + exception.what());
   }
   return {};
@@ -232,8 +233,8 @@ Result<Spirv> CompilingStore::spirv_of(const KernelSource& source) {
 Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
   const std::uint32_t most = std::min(kTableBinding, device_.capabilities().max_storage_buffers_per_stage);
   if (storage_buffer_count > most) {
-    return make_error(ErrorCode::unsupported, "a kernel asks for " + std::to_string(storage_buffer_count) + " storage buffers, and this device gives it " +
-                                                  std::to_string(most) + " at most");
+    return make_error(ErrorCode::unsupported, "a kernel asks for " + std::to_string(storage_buffer_count) +
+                                                  " storage buffers, and this device gives it " + std::to_string(most) + " at most");
   }
   const std::lock_guard lock(layouts_mutex_);
   auto found = layouts_.find(storage_buffer_count);
