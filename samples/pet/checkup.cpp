@@ -77,6 +77,12 @@ float success(const Marks& marks) {
   return static_cast<float>(std::accumulate(marks.begin(), marks.end(), 0u)) / static_cast<float>(kTrialsPerPet);
 }
 
+float mean_success(const std::vector<Marks>& marks) {
+  uint32_t good = 0;
+  for (const Marks& pet : marks) good += std::accumulate(pet.begin(), pet.end(), 0u);
+  return static_cast<float>(good) / static_cast<float>(kTrialsPerPet * marks.size());
+}
+
 std::array<float, kTrickCount> mean_per_trick(const std::vector<Marks>& marks) {
   std::array<float, kTrickCount> mean{};
   for (const Marks& pet : marks) {

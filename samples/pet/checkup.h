@@ -57,7 +57,8 @@ class Checkup {
   std::vector<std::vector<Action>> decisions_;
 };
 
-float success(const Marks& marks);                      // 0..1
+float success(const Marks& marks);  // 0..1
+float mean_success(const std::vector<Marks>& marks);
 std::array<float, kTrickCount> mean_per_trick(const std::vector<Marks>& marks);
 
 }  // namespace pet

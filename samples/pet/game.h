@@ -1,14 +1,14 @@
 #ifndef IMPRINT_SAMPLES_PET_GAME_H_
 #define IMPRINT_SAMPLES_PET_GAME_H_
-// The game without its window: yards, brains, teacher or player, checks and log, one Imprint frame at a time.
+// The game without its screen: yards, brains, teacher or player, examinations and log, one frame at a time.
 //
 //   FrameStart start = host.begin_frame();
-//   game.begin_frame(start.frame, start.safe_frame);   // answers arrive, the yard moves on, the pets look around
-//   game.send_work(start.commands);                    // recorded into the frame's command buffer, or submitted on its queue
-//   ... draw game.view() ...
+//   game.begin_frame(start.frame, start.safe_frame, steps);  // answers arrive, the yard moves on, the pets look around
+//   game.send_work(start.commands);                          // recorded into the frame's command buffer, or submitted on its queue
+//   ... draw game.yard(0), game.overlay() ...
 //   host.end_frame(); game.end_frame();
 //
-// The simulation advances by 1/60 s a frame (times `steps`), whatever the clock on the wall says. Failures throw std::runtime_error.
+// A frame advances the simulation by `steps` of 1/60 s, whatever the clock on the wall says. Failures throw std::runtime_error.
 
 #include <cstdint>
 #include <functional>
@@ -18,44 +18,62 @@
 
 #include <imprint/imprint.h>
 
-#include "samples/pet/game_view.h"
 #include "samples/pet/options.h"
+#include "samples/pet/overlay_state.h"
 #include "samples/pet/report.h"
 #include "samples/pet/signal.h"
+#include "samples/pet/world_view.h"
 
 namespace pet {
 
 class Game {
  public:
-  // `device` as from VulkanHost::device_info(access), where access fits options.access. Compiles everything before it returns.
-  // log gets warnings and errors of Imprint.
-  Game(const Options& options, const imp_vk_device_info& device, std::function<void(const std::string&)> log,
+  // `device` as from VulkanHost::device_info, with the access of the options. Loads options.load. Compiles everything before it returns.
+  // log gets warnings and errors of Imprint, on any thread; progress 0..1 while compiling.
+  Game(const Options& options, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
        const std::function<void(float)>& progress = {});
-  ~Game();  // the GPU must be done with all frames: VulkanHost::wait_idle first
+  ~Game();  // the GPU must be done with every frame, and close() called
   Game(const Game&) = delete;
   Game& operator=(const Game&) = delete;
 
-  // What the person at the window does; takes effect in the next frame.
+  // What the person at the window does to the first pet; takes effect in the next frame.
   void input(const Signal& signal);
+  // The game gives the commands, the person only praises.
+  void set_auto_cue(bool on);
 
+  // frame counts from 1; the GPU has completed every frame up to safe_frame.
   void begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps = 1);
   void send_work(VkCommandBuffer commands);
   void end_frame();
+  // After the last frame, when the GPU is done with it; the context learns that it may be destroyed.
+  void close();
 
   double time_s() const;
-  // options.seconds have passed and the last check is in (never without a limit).
+  // A replayed log says how many steps a frame had; 1 otherwise.
+  uint32_t replay_steps(uint64_t frame);
+  // The time is up, learning has ended and the last examination is in.
   bool finished() const;
-  // The state after the last end_frame.
-  const GameView& view() const;
-  // Figures so far; complete() adds hash and totals once the GPU is idle.
-  Report report() const;
+  // Ends learning now, as if the time were up.
+  void finish();
 
-  // Saving goes on over the next frames; true once it is on disk. Throws when it failed.
+  size_t pet_count() const;
+  const WorldView& yard(size_t pet) const;
+  const WorldView* ghost() const;  // null without one
+  const OverlayState& overlay() const;
+  const std::vector<Check>& checks() const;
+  // What the pet decided in each trial of the newest examination.
+  const std::vector<std::vector<Action>>& exam_decisions() const;
+  // An examination is under way.
+  bool examining() const;
+
+  // Keeps the pet in a file; goes on over the next frames. saved() is false until it is on disk, and throws when that failed.
   void save(const std::string& path);
   bool saved();
 
-  // A snapshot of the brain now; it appears in view().snapshots.
-  void take_snapshot();
+  // Figures so far. Device, driver, wall_seconds and weights_hash are the caller's to fill in.
+  Report report() const;
+  // After the last frame, with the GPU idle. submit_device: the same device, for own submits.
+  std::string weights_hash(const imp_vk_device_info& submit_device, const std::string& saved_file) const;
 
  private:
   struct Inside;

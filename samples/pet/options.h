@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "samples/pet/world_view.h"
 
 namespace pet {
 
@@ -18,10 +21,17 @@ enum class TeacherKind : uint8_t {
 
 enum class Access : uint8_t { kRecord, kSubmit };  // how Imprint reaches the queue
 
+// Which tricks the scripted teacher asks for until when.
+struct PlanStage {
+  std::vector<Cue> tricks;
+  double until_s = 0.0;
+  std::optional<float> wrong;  // share of feedback with the wrong sign, instead of the teacher's
+};
+
 struct Options {
   bool headless = false;
   uint64_t seed = 1;
-  double seconds = 180.0;         // simulated; in the window 0 = until it is closed
+  double seconds = 180.0;         // simulated; 0 = until the window is closed
   TeacherKind teacher = TeacherKind::kNone;
   uint32_t kennel = 1;            // pets, each with its own brain
   std::string device;             // index or part of a name; empty = the best
@@ -30,6 +40,8 @@ struct Options {
   Access access = Access::kRecord;
   bool validation = false;
   bool ghost = true;              // a pet that does not learn, beside the other
+  bool fresh = false;             // the window's pet starts anew
+  std::vector<PlanStage> plan;    // empty = all tricks all the time
   std::string save;
   std::string load;
   std::string report;
@@ -40,12 +52,15 @@ struct Options {
 };
 
 const char* name(TeacherKind kind);
+const char* name(Access access);
 
 // Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with *status.
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status);
 
-// Where a pet is kept between two evenings: $XDG_DATA_HOME/imprint-pet/pet.imprint or ~/.local/share/...; on Windows %APPDATA%.
-std::string default_save_path();
+// Folders of the person who plays, made when missing; empty when there is none. What a pet remembers: $XDG_DATA_HOME, ~/.local/share or %APPDATA%;
+// what can be made again: $XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; "imprint-pet" within.
+std::string data_directory();
+std::string cache_directory();
 
 }  // namespace pet
 

@@ -96,8 +96,8 @@ class PetBrain {
   Setup setup_;
   imp_brain brain_{};
   bool learning_ = true;
-  std::vector<std::unique_ptr<AgentMind>> pets_;
-  std::vector<std::unique_ptr<AgentMind>> probes_;
+  std::vector<std::unique_ptr<Mind>> pets_;
+  std::vector<std::unique_ptr<Mind>> probes_;
 };
 
 // The hash of a brain that was saved, by a context of its own on the game's device. The GPU must be idle.

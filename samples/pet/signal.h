@@ -19,7 +19,7 @@ enum class SignalKind : uint8_t {
   kMovePlayer,  // to `position`
   kMoveBall,    // to `position`
   kSnapshot,    // keep a copy of the brain
-  kUndo,        // back to snapshot `number`; 0 = the newest
+  kUndo,        // back to the snapshot at place `number` of those kept, counted from 1, oldest first; 0 = the newest
   kLearning,    // number 1 = on, 0 = off
 };
 

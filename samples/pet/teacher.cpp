@@ -1,5 +1,8 @@
 #include "samples/pet/teacher.h"
 
+#include <limits>
+#include <utility>
+
 namespace pet {
 
 TeacherStyle teacher_style(TeacherKind kind) {
@@ -18,9 +21,18 @@ TeacherStyle teacher_style(TeacherKind kind) {
   return style;
 }
 
-Teacher::Teacher(const TeacherStyle& style, uint64_t seed, uint64_t stream)
-    : style_(style), random_(seed, 2 * stream + 1), yards_(seed, 2 * stream + 2) {
-  for (uint32_t i = 0; i < style.demonstrations; ++i) to_show_.insert(to_show_.end(), kTricks.rbegin(), kTricks.rend());
+Teacher::Teacher(const TeacherStyle& style, std::vector<PlanStage> plan, uint64_t seed, uint64_t stream)
+    : style_(style), plan_(std::move(plan)), random_(seed, 2 * stream + 1), yards_(seed, 2 * stream + 2) {
+  if (plan_.empty()) plan_.push_back({{kTricks.begin(), kTricks.end()}, std::numeric_limits<double>::infinity(), std::nullopt});
+  enter_stage(0);
+}
+
+void Teacher::enter_stage(size_t stage) {
+  stage_ = stage;
+  if (plan_[stage].wrong) style_.wrong = *plan_[stage].wrong;
+  to_show_.clear();
+  const std::vector<Cue>& tricks = plan_[stage].tricks;
+  for (uint32_t i = 0; i < style_.demonstrations; ++i) to_show_.insert(to_show_.end(), tricks.rbegin(), tricks.rend());
 }
 
 void Teacher::see_onset(double now_s, bool right) {
@@ -40,11 +52,13 @@ void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& 
     next_command_s_ = now + style_.pause_s;
   }
   if (waiting_ || now < next_command_s_) return;
+  if (now >= plan_[stage_].until_s && stage_ + 1 < plan_.size()) enter_stage(stage_ + 1);
   waiting_ = true;
   reactions_.clear();  // too late to mean anything
   signals.push_back(signal(SignalKind::kRedraw, yards_.next()));
+  const std::vector<Cue>& tricks = plan_[stage_].tricks;
   if (to_show_.empty()) {
-    signals.push_back(give_cue(kTricks[random_.below(kTrickCount)]));
+    signals.push_back(give_cue(tricks[random_.below(static_cast<uint32_t>(tricks.size()))]));
   } else {
     signals.push_back(give_cue(to_show_.back()));
     signals.push_back(signal(SignalKind::kShow));

@@ -28,7 +28,8 @@ TeacherStyle teacher_style(TeacherKind kind);
 
 class Teacher {
  public:
-  Teacher(const TeacherStyle& style, uint64_t seed, uint64_t stream);
+  // plan: which tricks until when; empty = all. Demonstrations are of the tricks of the stage under way.
+  Teacher(const TeacherStyle& style, std::vector<PlanStage> plan, uint64_t seed, uint64_t stream);
 
   // An action of the pet's own has just begun.
   void see_onset(double now_s, bool right);
@@ -41,7 +42,11 @@ class Teacher {
     bool praise;
   };
 
+  void enter_stage(size_t stage);
+
   TeacherStyle style_;
+  std::vector<PlanStage> plan_;
+  size_t stage_ = 0;
   Random random_;       // commands and reactions
   Random yards_;        // where things are: the same yards whatever the pet does
   std::deque<Reaction> reactions_;

@@ -197,7 +197,7 @@ bool World::walk_to(Vec2 goal, float stop_distance) {
 
 void World::step() {
   PetView& pet = view_.pet;
-  view_.time_s += kStepSeconds;
+  view_.time_s = static_cast<double>(++steps_) * kStepSeconds;  // counted, so that hours do not drift
   step_drives();
   if (pet.acting) {
     Vec2 goal = pet.position;

@@ -68,6 +68,7 @@ class World {
   void turn_head();
 
   WorldView view_;
+  uint64_t steps_ = 0;
   double onset_s_ = 0.0;
   Vec2 onset_position_;
   double arrived_s_ = -1.0;  // walking: when the last phase (picking up, eating) began

@@ -1,0 +1,143 @@
+#include "samples/pet/director.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include "samples/pet/lessons.h"
+
+namespace pet {
+namespace {
+
+constexpr double kFrameSeconds = 0.25;  // between two pictures of --frames
+constexpr size_t kMostMoments = 6;
+
+StageOptions stage_options(const Options& options) {
+  StageOptions stage;
+  stage.device = options.device;
+  stage.validation = options.validation;
+  stage.window = false;
+  return stage;
+}
+
+std::string quoted(Cue cue) { return std::string("\"") + name(cue) + "\""; }
+
+std::string at(double seconds) { return std::to_string(static_cast<int>(seconds)) + " s: "; }
+
+std::string percent(float share) { return std::to_string(static_cast<int>(share * 100.0f + 0.5f)) + " %"; }
+
+const char* words(TeacherKind teacher) {
+  switch (teacher) {
+    case TeacherKind::kDemo: return "each trick shown once, then praise and scolding";
+    case TeacherKind::kPraise: return "praise and scolding only";
+    case TeacherKind::kCareless: return "a careless teacher: shows twice, then reacts half of the time, often wrongly";
+    case TeacherKind::kOff: return "learning off";
+    case TeacherKind::kNone: break;
+  }
+  return "a person";
+}
+
+}  // namespace
+
+Director::Director(const Options& options) : options_(options), stage_(stage_options(options)) {
+  if (options.frames.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(options.frames, error);
+  if (error) throw std::runtime_error("cannot make the folder " + options.frames + ": " + error.message());
+}
+
+std::string Director::notice(const Game& game) {
+  const WorldView now = game.yard(0);
+  const WorldView before = std::exchange(before_, now);
+  if (options_.picture.empty() || moments_.size() >= kMostMoments - 1) return {};
+  const auto once = [&](Event event) { return !std::exchange(seen_[static_cast<size_t>(event)], true); };
+  const bool own = now.cue != Cue::kNone && !now.demonstrating;
+
+  if (now.demonstrating && now.cue == Cue::kFetch && now.pet.holding && now.pet.pose == Pose::kWalk && once(Event::kShown)) {
+    return at(now.time_s) + quoted(now.cue) + " is shown";
+  }
+  if (!now.markers.empty() && (before.markers.empty() || before.markers.back().time_s < now.markers.back().time_s)) {
+    const FeedbackMarker& marker = now.markers.back();
+    if (marker.kind == FeedbackKind::kScold && marker.credited && own && once(Event::kScolded)) {
+      return at(now.time_s) + quoted(now.cue) + "? \"No!\", for: " + name(marker.action);
+    }
+    if (marker.kind == FeedbackKind::kPraise && marker.credited && own && once(Event::kPraised)) {
+      return at(now.time_s) + "\"Good!\", for: " + name(marker.action);
+    }
+  }
+  const bool success = now.trial_over && !before.trial_over && now.trial_success && !before.demonstrating;
+  if (success && before.cue == Cue::kSpin && once(Event::kSpin)) return at(now.time_s) + "\"spin\", all by itself";
+  if (success && before.cue == Cue::kBed && now.time_s > 20.0 && once(Event::kBed)) return at(now.time_s) + "\"bed\"";
+  if (own && now.cue == Cue::kFetch && now.pet.pose == Pose::kGive && now.time_s > 30.0 && once(Event::kGave)) {
+    return at(now.time_s) + "\"fetch\": there, run, take, back, give";
+  }
+  return {};
+}
+
+void Director::frame(Run& run) {
+  Game& game = run.game();
+  const FrameStart start = stage_.begin_frame();
+  run.begin(start);
+  std::string moment = notice(game);
+  if (moments_.empty() && moment.empty() && !options_.picture.empty() && game.time_s() > 0.5) moment = at(0.0) + "it knows nothing yet";
+  const bool last = game.finished() && !options_.picture.empty();
+  if (last) moment = at(game.time_s()) + "what it has become";
+  const bool film = !options_.frames.empty() && game.time_s() >= next_frame_s_ && !game.finished();
+  const bool draw = film || !moment.empty();
+  if (draw) {
+    Show show;
+    for (size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
+    show.ghost = film ? game.ghost() : nullptr;
+    show.panels = film;
+    OverlayState overlay = game.overlay();
+    overlay.device = host().properties().deviceName;
+    stage_.draw(show, overlay);
+  }
+  stage_.end_frame();
+  run.end();
+  if (!draw) return;
+  Picture picture = stage_.capture();
+  if (film) {
+    next_frame_s_ += kFrameSeconds;
+    char file[32];
+    std::snprintf(file, sizeof file, "frame-%05u.png", pictures_++);
+    const std::string path = (std::filesystem::path(options_.frames) / file).string();
+    if (!write_png(picture, path)) throw std::runtime_error("cannot write " + path);
+  }
+  if (!moment.empty()) moments_.push_back({std::move(picture), std::move(moment)});
+}
+
+void Director::write(const Game& game, const Report& report) {
+  if (options_.picture.empty()) return;
+  const OverlayState& overlay = game.overlay();
+  SheetData sheet;
+  const std::string who = report.pets > 1 ? std::to_string(report.pets) + " pets" : overlay.pet_name;
+  sheet.title = report.teacher == TeacherKind::kOff ? who + ", with learning off, follows " + percent(report.final_success) + " of the commands"
+                                                    : who + " learned to follow " + percent(report.final_success) + " of the commands in " +
+                                                          std::to_string(static_cast<int>(report.simulated_seconds)) + " seconds";
+  sheet.subtitle = std::string(words(report.teacher)) + "; seed " + std::to_string(report.seed) + "; " + report.device;
+  sheet.moments = moments_;
+  sheet.curve = overlay.curve;
+  sheet.ghost_curve = overlay.ghost_curve;
+  sheet.ticks = overlay.ticks;
+  for (size_t i = 0; i < kTrickCount && !report.checks.empty(); ++i) {
+    sheet.tricks.push_back({name(kTricks[i]), report.checks.front().per_trick[i], report.checks.back().per_trick[i]});
+  }
+  char line[160];
+  const auto fact = [&] { sheet.facts.emplace_back(line); };
+  std::snprintf(line, sizeof line, "%llu signals and %llu demonstrations", static_cast<unsigned long long>(report.feedbacks),
+                static_cast<unsigned long long>(report.demonstrations));
+  fact();
+  std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions", static_cast<unsigned long long>(report.minibatches),
+                static_cast<unsigned long long>(report.decisions));
+  fact();
+  std::snprintf(line, sizeof line, "GPU: infer %.0f us, learn %.0f us (medians)", report.infer_gpu_us.median, report.learn_gpu_us.median);
+  fact();
+  std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99, report.budget_us);
+  fact();
+  if (!write_png(draw_sheet(sheet), options_.picture)) throw std::runtime_error("cannot write " + options_.picture);
+}
+
+}  // namespace pet

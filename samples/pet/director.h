@@ -1,0 +1,44 @@
+#ifndef IMPRINT_SAMPLES_PET_DIRECTOR_H_
+#define IMPRINT_SAMPLES_PET_DIRECTOR_H_
+// Draws a headless game off screen: decides which moments are worth a picture, and puts the sheet together.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "samples/pet/game.h"
+#include "samples/pet/run.h"
+#include "samples/pet/sheet.h"
+#include "samples/pet/stage.h"
+
+namespace pet {
+
+class Director {
+ public:
+  explicit Director(const Options& options);  // throws VulkanError
+
+  VulkanHost& host() { return stage_.host(); }
+  // One frame, drawn when a picture is due.
+  void frame(Run& run);
+  // The sheet, when one was asked for. Throws when it cannot be written.
+  void write(const Game& game, const Report& report);
+
+ private:
+  // A moment worth remembering, by what just happened in the yard; empty when nothing did.
+  std::string notice(const Game& game);
+
+  enum class Event : uint8_t { kShown, kScolded, kPraised, kSpin, kBed, kGave, kCount };
+
+  Options options_;
+  Stage stage_;
+  std::vector<Moment> moments_;
+  WorldView before_;
+  std::array<bool, static_cast<size_t>(Event::kCount)> seen_{};
+  uint32_t pictures_ = 0;
+  double next_frame_s_ = 0.0;
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_DIRECTOR_H_

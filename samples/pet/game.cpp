@@ -1,0 +1,400 @@
+#include "samples/pet/game.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "samples/pet/checkup.h"
+#include "samples/pet/lessons.h"
+#include "samples/pet/life.h"
+#include "samples/pet/meters.h"
+#include "samples/pet/pet_brain.h"
+#include "samples/pet/session_log.h"
+#include "samples/pet/teacher.h"
+
+namespace pet {
+namespace {
+
+constexpr double kCheckSeconds = 15.0;
+constexpr uint64_t kSettleFrames = 12;      // for minibatches under way when learning ends
+constexpr size_t kSnapshotsShown = 8;       // as many as the brain keeps
+constexpr double kCaptionSeconds = 1.2;
+constexpr double kStatusSeconds = 3.0;
+constexpr double kAutoCuePause = 1.5;
+constexpr uint32_t kProbesOfAll = 1280;     // seats of a large kennel stay few enough to answer at once
+
+uint32_t probes_per_pet(uint32_t pets) { return std::clamp<uint32_t>(kProbesOfAll / pets, kTrickCount, kTrialsPerTrick); }
+
+PetBrain::Setup brain_setup(const Options& options, const char* what) {
+  return {what, options.seed, options.kennel, probes_per_pet(options.kennel)};
+}
+
+BrainContext::Setup context_setup(const Options& options, const std::function<void(const std::string&)>& log) {
+  BrainContext::Setup setup;
+  setup.access = options.access;
+  setup.budget_us = options.budget_us;
+  setup.slice_us = options.slice_us;
+  const std::string cache = cache_directory();
+  if (!cache.empty()) setup.shader_cache = (std::filesystem::path(cache) / "shaders").string();
+  setup.log = log;
+  return setup;
+}
+
+std::vector<std::vector<Mind*>> probes(PetBrain& brain) {
+  std::vector<std::vector<Mind*>> minds(brain.setup().pets);
+  for (uint32_t pet = 0; pet < brain.setup().pets; ++pet) {
+    for (uint32_t i = 0; i < brain.setup().probes; ++i) minds[pet].push_back(&brain.probe(pet, i));
+  }
+  return minds;
+}
+
+Options with_replay(Options options, const SessionLogReader* replay) {
+  if (!replay) return options;
+  options.seed = replay->header().seed;
+  options.kennel = replay->header().pets;
+  return options;
+}
+
+}  // namespace
+
+struct Game::Inside {
+  enum class Phase : uint8_t { kPlaying, kSettling, kExamining, kDone };
+
+  Inside(const Options& wanted, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
+         const std::function<void(float)>& progress);
+
+  void gather(size_t pet, uint64_t frame, std::vector<Signal>& signals);
+  void apply(size_t pet, const Signal& signal);
+  void apply_to_brain(const Signal& signal);
+  void auto_cue();
+  void play(uint64_t frame, uint32_t steps);
+  bool time_up(uint64_t frame) const;  // learning is over before this frame
+  void advance_phase(uint64_t frame);
+  void examine(uint64_t frame);
+  void record_check();
+  void say(const std::string& caption);
+  void report_status(const std::string& text);
+  void show();
+
+  std::unique_ptr<SessionLogReader> replay;
+  Options options;
+  BrainContext context;
+  PetBrain brain;
+  std::unique_ptr<PetBrain> ghost_brain;  // same seed, never taught
+  std::vector<std::unique_ptr<Life>> lives;
+  std::unique_ptr<Life> ghost;
+  std::vector<std::optional<Teacher>> teachers;  // nothing: the person
+  std::unique_ptr<SessionLogWriter> log_file;
+  Checkup checkup;
+  std::unique_ptr<Checkup> ghost_checkup;
+  Meters meters;
+  Lessons lessons;
+
+  Phase phase = Phase::kPlaying;
+  uint64_t frame = 0;
+  uint64_t settled_frame = 0;
+  double clock_s = 0.0;         // of the simulation: that of every yard
+  double next_check_s = 0.0;
+  double check_began_s = 0.0;
+  double silent_until_s = 0.0;
+  double status_until_s = 0.0;
+  double command_over_s = 0.0;
+  bool closed = false;
+  std::vector<Signal> inputs;   // of the person, for the next frame
+  std::vector<Signal> signals;
+  Random dice;
+  std::vector<Check> checks;
+  std::vector<uint64_t> snapshot_ids;  // beside overlay.snapshots
+  OverlayState overlay;
+};
+
+Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
+                     const std::function<void(float)>& progress)
+    : replay(wanted.replay.empty() ? nullptr : std::make_unique<SessionLogReader>(wanted.replay)),
+      options(with_replay(wanted, replay.get())),
+      context(device, context_setup(options, log)),
+      brain(context, brain_setup(options, "pet")),
+      ghost_brain(options.ghost && options.kennel == 1 ? std::make_unique<PetBrain>(context, brain_setup(options, "ghost")) : nullptr),
+      checkup(probes(brain)),
+      dice(options.seed, 1u << 20) {
+  const bool by_person = options.teacher == TeacherKind::kNone;
+  LifeOptions life;
+  life.idle = replay ? replay->header().idle : by_person;
+  for (uint32_t pet = 0; pet < options.kennel; ++pet) {
+    lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, life));
+    teachers.emplace_back();
+    // In a kennel the person teaches the first pet, and scripted teachers the others.
+    if (replay || (by_person && pet == 0)) continue;
+    teachers[pet].emplace(teacher_style(by_person ? TeacherKind::kDemo : options.teacher), options.plan, options.seed, pet);
+  }
+  for (uint32_t pet = 0; pet < options.kennel; ++pet) {
+    lives[pet]->on_onset = [this, pet](double now_s, Action action, bool right) {
+      if (teachers[pet]) teachers[pet]->see_onset(now_s, right);
+      if (pet == 0 && action == Action::kBark) say("Woof!");
+    };
+  }
+  lives[0]->on_trial_end = [this](const Trial& trial, bool shown) {
+    command_over_s = clock_s;
+    if (shown || !lessons.record(trial)) return;
+    report_status(std::string("It has learned \"") + name(trial.cue()) + "\".");
+    if (!teachers[0] && !replay) inputs.push_back(signal(SignalKind::kSnapshot));
+  };
+  if (ghost_brain) {
+    ghost_brain->set_learning(false);
+    ghost_checkup = std::make_unique<Checkup>(probes(*ghost_brain));
+    LifeOptions untaught = life;
+    untaught.taught = false;
+    ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
+  }
+  if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle});
+  if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
+  context.warmup(progress);
+  if (!options.load.empty()) brain.load(options.load);
+  overlay.budget_us = static_cast<float>(options.budget_us);
+  overlay.ghost = ghost != nullptr;
+  show();
+}
+
+void Game::Inside::say(const std::string& caption) {
+  overlay.caption = caption;
+  silent_until_s = clock_s + kCaptionSeconds;
+}
+
+void Game::Inside::report_status(const std::string& text) {
+  overlay.status = text;
+  status_until_s = clock_s + kStatusSeconds;
+}
+
+void Game::Inside::gather(size_t pet, uint64_t now_frame, std::vector<Signal>& into) {
+  into.clear();
+  if (replay) {
+    replay->read(now_frame, pet, into);
+    return;
+  }
+  if (pet == 0) into.swap(inputs);
+  if (teachers[pet]) teachers[pet]->step(lives[pet]->world(), lives[pet]->trial(), into);
+}
+
+void Game::Inside::apply(size_t pet, const Signal& signal) {
+  if (log_file) log_file->write(frame, pet, signal);
+  lives[pet]->apply(signal);
+  if (pet != 0) return;
+  if (ghost) {
+    // The ghost hears commands and finds the same yard, but the hand that scolds or leads does not reach it.
+    const bool place = signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kMovePlayer || signal.kind == SignalKind::kMoveBall;
+    if (place || signal.kind == SignalKind::kCue) ghost->apply(signal);
+  }
+  const auto tick = [&](FeedbackKind kind) { overlay.ticks.push_back({static_cast<float>(clock_s), kind}); };
+  switch (signal.kind) {
+    case SignalKind::kPraise: tick(FeedbackKind::kPraise); break;
+    case SignalKind::kScold: tick(FeedbackKind::kScold); break;
+    case SignalKind::kTreat: tick(FeedbackKind::kTreat); break;
+    case SignalKind::kClick: tick(FeedbackKind::kClick), say("click"); break;
+    case SignalKind::kShow: tick(FeedbackKind::kDemonstration); break;
+    case SignalKind::kCue:
+      if (signal.cue != Cue::kNone) say(std::string("\"") + name(signal.cue) + "!\"");
+      command_over_s = clock_s;
+      break;
+    case SignalKind::kSnapshot:
+    case SignalKind::kUndo:
+    case SignalKind::kLearning: apply_to_brain(signal); break;
+    default: break;
+  }
+}
+
+void Game::Inside::apply_to_brain(const Signal& signal) {
+  if (signal.kind == SignalKind::kLearning) {
+    brain.set_learning(signal.number != 0);
+  } else if (signal.kind == SignalKind::kSnapshot) {
+    snapshot_ids.push_back(brain.snapshot());
+    overlay.snapshots.push_back({static_cast<float>(clock_s), checks.empty() ? 0.0f : checks.back().success});
+    if (snapshot_ids.size() > kSnapshotsShown) {
+      snapshot_ids.erase(snapshot_ids.begin());
+      overlay.snapshots.erase(overlay.snapshots.begin());
+    }
+  } else if (!snapshot_ids.empty()) {
+    // number counts from 1 through the snapshots that are kept, 0 is the newest: ids differ from run to run.
+    const size_t index = signal.number == 0 ? snapshot_ids.size() - 1 : std::min<size_t>(signal.number - 1, snapshot_ids.size() - 1);
+    brain.restore(snapshot_ids[index]);
+    report_status("Back to how it was at " + std::to_string(static_cast<int>(overlay.snapshots[index].seconds)) + " s.");
+  }
+}
+
+void Game::Inside::auto_cue() {
+  const Life& life = *lives[0];
+  if (!overlay.auto_cue || !life.trial().over() || clock_s < command_over_s + kAutoCuePause) return;
+  command_over_s = clock_s;
+  inputs.push_back(give_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
+}
+
+void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
+  if (log_file && steps != 1) log_file->write_steps(now_frame, steps);
+  auto_cue();
+  for (size_t pet = 0; pet < lives.size(); ++pet) {
+    gather(pet, now_frame, signals);
+    for (const Signal& signal : signals) apply(pet, signal);
+  }
+  const auto live = [&](Life& life) {
+    life.act(now_frame);
+    for (uint32_t i = 0; i < steps; ++i) life.step();
+    life.ask(now_frame);
+  };
+  for (const auto& life : lives) live(*life);
+  if (ghost) live(*ghost);
+  clock_s = lives[0]->world().time_s();
+}
+
+void Game::Inside::examine(uint64_t now_frame) {
+  if (!checkup.running() && !(ghost_checkup && ghost_checkup->running())) {
+    const bool due = phase == Phase::kPlaying ? clock_s >= next_check_s - 1e-6 && !time_up(now_frame + 1) : phase == Phase::kExamining;
+    if (!due) return;
+    check_began_s = phase == Phase::kPlaying ? next_check_s : clock_s;
+    next_check_s += kCheckSeconds;
+    checkup.begin(options.seed);
+    if (ghost_checkup) ghost_checkup->begin(options.seed);
+  }
+  const bool pet_done = checkup.step(now_frame) || !checkup.running();
+  const bool ghost_done = !ghost_checkup || ghost_checkup->step(now_frame) || !ghost_checkup->running();
+  if (!pet_done || !ghost_done) return;
+  record_check();
+  if (phase == Phase::kExamining) phase = Phase::kDone;
+}
+
+void Game::Inside::record_check() {
+  Check check;
+  check.seconds = check_began_s;
+  check.per_trick = mean_per_trick(checkup.marks());
+  check.success = mean_success(checkup.marks());
+  overlay.curve.push_back({static_cast<float>(check.seconds), check.success});
+  if (ghost_checkup) {
+    check.ghost = success(ghost_checkup->marks()[0]);
+    overlay.ghost_curve.push_back({static_cast<float>(check.seconds), *check.ghost});
+  }
+  if (lives.size() > 1) {
+    overlay.kennel.clear();
+    for (const Marks& marks : checkup.marks()) overlay.kennel.push_back(success(marks));
+  }
+  checks.push_back(check);
+}
+
+bool Game::Inside::time_up(uint64_t at_frame) const {
+  return replay ? at_frame >= replay->end_frame() : options.seconds > 0.0 && clock_s >= options.seconds - 1e-6;
+}
+
+void Game::Inside::advance_phase(uint64_t now_frame) {
+  if (phase == Phase::kPlaying) {
+    if (!time_up(now_frame)) return;
+    phase = Phase::kSettling;
+    settled_frame = now_frame + kSettleFrames;
+    if (brain.learning()) brain.set_learning(false);
+    if (log_file) log_file->write_end(now_frame);
+  }
+  if (phase == Phase::kSettling && now_frame >= settled_frame && !checkup.running() && !(ghost_checkup && ghost_checkup->running())) {
+    phase = Phase::kExamining;
+  }
+}
+
+void Game::Inside::show() {
+  overlay.seconds = clock_s;
+  overlay.learning = brain.learning();
+  overlay.tricks = lessons.scores();
+  if (clock_s >= silent_until_s) overlay.caption.clear();
+  if (clock_s >= status_until_s) overlay.status.clear();
+  if (frame % 15 == 0) {
+    overlay.lesson = lessons.advice();
+    meters.read(brain.stats(), clock_s);
+    meters.show(overlay);
+  }
+}
+
+// ---- the face -------------------------------------------------------------------------------------------------------------------------------
+
+Game::Game(const Options& options, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
+           const std::function<void(float)>& progress)
+    : inside_(std::make_unique<Inside>(options, device, log, progress)) {}
+
+Game::~Game() = default;
+
+void Game::input(const Signal& signal) { inside_->inputs.push_back(signal); }
+
+void Game::set_auto_cue(bool on) { inside_->overlay.auto_cue = on; }
+
+void Game::begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps) {
+  Inside& in = *inside_;
+  in.frame = frame;
+  in.context.begin_frame(frame, safe_frame, in.clock_s);
+  in.advance_phase(frame);
+  if (in.phase == Inside::Phase::kPlaying) in.play(frame, steps);
+  in.examine(frame);
+}
+
+void Game::send_work(VkCommandBuffer commands) { inside_->context.send_work(commands); }
+
+void Game::end_frame() {
+  Inside& in = *inside_;
+  in.context.end_frame();
+  in.meters.read(in.context.stats());
+  in.show();
+}
+
+void Game::close() {
+  if (!std::exchange(inside_->closed, true)) inside_->context.close(inside_->frame, inside_->clock_s);
+}
+
+double Game::time_s() const { return inside_->clock_s; }
+
+uint32_t Game::replay_steps(uint64_t frame) { return inside_->replay ? inside_->replay->steps(frame) : 1; }
+
+bool Game::finished() const { return inside_->phase == Inside::Phase::kDone; }
+
+void Game::finish() { inside_->options.seconds = std::max(inside_->clock_s, kStepSeconds); }
+
+size_t Game::pet_count() const { return inside_->lives.size(); }
+
+const WorldView& Game::yard(size_t pet) const { return inside_->lives[pet]->world().view(); }
+
+const WorldView* Game::ghost() const { return inside_->ghost ? &inside_->ghost->world().view() : nullptr; }
+
+const OverlayState& Game::overlay() const { return inside_->overlay; }
+
+const std::vector<Check>& Game::checks() const { return inside_->checks; }
+
+const std::vector<std::vector<Action>>& Game::exam_decisions() const { return inside_->checkup.decisions(); }
+
+bool Game::examining() const { return inside_->checkup.running(); }
+
+void Game::save(const std::string& path) { inside_->brain.save(path); }
+
+bool Game::saved() { return inside_->brain.saved(); }
+
+Report Game::report() const {
+  const Inside& in = *inside_;
+  Report report;
+  report.seed = in.options.seed;
+  report.teacher = in.options.teacher;
+  report.access = in.options.access;
+  report.pets = in.options.kennel;
+  report.budget_us = in.options.budget_us;
+  report.slice_us = in.options.slice_us;
+  report.simulated_seconds = in.clock_s;
+  report.frames = in.frame;
+  report.checks = in.checks;
+  if (!in.checks.empty()) report.final_success = in.checks.back().success;
+  report.final_per_pet = in.overlay.kennel;
+  report.held_90_at_s = held_90(in.checks);
+  report.parameters = in.brain.parameter_count();
+  Meters meters = in.meters;
+  meters.read(in.brain.stats(), in.clock_s);
+  meters.fill(report);
+  return report;
+}
+
+std::string Game::weights_hash(const imp_vk_device_info& submit_device, const std::string& saved_file) const {
+  const Inside& in = *inside_;
+  if (in.options.access == Access::kSubmit) return in.brain.hash();
+  return hash_of_saved(submit_device, brain_setup(in.options, "pet"), saved_file);
+}
+
+}  // namespace pet

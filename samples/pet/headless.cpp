@@ -1,0 +1,100 @@
+#include "samples/pet/headless.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "samples/pet/director.h"
+#include "samples/pet/run.h"
+
+namespace pet {
+namespace {
+
+std::string bar(float share, int width) {
+  const int full = static_cast<int>(share * static_cast<float>(width) + 0.5f);
+  return std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(width - full), '.');
+}
+
+int percent(float share) { return static_cast<int>(share * 100.0f + 0.5f); }
+
+void print_head(bool ghost) {
+  std::printf("%7s", "time");
+  for (const Cue cue : kTricks) std::printf("  %-15s", name(cue));
+  std::printf("  %-15s%s\n", "all", ghost ? "  ghost" : "");
+}
+
+void print_check(const Check& check) {
+  std::printf("%5.0f s", check.seconds);
+  for (const float success : check.per_trick) std::printf("  %s %3d%%", bar(success, 10).c_str(), percent(success));
+  std::printf("  %s %3d%%", bar(check.success, 10).c_str(), percent(check.success));
+  if (check.ghost) std::printf("  %4d%%", percent(*check.ghost));
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void print_end(const Report& report) {
+  const char* whom = report.pets > 1 ? "The pets" : "The pet";
+  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom, report.pets > 1 ? "follow" : "follows",
+              percent(report.final_success), report.simulated_seconds, report.wall_seconds);
+  if (report.held_90_at_s) std::printf("; above 90 %% for good measure since %.0f s", *report.held_90_at_s);
+  std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n", static_cast<unsigned long long>(report.decisions),
+              static_cast<unsigned long long>(report.feedbacks), static_cast<unsigned long long>(report.demonstrations),
+              static_cast<unsigned long long>(report.minibatches));
+  std::printf("GPU a frame: infer %.0f us, learn %.0f us (median of frames with such work), both %.0f us (99th percentile); CPU %.0f us.\n",
+              report.infer_gpu_us.median, report.learn_gpu_us.median, report.gpu_us.p99, report.frame_cpu_us.median);
+  std::printf("weights %s\n", report.weights_hash.c_str());
+  if (!learned(report)) std::printf("It did not learn what this teacher can teach.\n");
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + path);
+}
+
+}  // namespace
+
+int run_headless(const Options& options) {
+  const std::unique_ptr<Director> director = options.picture.empty() && options.frames.empty() ? nullptr : std::make_unique<Director>(options);
+  std::unique_ptr<VulkanHost> own_host;
+  if (!director) {
+    VulkanOptions vulkan;
+    vulkan.device = options.device;
+    vulkan.validation = options.validation;
+    own_host = std::make_unique<VulkanHost>(vulkan);
+  }
+  VulkanHost& host = director ? director->host() : *own_host;
+
+  Run run(host, options, [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); });
+  std::printf("%s, seed %llu, teacher %s, %u %s, %s\n\n", host.properties().deviceName, static_cast<unsigned long long>(options.seed),
+              name(options.teacher), options.kennel, options.kennel == 1 ? "pet" : "pets", name(options.access));
+  print_head(run.game().ghost() != nullptr);
+
+  const auto start = std::chrono::steady_clock::now();
+  size_t printed = 0;
+  while (!run.game().finished()) {
+    if (director) {
+      director->frame(run);
+    } else {
+      run.frame();
+    }
+    for (; printed < run.game().checks().size(); ++printed) print_check(run.game().checks()[printed]);
+  }
+  const double wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Report report = run.finish();
+  report.wall_seconds = wall_seconds;
+  print_end(report);
+  if (!options.report.empty()) write_text(options.report, to_json(report));
+  if (director) director->write(run.game(), report);
+  if (host.validation_messages() > 0) {
+    throw std::runtime_error(std::to_string(host.validation_messages()) + " messages of the validation layer");
+  }
+  return learned(report) ? 0 : 1;
+}
+
+}  // namespace pet

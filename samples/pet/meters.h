@@ -1,0 +1,43 @@
+#ifndef IMPRINT_SAMPLES_PET_METERS_H_
+#define IMPRINT_SAMPLES_PET_METERS_H_
+// What Imprint costs a frame, gathered for the overlay and the report.
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "samples/pet/overlay_state.h"
+#include "samples/pet/pet_brain.h"
+#include "samples/pet/report.h"
+
+namespace pet {
+
+class Meters {
+ public:
+  // After each frame.
+  void read(const imp_context_stats& stats);
+  // A few times a second.
+  void read(const imp_brain_stats& stats, double time_s);
+
+  void show(OverlayState& overlay) const;
+  void fill(Report& report) const;
+
+ private:
+  struct Count {
+    double time_s;
+    uint64_t minibatches;
+  };
+
+  std::vector<float> infer_us_, learn_us_, gpu_us_, cpu_us_;
+  float smooth_infer_us_ = 0.0f;
+  float smooth_learn_us_ = 0.0f;
+  float smooth_cpu_us_ = 0.0f;
+  uint64_t measured_frame_ = 0;
+  imp_context_stats context_{};
+  imp_brain_stats brain_{};
+  std::deque<Count> counts_;  // of the last seconds, for a rate
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_METERS_H_

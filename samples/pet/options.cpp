@@ -1,0 +1,104 @@
+#include "samples/pet/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+namespace pet {
+namespace {
+
+const std::map<std::string, TeacherKind> kTeachers = {
+    {"demo", TeacherKind::kDemo}, {"praise", TeacherKind::kPraise}, {"careless", TeacherKind::kCareless}, {"off", TeacherKind::kOff}};
+const std::map<std::string, Access> kAccesses = {{"record", Access::kRecord}, {"submit", Access::kSubmit}};
+
+std::string person_directory(const char* variable, const char* home_part, const char* windows_variable) {
+  std::filesystem::path base;
+  if (const char* set = std::getenv(variable); set && *set) {
+    base = set;
+  } else if (const char* windows = std::getenv(windows_variable); windows && *windows) {
+    base = windows;
+  } else if (const char* home = std::getenv("HOME"); home && *home) {
+    base = std::filesystem::path(home) / home_part;
+  } else {
+    return {};
+  }
+  base /= "imprint-pet";
+  std::error_code error;
+  std::filesystem::create_directories(base, error);
+  return error ? std::string() : base.string();
+}
+
+}  // namespace
+
+const char* name(TeacherKind kind) {
+  switch (kind) {
+    case TeacherKind::kNone: return "person";
+    case TeacherKind::kDemo: return "demo";
+    case TeacherKind::kPraise: return "praise";
+    case TeacherKind::kCareless: return "careless";
+    case TeacherKind::kOff: return "off";
+  }
+  return "person";
+}
+
+const char* name(Access access) { return access == Access::kRecord ? "record" : "submit"; }
+
+std::optional<Options> parse_options(int argc, const char* const* argv, int* status) {
+  Options options;
+  CLI::App app{"A pet that learns inside a running game. With a window you teach it; without, a scripted player does."};
+  app.name("pet");
+  app.get_formatter()->column_width(28);
+  app.add_flag("--headless", options.headless, "no window: a scripted player teaches, progress is shown here");
+  app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->capture_default_str();
+  double seconds = -1.0;
+  app.add_option("--seconds", seconds, "simulated seconds to play; headless 180, in the window until it is closed")->check(CLI::NonNegativeNumber);
+  app.add_option("--teacher", options.teacher,
+                 "demo: shows each trick once, then praises and scolds; praise: only praises and scolds; careless: shows twice, then often misses or errs; "
+                 "off: nothing is learned")
+      ->transform(CLI::CheckedTransformer(kTeachers, CLI::ignore_case))
+      ->option_text("demo|praise|careless|off");
+  app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--device", options.device, "GPU by index or part of its name")->option_text("NAME|INDEX");
+  app.add_option("--budget-us", options.budget_us, "GPU microseconds that Imprint may use in a frame")->capture_default_str();
+  app.add_option("--slice-us", options.slice_us, "longest piece of learning work; 0 = no limit")->capture_default_str();
+  app.add_option("--mode", options.access, "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own on the game's queue")
+      ->transform(CLI::CheckedTransformer(kAccesses, CLI::ignore_case))
+      ->option_text("record|submit");
+  app.add_option("--save", options.save, "keep the pet in this file at the end")->option_text("FILE");
+  app.add_option("--load", options.load, "start with the pet of this file")->option_text("FILE");
+  app.add_flag("--fresh", options.fresh, "in the window: start with a new pet instead of the one you left");
+  app.add_flag("!--no-ghost", options.ghost, "without the pet beside it that does not learn");
+  app.add_option("--report", options.report, "write figures")->option_text("FILE.json");
+  app.add_option("--picture", options.picture, "write a sheet of what happened (headless)")->option_text("FILE.png");
+  app.add_option("--frames", options.frames, "write four pictures a simulated second (headless)")->option_text("DIR");
+  app.add_option("--log", options.log, "write every event that reaches the pet")->option_text("FILE");
+  app.add_option("--replay", options.replay, "play the events of a log instead of a teacher")->option_text("FILE");
+  app.add_flag("--validation", options.validation, "turn on the Vulkan validation layer with synchronisation checks");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    *status = app.exit(error);
+    return std::nullopt;
+  }
+  options.seconds = seconds >= 0.0 ? seconds : options.headless ? 180.0 : 0.0;
+  const auto refuse = [&](const char* why) {
+    std::fprintf(stderr, "pet: %s\n", why);
+    *status = 2;
+    return std::nullopt;
+  };
+  if (!options.replay.empty()) {
+    options.teacher = TeacherKind::kNone;
+  } else if (options.headless && options.teacher == TeacherKind::kNone) {
+    options.teacher = TeacherKind::kDemo;
+  }
+  if (options.headless && options.seconds == 0.0) return refuse("--headless needs an end: give --seconds above 0");
+  if (!options.headless && (!options.picture.empty() || !options.frames.empty())) return refuse("--picture and --frames need --headless");
+  return options;
+}
+
+std::string data_directory() { return person_directory("XDG_DATA_HOME", ".local/share", "APPDATA"); }
+std::string cache_directory() { return person_directory("XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"); }
+
+}  // namespace pet

@@ -1,0 +1,13 @@
+#ifndef IMPRINT_SAMPLES_PET_PLAY_H_
+#define IMPRINT_SAMPLES_PET_PLAY_H_
+// The game in its window, at the pace of the clock on the wall.
+
+#include "samples/pet/options.h"
+
+namespace pet {
+
+int run_window(const Options& options);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_PLAY_H_

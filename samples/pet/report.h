@@ -1,0 +1,75 @@
+#ifndef IMPRINT_SAMPLES_PET_REPORT_H_
+#define IMPRINT_SAMPLES_PET_REPORT_H_
+// The figures of a run, and their JSON.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "samples/pet/options.h"
+#include "samples/pet/world_view.h"
+
+namespace pet {
+
+// A greedy examination of every trick; means over the pets of a kennel.
+struct Check {
+  double seconds = 0.0;
+  float success = 0.0f;                        // 0..1 over all tricks
+  std::array<float, kTrickCount> per_trick{};  // in the order of kTricks
+  std::optional<float> ghost;                  // of the pet that does not learn
+};
+
+struct Spread {
+  double median = 0.0;
+  double p99 = 0.0;
+};
+Spread spread(std::vector<float> values);  // zeros for nothing
+
+struct Report {
+  std::string device;
+  std::string driver;
+  uint64_t seed = 0;
+  TeacherKind teacher = TeacherKind::kNone;
+  Access access = Access::kRecord;
+  uint32_t pets = 1;
+  uint32_t budget_us = 0;
+  uint32_t slice_us = 0;
+  double simulated_seconds = 0.0;
+  double wall_seconds = 0.0;
+  uint64_t frames = 0;
+  std::vector<Check> checks;
+  float final_success = 0.0f;
+  std::vector<float> final_per_pet;           // of a kennel
+  std::optional<double> held_90_at_s;         // the second of the first two checks in a row at 90 % or more
+  uint64_t decisions = 0;
+  uint64_t feedbacks = 0;
+  uint64_t demonstrations = 0;
+  uint64_t minibatches = 0;
+  uint64_t parameters = 0;                    // of all brains that learn
+  uint32_t infer_dispatches = 0;
+  uint32_t learn_dispatches = 0;
+  Spread infer_gpu_us;                        // of the frames with such work
+  Spread learn_gpu_us;
+  Spread gpu_us;                              // both together, of all measured frames
+  Spread frame_cpu_us;                        // inside Imprint, of all frames
+  uint64_t over_budget_frames = 0;
+  uint64_t frame_thread_compiles = 0;
+  uint64_t frame_thread_allocations = 0;
+  uint64_t frame_thread_waits = 0;
+  uint32_t late_actions = 0;
+  std::string weights_hash;
+};
+
+std::optional<double> held_90(const std::vector<Check>& checks);
+// Success at a time, of the newest check that is not later; nothing before the first.
+std::optional<float> success_at(const std::vector<Check>& checks, double seconds);
+// Whether the pet learned what this teacher can teach; true for one that taught nothing.
+bool learned(const Report& report);
+
+std::string to_json(const Report& report);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_REPORT_H_

@@ -1,0 +1,74 @@
+#include "samples/pet/run.h"
+
+#include <filesystem>
+#include <random>
+#include <utility>
+
+namespace pet {
+namespace {
+
+// A file that goes when its owner goes.
+class TemporaryFile {
+ public:
+  TemporaryFile() : path_(std::filesystem::temp_directory_path() / ("imprint-pet-" + std::to_string(std::random_device()()) + ".imprint")) {}
+  ~TemporaryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+QueueAccess queue_access(Access access) { return access == Access::kRecord ? QueueAccess::record : QueueAccess::submit; }
+
+Run::Run(VulkanHost& host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress)
+    : host_(host), options_(options), game_(std::make_unique<Game>(options, host.device_info(queue_access(options.access)), std::move(log), progress)) {}
+
+Run::~Run() {
+  host_.wait_idle();
+  game_->close();
+}
+
+void Run::begin(const FrameStart& start) {
+  game_->begin_frame(start.frame, start.safe_frame, game_->replay_steps(start.frame));
+  game_->send_work(start.commands);
+}
+
+void Run::end() { game_->end_frame(); }
+
+void Run::frame() {
+  begin(host_.begin_frame());
+  host_.end_frame();
+  end();
+}
+
+void Run::save(const std::string& path) {
+  game_->save(path);
+  while (!game_->saved()) frame();
+}
+
+Report Run::finish() {
+  if (!options_.save.empty()) save(options_.save);
+  const TemporaryFile file;
+  // Where the game submits, Imprint never does so itself and cannot wait for the GPU: the hash is taken of what was saved.
+  std::string saved_file = options_.save;
+  if (options_.access == Access::kRecord && saved_file.empty()) {
+    saved_file = file.path();
+    save(saved_file);
+  }
+  host_.wait_idle();
+  game_->close();
+  Report report = game_->report();
+  report.device = host_.properties().deviceName;
+  report.driver = host_.driver_name();
+  report.weights_hash = game_->weights_hash(host_.device_info(QueueAccess::submit), saved_file);
+  return report;
+}
+
+}  // namespace pet

@@ -1,0 +1,40 @@
+#ifndef IMPRINT_SAMPLES_PET_RUN_H_
+#define IMPRINT_SAMPLES_PET_RUN_H_
+// One game on one device from start to end, without a screen: what the headless program and the learning tests share.
+
+#include <functional>
+#include <string>
+
+#include "samples/pet/game.h"
+#include "samples/pet/vulkan_host.h"
+
+namespace pet {
+
+class Run {
+ public:
+  // log gets Imprint's warnings and errors. The host must outlive the run.
+  Run(VulkanHost& host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress = {});
+  ~Run();
+
+  Game& game() { return *game_; }
+  // Between begin_frame and end_frame of the host, if it draws; else leave it to frame().
+  void begin(const FrameStart& start);
+  void end();
+  // One frame without drawing.
+  void frame();
+  // Saves, with as many frames as it takes.
+  void save(const std::string& path);
+  // Ends the game and says what it came to. No frames after this.
+  Report finish();
+
+ private:
+  VulkanHost& host_;
+  Options options_;
+  std::unique_ptr<Game> game_;
+};
+
+QueueAccess queue_access(Access access);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_RUN_H_

@@ -1,0 +1,74 @@
+#ifndef IMPRINT_SAMPLES_PET_SESSION_LOG_H_
+#define IMPRINT_SAMPLES_PET_SESSION_LOG_H_
+// Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes the same pets, bit for bit.
+//
+//   imprint-pet-log 1
+//   seed 1 pets 1 idle 0
+//   1 0 redraw 8136172635124
+//   1 0 cue sit
+//   95 0 praise
+//   120 0 move_player 1.25 -3.5
+//   300 steps 2              (this frame advanced by two simulation steps)
+//   10801 end                (learning ended before this frame)
+
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "samples/pet/signal.h"
+
+namespace pet {
+
+struct LogHeader {
+  uint64_t seed = 0;
+  uint32_t pets = 1;
+  bool idle = false;
+};
+
+class SessionLogWriter {
+ public:
+  SessionLogWriter(const std::string& path, const LogHeader& header);  // throws std::runtime_error
+  ~SessionLogWriter();
+  SessionLogWriter(const SessionLogWriter&) = delete;
+  SessionLogWriter& operator=(const SessionLogWriter&) = delete;
+
+  void write(uint64_t frame, size_t pet, const Signal& signal);
+  void write_steps(uint64_t frame, uint32_t steps);
+  void write_end(uint64_t frame);
+
+ private:
+  std::FILE* file_;
+};
+
+class SessionLogReader {
+ public:
+  explicit SessionLogReader(const std::string& path);  // throws std::runtime_error with the line that is wrong
+
+  const LogHeader& header() const { return header_; }
+  // The events of a frame; frames must be asked for in rising order.
+  void read(uint64_t frame, size_t pet, std::vector<Signal>& signals);
+  uint32_t steps(uint64_t frame);
+  // Learning ended before this frame; of a log that was cut off, after its last event.
+  uint64_t end_frame() const { return end_frame_; }
+
+ private:
+  struct Event {
+    uint64_t frame;
+    Signal signal;
+  };
+  struct Steps {
+    uint64_t frame;
+    uint32_t steps;
+  };
+
+  LogHeader header_;
+  std::vector<std::deque<Event>> events_;  // of each pet
+  std::deque<Steps> steps_;
+  uint64_t end_frame_ = 0;
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_SESSION_LOG_H_
