@@ -291,10 +291,12 @@ typedef struct imp_brain_stats {
   imp_header header;
   uint64_t decisions, feedbacks, demonstrations, minibatches, episodes;
   uint64_t samples;                 /* in replay, all brains */
-  float last_loss;                  /* of the newest minibatch that was read back, mean over brains */
+  float last_loss;                  /* of the newest minibatch that was read back, mean over the brains that learned; NaN when one was not finite */
   uint32_t snapshots;
   uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers;
   uint32_t late_actions;            /* answers that the GPU delivered after their frame */
+  uint32_t stopped_brains;          /* that no longer learn because their loss was not finite; brain_restore or brain_load sets them going again */
+  uint64_t dropped_samples;         /* given faster than minibatches could take them in (8 a brain and minibatch, 256 may wait) */
 } imp_brain_stats;
 
 typedef struct imp_context_stats {

@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "plugin/abi/calls.h"
+#include "plugin/abi/convert.h"
+#include "plugin/abi/exports.h"
+
+namespace imprint::abi {
+namespace {
+
+template <class T>
+std::span<const T> span_of(const T* data, std::size_t count) {
+  return data ? std::span<const T>(data, count) : std::span<const T>();
+}
+
+template <class From, class To, std::size_t count>
+std::uint32_t copy_some(const From& from, To (&to)[count]) {
+  const std::size_t copied = std::min(from.size(), count);
+  std::copy_n(from.begin(), copied, to);
+  return static_cast<std::uint32_t>(copied);
+}
+
+}  // namespace
+
+imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent) {
+  return with_brain(brain, Tag::create, "agent_create", [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
+    IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
+    IMPRINT_ASSIGN(const std::uint32_t seat, found->add_agent(brain_index));
+    const std::lock_guard lock(registry_mutex());
+    const auto [place, placed] = entry.agents.insert({found, seat});
+    if (!placed) {
+      found->remove_agent(seat);
+      return make_error(ErrorCode::unsupported, "agent_create: this context has " + std::to_string(kSlots) + " agents, the most there can be");
+    }
+    *agent = {pack_handle({HandleKind::agent, entry.slot, entry.generation, place.slot, place.generation})};
+    return {};
+  });
+}
+
+imp_result IMP_CALL agent_destroy(imp_agent agent) {
+  return guarded([&]() -> imp_result {
+    constexpr const char* call = "agent_destroy";
+    ContextEntry* entry = find_context_of(agent);
+    if (!entry) return stale(call, "agent");
+    if (const Status status = entry->gate.enter(Tag::create, call); !status.ok()) return translate(status);
+    GatePass pass(entry->gate, Tag::create);
+    AgentPlace* place = find_agent(*entry, agent);
+    if (!place) return stale(call, "agent");
+    place->brain->remove_agent(place->seat);
+    const std::lock_guard lock(registry_mutex());
+    entry->agents.erase(unpack_handle(agent.id).slot);
+    return IMP_OK;
+  });
+}
+
+imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {
+  return with_agent(agent, Tag::frame_or_create, "agent_set_mode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    if (static_cast<std::uint32_t>(mode) > static_cast<std::uint32_t>(IMP_MODE_RECORD))
+      return make_error(ErrorCode::invalid_argument, "agent_set_mode: mode is " + std::to_string(static_cast<int>(mode)) + "; expected an imp_mode");
+    return brain.set_mode(seat, static_cast<agent::Mode>(mode));
+  });
+}
+
+imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal) {
+  return with_agent(agent, Tag::frame_or_create, "agent_set_goal",
+                    [&](agent::Brain& brain, std::uint32_t seat) { return brain.set_goal(seat, goal); });
+}
+
+imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count) {
+  return with_agent(agent, Tag::frame_or_create, "agent_set_mask", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    if (allowed && count == 0) return make_error(ErrorCode::invalid_argument, "agent_set_mask: count is 0; pass null to allow all");
+    return brain.set_mask(seat, span_of(allowed, count));
+  });
+}
+
+imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count) {
+  return with_agent(agent, Tag::frame_before, "agent_observe", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    IMPRINT_CHECK(check_pointer("agent_observe", "observation", observation));
+    return brain.observe(seat, {observation, count});
+  });
+}
+
+imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
+  return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    IMPRINT_CHECK(check_struct("agent_act", "action", action, IMP_STRUCT_ACTION));
+    IMPRINT_ASSIGN(const agent::Answer* answer, brain.act(seat));
+    action->decision = answer->decision;
+    action->requested_frame = answer->requested_frame;
+    action->goal = answer->choice.goal;
+    action->branch_count = copy_some(answer->choice.branches, action->branches);
+    action->continuous_count = copy_some(answer->choice.continuous, action->continuous);
+    action->value_count = copy_some(answer->values, action->values);
+    return {};
+  });
+}
+
+imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, const float* continuous) {
+  return with_agent(agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    const agent::BrainInfo info = brain.info();
+    if (info.branch_count > 0) IMPRINT_CHECK(check_pointer("agent_heuristic", "branches", branches));
+    if (info.continuous_count > 0) IMPRINT_CHECK(check_pointer("agent_heuristic", "continuous", continuous));
+    return brain.act_by_heuristic(seat, {branches, info.branch_count}, {continuous, info.continuous_count});
+  });
+}
+
+imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {
+  return with_agent(agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    IMPRINT_CHECK(check_struct("agent_feedback", "feedback", feedback, IMP_STRUCT_FEEDBACK));
+    if (static_cast<std::uint32_t>(feedback->credit) > static_cast<std::uint32_t>(IMP_CREDIT_CURRENT))
+      return make_error(ErrorCode::invalid_argument,
+                        "agent_feedback: credit is " + std::to_string(static_cast<int>(feedback->credit)) + "; expected an imp_credit");
+    return brain.feedback(seat, {feedback->value, feedback->weight, static_cast<agent::CreditKind>(feedback->credit), feedback->time_s});
+  });
+}
+
+imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration) {
+  return with_agent(agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    IMPRINT_CHECK(check_struct("agent_demonstrate", "demonstration", demonstration, IMP_STRUCT_DEMONSTRATION));
+    IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", demonstration->observation));
+    const agent::BrainInfo info = brain.info();
+    agent::Demonstration shown;
+    shown.observation = {demonstration->observation, demonstration->observation_count};
+    shown.goal = demonstration->goal;
+    shown.branches = {demonstration->branches, std::min<std::size_t>(info.branch_count, IMP_MAX_BRANCHES)};
+    shown.continuous = {demonstration->continuous, std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
+    shown.weight = demonstration->weight;
+    return brain.demonstrate(seat, shown);
+  });
+}
+
+imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
+  return with_agent(agent, Tag::frame, "agent_reward", [&](agent::Brain& brain, std::uint32_t seat) { return brain.reward(seat, reward); });
+}
+
+imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
+  return with_agent(agent, Tag::frame, "agent_end_episode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+    if (static_cast<std::uint32_t>(end) > static_cast<std::uint32_t>(IMP_EPISODE_TRUNCATED))
+      return make_error(ErrorCode::invalid_argument,
+                        "agent_end_episode: end is " + std::to_string(static_cast<int>(end)) + "; expected an imp_episode_end");
+    return brain.end_episode(seat);
+  });
+}
+
+}  // namespace imprint::abi

@@ -1,0 +1,138 @@
+#include "plugin/abi/calls.h"
+#include "plugin/abi/convert.h"
+#include "plugin/abi/exports.h"
+
+namespace imprint::abi {
+namespace {
+
+Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, imp_brain* brain) {
+  const std::lock_guard lock(registry_mutex());
+  const auto [place, placed] = entry.brains.insert(made);
+  if (!placed) {
+    entry.world->remove_brain(made);
+    return make_error(ErrorCode::unsupported, "brain_create: this context has " + std::to_string(kSlots) + " brains, the most there can be");
+  }
+  *brain = {pack_handle({HandleKind::brain, entry.slot, entry.generation, place.slot, place.generation})};
+  return {};
+}
+
+}  // namespace
+
+imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain) {
+  return with_context(context, Tag::create, "brain_create", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_create", "brain", brain));
+    IMPRINT_ASSIGN(const agent::BrainSpec spec, to_brain_spec(desc));
+    IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_brain(spec));
+    return publish_brain(entry, std::move(made), brain);
+  });
+}
+
+imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc, imp_brain* brain) {
+  return with_context(context, Tag::create, "brain_create_from_onnx", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_create_from_onnx", "brain", brain));
+    IMPRINT_ASSIGN(const agent::PolicySpec spec, to_policy_spec(desc));
+    IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_policy(spec));
+    return publish_brain(entry, std::move(made), brain);
+  });
+}
+
+imp_result IMP_CALL brain_destroy(imp_brain brain) {
+  return with_brain(brain, Tag::create, "brain_destroy", [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
+    const std::shared_ptr<agent::Brain> last = found;
+    {
+      const std::lock_guard lock(registry_mutex());
+      entry.agents.erase_if([&](const AgentPlace& place) { return place.brain == last; });
+      entry.brains.erase(unpack_handle(brain.id).slot);
+    }
+    entry.world->remove_brain(last);
+    return {};
+  });
+}
+
+imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
+  return with_brain_any(brain, "brain_get_info", [&](agent::Brain& found) -> Status {
+    IMPRINT_CHECK(check_struct("brain_get_info", "info", info, IMP_STRUCT_BRAIN_INFO));
+    const agent::BrainInfo answer = found.info();
+    info->observation_count = answer.observation_count;
+    info->goal_count = answer.goal_count;
+    info->branch_count = answer.branch_count;
+    info->continuous_count = answer.continuous_count;
+    info->brain_count = answer.brain_count;
+    info->agent_capacity = answer.agent_capacity;
+    info->parameter_count = answer.parameter_count;
+    return {};
+  });
+}
+
+imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
+  return with_brain_any(brain, "brain_get_stats", [&](agent::Brain& found) -> Status {
+    IMPRINT_CHECK(check_struct("brain_get_stats", "stats", stats, IMP_STRUCT_BRAIN_STATS));
+    const agent::BrainStats answer = found.stats();
+    stats->decisions = answer.counters.decisions;
+    stats->feedbacks = answer.counters.feedbacks;
+    stats->demonstrations = answer.counters.demonstrations;
+    stats->minibatches = answer.counters.minibatches;
+    stats->episodes = answer.counters.episodes;
+    stats->samples = answer.samples;
+    stats->last_loss = answer.last_loss;
+    stats->snapshots = answer.snapshots;
+    stats->infer_dispatches = answer.infer_dispatches;
+    stats->learn_dispatches = answer.learn_dispatches;
+    stats->infer_barriers = answer.infer_barriers;
+    stats->learn_barriers = answer.learn_barriers;
+    stats->late_actions = answer.late_actions;
+    stats->stopped_brains = answer.stopped_brains;
+    stats->dropped_samples = answer.dropped_samples;
+    return {};
+  });
+}
+
+imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled) {
+  return with_brain(brain, Tag::frame_or_create, "brain_set_learning",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->set_learning(enabled != 0); });
+}
+
+imp_result IMP_CALL brain_save(imp_brain brain, const char* path) {
+  return with_brain(brain, Tag::frame_or_create, "brain_save", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_save", "path", path));
+    return found->save(path);
+  });
+}
+
+imp_result IMP_CALL brain_save_status(imp_brain brain) {
+  return with_brain(brain, Tag::frame_or_create, "brain_save_status",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->save_status(); });
+}
+
+imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {
+  return with_brain(brain, Tag::create, "brain_load", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_load", "path", path));
+    return found->load(path);
+  });
+}
+
+imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot) {
+  return with_brain(brain, Tag::frame_or_create, "brain_snapshot", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_snapshot", "snapshot", snapshot));
+    IMPRINT_ASSIGN(*snapshot, found->snapshot());
+    return {};
+  });
+}
+
+imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot) {
+  return with_brain(brain, Tag::frame_or_create, "brain_restore",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->restore(snapshot); });
+}
+
+imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high) {
+  return with_brain(brain, Tag::create, "brain_hash", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_hash", "low", low));
+    IMPRINT_CHECK(check_pointer("brain_hash", "high", high));
+    IMPRINT_ASSIGN(const Hash128 hash, found->hash());
+    *low = hash.low;
+    *high = hash.high;
+    return {};
+  });
+}
+
+}  // namespace imprint::abi

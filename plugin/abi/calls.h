@@ -1,0 +1,100 @@
+#pragma once
+// What every export does first: find the handle, check the tag, hold off other calls, and stop exceptions.
+
+#include <utility>
+
+#include "plugin/abi/contexts.h"
+#include "plugin/abi/error.h"
+
+namespace imprint::abi {
+
+inline imp_result stale(const char* call, const char* kind) {
+  return fail(IMP_ERROR_INVALID_HANDLE, (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
+}
+
+// Leaves the gate whatever happens in between.
+class GatePass {
+ public:
+  GatePass(Gate& gate, Tag tag) : gate_(gate), tag_(tag) {}
+  ~GatePass() { gate_.leave(tag_, done_); }
+  GatePass(const GatePass&) = delete;
+  GatePass& operator=(const GatePass&) = delete;
+
+  imp_result finish(const Status& status) {
+    done_ = status.ok();
+    // A frame must end also when its submission failed for good; what the caller can mend may be tried again.
+    if (tag_ == Tag::frame_submit && !done_)
+      done_ = status.error().code != ErrorCode::invalid_argument && status.error().code != ErrorCode::unsupported;
+    if (tag_ == Tag::frame_end) done_ = true;
+    return translate(status);
+  }
+
+ private:
+  Gate& gate_;
+  Tag tag_;
+  bool done_ = false;
+};
+
+// body: Status(ContextEntry&)
+template <class Body>
+imp_result with_context(imp_context context, Tag tag, const char* call, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    ContextEntry* entry = find_context(context);
+    if (!entry) return stale(call, "context");
+    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
+    GatePass pass(entry->gate, tag);
+    return pass.finish(body(*entry));
+  });
+}
+
+// body: Status(ContextEntry&, const std::shared_ptr<agent::Brain>&)
+template <class Body>
+imp_result with_brain(imp_brain brain, Tag tag, const char* call, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    ContextEntry* entry = find_context_of(brain);
+    if (!entry) return stale(call, "brain");
+    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
+    GatePass pass(entry->gate, tag);
+    const std::shared_ptr<agent::Brain>* found = find_brain(*entry, brain);
+    if (!found) return stale(call, "brain");
+    return pass.finish(body(*entry, *found));
+  });
+}
+
+// body: Status(agent::Brain&, std::uint32_t seat)
+template <class Body>
+imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    ContextEntry* entry = find_context_of(agent);
+    if (!entry) return stale(call, "agent");
+    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
+    GatePass pass(entry->gate, tag);
+    AgentPlace* place = find_agent(*entry, agent);
+    if (!place) return stale(call, "agent");
+    return pass.finish(body(*place->brain, place->seat));
+  });
+}
+
+// For [any] calls, which may meet anything else on another thread. body: Status(ContextEntry&), with the registry held; short.
+template <class Body>
+imp_result with_context_any(imp_context context, const char* call, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    const std::lock_guard lock(registry_mutex());
+    ContextEntry* entry = find_context(context);
+    if (!entry) return stale(call, "context");
+    return translate(body(*entry));
+  });
+}
+
+template <class Body>
+imp_result with_brain_any(imp_brain brain, const char* call, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    const std::lock_guard lock(registry_mutex());
+    ContextEntry* entry = find_context_of(brain);
+    const std::shared_ptr<agent::Brain>* found = entry ? find_brain(*entry, brain) : nullptr;
+    if (!found) return stale(call, "brain");
+    return translate(body(**found));
+  });
+}
+
+}  // namespace imprint::abi

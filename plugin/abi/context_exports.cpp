@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "plugin/abi/calls.h"
+#include "plugin/abi/convert.h"
+#include "plugin/abi/exports.h"
+
+namespace imprint::abi {
+namespace {
+
+void set_log(ContextEntry& entry, const imp_host* host) {
+  if (host) entry.log = {host->log, host->user};
+}
+
+Status finish_entry(std::unique_ptr<ContextEntry> entry, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
+  IMPRINT_ASSIGN(entry->world, std::move(world));
+  IMPRINT_ASSIGN(*context, publish(std::move(entry)));
+  return {};
+}
+
+}  // namespace
+
+imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context) {
+  return guarded([&]() -> imp_result {
+    return translate([&]() -> Status {
+      constexpr const char* call = "context_create";
+      IMPRINT_CHECK(check_pointer(call, "context", context));
+      IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
+      auto entry = std::make_unique<ContextEntry>();
+      IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, device, host, checked, entry->queue));
+      set_log(*entry, host);
+      description.options.log = entry->log.sink();
+      auto world = agent::World::adopt(description);
+      return finish_entry(std::move(entry), std::move(world), context);
+    }());
+  });
+}
+
+imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
+                                              imp_context* context) {
+  return guarded([&]() -> imp_result {
+    return translate([&]() -> Status {
+      constexpr const char* call = "context_create_standalone";
+      IMPRINT_CHECK(check_pointer(call, "context", context));
+      IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
+      IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, host, checked));
+      auto entry = std::make_unique<ContextEntry>();
+      set_log(*entry, host);
+      options.options.log = entry->log.sink();
+      auto world = agent::World::open(options);
+      return finish_entry(std::move(entry), std::move(world), context);
+    }());
+  });
+}
+
+imp_result IMP_CALL context_destroy(imp_context context) {
+  return guarded([&]() -> imp_result {
+    constexpr const char* call = "context_destroy";
+    ContextEntry* entry = find_context(context);
+    if (!entry) return stale(call, "context");
+    if (const Status status = entry->gate.enter(Tag::create, call); !status.ok()) return translate(status);
+    const Status closed = entry->world->close();
+    // Stays busy: nothing may enter between here and the end.
+    if (!closed.ok()) {
+      entry->gate.leave(Tag::create, false);
+      return translate(closed);
+    }
+    const std::unique_ptr<ContextEntry> last = withdraw(*entry);
+    return IMP_OK;
+  });
+}
+
+imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* size) {
+  return with_context(context, Tag::create, "context_report", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("context_report", "size", size));
+    const std::string report = entry.world->report();
+    if (buffer && *size < report.size() + 1)
+      return make_error(ErrorCode::invalid_argument, "context_report: the buffer has " + std::to_string(*size) + " bytes; the text needs " +
+                                                         std::to_string(report.size() + 1));
+    *size = report.size() + 1;
+    if (buffer) std::memcpy(buffer, report.c_str(), report.size() + 1);
+    return {};
+  });
+}
+
+imp_result IMP_CALL warmup(imp_context context, void (*progress)(void* user, float fraction), void* user) {
+  return with_context(context, Tag::create, "warmup", [&](ContextEntry& entry) {
+    return entry.world->warmup([&](float fraction) {
+      if (progress) progress(user, fraction);
+    });
+  });
+}
+
+imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
+  return with_context(context, Tag::create, "set_limits", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("set_limits", "limits", limits));
+    IMPRINT_ASSIGN(const Limits checked, to_limits("set_limits", limits));
+    entry.world->set_budget(checked.budget);
+    return {};
+  });
+}
+
+imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms) {
+  return with_context(context, Tag::create, "drain", [&](ContextEntry& entry) { return entry.world->drain(timeout_ms); });
+}
+
+imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats) {
+  return with_context_any(context, "context_get_stats", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_struct("context_get_stats", "stats", stats, IMP_STRUCT_CONTEXT_STATS));
+    const agent::WorldStats found = entry.world->stats();
+    const auto add = [](auto& field, auto value) { field = static_cast<std::remove_reference_t<decltype(field)>>(value); };
+    add(stats->frames, found.context.frames);
+    add(stats->submits, found.context.submits);
+    add(stats->slices, found.context.slices);
+    add(stats->bytes_in_use, found.memory.bytes_in_use);
+    add(stats->bytes_reserved, found.memory.bytes_reserved);
+    add(stats->bytes_peak, found.memory.bytes_peak);
+    add(stats->largest_free, found.memory.largest_free);
+    add(stats->blocks, found.memory.block_count);
+    add(stats->compiles, found.compiles);
+    add(stats->allocations, found.allocations);
+    add(stats->waits, found.waits);
+    add(stats->frame_compiles, found.frame_compiles);
+    add(stats->frame_allocations, found.frame_allocations);
+    add(stats->frame_waits, found.frame_waits);
+    add(stats->over_budget_frames, found.context.over_budget_frames);
+    add(stats->measured_frame, found.context.times.frame);
+    add(stats->infer_gpu_us, found.context.times.immediate_us);
+    add(stats->learn_gpu_us, found.context.times.learn_us);
+    add(stats->frame_cpu_us, found.context.frame_cpu_us);
+    return {};
+  });
+}
+
+imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info) {
+  return with_context(context, Tag::frame_begin, "frame_begin", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_struct("frame_begin", "info", info, IMP_STRUCT_FRAME_INFO));
+    return entry.world->frame_begin({info->frame, info->safe_frame}, info->time_s);
+  });
+}
+
+imp_result IMP_CALL submit(imp_context context, uint32_t budget_us) {
+  return with_context(context, Tag::frame_submit, "submit", [&](ContextEntry& entry) { return entry.world->submit(budget_us); });
+}
+
+imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
+  return with_context(context, Tag::frame_submit, "record", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_struct("record", "info", info, IMP_STRUCT_RECORD_INFO));
+    IMPRINT_CHECK(check_pointer("record", "info.command_buffer", info->command_buffer));
+    IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(info->command_buffer, info->budget_us));
+    if (remaining_us) *remaining_us = left;
+    return {};
+  });
+}
+
+imp_result IMP_CALL frame_end(imp_context context) {
+  return with_context(context, Tag::frame_end, "frame_end", [&](ContextEntry& entry) { return entry.world->frame_end(); });
+}
+
+}  // namespace imprint::abi

@@ -1,0 +1,88 @@
+#include "plugin/abi/contexts.h"
+
+#include <array>
+#include <atomic>
+#include <type_traits>
+
+namespace imprint::abi {
+namespace {
+
+struct Registration {
+  std::atomic<ContextEntry*> entry{nullptr};
+  std::atomic<std::uint32_t> generation{0};
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::array<Registration, kContextSlots> slots;
+};
+
+// Nothing to construct when the library is loaded, nothing to destroy when it goes (R31).
+constinit Registry registry;
+static_assert(std::is_trivially_destructible_v<Registry>);
+
+ContextEntry* find(const HandleParts& parts) {
+  const Registration& slot = registry.slots[parts.context_slot];
+  if (parts.context_generation == 0 || slot.generation.load(std::memory_order_acquire) != parts.context_generation) return nullptr;
+  return slot.entry.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+LogSink HostLog::sink() {
+  if (!function) return {};
+  return {[](void* self, LogLevel level, std::string_view message) {
+            const auto& log = *static_cast<const HostLog*>(self);
+            log.function(log.user, static_cast<imp_log_level>(level), std::string(message).c_str());
+          },
+          this};
+}
+
+std::mutex& registry_mutex() { return registry.mutex; }
+
+Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
+  const std::lock_guard lock(registry.mutex);
+  for (std::uint32_t i = 0; i < kContextSlots; ++i) {
+    Registration& slot = registry.slots[i];
+    if (slot.entry.load(std::memory_order_relaxed)) continue;
+    entry->slot = i;
+    entry->generation = next_generation(slot.generation.load(std::memory_order_relaxed), kContextGenerations);
+    const imp_context context{pack_handle({HandleKind::context, i, entry->generation, 0, 1})};
+    slot.entry.store(entry.release(), std::memory_order_release);
+    slot.generation.store(static_cast<std::uint32_t>(unpack_handle(context.id).context_generation), std::memory_order_release);
+    return context;
+  }
+  return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots) + " contexts are alive, the most there can be");
+}
+
+std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry) {
+  const std::lock_guard lock(registry.mutex);
+  return std::unique_ptr<ContextEntry>(registry.slots[entry.slot].entry.exchange(nullptr, std::memory_order_acq_rel));
+}
+
+ContextEntry* find_context(imp_context context) {
+  const HandleParts parts = unpack_handle(context.id);
+  return parts.kind == HandleKind::context && parts.slot == 0 && parts.generation == 1 ? find(parts) : nullptr;
+}
+
+ContextEntry* find_context_of(imp_brain brain) {
+  const HandleParts parts = unpack_handle(brain.id);
+  return parts.kind == HandleKind::brain ? find(parts) : nullptr;
+}
+
+ContextEntry* find_context_of(imp_agent agent) {
+  const HandleParts parts = unpack_handle(agent.id);
+  return parts.kind == HandleKind::agent ? find(parts) : nullptr;
+}
+
+std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain) {
+  const HandleParts parts = unpack_handle(brain.id);
+  return entry.brains.find(parts.slot, parts.generation);
+}
+
+AgentPlace* find_agent(ContextEntry& entry, imp_agent agent) {
+  const HandleParts parts = unpack_handle(agent.id);
+  return entry.agents.find(parts.slot, parts.generation);
+}
+
+}  // namespace imprint::abi

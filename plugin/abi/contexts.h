@@ -1,0 +1,55 @@
+#pragma once
+// The contexts of this process, by handle: the one process-wide object of the library. Constant-initialised, trivially destroyed.
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "plugin/abi/convert.h"
+#include "plugin/abi/gate.h"
+#include "plugin/abi/handles.h"
+#include "plugin/agent/world.h"
+#include "plugin/include/imprint/imprint.h"
+
+namespace imprint::abi {
+
+// The host's log function, reached from a LogSink.
+struct HostLog {
+  void (*function)(void* user, imp_log_level level, const char* message) = nullptr;
+  void* user = nullptr;
+
+  LogSink sink();  // borrows this
+};
+
+struct AgentPlace {
+  std::shared_ptr<agent::Brain> brain;
+  std::uint32_t seat = 0;
+};
+
+// A context as the interface sees it.
+struct ContextEntry {
+  HostLog log;                              // both before the world, which uses them to the end
+  HostQueueCalls queue;
+  std::unique_ptr<agent::World> world;
+  Gate gate;
+  HandleTable<std::shared_ptr<agent::Brain>> brains;
+  HandleTable<AgentPlace> agents;
+  std::uint32_t slot = 0, generation = 0;   // filled by publish
+};
+
+// Guards the registry and every table of brains and agents against [any] calls: held while they are changed, and for the whole of an [any] call.
+std::mutex& registry_mutex();
+
+// Takes a slot. Errors: unsupported when kContextSlots contexts are alive.
+Result<imp_context> publish(std::unique_ptr<ContextEntry> entry);
+// Takes the entry out again; its handles are stale from here on.
+std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);
+
+// Null for a stale or foreign handle. Without the mutex: only where the host promises that no other call of this context overlaps.
+ContextEntry* find_context(imp_context context);
+ContextEntry* find_context_of(imp_brain brain);
+ContextEntry* find_context_of(imp_agent agent);
+std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain);
+AgentPlace* find_agent(ContextEntry& entry, imp_agent agent);
+
+}  // namespace imprint::abi

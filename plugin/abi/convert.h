@@ -1,0 +1,46 @@
+#pragma once
+// The interface's structs into ours. Everything that a host hands in is checked here or in the rooms below before it is used.
+
+#include <span>
+#include <string>
+
+#include "compute/base/result.h"
+#include "engine-bridge/context.h"
+#include "engine-bridge/standalone.h"
+#include "plugin/agent/policy.h"
+#include "plugin/agent/schema.h"
+#include "plugin/include/imprint/imprint.h"
+
+namespace imprint::abi {
+
+// Errors: invalid_argument for a null pointer, another type, a size that this version does not know, a next chain.
+Status check_header(const char* call, const char* name, const imp_header* header, std::size_t size, imp_struct_type type);
+
+template <class T>
+Status check_struct(const char* call, const char* name, const T* value, imp_struct_type type) {
+  return check_header(call, name, value ? &value->header : nullptr, sizeof(T), type);
+}
+
+Status check_pointer(const char* call, const char* name, const void* pointer);
+
+// Limits as our options; null = defaults.
+struct Limits {
+  bridge::Budget budget;
+  std::uint32_t worker_threads = 1;
+  std::uint64_t memory_cap_bytes = 0;
+};
+Result<Limits> to_limits(const char* call, const imp_limits* limits);
+
+// The host's queue functions, which are declared without Vulkan's types, behind functions that have them.
+struct HostQueueCalls {
+  imp_vk_queue host{};
+};
+
+// The lists are borrowed from `device`; `calls` is filled, borrowed, and outlives the context.
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host* host, const Limits& limits,
+                                              HostQueueCalls& calls);
+Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host* host, const Limits& limits);
+Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc);
+Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc);
+
+}  // namespace imprint::abi

@@ -1,0 +1,48 @@
+#pragma once
+// The functions behind the table, one file for each noun. Contracts: plugin/include/imprint/imprint.h.
+
+#include "plugin/include/imprint/imprint.h"
+
+namespace imprint::abi {
+
+imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context);
+imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
+                                              imp_context* context);
+imp_result IMP_CALL context_destroy(imp_context context);
+imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* size);
+imp_result IMP_CALL warmup(imp_context context, void (*progress)(void* user, float fraction), void* user);
+imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits);
+imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms);
+imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats);
+imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info);
+imp_result IMP_CALL submit(imp_context context, uint32_t budget_us);
+imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
+imp_result IMP_CALL frame_end(imp_context context);
+
+imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain);
+imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc, imp_brain* brain);
+imp_result IMP_CALL brain_destroy(imp_brain brain);
+imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info);
+imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats);
+imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled);
+imp_result IMP_CALL brain_save(imp_brain brain, const char* path);
+imp_result IMP_CALL brain_save_status(imp_brain brain);
+imp_result IMP_CALL brain_load(imp_brain brain, const char* path);
+imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot);
+imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot);
+imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high);
+
+imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent);
+imp_result IMP_CALL agent_destroy(imp_agent agent);
+imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode);
+imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal);
+imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count);
+imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count);
+imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action);
+imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, const float* continuous);
+imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback);
+imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration);
+imp_result IMP_CALL agent_reward(imp_agent agent, float reward);
+imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end);
+
+}  // namespace imprint::abi

@@ -1,0 +1,264 @@
+#include "plugin/agent/brain.h"
+
+#include "plugin/agent/brain_impl.h"
+#include "plugin/agent/infer_graph.h"
+#include "plugin/agent/learn_graph.h"
+#include "plugin/agent/network.h"
+#include "plugin/agent/noise.h"
+
+namespace imprint::agent {
+namespace {
+
+// A way back to the host up to this size is made at warmup, so that a save in the middle of play allocates nothing; a larger one at its first use.
+constexpr std::uint64_t kPreparedSaveBytes = 16ull << 20;
+
+std::uint64_t bytes_of(std::span<const StateVariable> state) {
+  std::uint64_t bytes = 0;
+  for (const StateVariable& entry : state)
+    bytes += static_cast<std::uint64_t>(entry.variable.shape().element_count()) * dtype_size(entry.variable.dtype());
+  return bytes;
+}
+
+}  // namespace
+
+Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec)
+    : at_(surroundings),
+      spec_(spec),
+      layout_(SampleLayout::of(spec)),
+      parameter_count_(spec.parameter_count()),
+      noise_seed_(spec.seed),
+      resets_(spec.seat_count(), 1),
+      counts_(std::make_unique<Counts>()) {
+  seats_.reserve(spec.seat_count());
+  for (std::uint32_t i = 0; i < spec.seat_count(); ++i) seats_.emplace_back(spec.action, spec.action_latency_frames);
+}
+
+Brain::~Brain() {
+  if (inference_ && inference_->compiled()) at_.context.cancel(inference_->program());
+  if (learner_ && learner_->compiled()) at_.context.cancel(learner_->program());
+  if (snapshots_) snapshots_->each_program([&](Program& program) { at_.context.cancel(program); });
+}
+
+Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec) {
+  IMPRINT_CHECK(validate(spec));
+  std::shared_ptr<Brain> brain(new Brain(surroundings, spec));
+  IMPRINT_CHECK(brain->build_learning());
+  return brain;
+}
+
+Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model) {
+  std::shared_ptr<Brain> brain(new Brain(surroundings, model->spec));
+  brain->parameter_count_ = model->parameter_count;
+  for (const Variable& variable : model->state) IMPRINT_CHECK(surroundings.context.runtime().place(variable));
+  brain->inference_ = std::make_unique<Inference>(model->graph, model->spec);
+  brain->policy_ = std::move(model);
+  return brain;
+}
+
+Status Brain::build_learning() {
+  IMPRINT_ASSIGN(const Network network, Network::create(spec_));
+  inference_ = std::make_unique<Inference>(describe_inference(spec_, network), spec_);
+  state_ = network.state();
+  if (spec_.learner != LearnerKind::none) {
+    IMPRINT_ASSIGN(LearnGraph graph, describe_learning(spec_, network));
+    state_.insert(state_.end(), graph.state.begin(), graph.state.end());
+    learner_ = std::make_unique<Learner>(spec_, std::move(graph));
+  }
+  Runtime& runtime = at_.context.runtime();
+  for (const StateVariable& entry : state_) IMPRINT_CHECK(runtime.place(entry.variable));
+  IMPRINT_ASSIGN(snapshots_, Snapshots::create(runtime, spec_.name, state_, spec_.snapshot_count));
+  saving_ = std::make_unique<Saving>(at_.files, spec_, state_);
+  return {};
+}
+
+BrainInfo Brain::info() const {
+  BrainInfo info;
+  info.observation_count = spec_.observation.count;
+  info.goal_count = spec_.goal_count;
+  info.branch_count = static_cast<std::uint32_t>(spec_.action.branch_sizes.size());
+  info.continuous_count = spec_.action.continuous_count;
+  info.brain_count = spec_.brain_count;
+  info.agent_capacity = spec_.seat_count();
+  info.parameter_count = parameter_count_;
+  return info;
+}
+
+BrainStats Brain::stats() const {
+  BrainStats stats;
+  stats.counters = counts_->counters();
+  stats.samples = counts_->samples;
+  stats.last_loss = counts_->last_loss;
+  stats.snapshots = counts_->snapshots;
+  stats.infer_dispatches = counts_->infer_dispatches;
+  stats.learn_dispatches = counts_->learn_dispatches;
+  stats.infer_barriers = counts_->infer_barriers;
+  stats.learn_barriers = counts_->learn_barriers;
+  stats.late_actions = counts_->late_actions;
+  stats.stopped_brains = counts_->stopped;
+  stats.dropped_samples = counts_->dropped;
+  return stats;
+}
+
+void Brain::publish() {
+  if (learner_) {
+    counts_->samples = learner_->replay().sample_count();
+    counts_->dropped = learner_->replay().waiting.dropped();
+    counts_->stopped = learner_->stopped_brains();
+  }
+  if (snapshots_) counts_->snapshots = snapshots_->count();
+}
+
+std::size_t Brain::programs_to_compile() const {
+  std::size_t count = inference_->compiled() ? 0 : 1;
+  if (learner_ && !learner_->compiled()) ++count;
+  if (snapshots_) count += snapshots_->programs_to_compile();
+  return count;
+}
+
+Status Brain::warmup(const std::function<void()>& advance) {
+  Runtime& runtime = at_.context.runtime();
+  if (!inference_->compiled()) {
+    IMPRINT_CHECK(inference_->compile(runtime));
+    IMPRINT_CHECK(at_.context.measure(inference_->program()));
+    counts_->infer_dispatches = inference_->stats()->dispatches;
+    counts_->infer_barriers = inference_->stats()->barriers;
+    advance();
+  }
+  if (learner_ && !learner_->compiled()) {
+    IMPRINT_CHECK(learner_->compile(runtime));
+    IMPRINT_CHECK(at_.context.measure(learner_->program()));
+    counts_->learn_dispatches = learner_->stats()->dispatches;
+    counts_->learn_barriers = learner_->stats()->barriers;
+    advance();
+  }
+  if (snapshots_) IMPRINT_CHECK(snapshots_->compile(runtime, advance));
+  if (saving_ && bytes_of(state_) <= kPreparedSaveBytes) IMPRINT_CHECK(saving_->prepare(runtime));
+  return {};
+}
+
+// ---- the frame -----------------------------------------------------------------------------------------------------------------------------------
+
+Status Brain::enqueue_frame() {
+  IMPRINT_CHECK(enqueue_inference());
+  if (!saving_) return {};
+  const std::uint64_t frame = at_.clock.frame;
+  IMPRINT_CHECK(enqueue_save());
+  // A step whose deadline is this frame still writes, behind this frame's inference.
+  bool writes = false;
+  if (learner_ && learner_->stepping()) {
+    if (frame < learner_->deadline()) return {};
+    learner_->end();
+    writes = true;
+  }
+  while (!requests_.empty()) {
+    Request& request = requests_.front();
+    if (request.kind == Request::Kind::save) {
+      if (request.from_frame == 0) request.from_frame = writes ? frame + 1 : frame;
+      IMPRINT_CHECK(enqueue_save());
+      break;
+    }
+    bridge::Job job;
+    job.program = request.program;
+    job.kind = bridge::JobKind::learn;
+    job.deadline_frame = frame;
+    job.stream = stream();
+    IMPRINT_CHECK(at_.context.enqueue(std::move(job)));
+    requests_.pop_front();
+    writes = true;
+  }
+  // A save that waits for the next frame reads before a new step can write; anything behind it is for a state that no step may touch before.
+  const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
+  if (requests_.empty() || only_save) return start_step();
+  return {};
+}
+
+Status Brain::enqueue_inference() {
+  bool asked = false;
+  for (const Seat& seat : seats_) asked = asked || (seat.wants_decision() && (seat.mode() == Mode::learning || seat.mode() == Mode::inference));
+  if (!asked) return {};
+  const std::optional<std::uint32_t> slot = inference_->free_slot();
+  if (!slot) return {};  // the GPU is far behind: asked again in the next frame, and late
+  inference_->begin(*slot);
+  InferenceRun& run = inference_->run(*slot);
+  run.frame = at_.clock.frame;
+  run.asked.clear();
+  for (std::uint32_t i = 0; i < seats_.size(); ++i) {
+    Seat& seat = seats_[i];
+    if (!seat.wants_decision() || (seat.mode() != Mode::learning && seat.mode() != Mode::inference)) continue;
+    const Seat::Taken taken = seat.take();
+    inference_->put(*slot, i, *taken.choice);
+    if (const auto mask = inference_->mask(*slot, i); !mask.empty()) seat.write_mask(mask);
+    const float deviation = seat.mode() == Mode::learning ? spec_.exploration : 0.0f;
+    const std::uint32_t brain = i / spec_.agents_per_brain, agent = i % spec_.agents_per_brain;
+    fill_noise(inference_->noise(*slot, i), deviation, noise_seed_ + brain, agent, taken.draw);
+    if (resets_[i]) inference_->set_reset(*slot, i);
+    resets_[i] = 0;
+    run.asked.push_back({i, taken.ticket});
+  }
+  counts_->decisions += run.asked.size();
+  bridge::Job job;
+  job.program = &inference_->program();
+  job.slot = *slot;
+  job.on_complete = [weak = weak_from_this(), slot = *slot](std::uint64_t) {
+    if (const auto brain = weak.lock()) brain->finish_inference(slot);
+  };
+  run.under_way = true;
+  Status enqueued = at_.context.enqueue(std::move(job));
+  if (!enqueued.ok()) run.under_way = false;
+  return enqueued;
+}
+
+void Brain::finish_inference(std::uint32_t slot) {
+  InferenceRun& run = inference_->run(slot);
+  run.under_way = false;
+  const bool late = at_.clock.frame > run.frame + spec_.action_latency_frames;
+  for (const InferenceRun::Asked& asked : run.asked) {
+    const Inference::SeatAnswer answer = inference_->answer(slot, asked.seat);
+    const bool wanted = seats_[asked.seat].answer(asked.ticket, answer.branches, answer.continuous, answer.values);
+    if (late && wanted) ++counts_->late_actions;
+  }
+}
+
+Status Brain::enqueue_save() {
+  if (requests_.empty()) return {};
+  const Request& request = requests_.front();
+  if (request.kind != Request::Kind::save || request.from_frame == 0 || at_.clock.frame < request.from_frame) return {};
+  IMPRINT_CHECK(at_.context.enqueue(saving_->commands(), [weak = weak_from_this()](std::uint64_t) {
+    if (const auto brain = weak.lock()) brain->saving_->delivered();
+  }));
+  requests_.pop_front();
+  return {};
+}
+
+Status Brain::start_step() {
+  if (!learner_ || !learner_->compiled() || !learning_ || learner_->stepping() || !learner_->has_work()) return {};
+  const std::optional<std::uint32_t> slot = learner_->free_slot();
+  if (!slot) return {};  // the GPU is far behind: the step begins later
+  const std::uint64_t deadline = at_.clock.frame + spec_.learn_period_frames;
+  if (learner_->begin(*slot, deadline)) ++counts_->minibatches;
+  bridge::Job job;
+  job.program = &learner_->program();
+  job.slot = *slot;
+  job.kind = bridge::JobKind::learn;
+  job.deadline_frame = deadline;
+  job.stream = stream();
+  job.on_complete = [weak = weak_from_this(), slot = *slot](std::uint64_t) {
+    if (const auto brain = weak.lock()) brain->finish_step(slot);
+  };
+  publish();
+  return at_.context.enqueue(std::move(job));
+}
+
+void Brain::finish_step(std::uint32_t slot) {
+  const Learner::Outcome outcome = learner_->finish(slot);
+  if (outcome.learned > 0) counts_->last_loss = outcome.loss;
+  if (outcome.stopped > 0) {
+    at_.log(LogLevel::error, "brain '" + spec_.name + "': the loss of " + std::to_string(outcome.stopped) + " of " +
+                                 std::to_string(spec_.brain_count) +
+                                 " brains is not finite; they stop learning and keep their last finite weights. Restore a snapshot or load a file to "
+                                 "go on, with a lower learning_rate");
+  }
+  publish();
+}
+
+}  // namespace imprint::agent

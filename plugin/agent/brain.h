@@ -1,0 +1,178 @@
+#pragma once
+// A brain, or a kennel of brains of one shape, with its agents, on one context: what it costs, what it can do, when things happen.
+//
+// Inference. All agents that asked in a frame are answered by one run of one program over all seats [P, A], enqueued in that frame.
+//
+// Learning. While learning is on and there are samples, one step after the other: a step begun in frame f takes in the samples given before it and
+// takes effect in frame f + learn_period_frames exactly (engine-bridge/context.h); there the next one begins. The moment between two steps is a
+// boundary. Snapshots, restores and saves take place at boundaries, in the order of the calls, so that what they hold does not depend on the speed of
+// the GPU. What the host keeps (samples waiting, counters) is copied at the call itself.
+//
+// Numbers that are not finite never reach the weights: a brain whose loss or gradient is not finite is left out of that step on the device, and when
+// the loss has been read back it stops learning until a snapshot is restored or a file loaded.
+//
+// Methods are for the context's frame thread or, between frames, for one other thread at a time, unless marked any-thread.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/log.h"
+#include "compute/base/result.h"
+#include "engine-bridge/context.h"
+#include "plugin/agent/credit.h"
+#include "plugin/agent/file_writer.h"
+#include "plugin/agent/inference.h"
+#include "plugin/agent/replay.h"
+#include "plugin/agent/saved_brain.h"
+#include "plugin/agent/schema.h"
+#include "plugin/agent/seat.h"
+
+namespace imprint::agent {
+
+struct FrameClock {
+  std::uint64_t frame = 0;
+  double time_s = 0;
+};
+
+// What a brain lives in; all of it outlives the brain.
+struct Surroundings {
+  bridge::Context& context;
+  FileWriter& files;
+  const FrameClock& clock;
+  LogSink log;
+};
+
+struct BrainInfo {
+  std::uint32_t observation_count = 0, goal_count = 0, branch_count = 0, continuous_count = 0, brain_count = 0, agent_capacity = 0;
+  std::uint64_t parameter_count = 0;
+};
+
+struct BrainStats {
+  BrainCounters counters;
+  std::uint64_t samples = 0;
+  float last_loss = 0;                 // mean over the brains that learned; NaN once one stopped
+  std::uint32_t snapshots = 0;
+  std::uint32_t infer_dispatches = 0, learn_dispatches = 0, infer_barriers = 0, learn_barriers = 0;
+  std::uint32_t late_actions = 0;
+  std::uint32_t stopped_brains = 0;    // that no longer learn because their numbers were not finite
+  std::uint64_t dropped_samples = 0;   // given faster than steps take them in
+};
+
+enum class CreditKind : std::uint8_t { by_onset, current };
+
+struct Feedback {
+  float value = 0, weight = 1;
+  CreditKind credit = CreditKind::by_onset;
+  double time_s = 0;
+};
+
+struct Demonstration {
+  std::span<const float> observation;
+  std::uint32_t goal = 0;
+  std::span<const std::uint32_t> branches;
+  std::span<const float> continuous;
+  float weight = 2;
+};
+
+class Learner;
+class Saving;
+class Snapshots;
+struct PolicyModel;
+
+class Brain : public std::enable_shared_from_this<Brain> {
+ public:
+  // Makes and places everything that takes memory; compiles nothing. Errors: those of validate(), out_of_*_memory, unsupported (a tensor beyond
+  // the device's buffer range).
+  static Result<std::shared_ptr<Brain>> create(const Surroundings& surroundings, const BrainSpec& spec);
+  static Result<std::shared_ptr<Brain>> create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model);
+  ~Brain();
+
+  BrainInfo info() const;              // any-thread
+  BrainStats stats() const;            // any-thread
+  const BrainSpec& spec() const { return spec_; }
+
+  // ---- create-time ----
+  // Compiles the programs that are not compiled yet; `advance` is called after each.
+  std::size_t programs_to_compile() const;
+  Status warmup(const std::function<void()>& advance);
+  Result<Hash128> hash();              // of the state on the device and the replay's fill; waits. Errors: unsupported (record only)
+  Status load(const std::string& path);
+  Result<std::uint32_t> add_agent(std::uint32_t brain_index);  // its seat. Errors: invalid_argument, unsupported (all seats taken)
+  void remove_agent(std::uint32_t seat);
+  // After the bridge was drained: the step under way is over, and what waits for a boundary is done at once. Waits for the GPU.
+  Status settle();
+
+  // ---- frame thread, or between frames ----
+  Status set_learning(bool enabled);
+  Status save(const std::string& path);
+  Status save_status();                // not_ready, or the outcome; not_found when there was none
+  Result<std::uint64_t> snapshot();
+  Status restore(std::uint64_t snapshot);
+  Status set_mode(std::uint32_t seat, Mode mode);
+  Status set_goal(std::uint32_t seat, std::uint32_t goal);
+  Status set_mask(std::uint32_t seat, std::span<const std::uint8_t> allowed);  // empty = all
+
+  // ---- frame thread ----
+  Status observe(std::uint32_t seat, std::span<const float> observation);
+  Result<const Answer*> act(std::uint32_t seat);    // not_ready, not_found; valid until the seat's next call
+  Status act_by_heuristic(std::uint32_t seat, std::span<const std::uint32_t> branches, std::span<const float> continuous);
+  Status feedback(std::uint32_t seat, const Feedback& feedback);
+  Status demonstrate(std::uint32_t seat, const Demonstration& demonstration);
+  Status reward(std::uint32_t seat, float reward);
+  Status end_episode(std::uint32_t seat);
+  // Once a frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a boundary, and the next step.
+  Status enqueue_frame();
+
+ private:
+  Brain(const Surroundings& surroundings, const BrainSpec& spec);
+
+  Status build_learning();
+  Status enqueue_inference();
+  void finish_inference(std::uint32_t slot);
+  Status enqueue_save();
+  void finish_step(std::uint32_t slot);
+  Status start_step();
+  Status run_now(std::span<const VkCommandBuffer> commands);
+  Status check_demonstrable(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches, std::span<const float> continuous) const;
+  Status give_credit(std::uint32_t seat, const Feedback& feedback);
+  void remember(std::uint32_t seat, const Choice& choice, float target, float weight);
+  HostState host_state() const;
+  void publish();
+  std::uint64_t stream() const { return reinterpret_cast<std::uintptr_t>(this); }
+
+  // What waits for a boundary, in the order of the calls.
+  struct Request {
+    enum class Kind : std::uint8_t { copy, save };
+    Kind kind = Kind::copy;
+    Program* program = nullptr;          // copy: keeps or restores a snapshot
+    std::uint64_t from_frame = 0;        // save: the frame whose inference may be followed by the readback; 0 = not at a boundary yet
+  };
+
+  Surroundings at_;
+  BrainSpec spec_;
+  SampleLayout layout_;
+  std::uint64_t parameter_count_ = 0;
+  std::uint64_t noise_seed_ = 0;
+  std::vector<Seat> seats_;
+  std::vector<std::uint8_t> resets_;     // [seats] a recurrent policy's state begins anew with the next decision
+  std::unique_ptr<PolicyModel> policy_;
+  std::unique_ptr<Inference> inference_;
+  std::vector<StateVariable> state_;
+  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<Snapshots> snapshots_;
+  std::unique_ptr<Saving> saving_;
+  std::deque<Request> requests_;
+  std::vector<Credit> credits_;          // of one feedback; kept for its memory
+  bool learning_ = true;
+
+  // Written by the frame thread, read by any.
+  struct Counts;
+  std::unique_ptr<Counts> counts_;
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,204 @@
+// What agents do with a brain.
+
+#include <algorithm>
+#include <cmath>
+
+#include "plugin/agent/brain.h"
+#include "plugin/agent/brain_impl.h"
+
+namespace imprint::agent {
+namespace {
+
+Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
+
+Status check_finite(const char* call, const char* name, std::span<const float> values) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      return refuse(call, std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(values[i]) + "; expected a finite number");
+  return {};
+}
+
+// A demonstration counts twice a word of praise: it says what to do, and by that what not to do.
+constexpr float kRecordedWeight = 2.0f;
+
+}  // namespace
+
+Result<std::uint32_t> Brain::add_agent(std::uint32_t brain_index) {
+  if (brain_index >= spec_.brain_count)
+    return refuse("agent_create", "brain_index is " + std::to_string(brain_index) + "; '" + spec_.name + "' has " +
+                                      std::to_string(spec_.brain_count) + " brains, counted from 0");
+  const std::uint32_t first = brain_index * spec_.agents_per_brain;
+  for (std::uint32_t seat = first; seat < first + spec_.agents_per_brain; ++seat) {
+    if (seats_[seat].occupied()) continue;
+    seats_[seat].sit();
+    resets_[seat] = 1;
+    return seat;
+  }
+  return make_error(ErrorCode::unsupported, "agent_create: brain " + std::to_string(brain_index) + " of '" + spec_.name + "' already serves " +
+                                                std::to_string(spec_.agents_per_brain) + " agents; create it with a larger capacity");
+}
+
+void Brain::remove_agent(std::uint32_t seat) { seats_[seat].leave(); }
+
+Status Brain::set_mode(std::uint32_t seat, Mode mode) {
+  seats_[seat].set_mode(mode);
+  return {};
+}
+
+Status Brain::set_goal(std::uint32_t seat, std::uint32_t goal) {
+  if (goal >= spec_.goal_count)
+    return refuse("agent_set_goal", "goal is " + std::to_string(goal) + "; '" + spec_.name + "' has " + std::to_string(spec_.goal_count) +
+                                        " goals, counted from 0");
+  seats_[seat].set_goal(goal);
+  return {};
+}
+
+Status Brain::set_mask(std::uint32_t seat, std::span<const std::uint8_t> allowed) {
+  if (!allowed.empty()) {
+    const std::uint32_t count = spec_.action.choice_count();
+    if (allowed.size() != count)
+      return refuse("agent_set_mask", std::to_string(allowed.size()) + " flags; '" + spec_.name + "' has " + std::to_string(count) + " choices");
+    for (std::size_t branch = 0; branch < spec_.action.branch_sizes.size(); ++branch) {
+      const auto flags = allowed.subspan(spec_.action.branch_offset(branch), spec_.action.branch_sizes[branch]);
+      if (std::ranges::all_of(flags, [](std::uint8_t flag) { return flag == 0; }))
+        return refuse("agent_set_mask", "branch " + std::to_string(branch) + " allows nothing; at least one choice of each branch must be allowed");
+    }
+  }
+  seats_[seat].set_mask(allowed);
+  return {};
+}
+
+Status Brain::observe(std::uint32_t seat, std::span<const float> observation) {
+  if (observation.size() != spec_.observation.count)
+    return refuse("agent_observe", std::to_string(observation.size()) + " numbers; '" + spec_.name + "' expects " +
+                                       std::to_string(spec_.observation.count));
+  IMPRINT_CHECK(check_finite("agent_observe", "observation", observation));
+  if (!inference_->compiled())
+    return make_error(ErrorCode::wrong_state, "agent_observe: '" + spec_.name + "' is not compiled yet; call warmup before the first frame");
+  seats_[seat].request(at_.clock.frame, observation);
+  return {};
+}
+
+Result<const Answer*> Brain::act(std::uint32_t seat) {
+  Seat& agent = seats_[seat];
+  switch (agent.act(at_.clock.frame, at_.clock.time_s)) {
+    case Seat::Outcome::fresh:
+    case Seat::Outcome::repeated: return &agent.last_answer();
+    case Seat::Outcome::not_ready: return make_error(ErrorCode::not_ready, "");
+    case Seat::Outcome::nothing: break;
+  }
+  return make_error(ErrorCode::not_found, "agent_act: nothing was asked; call agent_observe first");
+}
+
+Status Brain::check_demonstrable(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
+                                 std::span<const float> continuous) const {
+  if (goal >= spec_.goal_count) return refuse(call, "goal is " + std::to_string(goal) + "; there are " + std::to_string(spec_.goal_count));
+  for (std::size_t b = 0; b < branches.size(); ++b)
+    if (branches[b] >= spec_.action.branch_sizes[b])
+      return refuse(call, "branches[" + std::to_string(b) + "] is " + std::to_string(branches[b]) + "; that branch has " +
+                              std::to_string(spec_.action.branch_sizes[b]) + " choices, counted from 0");
+  IMPRINT_CHECK(check_finite(call, "continuous", continuous));
+  for (const float value : continuous)
+    if (value < -1 || value > 1) return refuse(call, "a continuous action is " + std::to_string(value) + "; expected -1 to 1");
+  return {};
+}
+
+Status Brain::act_by_heuristic(std::uint32_t seat, std::span<const std::uint32_t> branches, std::span<const float> continuous) {
+  Seat& agent = seats_[seat];
+  if (agent.mode() != Mode::heuristic && agent.mode() != Mode::record)
+    return make_error(ErrorCode::wrong_state, "agent_heuristic: the agent acts by its brain; set its mode to heuristic or record first");
+  IMPRINT_CHECK(check_demonstrable("agent_heuristic", agent.goal(), branches, continuous));
+  if (!agent.act_by_heuristic(at_.clock.time_s, branches, continuous))
+    return make_error(ErrorCode::wrong_state, "agent_heuristic: the agent saw nothing since its last action; call agent_observe first");
+  if (agent.mode() == Mode::record && learner_) {
+    ++counts_->demonstrations;
+    remember(seat, agent.last_answer().choice, 1.0f, kRecordedWeight);
+  }
+  return {};
+}
+
+Status Brain::feedback(std::uint32_t seat, const Feedback& feedback) {
+  constexpr const char* call = "agent_feedback";
+  if (spec_.learner != LearnerKind::feedback)
+    return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' does not learn from feedback; its learner is " +
+                                                  learner_name(spec_.learner));
+  if (seats_[seat].mode() == Mode::inference)
+    return make_error(ErrorCode::wrong_state, std::string(call) + ": the agent is in inference mode; set its mode to learning first");
+  if (!std::isfinite(feedback.value) || feedback.value < -1 || feedback.value > 1)
+    return refuse(call, "value is " + std::to_string(feedback.value) + "; expected -1 to 1");
+  if (!std::isfinite(feedback.weight) || feedback.weight <= 0)
+    return refuse(call, "weight is " + std::to_string(feedback.weight) + "; expected a number above 0");
+  if (!std::isfinite(feedback.time_s) || feedback.time_s > at_.clock.time_s)
+    return refuse(call, "time_s is " + std::to_string(feedback.time_s) + "; expected a time up to the frame's, " + std::to_string(at_.clock.time_s));
+  ++counts_->feedbacks;
+  return give_credit(seat, feedback);
+}
+
+Status Brain::give_credit(std::uint32_t seat, const Feedback& feedback) {
+  Seat& agent = seats_[seat];
+  if (feedback.credit == CreditKind::by_onset)
+    credit_by_onset(agent.onsets(), feedback.time_s, {spec_.credit_delay_s, spec_.credit_width_s}, credits_);
+  else
+    credit_current(agent.onsets(), feedback.time_s, credits_);
+  for (const Credit& credit : credits_) remember(seat, agent.past(credit.index), feedback.value, credit.weight * feedback.weight);
+  if (feedback.value < 0) {
+    const std::ptrdiff_t worst = most_credited(credits_, agent.onsets());
+    if (worst >= 0) {
+      const Choice& choice = agent.past(static_cast<std::size_t>(worst));
+      agent.scold(choice.branches[0], choice.command);
+    }
+  }
+  return {};
+}
+
+Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration) {
+  constexpr const char* call = "agent_demonstrate";
+  if (!learner_) return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' has no learner");
+  if (seats_[seat].mode() == Mode::inference)
+    return make_error(ErrorCode::wrong_state, std::string(call) + ": the agent is in inference mode; set its mode to learning first");
+  if (demonstration.observation.size() != spec_.observation.count)
+    return refuse(call, std::to_string(demonstration.observation.size()) + " observations; '" + spec_.name + "' expects " +
+                            std::to_string(spec_.observation.count));
+  IMPRINT_CHECK(check_finite(call, "observation", demonstration.observation));
+  IMPRINT_CHECK(check_demonstrable(call, demonstration.goal, demonstration.branches, demonstration.continuous));
+  if (!std::isfinite(demonstration.weight) || demonstration.weight <= 0)
+    return refuse(call, "weight is " + std::to_string(demonstration.weight) + "; expected a number above 0");
+  Choice shown;
+  shown.observation.assign(demonstration.observation.begin(), demonstration.observation.end());
+  shown.goal = demonstration.goal;
+  shown.branches.assign(demonstration.branches.begin(), demonstration.branches.end());
+  shown.continuous.assign(demonstration.continuous.begin(), demonstration.continuous.end());
+  ++counts_->demonstrations;
+  remember(seat, shown, 1.0f, demonstration.weight);
+  return {};
+}
+
+Status Brain::reward(std::uint32_t seat, float reward) {
+  if (!std::isfinite(reward)) return refuse("agent_reward", "reward is " + std::to_string(reward) + "; expected a finite number");
+  // Games report rewards whatever the agent's brain makes of them; zero says nothing about the action.
+  if (spec_.learner != LearnerKind::feedback || seats_[seat].mode() == Mode::inference || reward == 0) return {};
+  return give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s});
+}
+
+Status Brain::end_episode(std::uint32_t seat) {
+  seats_[seat].end_episode();
+  resets_[seat] = 1;
+  ++counts_->episodes;
+  return {};
+}
+
+void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight) {
+  if (!learning_) return;
+  const std::span<float> row = learner_->replay().waiting.push(seat / spec_.agents_per_brain);
+  std::ranges::copy(choice.observation, row.begin() + layout_.observation);
+  row[layout_.goal] = static_cast<float>(choice.goal);
+  for (std::size_t b = 0; b < choice.branches.size(); ++b) row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
+  std::ranges::copy(choice.continuous, row.begin() + layout_.continuous);
+  row[layout_.weight] = weight;
+  if (spec_.learner == LearnerKind::feedback) {
+    row[layout_.target] = target;
+    row[layout_.margin] = target > 0 ? 1.0f : 0.0f;
+  }
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,154 @@
+// What a brain keeps: snapshots, files, hashes.
+
+#include "compute/model/file.h"
+#include "plugin/agent/brain.h"
+#include "plugin/agent/brain_impl.h"
+
+namespace imprint::agent {
+namespace {
+
+constexpr std::uint64_t kWaitNs = 60ull * 1000 * 1000 * 1000;
+
+}  // namespace
+
+HostState Brain::host_state() const {
+  HostState host;
+  host.seed = noise_seed_;
+  host.counters = counts_->counters();
+  for (const Seat& seat : seats_) host.draws.push_back(seat.draws());
+  if (learner_) host.replay = learner_->replay();
+  return host;
+}
+
+Status Brain::run_now(std::span<const VkCommandBuffer> commands) {
+  vk::Queue* queue = at_.context.queue();
+  if (!queue)
+    return make_error(ErrorCode::unsupported, "this context only records into the host's command buffers and cannot wait for the GPU; give it a queue");
+  std::vector<VkCommandBuffer> list;
+  Runtime& runtime = at_.context.runtime();
+  if (runtime.has_uploads()) {
+    IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
+    if (uploads.primary) list.push_back(uploads.primary);
+  }
+  list.push_back(runtime.barrier().primary);
+  list.insert(list.end(), commands.begin(), commands.end());
+  IMPRINT_ASSIGN(const vk::Ticket ticket, queue->submit(list));
+  return queue->wait(ticket, kWaitNs);
+}
+
+Result<Hash128> Brain::hash() {
+  if (policy_) return make_error(ErrorCode::unsupported, "brain_hash: '" + spec_.name + "' is a policy from a file, which does not change");
+  std::vector<Variable> variables;
+  for (const StateVariable& entry : state_) variables.push_back(entry.variable);
+  IMPRINT_ASSIGN(const std::unique_ptr<StateReadback> readback, at_.context.runtime().read(variables));
+  const VkCommandBuffer commands = readback->commands().primary;
+  IMPRINT_CHECK(run_now(std::span(&commands, 1)));
+  Hasher hasher;
+  for (std::size_t i = 0; i < state_.size(); ++i) hasher.text(state_[i].name).bytes(readback->bytes(i));
+  if (learner_) {
+    for (const std::int32_t row : learner_->replay().next) hasher.number(row);
+    for (const std::int32_t rows : learner_->replay().filled) hasher.number(rows);
+  }
+  return hasher.digest();
+}
+
+Status Brain::settle() {
+  if (!saving_) return {};
+  if (learner_) learner_->end();
+  while (!requests_.empty()) {
+    const Request request = requests_.front();
+    requests_.pop_front();
+    if (request.kind == Request::Kind::copy) {
+      const VkCommandBuffer commands = request.program->whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+      IMPRINT_CHECK(run_now(std::span(&commands, 1)));
+    } else {
+      const VkCommandBuffer commands = saving_->commands().primary;
+      IMPRINT_CHECK(run_now(std::span(&commands, 1)));
+      saving_->delivered();
+    }
+  }
+  return {};
+}
+
+Status Brain::set_learning(bool enabled) {
+  if (!learner_ && enabled) {
+    return make_error(ErrorCode::unsupported, "brain_set_learning: '" + spec_.name + "' has no learner; create it with one");
+  }
+  learning_ = enabled;
+  return {};
+}
+
+Status Brain::save(const std::string& path) {
+  if (!saving_) return make_error(ErrorCode::unsupported, "brain_save: '" + spec_.name + "' is a policy from a file, which does not change");
+  if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: the path is empty");
+  IMPRINT_CHECK(saving_->prepare(at_.context.runtime()));
+  IMPRINT_CHECK(saving_->begin(path, host_state()));
+  requests_.push_back({Request::Kind::save, nullptr, 0});
+  return {};
+}
+
+Status Brain::save_status() {
+  if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
+  if (at_.context.device().lost())
+    saving_->fail(make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
+  return saving_->status();
+}
+
+Result<std::uint64_t> Brain::snapshot() {
+  if (!snapshots_) return make_error(ErrorCode::unsupported, "snapshot: '" + spec_.name + "' is a policy from a file, which does not change");
+  if (snapshots_->programs_to_compile() > 0) return make_error(ErrorCode::wrong_state, "snapshot: call warmup first");
+  IMPRINT_ASSIGN(const Snapshots::Taken taken, snapshots_->take(learner_ ? learner_->replay() : ReplayState{}));
+  requests_.push_back({Request::Kind::copy, taken.program, 0});
+  publish();
+  return taken.id;
+}
+
+Status Brain::restore(std::uint64_t snapshot) {
+  if (!snapshots_) return make_error(ErrorCode::unsupported, "restore: '" + spec_.name + "' is a policy from a file, which does not change");
+  IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
+  if (learner_) {
+    learner_->replay() = *found.replay;
+    learner_->set_going();
+  }
+  requests_.push_back({Request::Kind::copy, found.program, 0});
+  publish();
+  return {};
+}
+
+Status Brain::load(const std::string& path) {
+  if (!saving_) return make_error(ErrorCode::unsupported, "brain_load: '" + spec_.name + "' is a policy from a file; a saved brain does not fit it");
+  if (!saving_->idle() || !requests_.empty())
+    return make_error(ErrorCode::wrong_state, "brain_load: a save, snapshot or restore of '" + spec_.name +
+                                                  "' is still on its way; call drain, or run frames until brain_save_status says how it went");
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, state_));
+
+  // From here on nothing is refused any more, but memory may run out in the middle.
+  if (learner_ && learner_->compiled()) {
+    at_.context.cancel(learner_->program());
+    learner_->end();
+    for (const std::uint32_t slot : learner_->slots_under_way()) {
+      vk::Device& device = at_.context.device();
+      device.retire(device.last_ticket(), [weak = weak_from_this(), slot] {
+        if (const auto brain = weak.lock()) brain->learner_->release(slot);
+      });
+    }
+  }
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (Status written = at_.context.runtime().write(state_[i].variable, saved.state[i]); !written.ok())
+      return make_error(written.error().code, "brain_load: '" + spec_.name + "' is only partly loaded, load it again: " + written.error().message);
+  }
+  noise_seed_ = saved.host.seed;
+  counts_->set(saved.host.counters);
+  for (std::size_t i = 0; i < seats_.size(); ++i) seats_[i].set_draws(saved.host.draws[i]);
+  if (learner_) {
+    learner_->replay() = std::move(saved.host.replay);
+    learner_->set_going();
+    // Cancelling forgot what the program costs.
+    if (learner_->compiled()) IMPRINT_CHECK(at_.context.measure(learner_->program()));
+  }
+  publish();
+  return {};
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,44 @@
+#include "plugin/agent/infer_graph.h"
+
+namespace imprint::agent {
+namespace {
+
+// Below every value that a network can hold, above what arithmetic could turn into infinity.
+constexpr double kForbidden = -1e30;
+
+}  // namespace
+
+InferGraph describe_inference(const BrainSpec& spec, const Network& network) {
+  const std::int64_t brains = spec.brain_count, agents = spec.agents_per_brain, choices = spec.action.choice_count();
+  InferGraph graph;
+  ProgramDescription& program = graph.description;
+  program.name = spec.name + " infer";
+  program.slots = inference_slots(spec.action_latency_frames);
+  const auto feed = [&](int& index, Tensor tensor) {
+    index = static_cast<int>(program.inputs.size());
+    program.inputs.push_back(tensor);
+    return tensor;
+  };
+  const auto give = [&](Tensor tensor) {
+    program.outputs.push_back(std::move(tensor));
+    return static_cast<int>(program.outputs.size()) - 1;
+  };
+
+  const Tensor observation = feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
+  Tensor goal;
+  if (spec.goal_count > 1) goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
+  const Tensor values = Network::of_goal(network.heads(observation), goal);
+  graph.values = give(values);
+  if (choices > 0) {
+    const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));
+    const Tensor noise = feed(graph.noise, input("noise", {brains, agents, choices}));
+    const Tensor rated = where(greater(mask, 0), narrow(values, 2, 0, choices) + noise, kForbidden);
+    for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
+      graph.branches.push_back(give(argmax(narrow(rated, 2, spec.action.branch_offset(b), spec.action.branch_sizes[b]), 2)));
+  }
+  if (spec.action.continuous_count > 0)
+    graph.continuous = give(clamp(narrow(values, 2, choices, spec.action.continuous_count), -1, 1));
+  return graph;
+}
+
+}  // namespace imprint::agent

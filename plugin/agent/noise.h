@@ -1,0 +1,14 @@
+#pragma once
+// Exploration that depends on nothing but whose decision it is: the k-th decision of a seat meets the same noise whatever else happens in the batch,
+// in the frame or in the game.
+
+#include <cstdint>
+#include <span>
+
+namespace imprint::agent {
+
+// Independent standard normal numbers times `deviation`, from Philox keyed by the seed and counted by seat, decision and element. Seat a of brain p
+// draws as seat a of a single brain with seed + p. Box and Muller, A Note on the Generation of Random Normal Deviates, 1958.
+void fill_noise(std::span<float> noise, float deviation, std::uint64_t brain_seed, std::uint32_t seat, std::uint64_t decision);
+
+}  // namespace imprint::agent

@@ -1,0 +1,113 @@
+#include "plugin/agent/policy.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compute/model/onnx_proto.h"
+#include "compute/model/policy.h"
+#include "compute/tensor/build.h"
+
+namespace imprint::agent {
+namespace {
+
+Status check_range(const char* field, std::uint32_t value, std::uint32_t low, std::uint32_t high) {
+  if (value >= low && value <= high) return {};
+  return make_error(ErrorCode::invalid_argument, std::string("brain_create_from_onnx: ") + field + " is " + std::to_string(value) + "; expected " +
+                                                     std::to_string(low) + " to " + std::to_string(high));
+}
+
+// [1, A] flags as a condition on [A, ...].
+Tensor condition(const Tensor& flags, const Shape& shape) {
+  Shape column{shape[0]};
+  while (column.rank() < shape.rank()) column.append(1);
+  return equal(reshape(flags, column), 1);
+}
+
+// Every node below `root`, each once, inputs first.
+std::vector<NodeRef> nodes_below(const NodeRef& root) {
+  std::unordered_map<const Node*, bool> seen;
+  std::vector<NodeRef> found, stack{root};
+  while (!stack.empty()) {
+    NodeRef node = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.emplace(node.get(), true).second) continue;
+    for (const NodeRef& input : node->inputs) stack.push_back(input);
+    found.push_back(std::move(node));
+  }
+  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
+  return found;
+}
+
+}  // namespace
+
+Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::span<const Tensor> replacements) {
+  if (!tensor.ok()) return tensor;
+  std::unordered_map<const Node*, Tensor> replaced;
+  for (std::size_t i = 0; i < inputs.size(); ++i) replaced.emplace(inputs[i].node().get(), replacements[i]);
+  for (const NodeRef& node : nodes_below(tensor.node())) {
+    if (replaced.contains(node.get())) continue;
+    const auto is_replaced = [&](const NodeRef& input) { return replaced.contains(input.get()); };
+    if (std::ranges::none_of(node->inputs, is_replaced)) continue;
+    std::vector<Tensor> operands;
+    for (const NodeRef& input : node->inputs) operands.push_back(is_replaced(input) ? replaced.at(input.get()) : Tensor(input));
+    const Tensor copy = make(node->op, operands, {node->ints, node->floats, node->shape, node->dtype});
+    replaced.emplace(node.get(), node->label.empty() ? copy : copy.named(node->label));
+  }
+  const auto found = replaced.find(tensor.node().get());
+  return found == replaced.end() ? tensor : found->second;
+}
+
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec) {
+  if (spec.file.empty()) return make_error(ErrorCode::invalid_argument, "brain_create_from_onnx: the file has no bytes");
+  IMPRINT_CHECK(check_range("agent_capacity", spec.agent_capacity, 1, 1u << 20));
+  IMPRINT_CHECK(check_range("action_latency_frames", spec.action_latency_frames, 1, 64));
+  IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
+  IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity));
+  const PolicyDescription& found = policy.description;
+
+  auto model = std::make_unique<PolicyModel>();
+  model->parameter_count = policy.model.parameter_count;
+  BrainSpec& brain = model->spec;
+  brain.name = spec.name;
+  brain.observation.count = static_cast<std::uint32_t>(found.observation_count);
+  brain.action.continuous_count = static_cast<std::uint32_t>(found.action_count);
+  brain.agents_per_brain = spec.agent_capacity;
+  brain.action_latency_frames = spec.action_latency_frames;
+  brain.exploration = 0;
+
+  InferGraph& graph = model->graph;
+  ProgramDescription& program = graph.description;
+  program.name = spec.name + " infer";
+  program.slots = inference_slots(spec.action_latency_frames);
+  const std::vector<Tensor> fed = policy.model.input_tensors();
+  program.inputs = {fed[0]};
+  graph.observation = 0;
+
+  std::vector<Tensor> states(fed.begin() + 1, fed.end()), remembered;
+  Tensor active, reset;
+  if (!states.empty()) {
+    const Shape flags{1, spec.agent_capacity};
+    active = input("active", flags, DType::int32);
+    reset = input("reset", flags, DType::int32);
+    graph.active = 1;
+    graph.reset = 2;
+    program.inputs.push_back(active);
+    program.inputs.push_back(reset);
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Shape& shape = states[i].shape();
+    model->state.push_back(Variable::zeros(found.states[i].input, shape));
+    remembered.push_back(where(condition(reset, shape), zeros(shape), model->state[i].value()));
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Tensor next = substitute(policy.model.outputs[i + 1].tensor, states, remembered);
+    const Variable& state = model->state[i];
+    program.updates.push_back(Update::assign(state, where(condition(active, state.shape()), next, state.value())));
+  }
+  program.outputs = {substitute(policy.model.outputs[0].tensor, states, remembered)};
+  graph.continuous = 0;
+  graph.values = 0;
+  return model;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,90 @@
+#include "plugin/agent/replay.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace imprint::agent {
+
+SampleLayout SampleLayout::of(const BrainSpec& spec) {
+  SampleLayout layout;
+  std::uint32_t column = 0;
+  const auto columns = [&](std::uint32_t& field, std::uint32_t count) {
+    field = column;
+    column += count;
+  };
+  columns(layout.observation, spec.observation.count);
+  columns(layout.goal, 1);
+  columns(layout.branches, static_cast<std::uint32_t>(spec.action.branch_sizes.size()));
+  columns(layout.continuous, spec.action.continuous_count);
+  if (spec.learner == LearnerKind::feedback) columns(layout.target, 1);
+  columns(layout.weight, 1);
+  if (spec.learner == LearnerKind::feedback) columns(layout.margin, 1);
+  layout.width = column;
+  return layout;
+}
+
+SampleQueue::SampleQueue(std::uint32_t brain_count, std::uint32_t width, std::uint32_t capacity)
+    : queues_(brain_count), width_(width), capacity_(capacity) {}
+
+std::span<float> SampleQueue::push(std::uint32_t brain) {
+  Ring& ring = queues_[brain];
+  if (ring.count == capacity_) {
+    pop(brain, 1);
+    ++dropped_;
+  }
+  if (ring.rows.empty()) ring.rows.resize(std::size_t{capacity_} * width_);
+  const std::uint32_t slot = (ring.first + ring.count) % capacity_;
+  ++ring.count;
+  ++total_;
+  return std::span(ring.rows).subspan(std::size_t{slot} * width_, width_);
+}
+
+std::span<const float> SampleQueue::row(std::uint32_t brain, std::uint32_t index) const {
+  const Ring& ring = queues_[brain];
+  return std::span(ring.rows).subspan(std::size_t{(ring.first + index) % capacity_} * width_, width_);
+}
+
+void SampleQueue::pop(std::uint32_t brain, std::uint32_t count) {
+  Ring& ring = queues_[brain];
+  count = std::min(count, ring.count);
+  ring.first = (ring.first + count) % capacity_;
+  ring.count -= count;
+  total_ -= count;
+}
+
+void SampleQueue::clear() {
+  for (Ring& ring : queues_) ring.first = ring.count = 0;
+  total_ = 0;
+}
+
+ReplayState ReplayState::empty(const BrainSpec& spec) {
+  ReplayState state;
+  state.next.assign(spec.brain_count, 0);
+  state.filled.assign(spec.brain_count, 0);
+  state.waiting = SampleQueue(spec.brain_count, SampleLayout::of(spec).width);
+  return state;
+}
+
+std::uint64_t ReplayState::sample_count() const { return std::accumulate(filled.begin(), filled.end(), std::uint64_t{0}); }
+
+std::uint32_t rows_per_step(const BrainSpec& spec) { return std::min(kRowsPerStep, spec.replay_capacity); }
+
+void take_samples(const BrainSpec& spec, ReplayState& state, std::span<float> values, std::span<std::int32_t> rows) {
+  const std::uint32_t per_step = rows_per_step(spec);
+  const std::uint32_t width = SampleLayout::of(spec).width;
+  const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
+  std::ranges::fill(rows, -1);
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    const std::uint32_t count = std::min(per_step, state.waiting.size(p));
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const std::size_t at = std::size_t{p} * per_step + k;
+      std::ranges::copy(state.waiting.row(p, k), values.begin() + static_cast<std::ptrdiff_t>(at * width));
+      rows[at] = static_cast<std::int32_t>(p) * capacity + state.next[p];
+      state.next[p] = (state.next[p] + 1) % capacity;
+      state.filled[p] = std::min(state.filled[p] + 1, capacity);
+    }
+    state.waiting.pop(p, count);
+  }
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,69 @@
+#pragma once
+// What the host knows of the replay memories on the device: where the next sample goes, how many there are, and samples that wait to get there.
+// The memories of all brains lie behind each other in one variable [P * capacity, row width]; a learn step writes at most kRowsPerStep new rows a brain.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plugin/agent/schema.h"
+
+namespace imprint::agent {
+
+// New samples a brain that one learn step takes in. A person gives a few a second; what comes faster waits in the queue.
+inline constexpr std::uint32_t kRowsPerStep = 8;
+// Samples a brain that may wait; beyond, the oldest is dropped and counted.
+inline constexpr std::uint32_t kWaitingSamples = 256;
+
+// The columns of a sample. Goal and choices are whole numbers held as floats.
+//   feedback: observation | goal | choice | target | weight | margin (1 when its rivals are pushed down)
+//   cloning:  observation | goal | choice of each branch | continuous actions | weight
+struct SampleLayout {
+  std::uint32_t observation = 0, goal = 0, branches = 0, continuous = 0, target = 0, weight = 0, margin = 0;  // first column of each
+  std::uint32_t width = 0;
+
+  static SampleLayout of(const BrainSpec& spec);
+};
+
+// Row-major samples waiting, oldest first, for each brain.
+class SampleQueue {
+ public:
+  SampleQueue() = default;
+  SampleQueue(std::uint32_t brain_count, std::uint32_t width, std::uint32_t capacity = kWaitingSamples);
+
+  // Room for one more sample; drops the brain's oldest when full.
+  std::span<float> push(std::uint32_t brain);
+  std::uint32_t size(std::uint32_t brain) const { return queues_[brain].count; }
+  std::span<const float> row(std::uint32_t brain, std::uint32_t index) const;  // index 0 is the oldest
+  void pop(std::uint32_t brain, std::uint32_t count);
+  void clear();
+  bool empty() const { return total_ == 0; }
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Ring {
+    std::vector<float> rows;  // grows to capacity * width
+    std::uint32_t first = 0, count = 0;
+  };
+  std::vector<Ring> queues_;
+  std::uint32_t width_ = 0, capacity_ = 0;
+  std::uint64_t total_ = 0, dropped_ = 0;
+};
+
+// Copyable: a snapshot keeps one.
+struct ReplayState {
+  std::vector<std::int32_t> next;    // [P] row of the memory that the next sample overwrites
+  std::vector<std::int32_t> filled;  // [P] samples remembered, <= capacity
+  SampleQueue waiting;
+
+  static ReplayState empty(const BrainSpec& spec);
+  std::uint64_t sample_count() const;
+};
+
+// Moves waiting samples into a step's inputs, at most kRowsPerStep a brain: fills `values` [P * K, width] and `rows` [P * K] (row of the variable,
+// -1 = none), and advances next and filled. K = min(kRowsPerStep, capacity), so that one step never writes a row twice.
+void take_samples(const BrainSpec& spec, ReplayState& state, std::span<float> values, std::span<std::int32_t> rows);
+std::uint32_t rows_per_step(const BrainSpec& spec);
+
+}  // namespace imprint::agent

@@ -1,0 +1,209 @@
+#include "plugin/agent/saved_brain.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "compute/base/hash.h"
+#include "compute/model/safetensors.h"
+
+namespace imprint::agent {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the file's numbers are written as they lie in memory");
+
+constexpr char kMagic[8] = {'I', 'M', 'P', 'R', 'I', 'N', 'T', 'B'};
+
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t reserved;
+  std::uint64_t schema_low, schema_high;
+  std::uint64_t body_size;
+  std::uint64_t body_low, body_high;
+  std::uint64_t header_low, header_high;
+};
+static_assert(sizeof(FileHeader) == 72);
+constexpr std::size_t kHashedHeader = offsetof(FileHeader, header_low);
+
+Hash128 hash_of(std::span<const std::byte> bytes) { return Hasher().bytes(bytes).digest(); }
+
+Hash128 header_hash(const FileHeader& header) { return hash_of(std::as_bytes(std::span(&header, 1)).first(kHashedHeader)); }
+
+Error corrupt(const std::string& what) { return make_error(ErrorCode::corrupt_file, "saved brain: " + what); }
+
+safetensors::Type file_type(DType dtype) { return dtype == DType::float32 ? safetensors::Type::float32 : safetensors::Type::int32; }
+
+constexpr std::size_t kCounters = 6;
+
+std::array<std::int64_t, kCounters> counters_of(const HostState& host) {
+  const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  const BrainCounters& c = host.counters;
+  return {number(host.seed), number(c.decisions), number(c.feedbacks), number(c.demonstrations), number(c.minibatches), number(c.episodes)};
+}
+
+Result<const safetensors::Array*> find_array(const safetensors::File& file, const std::string& name, safetensors::Type type, const Shape& shape) {
+  const auto found = file.arrays.find(name);
+  if (found == file.arrays.end()) return corrupt("'" + name + "' is missing");
+  const safetensors::Array& array = found->second;
+  if (array.type != type || !(array.shape == shape))
+    return corrupt("'" + name + "' is " + std::string(safetensors::type_name(array.type)) + array.shape.text() + "; expected " +
+                   std::string(safetensors::type_name(type)) + shape.text());
+  return &array;
+}
+
+Status check_finite(const std::string& name, std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (!std::isfinite(value)) return corrupt("'" + name + "' holds a number that is not finite");
+  }
+  return {};
+}
+
+Status check_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low, std::int32_t high) {
+  for (std::size_t at = 0; at + sizeof(std::int32_t) <= bytes.size(); at += sizeof(std::int32_t)) {
+    std::int32_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (value < low || value > high)
+      return corrupt("'" + name + "' holds " + std::to_string(value) + "; expected " + std::to_string(low) + " to " + std::to_string(high));
+  }
+  return {};
+}
+
+Result<std::vector<std::int32_t>> read_ints(const safetensors::File& file, const std::string& name, std::uint32_t count, std::int32_t low,
+                                            std::int32_t high) {
+  IMPRINT_ASSIGN(const safetensors::Array* array, find_array(file, name, safetensors::Type::int32, Shape{count}));
+  IMPRINT_CHECK(check_range(name, array->bytes, low, high));
+  return array->ints();
+}
+
+Result<safetensors::File> open_body(std::span<const std::byte> bytes, const BrainSpec& spec) {
+  FileHeader header;
+  if (bytes.size() < sizeof header)
+    return corrupt("the file has " + std::to_string(bytes.size()) + " bytes; a header alone has " + std::to_string(sizeof header));
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return corrupt("the file does not begin as a saved brain; it is of another kind");
+  if (header_hash(header) != Hash128{header.header_low, header.header_high}) return corrupt("the header is damaged");
+  if (header.version != kSavedBrainVersion)
+    return make_error(ErrorCode::unsupported, "saved brain: format version " + std::to_string(header.version) + "; this library reads version " +
+                                                  std::to_string(kSavedBrainVersion));
+  const std::span<const std::byte> body = bytes.subspan(sizeof header);
+  if (body.size() != header.body_size)
+    return corrupt("the body has " + std::to_string(body.size()) + " bytes; its header says " + std::to_string(header.body_size));
+  if (hash_of(body) != Hash128{header.body_low, header.body_high}) return corrupt("the body is damaged");
+  IMPRINT_ASSIGN(safetensors::File file, safetensors::parse(body));
+  if (schema_hash(spec) != Hash128{header.schema_low, header.schema_high}) {
+    const auto found = file.metadata.find("schema");
+    return make_error(ErrorCode::shape_mismatch, "saved brain: the file holds a brain of " +
+                                                     (found == file.metadata.end() ? std::string("another schema") : found->second) +
+                                                     "; this brain has " + schema_text(spec));
+  }
+  return file;
+}
+
+Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
+  const std::uint32_t width = SampleLayout::of(spec).width;
+  IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
+                 read_ints(file, "waiting.counts", spec.brain_count, 0, static_cast<std::int32_t>(kWaitingSamples)));
+  std::int64_t total = 0;
+  for (const std::int32_t count : counts) total += count;
+  IMPRINT_ASSIGN(const safetensors::Array* rows, find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));
+  IMPRINT_CHECK(check_finite("waiting.rows", rows->bytes));
+  const std::byte* next = rows->bytes.data();
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p)
+    for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float))
+      std::memcpy(replay.waiting.push(p).data(), next, std::size_t{width} * sizeof(float));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables, const HostState& host,
+                                            std::span<const std::span<const std::byte>> state) {
+  safetensors::File file;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    safetensors::Array array;
+    array.type = file_type(variables[i].variable.dtype());
+    array.shape = variables[i].variable.shape();
+    array.bytes.assign(state[i].begin(), state[i].end());
+    file.arrays.emplace(variables[i].name, std::move(array));
+  }
+  file.arrays.emplace("host.counters", safetensors::Array::of(std::span<const std::int64_t>(counters_of(host)), Shape{kCounters}));
+  const std::vector<std::int64_t> draws(host.draws.begin(), host.draws.end());
+  file.arrays.emplace("host.draws", safetensors::Array::of(std::span<const std::int64_t>(draws), Shape{spec.seat_count()}));
+  if (spec.learner != LearnerKind::none) {
+    const std::uint32_t width = SampleLayout::of(spec).width;
+    file.arrays.emplace("replay.next", safetensors::Array::of(std::span<const std::int32_t>(host.replay.next), Shape{spec.brain_count}));
+    file.arrays.emplace("replay.filled", safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
+    std::vector<std::int32_t> counts;
+    std::vector<float> rows;
+    for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+      counts.push_back(static_cast<std::int32_t>(host.replay.waiting.size(p)));
+      for (std::uint32_t k = 0; k < host.replay.waiting.size(p); ++k) {
+        const std::span<const float> row = host.replay.waiting.row(p, k);
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    }
+    const std::int64_t total = static_cast<std::int64_t>(rows.size() / width);
+    file.arrays.emplace("waiting.counts", safetensors::Array::of(std::span<const std::int32_t>(counts), Shape{spec.brain_count}));
+    file.arrays.emplace("waiting.rows", safetensors::Array::of(std::span<const float>(rows), Shape{total, width}));
+  }
+  file.metadata = {{"format", "imprint brain"}, {"name", spec.name}, {"schema", schema_text(spec)}};
+  IMPRINT_ASSIGN(const std::vector<std::byte> body, safetensors::serialize(file));
+
+  FileHeader header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.version = kSavedBrainVersion;
+  const Hash128 schema = schema_hash(spec), body_hash = hash_of(body);
+  header.schema_low = schema.low, header.schema_high = schema.high;
+  header.body_size = body.size();
+  header.body_low = body_hash.low, header.body_high = body_hash.high;
+  const Hash128 own = header_hash(header);
+  header.header_low = own.low, header.header_high = own.high;
+
+  std::vector<std::byte> bytes(sizeof header + body.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, body.data(), body.size());
+  return bytes;
+}
+
+Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpec& spec, std::span<const StateVariable> variables) {
+  IMPRINT_ASSIGN(const safetensors::File file, open_body(bytes, spec));
+  const bool learns = spec.learner != LearnerKind::none;
+  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0);
+  if (file.arrays.size() != expected)
+    return corrupt("the body has " + std::to_string(file.arrays.size()) + " arrays; expected " + std::to_string(expected));
+
+  SavedBrain brain;
+  for (const StateVariable& entry : variables) {
+    IMPRINT_ASSIGN(const safetensors::Array* array,
+                   find_array(file, entry.name, file_type(entry.variable.dtype()), entry.variable.shape()));
+    if (entry.variable.dtype() == DType::float32)
+      IMPRINT_CHECK(check_finite(entry.name, array->bytes));
+    else
+      IMPRINT_CHECK(check_range(entry.name, array->bytes, entry.low, entry.high));
+    brain.state.push_back(array->bytes);
+  }
+
+  IMPRINT_ASSIGN(const safetensors::Array* counters, find_array(file, "host.counters", safetensors::Type::int64, Shape{kCounters}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> numbers, counters->long_ints());
+  const auto number = [&](std::size_t i) { return static_cast<std::uint64_t>(numbers[i]); };
+  brain.host.seed = number(0);
+  brain.host.counters = {number(1), number(2), number(3), number(4), number(5)};
+  IMPRINT_ASSIGN(const safetensors::Array* draws, find_array(file, "host.draws", safetensors::Type::int64, Shape{spec.seat_count()}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> draw_counts, draws->long_ints());
+  brain.host.draws.assign(draw_counts.begin(), draw_counts.end());
+
+  if (learns) {
+    const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
+    brain.host.replay = ReplayState::empty(spec);
+    IMPRINT_ASSIGN(brain.host.replay.next, read_ints(file, "replay.next", spec.brain_count, 0, capacity - 1));
+    IMPRINT_ASSIGN(brain.host.replay.filled, read_ints(file, "replay.filled", spec.brain_count, 0, capacity));
+    IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
+  }
+  return brain;
+}
+
+}  // namespace imprint::agent

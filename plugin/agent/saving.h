@@ -1,0 +1,51 @@
+#pragma once
+// A brain on its way from the device to a file: read back with a frame's work, put together and written by the context's writer.
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/runtime.h"
+#include "plugin/agent/file_writer.h"
+#include "plugin/agent/saved_brain.h"
+
+namespace imprint::agent {
+
+// One save at a time. Frame thread, or between frames; only the writing itself is elsewhere.
+class Saving {
+ public:
+  Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
+
+  // Makes the way back to the host, once. Called by warmup when that is cheap, else by the first save.
+  Status prepare(Runtime& runtime);
+  bool prepared() const { return readback_ != nullptr; }
+  const Commands& commands() const { return readback_->commands(); }
+  std::span<const std::byte> bytes(std::size_t index) const { return readback_->bytes(index); }
+
+  // Errors: wrong_state while an earlier save is on its way.
+  Status begin(const std::string& path, HostState host);
+  bool idle() const;                    // the readback may be used for something else
+  void delivered();                     // the commands are complete: hands the bytes to the writer
+  void fail(Error error);               // the commands will never complete
+  Status status() const;                // not_ready, the outcome, or not_found when nothing was saved yet
+
+ private:
+  enum class Phase : std::uint8_t { none, reading, writing, done };
+  struct Job {
+    std::string path;
+    HostState host;
+    std::atomic<Phase> phase{Phase::reading};
+    Status outcome;                     // once done
+  };
+
+  FileWriter& files_;
+  const BrainSpec& spec_;
+  std::vector<StateVariable> state_;
+  std::shared_ptr<StateReadback> readback_;
+  std::shared_ptr<Job> job_;
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,148 @@
+#include "plugin/agent/seat.h"
+
+#include <algorithm>
+
+namespace imprint::agent {
+
+Seat::Seat(const ActionSpec& action, std::uint32_t latency_frames)
+    : branch_sizes_(action.branch_sizes),
+      choice_count_(action.choice_count()),
+      latency_(latency_frames),
+      allowed_(choice_count_, 1),
+      scolded_(choice_count_, 0) {}
+
+void Seat::sit() {
+  occupied_ = true;
+  mode_ = Mode::learning;
+  goal_ = 0;
+  ++command_;
+  std::ranges::fill(allowed_, std::uint8_t{1});
+  std::ranges::fill(scolded_, std::uint8_t{0});
+  forget_decisions();
+  decisions_ = 0;
+}
+
+void Seat::leave() {
+  forget_decisions();
+  occupied_ = false;
+}
+
+void Seat::forget_decisions() {
+  requests_.clear();
+  waiting_ = false;
+  last_ = Answer{};
+  history_.clear();
+  onsets_.clear();
+}
+
+void Seat::set_mode(Mode mode) {
+  const bool asks = mode == Mode::learning || mode == Mode::inference;
+  const bool asked = mode_ == Mode::learning || mode_ == Mode::inference;
+  if (asks != asked) {
+    requests_.clear();
+    waiting_ = false;
+  }
+  mode_ = mode;
+}
+
+void Seat::set_goal(std::uint32_t goal) {
+  goal_ = goal;
+  ++command_;
+  std::ranges::fill(scolded_, std::uint8_t{0});
+}
+
+void Seat::end_episode() {
+  ++command_;
+  std::ranges::fill(scolded_, std::uint8_t{0});
+  history_.clear();
+  onsets_.clear();
+}
+
+void Seat::set_mask(std::span<const std::uint8_t> allowed) {
+  for (std::size_t i = 0; i < allowed_.size(); ++i) allowed_[i] = allowed.empty() || allowed[i] != 0 ? 1 : 0;
+}
+
+void Seat::scold(std::uint32_t choice, std::uint64_t command) {
+  if (command != command_ || branch_sizes_.empty() || choice >= branch_sizes_[0]) return;
+  std::uint32_t left = 0;
+  for (std::uint32_t i = 0; i < branch_sizes_[0]; ++i) left += i != choice && allowed_[i] && !scolded_[i] ? 1 : 0;
+  if (left > 0) scolded_[choice] = 1;
+}
+
+void Seat::write_mask(std::span<std::int32_t> mask) const {
+  for (std::size_t i = 0; i < allowed_.size(); ++i) mask[i] = allowed_[i] && !scolded_[i] ? 1 : 0;
+  if (branch_sizes_.empty()) return;
+  // The game may have narrowed the mask to what was scolded before.
+  const auto first = mask.first(branch_sizes_[0]);
+  if (std::ranges::find(first, 1) == first.end())
+    for (std::size_t i = 0; i < first.size(); ++i) first[i] = allowed_[i];
+}
+
+std::uint64_t Seat::request(std::uint64_t frame, std::span<const float> observation) {
+  if (!waiting_) {
+    std::erase_if(requests_, [&](const Request& r) { return r.answered && r.answer.requested_frame + latency_ < frame; });
+    // A game that asks and never fetches must not make us grow; what falls out here would have been skipped anyway.
+    if (requests_.size() > 2 * std::size_t{latency_} + 8) requests_.pop_front();
+    requests_.emplace_back();
+    requests_.back().ticket = ++tickets_;
+    requests_.back().answer.decision = ++decisions_;
+    waiting_ = true;
+  }
+  Answer& pending = requests_.back().answer;
+  pending.requested_frame = frame;
+  pending.choice.observation.assign(observation.begin(), observation.end());
+  pending.choice.goal = goal_;
+  pending.choice.command = command_;
+  return pending.decision;
+}
+
+Seat::Taken Seat::take() {
+  waiting_ = false;
+  const Request& request = requests_.back();
+  return {&request.answer.choice, request.ticket, draws_++};
+}
+
+bool Seat::answer(std::uint64_t ticket, std::span<const std::uint32_t> branches, std::span<const float> continuous, std::span<const float> values) {
+  const auto found = std::ranges::find(requests_, ticket, &Request::ticket);
+  if (found == requests_.end()) return false;
+  found->answered = true;
+  found->answer.choice.branches.assign(branches.begin(), branches.end());
+  found->answer.choice.continuous.assign(continuous.begin(), continuous.end());
+  found->answer.values.assign(values.begin(), values.end());
+  return true;
+}
+
+Seat::Outcome Seat::act(std::uint64_t frame, double time_s) {
+  for (std::size_t i = requests_.size(); i-- > 0;) {
+    if (!requests_[i].answered || requests_[i].answer.requested_frame + latency_ > frame) continue;
+    last_ = std::move(requests_[i].answer);
+    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    remember(last_.choice, time_s);
+    return Outcome::fresh;
+  }
+  if (!requests_.empty()) return Outcome::not_ready;
+  return last_.decision > 0 ? Outcome::repeated : Outcome::nothing;
+}
+
+bool Seat::act_by_heuristic(double time_s, std::span<const std::uint32_t> branches, std::span<const float> continuous) {
+  if (!waiting_) return false;
+  waiting_ = false;
+  last_ = std::move(requests_.back().answer);
+  requests_.clear();
+  last_.choice.branches.assign(branches.begin(), branches.end());
+  last_.choice.continuous.assign(continuous.begin(), continuous.end());
+  last_.values.clear();
+  remember(last_.choice, time_s);
+  return true;
+}
+
+void Seat::remember(const Choice& choice, double time_s) {
+  if (history_.size() == kHistory) {
+    history_.pop_front();
+    onsets_.erase(onsets_.begin());
+  }
+  history_.push_back(choice);
+  onsets_.push_back(time_s);
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,119 @@
+#pragma once
+// One agent's side of a brain: its command, its mask, what it asked, what it was answered, and what it did lately. No GPU.
+//
+// A decision goes: request (with what the agent sees) -> take (handed to the GPU with the frame's batch) -> answer (delivered by the GPU) -> act
+// (the game fetches it: the onset of the action). An answer can be fetched from request frame + latency on, however fast the GPU was.
+//   * act gives the newest answer that is due and was not fetched yet; older ones are skipped.
+//   * With none such and a request under way: not ready. With none at all: the last fetched answer again.
+//   * A new request drops answers that have been due for a frame or more and were never fetched: they belong to a past that the game let go.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "plugin/agent/schema.h"
+
+namespace imprint::agent {
+
+enum class Mode : std::uint8_t { learning, inference, heuristic, record };
+
+// An action in its situation.
+struct Choice {
+  std::vector<float> observation;
+  std::uint32_t goal = 0;
+  std::uint64_t command = 0;             // which of the agent's commands it belonged to
+  std::vector<std::uint32_t> branches;
+  std::vector<float> continuous;
+};
+
+struct Answer {
+  std::uint64_t decision = 0;            // from 1
+  std::uint64_t requested_frame = 0;
+  Choice choice;
+  std::vector<float> values;             // the goal's outputs before noise
+};
+
+class Seat {
+ public:
+  static constexpr std::size_t kHistory = 128;  // actions remembered for credit: two seconds at a decision a frame
+
+  Seat(const ActionSpec& action, std::uint32_t latency_frames);
+
+  // ---- occupancy: a seat outlives the agents that sit in it, so that random draws never repeat ----
+  bool occupied() const { return occupied_; }
+  void sit();
+  void leave();
+
+  Mode mode() const { return mode_; }
+  void set_mode(Mode mode);               // drops requests under way when the brain is no longer asked
+  std::uint32_t goal() const { return goal_; }
+  void set_goal(std::uint32_t goal);      // a new command
+  void end_episode();                     // a new command, and nothing to be credited
+
+  // ---- what is allowed: one flag for every choice of every branch ----
+  void set_mask(std::span<const std::uint8_t> allowed);  // empty = all; at least one a branch (checked by the caller)
+  // Forbids a choice of branch 0 for the rest of `command`. No effect when that command is over, or when it is the last choice allowed.
+  void scold(std::uint32_t choice, std::uint64_t command);
+  // 1 for what may be chosen now: allowed and not scolded; scolding yields when it would leave nothing.
+  void write_mask(std::span<std::int32_t> mask) const;
+
+  // ---- decisions ----
+  // Replaces a request of the same frame that was not taken yet. Returns the decision's number.
+  std::uint64_t request(std::uint64_t frame, std::span<const float> observation);
+  bool wants_decision() const { return waiting_; }
+  struct Taken {
+    const Choice* choice = nullptr;       // the situation
+    std::uint64_t ticket = 0;             // names the request when the answer comes
+    std::uint64_t draw = 0;               // counts the seat's decisions for the random numbers, across agents and saves
+  };
+  Taken take();                           // only when wants_decision()
+  // False when nobody waits for it any more.
+  bool answer(std::uint64_t ticket, std::span<const std::uint32_t> branches, std::span<const float> continuous, std::span<const float> values);
+
+  enum class Outcome : std::uint8_t { fresh, repeated, not_ready, nothing };
+  // The answer is last_answer(). A fresh one starts an action at time_s.
+  Outcome act(std::uint64_t frame, double time_s);
+  const Answer& last_answer() const { return last_; }
+
+  // What the game chose by itself for the request of this frame. False when there is none.
+  bool act_by_heuristic(double time_s, std::span<const std::uint32_t> branches, std::span<const float> continuous);
+
+  // ---- actions that can be credited, oldest first ----
+  std::span<const double> onsets() const { return onsets_; }
+  const Choice& past(std::size_t index) const { return history_[index]; }
+
+  std::uint64_t draws() const { return draws_; }
+  void set_draws(std::uint64_t draws) { draws_ = draws; }
+
+ private:
+  struct Request {
+    std::uint64_t ticket = 0;
+    Answer answer;
+    bool answered = false;
+  };
+
+  void forget_decisions();
+  void remember(const Choice& choice, double time_s);
+
+  std::vector<std::uint32_t> branch_sizes_;
+  std::uint32_t choice_count_;
+  std::uint32_t latency_;
+
+  bool occupied_ = false;
+  Mode mode_ = Mode::learning;
+  std::uint32_t goal_ = 0;
+  std::uint64_t command_ = 1;
+  std::vector<std::uint8_t> allowed_, scolded_;
+
+  std::deque<Request> requests_;          // oldest first; the last one may still be waiting for take()
+  bool waiting_ = false;
+  std::uint64_t decisions_ = 0, tickets_ = 0, draws_ = 0;
+  Answer last_;
+
+  std::deque<Choice> history_;
+  std::vector<double> onsets_;
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,76 @@
+#include "plugin/agent/snapshots.h"
+
+#include <algorithm>
+
+namespace imprint::agent {
+
+ProgramDescription describe_copy(const std::string& name, std::span<const Variable> from, std::span<const Variable> to) {
+  ProgramDescription description;
+  description.name = name;
+  description.slots = 1;
+  for (std::size_t i = 0; i < from.size(); ++i) description.updates.push_back(Update::assign(to[i], from[i].value()));
+  return description;
+}
+
+Result<std::unique_ptr<Snapshots>> Snapshots::create(Runtime& runtime, const std::string& name, std::span<const StateVariable> state,
+                                                     std::uint32_t count) {
+  auto snapshots = std::make_unique<Snapshots>();
+  snapshots->name_ = name;
+  snapshots->state_.assign(state.begin(), state.end());
+  snapshots->copies_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (const StateVariable& entry : state) {
+      const Variable copy = Variable::zeros(entry.name + " of snapshot " + std::to_string(i), entry.variable.shape(), entry.variable.dtype());
+      IMPRINT_CHECK(runtime.place(copy));
+      snapshots->copies_[i].variables.push_back(copy);
+    }
+  }
+  return snapshots;
+}
+
+Status Snapshots::compile(Runtime& runtime, const std::function<void()>& advance) {
+  if (compiled_) return {};
+  std::vector<Variable> live;
+  for (const StateVariable& entry : state_) live.push_back(entry.variable);
+  for (Copy& copy : copies_) {
+    IMPRINT_ASSIGN(Program keep, Program::compile(runtime, describe_copy(name_ + " keep", live, copy.variables)));
+    copy.keep = std::make_unique<Program>(std::move(keep));
+    advance();
+    IMPRINT_ASSIGN(Program restore, Program::compile(runtime, describe_copy(name_ + " restore", copy.variables, live)));
+    copy.restore = std::make_unique<Program>(std::move(restore));
+    advance();
+  }
+  compiled_ = true;
+  return {};
+}
+
+Result<Snapshots::Taken> Snapshots::take(const ReplayState& replay) {
+  if (copies_.empty())
+    return make_error(ErrorCode::unsupported, "snapshot: this brain keeps none; create it with a snapshot_count of at least 1");
+  Copy& copy = copies_[last_id_ % copies_.size()];
+  copy.id = ++last_id_;
+  copy.replay = replay;
+  return Taken{copy.id, copy.keep.get()};
+}
+
+Result<Snapshots::Found> Snapshots::find(std::uint64_t id) {
+  for (Copy& copy : copies_)
+    if (id != 0 && copy.id == id) return Found{&copy.replay, copy.restore.get()};
+  std::string known;
+  for (const Copy& copy : copies_)
+    if (copy.id != 0) known += (known.empty() ? "" : ", ") + std::to_string(copy.id);
+  return make_error(ErrorCode::not_found, "snapshot " + std::to_string(id) + " is not kept; there are: " + (known.empty() ? "none" : known));
+}
+
+std::uint32_t Snapshots::count() const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(copies_, [](const Copy& copy) { return copy.id != 0; }));
+}
+
+void Snapshots::each_program(const std::function<void(Program&)>& use) {
+  for (Copy& copy : copies_) {
+    if (copy.keep) use(*copy.keep);
+    if (copy.restore) use(*copy.restore);
+  }
+}
+
+}  // namespace imprint::agent

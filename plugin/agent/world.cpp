@@ -1,0 +1,144 @@
+#include "plugin/agent/world.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace imprint::agent {
+
+Result<std::unique_ptr<World>> World::adopt(const bridge::ContextDescription& description) {
+  std::unique_ptr<World> world(new World(description.options.log));
+  IMPRINT_ASSIGN(world->adopted_, bridge::Context::adopt(description));
+  world->context_ = world->adopted_.get();
+  return world;
+}
+
+Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& options) {
+  std::unique_ptr<World> world(new World(options.options.log));
+  IMPRINT_ASSIGN(world->standalone_, bridge::Standalone::open(options));
+  world->context_ = &world->standalone_->context();
+  return world;
+}
+
+World::~World() {
+  // Files first: what is being written reads from the brains.
+  files_.flush();
+  brains_.clear();
+}
+
+std::string World::report() const { return context_->report(); }
+
+WorldStats World::stats() const {
+  const vk::Counters& counters = context_->device().counters();
+  WorldStats stats;
+  stats.context = context_->stats();
+  stats.memory = context_->device().memory().stats();
+  stats.compiles = counters.compiles;
+  stats.allocations = counters.allocations;
+  stats.waits = counters.waits;
+  stats.frame_compiles = counters.frame_compiles - base_compiles_;
+  stats.frame_allocations = counters.frame_allocations - base_allocations_;
+  stats.frame_waits = counters.frame_waits - base_waits_;
+  return stats;
+}
+
+Result<std::shared_ptr<Brain>> World::add_brain(const BrainSpec& spec) {
+  IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create(surroundings(), spec));
+  brains_.push_back(brain);
+  return brain;
+}
+
+Result<std::shared_ptr<Brain>> World::add_policy(const PolicySpec& spec) {
+  IMPRINT_ASSIGN(std::unique_ptr<PolicyModel> model, make_policy(spec));
+  IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create_policy(surroundings(), std::move(model)));
+  brains_.push_back(brain);
+  return brain;
+}
+
+void World::remove_brain(const std::shared_ptr<Brain>& brain) {
+  files_.flush();
+  std::erase(brains_, brain);
+}
+
+Status World::warmup(const std::function<void(float)>& progress) {
+  std::size_t total = 0, done = 0;
+  for (const auto& brain : brains_) total += brain->programs_to_compile();
+  progress(0.0f);
+  for (const auto& brain : brains_) {
+    IMPRINT_CHECK(brain->warmup([&] {
+      ++done;
+      progress(static_cast<float>(done) / static_cast<float>(total));
+    }));
+  }
+  if (total == 0) progress(1.0f);
+  const vk::Counters& counters = context_->device().counters();
+  base_compiles_ = counters.frame_compiles.load();
+  base_allocations_ = counters.frame_allocations.load();
+  base_waits_ = counters.frame_waits.load();
+  return {};
+}
+
+void World::set_budget(const bridge::Budget& budget) { context_->set_budget(budget); }
+
+Status World::drain(std::uint32_t timeout_ms) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto left_ns = [&]() -> std::uint64_t {
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now()).count();
+    return left > 0 ? static_cast<std::uint64_t>(left) : 0;
+  };
+  IMPRINT_CHECK(context_->drain(left_ns()));
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->settle());
+  if (!files_.flush(left_ns())) return make_error(ErrorCode::not_ready, "drain: files were still being written when the time was over");
+  return {};
+}
+
+Status World::close() {
+  if (any_record_ && safe_frame_ < last_record_ && !context_->device().lost())
+    return make_error(ErrorCode::wrong_state, "context_destroy: work recorded in frame " + std::to_string(last_record_) +
+                                                  " may still run; the newest safe_frame was " + std::to_string(safe_frame_) +
+                                                  ". Wait for the GPU, then call frame_begin with safe_frame " + std::to_string(last_record_) +
+                                                  ", and frame_end");
+  return {};
+}
+
+Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
+  if (!std::isfinite(time_s)) return make_error(ErrorCode::invalid_argument, "frame_begin: time_s is not a finite number");
+  if (any_frame_ && info.frame <= clock_.frame)
+    return make_error(ErrorCode::invalid_argument, "frame_begin: frame " + std::to_string(info.frame) + " after frame " +
+                                                       std::to_string(clock_.frame) + "; frames rise by one");
+  if (any_frame_ && time_s < clock_.time_s)
+    return make_error(ErrorCode::invalid_argument, "frame_begin: time_s " + std::to_string(time_s) + " after " + std::to_string(clock_.time_s) +
+                                                       "; the game's time never falls");
+  const FrameClock before = clock_;
+  clock_ = {info.frame, time_s};  // completions of earlier frames arrive inside the call below and ask for it
+  if (Status begun = context_->frame_begin(info); !begun.ok()) {
+    clock_ = before;
+    return begun;
+  }
+  any_frame_ = true;
+  safe_frame_ = std::max(safe_frame_, info.safe_frame);
+  return {};
+}
+
+Status World::enqueue_brains() {
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->enqueue_frame());
+  return {};
+}
+
+Status World::submit(std::uint32_t budget_us) {
+  IMPRINT_CHECK(enqueue_brains());
+  return context_->submit(budget_us);
+}
+
+Result<std::uint32_t> World::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+  IMPRINT_CHECK(enqueue_brains());
+  IMPRINT_ASSIGN(const std::uint32_t left, context_->record(command_buffer, budget_us));
+  any_record_ = true;
+  last_record_ = clock_.frame;
+  return left;
+}
+
+Status World::frame_end() { return context_->frame_end(); }
+
+}  // namespace imprint::agent

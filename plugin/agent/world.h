@@ -1,0 +1,77 @@
+#pragma once
+// The brains of one context, and the frames that pass over them.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/vk/memory_pool.h"
+#include "engine-bridge/context.h"
+#include "engine-bridge/standalone.h"
+#include "plugin/agent/brain.h"
+#include "plugin/agent/file_writer.h"
+#include "plugin/agent/policy.h"
+
+namespace imprint::agent {
+
+struct WorldStats {
+  bridge::ContextStats context;
+  vk::MemoryStats memory;
+  std::uint64_t compiles = 0, allocations = 0, waits = 0;
+  std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
+};
+
+// Order of calls and threads are the caller's to keep (plugin/abi/gate.h).
+class World {
+ public:
+  // Errors: those of bridge::Context::adopt and bridge::Standalone::open.
+  static Result<std::unique_ptr<World>> adopt(const bridge::ContextDescription& description);
+  static Result<std::unique_ptr<World>> open(const bridge::StandaloneOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  bridge::Context& context() { return *context_; }
+  std::string report() const;
+  WorldStats stats() const;                          // any thread
+
+  // ---- create-time ----
+  Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec);
+  Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec);
+  void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
+  Status warmup(const std::function<void(float)>& progress);
+  void set_budget(const bridge::Budget& budget);
+  // Errors: unsupported (record only), not_ready (time over), device_lost.
+  Status drain(std::uint32_t timeout_ms);
+  // Whether this may be destroyed: wrong_state when recorded work is not known to be complete.
+  Status close();
+
+  // ---- frame thread ----
+  Status frame_begin(const bridge::FrameInfo& info, double time_s);
+  Status submit(std::uint32_t budget_us);
+  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us);
+  Status frame_end();
+
+ private:
+  explicit World(LogSink log) : log_(log) {}
+
+  Surroundings surroundings() { return {*context_, files_, clock_, log_}; }
+  Status enqueue_brains();
+
+  LogSink log_;
+  std::unique_ptr<bridge::Standalone> standalone_;   // owns context_ when it is ours
+  std::unique_ptr<bridge::Context> adopted_;
+  bridge::Context* context_ = nullptr;
+  FileWriter files_;
+  FrameClock clock_;
+  bool any_frame_ = false;
+  bool any_record_ = false;
+  std::uint64_t last_record_ = 0, safe_frame_ = 0;
+  std::vector<std::shared_ptr<Brain>> brains_;       // in the order of creation
+  std::atomic<std::uint64_t> base_compiles_{0}, base_allocations_{0}, base_waits_{0};  // of the frame counters, when warmup returned
+};
+
+}  // namespace imprint::agent
