@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "compute/graph/autodiff.h"
@@ -259,6 +260,21 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
   const auto run = session().run(good, std::span(&wrong, 1));
   ASSERT_FALSE(run.ok());
   EXPECT_THAT(run.error().message, testing::HasSubstr("'x' needs float32[2]"));
+}
+
+TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
+  const Tensor ones = iota({600, 500}, 1) >= Tensor(0);
+  const Tensor x = sin(cast(iota({2, 300, 500}, 2), DType::float32) * 0.01f);
+  Program program = compile({.name = "long folds", .outputs = {sum(cast(ones, DType::int32)), sum(x, {1, 2}), max(x)}});
+  EXPECT_EQ(compile({.name = "long fold", .outputs = {sum(x)}}).stats().dispatches, 2u);
+  EXPECT_LE(program.stats().dispatches, 3u) << program.explain();  // the sines that two folds share are computed once, ahead
+  const auto found = session().run(program).value();
+  EXPECT_EQ(found[0].ints[0], 300000);
+  double expected = 0;
+  for (int i = 0; i < 500; ++i) expected += 300 * std::sin(i * 0.01);
+  EXPECT_NEAR(found[1].floats[0], expected, 1e-4 * std::abs(expected));
+  EXPECT_NEAR(found[1].floats[1], expected, 1e-4 * std::abs(expected));
+  EXPECT_NEAR(found[2].floats[0], 1.0, 1e-5);
 }
 
 TEST_F(ProgramTest, LargeFoldsAndProducts) {
