@@ -107,7 +107,8 @@ Status ContextImpl::enqueue(Job job) {
   if (job.kind == JobKind::immediate) {
     const auto begun = [&](const LearnJob& learn) { return learn.program == identity && learn.cursor > 0; };
     if (std::ranges::any_of(schedule_.jobs(), begun)) {
-      return make_error(ErrorCode::wrong_state, "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
+      return make_error(ErrorCode::wrong_state,
+                        "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
     }
     immediate_.push_back({&program, job.slot, {}, std::move(job.on_complete)});
     return {};

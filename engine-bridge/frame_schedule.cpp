@@ -66,8 +66,8 @@ Status FrameSchedule::add(const LearnJob& job) {
 bool FrameSchedule::waits_for_earlier(std::size_t job, const FramePlan& plan) const {
   for (std::size_t earlier = 0; earlier < job; ++earlier) {
     if (jobs_[earlier].program != jobs_[job].program && jobs_[earlier].stream != jobs_[job].stream) continue;
-    const bool ends_now = std::ranges::any_of(plan.steps, [&](const Step& step) { return step.job == earlier && step.end == jobs_[earlier].piece_count; });
-    if (!jobs_[earlier].finished() && !ends_now) return true;
+    const auto ends_it = [&](const Step& step) { return step.job == earlier && step.end == jobs_[earlier].piece_count; };
+    if (!jobs_[earlier].finished() && std::ranges::none_of(plan.steps, ends_it)) return true;
   }
   return false;
 }

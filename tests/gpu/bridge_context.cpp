@@ -142,7 +142,8 @@ TEST_F(ContextTest, AnyCutGivesTheSameBits) {
   };
   std::vector<float> expected;
   float expected_loss = 0;
-  for (const Way way : {Way{true, 0, 0}, Way{true, 30, 40}, Way{true, 100, 1000}, Way{true, 1000, 100}, Way{true, kFromBudget, 0}, Way{false, 100, 60}}) {
+  for (const Way way :
+       {Way{true, 0, 0}, Way{true, 30, 40}, Way{true, 100, 1000}, Way{true, 1000, 100}, Way{true, kFromBudget, 0}, Way{false, 100, 60}}) {
     open(way.optional_features, 0);
     context().set_budget({way.budget, way.slice});
     if (way.budget == 100) {

@@ -85,7 +85,8 @@ std::optional<Error> play(PlainHost& host, std::uint64_t lose_at) {
   description.device = host.describe();
   between.get_instance_proc_addr = description.device.get_instance_proc_addr;
   between.device = description.device.device;
-  const auto get_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(between.get_instance_proc_addr(description.device.instance, "vkGetDeviceProcAddr"));
+  const auto get_device =
+      reinterpret_cast<PFN_vkGetDeviceProcAddr>(between.get_instance_proc_addr(description.device.instance, "vkGetDeviceProcAddr"));
   between.wait_idle = reinterpret_cast<PFN_vkDeviceWaitIdle>(get_device(between.device, "vkDeviceWaitIdle"));
   description.device.get_instance_proc_addr = instance_function;
   description.queue.queue = host.queue();

@@ -37,16 +37,15 @@ FrameRequest request(std::uint64_t frame, float budget_us) {
 }
 
 // Plans a frame and issues all of it. Pieces by job id.
-std::vector<std::pair<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>>> run(FrameSchedule& schedule, const FrameRequest& wanted, FramePlan& plan) {
+using Ran = std::vector<std::pair<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>>>;
+Ran run(FrameSchedule& schedule, const FrameRequest& wanted, FramePlan& plan) {
   schedule.plan(wanted, plan);
-  std::vector<std::pair<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>>> ran;
+  Ran ran;
   for (const Step& step : plan.steps) ran.push_back({schedule.jobs()[step.job].id, {step.begin, step.end}});
   for (const Slice& slice : plan.slices) schedule.issued(plan, slice);
   schedule.sweep();
   return ran;
 }
-
-using Ran = std::vector<std::pair<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>>>;
 
 TEST(FrameSchedule, NothingToDoIsNoSlice) {
   FrameSchedule schedule;
