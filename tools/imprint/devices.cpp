@@ -1,0 +1,115 @@
+// imprint devices: what is there, and what Imprint would use of it.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "engine-bridge/standalone.h"
+#include "tools/imprint/commands.h"
+
+namespace imprint::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* kind_name(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return "discrete";
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return "integrated";
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return "virtual";
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return "cpu";
+    default:
+      return "other";
+  }
+}
+
+struct Feature {
+  const char* name;
+  bool vk::Capabilities::*member;
+};
+constexpr Feature kFeatures[] = {{"timeline_semaphore", &vk::Capabilities::timeline_semaphore},
+                                 {"synchronization2", &vk::Capabilities::synchronization2},
+                                 {"shader_float16", &vk::Capabilities::shader_float16},
+                                 {"storage_16bit", &vk::Capabilities::storage_16bit},
+                                 {"storage_8bit", &vk::Capabilities::storage_8bit},
+                                 {"shader_int8", &vk::Capabilities::shader_int8},
+                                 {"subgroup_size_control", &vk::Capabilities::subgroup_size_control},
+                                 {"buffer_device_address", &vk::Capabilities::buffer_device_address},
+                                 {"push_descriptor", &vk::Capabilities::push_descriptor},
+                                 {"host_query_reset", &vk::Capabilities::host_query_reset},
+                                 {"memory_budget", &vk::Capabilities::memory_budget},
+                                 {"calibrated_timestamps", &vk::Capabilities::calibrated_timestamps},
+                                 {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
+                                 {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
+                                 {"debug_utils", &vk::Capabilities::debug_utils},
+                                 {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
+
+std::string version_text(std::uint32_t version) {
+  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version)) + "." +
+         std::to_string(VK_API_VERSION_PATCH(version));
+}
+
+Json to_json(const bridge::PhysicalDeviceSummary& device) {
+  const vk::Capabilities& has = device.capabilities;
+  Json features = Json::object();
+  for (const Feature& feature : kFeatures) features[feature.name] = has.*feature.member;
+  return {{"index", device.index},
+          {"name", device.name},
+          {"driver", device.driver},
+          {"kind", kind_name(has.device_type)},
+          {"api_version", version_text(has.api_version)},
+          {"memory_bytes", device.device_memory_bytes},
+          {"compute_queues", device.compute_queue_count},
+          {"subgroup_size", has.subgroup_size},
+          {"max_storage_buffer_range", has.max_storage_buffer_range},
+          {"max_workgroup_invocations", has.max_workgroup_invocations},
+          {"max_shared_memory_bytes", has.max_shared_memory_bytes},
+          {"timestamp_period_ns", has.timestamp_valid_bits == 0 ? 0.0 : has.timestamp_period_ns},
+          {"features", std::move(features)}};
+}
+
+void print(const bridge::PhysicalDeviceSummary& device) {
+  const vk::Capabilities& has = device.capabilities;
+  std::printf("%u  %s\n", device.index, device.name.c_str());
+  std::printf("   %s, %s, Vulkan %s, %.1f GiB, %u compute queue%s\n", device.driver.c_str(), kind_name(has.device_type),
+              version_text(has.api_version).c_str(), static_cast<double>(device.device_memory_bytes) / (1 << 30), device.compute_queue_count,
+              device.compute_queue_count == 1 ? "" : "s");
+  std::printf("   subgroup %u, workgroup %u, shared memory %u KiB, buffer range %llu MiB, %s\n", has.subgroup_size, has.max_workgroup_invocations,
+              has.max_shared_memory_bytes / 1024, static_cast<unsigned long long>(has.max_storage_buffer_range >> 20),
+              has.timestamp_valid_bits == 0 ? "no timestamps" : "timestamps");
+  std::string uses, lacks;
+  for (const Feature& feature : kFeatures) {
+    std::string& list = has.*feature.member ? uses : lacks;
+    list += (list.empty() ? "" : ", ") + std::string(feature.name);
+  }
+  std::printf("   uses: %s\n", uses.empty() ? "the baseline alone" : uses.c_str());
+  if (!lacks.empty()) std::printf("   lacks: %s\n", lacks.c_str());
+}
+
+Status list(bool as_json) {
+  IMPRINT_ASSIGN(const std::vector<bridge::PhysicalDeviceSummary> devices, bridge::list_devices());
+  if (as_json) {
+    Json all = Json::array();
+    for (const auto& device : devices) all.push_back(to_json(device));
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    return {};
+  }
+  for (const auto& device : devices) print(device);
+  return {};
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("devices", "list Vulkan devices and what Imprint would use of each");
+  auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "print a JSON list");
+  set_work(*command, [as_json] { return list(*as_json); });
+}
+
+}  // namespace imprint::tools

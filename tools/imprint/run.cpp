@@ -1,0 +1,109 @@
+// imprint run: a model's outputs for given inputs, computed on a device.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "compute/model/onnx_import.h"
+#include "compute/model/safetensors.h"
+#include "engine-bridge/standalone.h"
+#include "tools/imprint/commands.h"
+
+namespace imprint::tools {
+namespace {
+
+using onnx::ElementType;
+
+struct Options {
+  std::string model, input, output, device;
+  bool explain = false;
+};
+
+// Under the input's name, or as reference files spell it, "in.NAME".
+const safetensors::Array* find_input(const safetensors::File& file, const std::string& name) {
+  for (const std::string& key : {name, "in." + name})
+    if (const auto found = file.arrays.find(key); found != file.arrays.end()) return &found->second;
+  return nullptr;
+}
+
+Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedValue& input) {
+  using safetensors::Type;
+  const bool given_float = array.type == Type::float16 || array.type == Type::bfloat16 || array.type == Type::float32 || array.type == Type::float64;
+  const DType dtype = input.tensor.dtype();
+  if (given_float != (dtype == DType::float32))
+    return make_error(ErrorCode::dtype_mismatch, "input '" + input.name + "' is " + onnx::element_type_name(input.type) + ", the given tensor is " +
+                                                     std::string(safetensors::type_name(array.type)));
+  if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
+  auto ints = array.ints();
+  if (!ints) return make_error(ints.error().code, "input '" + input.name + "': " + ints.error().message);
+  HostTensor tensor = HostTensor::from_ints(std::move(*ints), array.shape);
+  if (dtype == DType::boolean) {
+    tensor.dtype = DType::boolean;
+    for (std::int32_t& value : tensor.ints) value = value != 0;
+  }
+  return tensor;
+}
+
+// In the type that the model declares, where that is not wider than what was computed.
+safetensors::Array stored(const HostTensor& tensor, ElementType type) {
+  if (tensor.dtype == DType::float32) return safetensors::Array::of(tensor.floats, tensor.shape);
+  if (tensor.dtype == DType::boolean) return safetensors::Array::of_bools(tensor.ints, tensor.shape);
+  if (type == ElementType::int32) return safetensors::Array::of(tensor.ints, tensor.shape);
+  const std::vector<std::int64_t> wide(tensor.ints.begin(), tensor.ints.end());
+  return safetensors::Array::of(wide, tensor.shape);
+}
+
+Status run(const Options& options) {
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
+  IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
+  std::map<std::string, Shape> shapes;
+  for (const onnx::ValueInfo& input : model.graph.inputs)
+    if (const safetensors::Array* array = find_input(given, input.name)) shapes.emplace(input.name, array->shape);
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    if (shapes.contains(input.name)) continue;
+    return make_error(ErrorCode::not_found, "'" + options.input + "' lacks input '" + input.name + "' " + input.shape_text() + ": " +
+                                                given.find(input.name).error().message);
+  }
+  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
+  for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  std::vector<HostTensor> inputs;
+  for (const ImportedValue& input : imported.inputs) {
+    IMPRINT_ASSIGN(HostTensor tensor, host_tensor(*find_input(given, input.name), input));
+    inputs.push_back(std::move(tensor));
+  }
+
+  IMPRINT_ASSIGN(const auto standalone, bridge::Standalone::open({.device = options.device}));
+  ProgramDescription description;
+  description.name = options.model;
+  description.inputs = imported.input_tensors();
+  description.outputs = imported.output_tensors();
+  description.slots = 1;
+  IMPRINT_ASSIGN(Program program, Program::compile(standalone->session().runtime(), description));
+  if (options.explain) std::printf("%s\n", program.explain().c_str());
+  IMPRINT_ASSIGN(const std::vector<HostTensor> results, standalone->session().run(program, inputs));
+
+  safetensors::File out;
+  for (std::size_t i = 0; i < results.size(); ++i) out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
+  const vk::Capabilities& capabilities = standalone->context().device().capabilities();
+  out.metadata = {{"device", capabilities.device_name}, {"driver", capabilities.driver_name}};
+  IMPRINT_CHECK(safetensors::save(out, options.output));
+  std::printf("%s: %u dispatches\n", capabilities.device_name.c_str(), program.stats().dispatches);
+  for (const auto& [name, array] : out.arrays)
+    std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(), array.shape.text().c_str());
+  return {};
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "run a model on a device");
+  auto options = std::make_shared<Options>();
+  command->add_option("model", options->model, "an ONNX file")->required()->type_name("MODEL.onnx");
+  command->add_option("--input", options->input, "tensors under the names of the model's inputs")->required()->type_name("IN.safetensors");
+  command->add_option("--output", options->output, "where the outputs go, under their names")->required()->type_name("OUT.safetensors");
+  command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  command->add_flag("--explain", options->explain, "print the schedule: dispatches, kernels, shapes, barriers");
+  set_work(*command, [options] { return run(*options); });
+}
+
+}  // namespace imprint::tools
