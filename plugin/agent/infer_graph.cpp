@@ -25,9 +25,12 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network) {
   };
 
   const Tensor observation = feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
-  Tensor goal;
-  if (spec.goal_count > 1) goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
-  const Tensor values = Network::of_goal(network.heads(observation), goal);
+  const std::int64_t outputs = spec.action.output_count();
+  Tensor values = reshape(network.heads(observation), {brains, agents, spec.goal_count * outputs});
+  if (spec.goal_count > 1) {
+    const Tensor goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
+    values = gather(values, 2, unsqueeze(goal * static_cast<int>(outputs), 2) + iota({brains, agents, outputs}, 2));
+  }
   graph.values = give(values);
   if (choices > 0) {
     const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));

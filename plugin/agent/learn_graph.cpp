@@ -20,17 +20,20 @@ struct Minibatch {
   Tensor whole_number(std::uint32_t index) const { return cast(column(index), DType::int32); }
 };
 
-// [P, B]
-Tensor feedback_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& outputs) {
-  const Tensor chosen = one_hot(batch.whole_number(batch.layout.branches), spec.action.branch_sizes[0]);
-  const Tensor error = square(sum(outputs * chosen, {2}) - batch.column(batch.layout.target));
+// heads [P, B, G, V] -> [P, B]. Other goals' outputs are struck out element by element rather than cut away: the derivative then has the heads' shape
+// from the start, which saves a pass over them forward and one backward.
+Tensor feedback_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& heads) {
+  const Tensor goal = unsqueeze(one_hot(batch.whole_number(batch.layout.goal), spec.goal_count), 3);
+  const Tensor choice = unsqueeze(one_hot(batch.whole_number(batch.layout.branches), spec.action.branch_sizes[0]), 2);
+  const Tensor error = square(sum(heads * (goal * choice), {2, 3}) - batch.column(batch.layout.target));
   if (spec.margin_weight == 0) return error;
-  const Tensor rivals = sum((1.0f - chosen) * square(relu(outputs + spec.margin)), {2});
+  const Tensor rivals = sum(goal * (1.0f - choice) * square(relu(heads + spec.margin)), {2, 3});
   return error + spec.margin_weight * batch.column(batch.layout.margin) * rivals;
 }
 
-// [P, B]
-Tensor cloning_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& outputs) {
+// heads [P, B, G, V] -> [P, B]
+Tensor cloning_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& heads) {
+  const Tensor outputs = Network::of_goal(heads, batch.whole_number(batch.layout.goal));
   Tensor loss = zeros({outputs.extent(0), outputs.extent(1)});
   for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b) {
     const std::uint32_t size = spec.action.branch_sizes[b];
@@ -122,8 +125,7 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   const Minibatch batch{take(replay.value(), 0, drawn), layout};
 
   const Tensor heads = network.heads(batch.columns(layout.observation, spec.observation.count));
-  const Tensor outputs = Network::of_goal(heads, batch.whole_number(layout.goal));
-  const Tensor samples = spec.learner == LearnerKind::feedback ? feedback_loss(spec, batch, outputs) : cloning_loss(spec, batch, outputs);
+  const Tensor samples = spec.learner == LearnerKind::feedback ? feedback_loss(spec, batch, heads) : cloning_loss(spec, batch, heads);
   const Tensor losses = mean(batch.column(layout.weight) * samples, {1});
   program.outputs = {losses};
 

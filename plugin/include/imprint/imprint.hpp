@@ -1,0 +1,274 @@
+#ifndef IMPRINT_IMPRINT_HPP_
+#define IMPRINT_IMPRINT_HPP_
+// A C++20 coat over imprint.h: owners for the handles, enum classes, spans. Header-only; no state, no allocation, no exception of its own.
+//
+// Every call gives a Status (an imp_result that can be asked), every maker a Made<T>. Contracts, threads and units are those of the C function of the
+// same name. Structs stay the C ones: make them with their imp_*_init function.
+//
+//   using namespace imprint::game;
+//   const imp_api* api = load(imp_get_api);                        // or the function that dlsym / GetProcAddress found
+//   Made<Context> context = Context::create(api, device_info);
+//   if (!context) return fail(context.status.message());
+//   Made<Brain> brain = context->create_brain(desc);
+//   Made<Agent> agent = brain->create_agent(0);
+//
+// Owners destroy what they hold, so declare them in the order context, brain, agent: an agent must not outlive its brain's context.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "imprint.h"
+
+namespace imprint::game {
+
+enum class Code : std::int32_t {
+  ok = IMP_OK,
+  not_ready = IMP_NOT_READY,
+  invalid_argument = IMP_ERROR_INVALID_ARGUMENT,
+  shape_mismatch = IMP_ERROR_SHAPE_MISMATCH,
+  dtype_mismatch = IMP_ERROR_DTYPE_MISMATCH,
+  unsupported = IMP_ERROR_UNSUPPORTED,
+  out_of_device_memory = IMP_ERROR_OUT_OF_DEVICE_MEMORY,
+  out_of_host_memory = IMP_ERROR_OUT_OF_HOST_MEMORY,
+  device_lost = IMP_ERROR_DEVICE_LOST,
+  io = IMP_ERROR_IO,
+  corrupt_file = IMP_ERROR_CORRUPT_FILE,
+  compile_failed = IMP_ERROR_COMPILE_FAILED,
+  wrong_state = IMP_ERROR_WRONG_STATE,
+  not_found = IMP_ERROR_NOT_FOUND,
+  internal = IMP_ERROR_INTERNAL,
+  invalid_handle = IMP_ERROR_INVALID_HANDLE
+};
+
+enum class Mode : std::uint32_t {
+  learning = IMP_MODE_LEARNING,
+  inference = IMP_MODE_INFERENCE,
+  heuristic = IMP_MODE_HEURISTIC,
+  record = IMP_MODE_RECORD
+};
+enum class Credit : std::uint32_t { by_onset = IMP_CREDIT_BY_ONSET, current = IMP_CREDIT_CURRENT };
+enum class EpisodeEnd : std::uint32_t { terminated = IMP_EPISODE_TERMINATED, truncated = IMP_EPISODE_TRUNCATED };
+
+// The outcome of a call. ok() also for a success with a remark (not_ready).
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(const imp_api* api, imp_result result) : api_(api), result_(result) {}
+
+  bool ok() const { return result_ >= IMP_OK; }
+  bool ready() const { return result_ == IMP_OK; }
+  explicit operator bool() const { return ok(); }
+  Code code() const { return static_cast<Code>(result_); }
+  imp_result result() const { return result_; }
+  const char* name() const { return api_ ? api_->result_name(result_) : "no table"; }
+  // The text of the newest failure on this thread: ask before the next call that fails.
+  const char* message() const { return ok() ? "" : api_ ? api_->last_error() : "the library does not serve this ABI version"; }
+
+ private:
+  const imp_api* api_ = nullptr;
+  imp_result result_ = IMP_ERROR_WRONG_STATE;
+};
+
+// Something made, or why not.
+template <class T>
+struct [[nodiscard]] Made {
+  T value{};
+  Status status{};
+
+  explicit operator bool() const { return status.ok(); }
+  T& operator*() { return value; }
+  T* operator->() { return &value; }
+};
+
+// The table of a library; null when it does not serve this header's version.
+inline const imp_api* load(imp_get_api_function get_api) {
+  const imp_api* api = nullptr;
+  return get_api && get_api(IMP_ABI_VERSION, &api) == IMP_OK && api->size >= sizeof(imp_api) ? api : nullptr;
+}
+
+namespace detail {
+
+inline std::uint32_t count_of(std::size_t size) { return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size); }
+
+// One handle and the table it came from: move-only, null after a move, release() gives the handle away.
+template <class Handle, imp_result(IMP_CALL* imp_api::*destroy)(Handle)>
+class Owner {
+ public:
+  Owner() = default;
+  Owner(const imp_api* api, Handle handle) : api_(api), handle_(handle) {}
+  Owner(Owner&& other) noexcept : api_(other.api_), handle_(std::exchange(other.handle_, Handle{})) {}
+  Owner& operator=(Owner&& other) noexcept {
+    if (this != &other) {
+      reset();
+      api_ = other.api_;
+      handle_ = std::exchange(other.handle_, Handle{});
+    }
+    return *this;
+  }
+  ~Owner() { reset(); }
+
+  Handle handle() const { return handle_; }
+  const imp_api* api() const { return api_; }
+  explicit operator bool() const { return handle_.id != 0; }
+  Handle release() { return std::exchange(handle_, Handle{}); }
+  void reset() {
+    if (handle_.id != 0) (void)(api_->*destroy)(std::exchange(handle_, Handle{}));
+  }
+
+ protected:
+  Status status(imp_result result) const { return {api_, result}; }
+
+  const imp_api* api_ = nullptr;
+  Handle handle_{};
+};
+
+}  // namespace detail
+
+class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
+ public:
+  using Owner::Owner;
+
+  Status set_mode(Mode mode) { return status(api_->agent_set_mode(handle_, static_cast<imp_mode>(mode))); }
+  Status set_goal(std::uint32_t goal) { return status(api_->agent_set_goal(handle_, goal)); }
+  Status set_mask(std::span<const std::uint8_t> allowed) {
+    return status(api_->agent_set_mask(handle_, allowed.data(), detail::count_of(allowed.size())));
+  }
+  Status allow_all() { return status(api_->agent_set_mask(handle_, nullptr, 0)); }
+  Status observe(std::span<const float> observation) {
+    return status(api_->agent_observe(handle_, observation.data(), detail::count_of(observation.size())));
+  }
+  // status.ready() tells an answer from one that is still on its way.
+  Made<imp_action> act() {
+    Made<imp_action> made{imp_action_init(), {}};
+    made.status = status(api_->agent_act(handle_, &made.value));
+    return made;
+  }
+  Status act_by_heuristic(std::span<const std::uint32_t> branches, std::span<const float> continuous = {}) {
+    return status(api_->agent_heuristic(handle_, branches.data(), continuous.data()));
+  }
+  Status feedback(float value, double time_s, Credit credit = Credit::by_onset, float weight = 1.0f) {
+    imp_feedback feedback = imp_feedback_init();
+    feedback.value = value;
+    feedback.weight = weight;
+    feedback.credit = static_cast<imp_credit>(credit);
+    feedback.time_s = time_s;
+    return status(api_->agent_feedback(handle_, &feedback));
+  }
+  Status demonstrate(const imp_demonstration& demonstration) { return status(api_->agent_demonstrate(handle_, &demonstration)); }
+  Status reward(float reward) { return status(api_->agent_reward(handle_, reward)); }
+  Status end_episode(EpisodeEnd end) { return status(api_->agent_end_episode(handle_, static_cast<imp_episode_end>(end))); }
+};
+
+struct BrainHash {
+  std::uint64_t low = 0, high = 0;
+  friend bool operator==(const BrainHash&, const BrainHash&) = default;
+};
+
+class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
+ public:
+  using Owner::Owner;
+
+  Made<Agent> create_agent(std::uint32_t brain_index = 0) {
+    imp_agent agent{};
+    const imp_result result = api_->agent_create(handle_, brain_index, &agent);
+    return {Agent(api_, agent), status(result)};
+  }
+  Made<imp_brain_info> info() const {
+    Made<imp_brain_info> made{imp_brain_info_init(), {}};
+    made.status = status(api_->brain_get_info(handle_, &made.value));
+    return made;
+  }
+  Made<imp_brain_stats> stats() const {
+    Made<imp_brain_stats> made{imp_brain_stats_init(), {}};
+    made.status = status(api_->brain_get_stats(handle_, &made.value));
+    return made;
+  }
+  Status set_learning(bool enabled) { return status(api_->brain_set_learning(handle_, enabled ? 1u : 0u)); }
+  Status save(const char* path) { return status(api_->brain_save(handle_, path)); }
+  Status save_status() const { return status(api_->brain_save_status(handle_)); }
+  Status load(const char* path) { return status(api_->brain_load(handle_, path)); }
+  Made<std::uint64_t> snapshot() {
+    Made<std::uint64_t> made;
+    made.status = status(api_->brain_snapshot(handle_, &made.value));
+    return made;
+  }
+  Status restore(std::uint64_t snapshot) { return status(api_->brain_restore(handle_, snapshot)); }
+  Made<BrainHash> hash() const {
+    Made<BrainHash> made;
+    made.status = status(api_->brain_hash(handle_, &made.value.low, &made.value.high));
+    return made;
+  }
+};
+
+class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
+ public:
+  using Owner::Owner;
+
+  static Made<Context> create(const imp_api* api, const imp_vk_device_info& device, const imp_host* host = nullptr,
+                              const imp_limits* limits = nullptr) {
+    if (!api) return {};
+    imp_context context{};
+    const imp_result result = api->context_create(&device, host, limits, &context);
+    return {Context(api, context), {api, result}};
+  }
+  static Made<Context> create_standalone(const imp_api* api, const imp_standalone_info& device, const imp_host* host = nullptr,
+                                         const imp_limits* limits = nullptr) {
+    if (!api) return {};
+    imp_context context{};
+    const imp_result result = api->context_create_standalone(&device, host, limits, &context);
+    return {Context(api, context), {api, result}};
+  }
+
+  Made<Brain> create_brain(const imp_brain_desc& desc) {
+    imp_brain brain{};
+    const imp_result result = api_->brain_create(handle_, &desc, &brain);
+    return {Brain(api_, brain), status(result)};
+  }
+  Made<Brain> create_brain_from_onnx(const imp_policy_desc& desc) {
+    imp_brain brain{};
+    const imp_result result = api_->brain_create_from_onnx(handle_, &desc, &brain);
+    return {Brain(api_, brain), status(result)};
+  }
+  // Destroys now and says how it went; when refused, the context stays.
+  Status destroy() {
+    const Status destroyed = status(api_->context_destroy(handle_));
+    if (destroyed) handle_ = {};
+    return destroyed;
+  }
+  Status report(char* buffer, std::size_t* size) const { return status(api_->context_report(handle_, buffer, size)); }
+  Status warmup(void (*progress)(void* user, float fraction) = nullptr, void* user = nullptr) {
+    return status(api_->warmup(handle_, progress, user));
+  }
+  Status set_limits(const imp_limits& limits) { return status(api_->set_limits(handle_, &limits)); }
+  Status drain(std::uint32_t timeout_ms) { return status(api_->drain(handle_, timeout_ms)); }
+  Made<imp_context_stats> stats() const {
+    Made<imp_context_stats> made{imp_context_stats_init(), {}};
+    made.status = status(api_->context_get_stats(handle_, &made.value));
+    return made;
+  }
+
+  Status frame_begin(std::uint64_t frame, double time_s, std::uint64_t safe_frame = 0) {
+    imp_frame_info info = imp_frame_info_init();
+    info.frame = frame;
+    info.safe_frame = safe_frame;
+    info.time_s = time_s;
+    return status(api_->frame_begin(handle_, &info));
+  }
+  Status submit(std::uint32_t budget_us = UINT32_MAX) { return status(api_->submit(handle_, budget_us)); }
+  // The estimated microseconds of learning that did not fit.
+  Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = UINT32_MAX) {
+    imp_record_info info = imp_record_info_init();
+    info.command_buffer = command_buffer;
+    info.budget_us = budget_us;
+    Made<std::uint32_t> made;
+    made.status = status(api_->record(handle_, &info, &made.value));
+    return made;
+  }
+  Status frame_end() { return status(api_->frame_end(handle_)); }
+};
+
+}  // namespace imprint::game
+
+#endif  // IMPRINT_IMPRINT_HPP_
