@@ -21,7 +21,7 @@ constexpr Room kRooms[] = {
     {"compute/base/", false},  {"compute/vk/", true},      {"compute/tensor/", false}, {"compute/graph/", false},
     {"compute/kernels/", true}, {"compute/program/", true}, {"compute/cpu/", false},    {"compute/nn/", false},
     {"compute/model/", false}, {"compute/include/", true}, {"engine-bridge/", true},   {"plugin/agent/", true},
-    {"plugin/abi/", true},
+    {"plugin/include/", false}, {"plugin/abi/", true},
 };
 constexpr std::size_t kNoRoom = std::size(kRooms);
 
@@ -133,7 +133,7 @@ std::vector<std::string> forbidden_calls(const fs::path& root) {
   };
   static const Rule rules[] = {
       {std::regex(R"(vkDeviceWaitIdle|vkQueueWaitIdle)"), "never wait for a device or a queue to go idle", {}},
-      {std::regex(R"(vkGetDeviceQueue)"), "queues are handed in by the host", "engine-bridge/standalone"},
+      {std::regex(R"(vkGetDeviceQueue)"), "queues are handed in by the host", "engine-bridge/own_device"},
       {std::regex(R"(\b(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror)\s*\(|std::(cout|cerr|clog)\b|<iostream>)"),
        "nothing is printed: log through the host's sink or return an Error", {}},
       {std::regex(R"(\b(abort|exit|_Exit|quick_exit|terminate)\s*\()"), "a guest never ends the process", {}},

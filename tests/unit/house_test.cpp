@@ -68,7 +68,7 @@ TEST_F(BadHouse, SamplesSeePublicHeadersOnly) {
 
 TEST_F(BadHouse, CallsAreFoundInCodeButNotInProse) {
   write("engine-bridge/a.cpp", "// never vkDeviceWaitIdle(device)\nauto text = \"printf(\";\nint n = snprintf(b, 4, \"\");\n");
-  write("engine-bridge/standalone.cpp", "vkGetDeviceQueue(device, 0, 0, &queue);\n");
+  write("engine-bridge/own_device.cpp", "vkGetDeviceQueue(device, 0, 0, &queue);\n");
   EXPECT_THAT(forbidden_calls(root_), IsEmpty());
   write("compute/vk/b.cpp", "f.vkQueueWaitIdle(queue);\nf.vkGetDeviceQueue(d, 0, 0, &q);\nstd::abort();\n#include <iostream>\nprintf(\"\");\n");
   EXPECT_EQ(forbidden_calls(root_).size(), 5u);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/imprint/bench.h"
+#include "tools/imprint/bench_noise.h"
 
 namespace imprint::tools {
 namespace {
@@ -21,18 +22,6 @@ constexpr std::uint32_t kWarmupFrames = 120, kFrames = 600, kFramesPerSecond = 6
 Error abi_error(const imp_api& api, const char* call, imp_result result) {
   return make_error(ErrorCode::internal, std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
 }
-
-// A plain generator: what the pets see does not matter to the cost, only that it differs.
-class Noise {
- public:
-  float next() {
-    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
-    return static_cast<float>(state_ >> 40) / static_cast<float>(1u << 24);
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
 
 // Owns the context; a game's worth of calls.
 class Yard {
@@ -172,7 +161,8 @@ std::vector<BenchCase> frame_cases() {
   std::vector<BenchCase> cases;
   for (const std::uint32_t pets : {1u, 64u}) {
     for (const bool learning : {false, true}) {
-      const std::string name = "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + (learning ? "/learning-on" : "/learning-off");
+      const std::string name =
+          "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + (learning ? "/learning-on" : "/learning-off");
       cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, pets, learning); }});
     }
   }

@@ -1,0 +1,27 @@
+#pragma once
+// Numbers to feed benchmarks with. What they are does not matter to the cost, only that they differ and are the same in every run.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace imprint::tools {
+
+class Noise {
+ public:
+  // In [0, 1). A linear congruential generator: Donald Knuth's MMIX.
+  float next() {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<float>(state_ >> 40) / static_cast<float>(1u << 24);
+  }
+
+  // float32 elements.
+  void fill(std::span<std::byte> bytes) {
+    for (float& value : std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float))) value = next();
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+}  // namespace imprint::tools
