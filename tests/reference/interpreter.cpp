@@ -52,6 +52,7 @@ std::vector<double> compute(const Node& node, std::span<const Operand> operands,
 
 std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, const Bindings& bindings) {
   std::unordered_map<const Node*, std::vector<double>> done;
+  std::map<std::string, const VariableState*> variables;
   std::vector<const Node*> pending;
   for (const Tensor& tensor : tensors) {
     if (!tensor.ok()) throw std::runtime_error(tensor.error().message);
@@ -70,6 +71,8 @@ std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, c
       ready = false;
     }
     if (!ready) continue;
+    if (node->op == Op::variable && variables.try_emplace(node->label, node->variable.get()).first->second != node->variable.get())
+      throw std::runtime_error("two variables are called " + node->label);
     pending.pop_back();
     std::vector<Operand> operands;
     for (const NodeRef& input : node->inputs) operands.push_back({*input, done.at(input.get())});

@@ -1,0 +1,34 @@
+#pragma once
+// Layer normalisation as a layer.
+
+#include <cstdint>
+#include <string>
+
+#include "compute/nn/parameter.h"
+
+namespace imprint::nn {
+
+struct LayerNormOptions {
+  double epsilon = 1e-5;
+  std::int64_t groups = 0;
+};
+
+// Normalises over the last axis, then y = gain * x + bias (Ba, Kiros, Hinton, Layer Normalization, 2016).
+// gain (ones) and bias (zeros): [extent]; grouped: [groups, 1, extent] for x [groups, batch, extent].
+class LayerNorm {
+ public:
+  LayerNorm(const std::string& name, std::int64_t extent, const LayerNormOptions& options = {});
+
+  Tensor operator()(const Tensor& x) const;
+  const Parameters& parameters() const { return parameters_; }  // "gain", "bias"
+
+ private:
+  std::string name_;
+  std::int64_t extent_;
+  LayerNormOptions options_;
+  Variable gain_;
+  Variable bias_;
+  Parameters parameters_;
+};
+
+}  // namespace imprint::nn

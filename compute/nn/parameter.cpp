@@ -1,0 +1,59 @@
+#include "compute/nn/parameter.h"
+
+namespace imprint::nn {
+
+void Parameters::add(std::string name, Variable variable) { items_.push_back({std::move(name), std::move(variable)}); }
+
+void Parameters::add(std::string_view prefix, const Parameters& nested) {
+  for (const Parameter& parameter : nested)
+    items_.push_back({prefix.empty() ? parameter.name : std::string(prefix) + "." + parameter.name, parameter.variable});
+}
+
+const Parameter* Parameters::find(std::string_view name) const {
+  for (const Parameter& parameter : items_)
+    if (parameter.name == name) return &parameter;
+  return nullptr;
+}
+
+std::vector<Tensor> Parameters::values() const {
+  std::vector<Tensor> out;
+  for (const Parameter& parameter : items_) out.push_back(parameter.value());
+  return out;
+}
+
+std::vector<Variable> Parameters::variables() const {
+  std::vector<Variable> out;
+  for (const Parameter& parameter : items_) out.push_back(parameter.variable);
+  return out;
+}
+
+std::int64_t Parameters::element_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : items_) count += parameter.variable.shape().element_count();
+  return count;
+}
+
+Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source, const Tensor& rate) {
+  if (target.size() != source.size())
+    return make_error(ErrorCode::invalid_argument, "cannot copy " + std::to_string(source.size()) + " parameters to " + std::to_string(target.size()) +
+                                                       "; build both networks alike");
+  std::vector<Update> updates;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const Tensor to = target[i].value(), from = source[i].value();
+    if (to.ok() && from.ok() && (to.shape() != from.shape() || to.dtype() != from.dtype()))
+      return make_error(ErrorCode::invalid_argument, "cannot copy " + source[i].name + " " + from.shape().text() + " to " + target[i].name + " " +
+                                                         to.shape().text() + "; build both networks alike");
+    const Tensor value = rate.node() ? lerp(to, from, rate) : rate;
+    if (!value.ok()) return value.error();
+    updates.push_back(Update::assign(target[i].variable, value));
+  }
+  return updates;
+}
+
+Result<std::vector<Update>> copy_parameters(const Parameters& target, const Parameters& source) {
+  IMPRINT_ASSIGN(std::vector<Update> updates, follow_parameters(target, source, Tensor(1.0f)));
+  for (std::size_t i = 0; i < updates.size(); ++i) updates[i].value = source[i].value();
+  return updates;
+}
+
+}  // namespace imprint::nn

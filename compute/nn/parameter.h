@@ -1,0 +1,52 @@
+#pragma once
+// What learns: variables under the names that files know them by.
+//
+// Grouped networks (a kennel) keep the weights of many networks of one shape in one variable: its first axis counts the networks. `groups` is that
+// count wherever it appears in this room; 0 means one plain network, whose variables have no such axis.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compute/program/program.h"
+#include "compute/tensor/tensor.h"
+
+namespace imprint::nn {
+
+struct Parameter {
+  std::string name;      // within its collection, parts joined by dots: "policy.0.weight"
+  Variable variable;
+
+  Tensor value() const { return variable.value(); }
+};
+
+// An ordered collection of parameters; also holds an optimiser's state. Copies share the variables.
+class Parameters {
+ public:
+  void add(std::string name, Variable variable);
+  void add(std::string_view prefix, const Parameters& nested);  // "prefix.name"; an empty prefix adds no dot
+
+  std::size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  const Parameter& operator[](std::size_t i) const { return items_[i]; }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+
+  const Parameter* find(std::string_view name) const;  // null when there is none
+  std::vector<Tensor> values() const;                  // in order: what to differentiate by
+  std::vector<Variable> variables() const;
+  std::int64_t element_count() const;
+
+ private:
+  std::vector<Parameter> items_;
+};
+
+// target = source, one assignment a parameter. Errors: invalid_argument when the collections differ in number or shapes.
+Result<std::vector<Update>> copy_parameters(const Parameters& target, const Parameters& source);
+// target = target + rate * (source - target): the slowly following target network of Lillicrap et al., Continuous Control with Deep Reinforcement
+// Learning, 2016. rate: a number, or a float32 scalar tensor.
+Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source, const Tensor& rate);
+
+}  // namespace imprint::nn
