@@ -20,8 +20,9 @@ enum class MeshId : std::uint8_t {
   bowl,
   kibble,
   ball,
-  // the pet, in its joints' own frames (see scene_pet.cpp)
+  // the pet, in its joints' own frames (see scene_view_pet.cpp)
   torso,
+  collar,
   head,
   face,        // eyes and nose, glossy
   eyelids,     // instead of the eyes when closed
@@ -63,6 +64,7 @@ Mesh make_bowl();
 Mesh make_kibble();
 Mesh make_ball();
 Mesh make_torso();
+Mesh make_collar();
 Mesh make_head();
 Mesh make_face();
 Mesh make_eyelids();

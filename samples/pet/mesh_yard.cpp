@@ -230,6 +230,7 @@ std::array<Mesh, kMeshCount> make_meshes() {
   put(MeshId::kibble, make_kibble());
   put(MeshId::ball, make_ball());
   put(MeshId::torso, make_torso());
+  put(MeshId::collar, make_collar());
   put(MeshId::head, make_head());
   put(MeshId::face, make_face());
   put(MeshId::eyelids, make_eyelids());

@@ -5,6 +5,7 @@ imprint_require_header(IMPRINT_IMGUI_INCLUDE imgui.h libimgui-dev PATH_SUFFIXES 
 imprint_require_header(IMPRINT_STB_INCLUDE stb_image_write.h libstb-dev PATH_SUFFIXES stb)
 find_library(IMPRINT_GLFW_LIBRARY glfw REQUIRED)
 find_library(IMPRINT_IMGUI_LIBRARY imgui REQUIRED)
+find_library(IMPRINT_STB_LIBRARY stb REQUIRED)  # Dear ImGui as packaged reads fonts with it
 # Dear ImGui's Vulkan back end as packaged calls the loader's own functions, so the game links the loader, as most games do.
 find_library(IMPRINT_VULKAN_LIBRARY vulkan REQUIRED)
 find_program(IMPRINT_GLSLANG_VALIDATOR glslangValidator REQUIRED)
@@ -33,14 +34,28 @@ add_library(pet_view STATIC
   mesh_player.cpp
   mesh_sculpt.cpp
   mesh_yard.cpp
+  overlay.cpp
+  overlay_bubbles.cpp
+  overlay_cards.cpp
+  overlay_draw.cpp
+  picture.cpp
   renderer.cpp
   renderer_setup.cpp
+  scene_view.cpp
+  scene_view_pet.cpp
+  sheet.cpp
+  sheet_paint.cpp
+  stage.cpp
+  stage_input.cpp
   vulkan_host.cpp
   vulkan_host_memory.cpp
+  window.cpp
   ${pet_shader_headers})
 imprint_defaults(pet_view)
 target_include_directories(pet_view
   PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/plugin/include
   PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/view)
-target_include_directories(pet_view SYSTEM PUBLIC ${IMPRINT_VULKAN_INCLUDE} PRIVATE ${IMPRINT_GLFW_INCLUDE} ${IMPRINT_IMGUI_INCLUDE} ${IMPRINT_STB_INCLUDE})
-target_link_libraries(pet_view PUBLIC ${IMPRINT_VULKAN_LIBRARY})
+target_include_directories(pet_view SYSTEM
+  PUBLIC ${IMPRINT_VULKAN_INCLUDE}
+  PRIVATE ${IMPRINT_GLFW_INCLUDE} ${IMPRINT_IMGUI_INCLUDE} ${IMPRINT_IMGUI_INCLUDE}/backends ${IMPRINT_STB_INCLUDE})
+target_link_libraries(pet_view PUBLIC ${IMPRINT_IMGUI_LIBRARY} ${IMPRINT_GLFW_LIBRARY} ${IMPRINT_VULKAN_LIBRARY} ${IMPRINT_STB_LIBRARY})

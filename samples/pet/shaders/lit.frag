@@ -10,8 +10,8 @@ layout(location = 2) in vec4 in_color;
 layout(location = 3) flat in vec4 surface;
 layout(location = 0) out vec4 out_color;
 
-const vec3 kSun = vec3(1.0, 0.88, 0.70) * 2.25;
-const vec3 kSky = vec3(0.62, 0.78, 1.0) * 0.80;
+const vec3 kSun = vec3(1.0, 0.89, 0.74) * 2.05;
+const vec3 kSky = vec3(0.66, 0.79, 1.0) * 0.78;
 const vec3 kBounce = vec3(0.62, 0.62, 0.36) * 0.42;
 
 float sunlight(vec3 normal, float slope) {
@@ -30,7 +30,7 @@ vec3 ground_color() {
   float stripe = smoothstep(-0.12, 0.12, sin((world.x + 0.4 * noise(world.xy * 0.6)) * 2.618));
   float patches = noise(world.xy * 0.8) * 0.6 + noise(world.xy * 2.9) * 0.4;
   float fine = noise(world.xy * 21.0);
-  vec3 grass = mix(vec3(0.400, 0.665, 0.262), vec3(0.520, 0.770, 0.340), 0.35 * stripe + 0.5 * patches + 0.15 * fine);
+  vec3 grass = mix(vec3(0.385, 0.590, 0.275), vec3(0.520, 0.700, 0.350), 0.35 * stripe + 0.5 * patches + 0.15 * fine);
   float edge = -0.10 - 0.10 * noise((world.xy + world.yx * vec2(0.7, -0.7)) * 2.1);
   float layer = noise(vec2(world.z * 9.0, (world.x + world.y) * 0.35)) * 0.6 + noise(vec2(world.z * 21.0, (world.x - world.y) * 1.3)) * 0.4;
   vec3 earth = mix(vec3(0.47, 0.31, 0.20), vec3(0.66, 0.46, 0.30), layer) * mix(0.72, 1.0, smoothstep(-1.1, -0.2, world.z));

@@ -1,0 +1,83 @@
+#ifndef IMPRINT_SAMPLES_PET_OVERLAY_H_
+#define IMPRINT_SAMPLES_PET_OVERLAY_H_
+// What lies over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui does the work; without a window too.
+
+#include <vector>
+
+#include "samples/pet/camera.h"
+#include "samples/pet/overlay_draw.h"
+#include "samples/pet/overlay_state.h"
+#include "samples/pet/player_input.h"
+#include "samples/pet/vulkan_host.h"
+#include "samples/pet/world_view.h"
+
+struct GLFWwindow;
+
+namespace pet {
+
+// Where bubbles hang, in the world.
+struct Anchors {
+  const Camera* camera = nullptr;
+  const WorldView* world = nullptr;  // the first yard
+  Vec2 offset;                       // of that yard
+  Vec3 pet, player;
+  bool ghost = false;
+  Vec3 ghost_pet;
+};
+
+class Overlay {
+ public:
+  // `window` is null off screen. `scale` multiplies all sizes; 1 suits 1280 x 720.
+  Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window, float scale);
+  ~Overlay();
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
+
+  // Makes the overlay of one frame. What its buttons ask for is added to `input`.
+  void build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels, PlayerInput& input);
+  // Records it; inside the render pass given above.
+  void record(VkCommandBuffer commands);
+
+  // The part of the picture that panels leave free.
+  Region free_region(VkExtent2D size, bool panels, bool kennel) const;
+
+  bool wants_mouse() const;
+  void toggle_help() { help_ = !help_; }
+  void scale_text(float factor);  // takes effect with the next apply_scale()
+  void apply_scale();             // between frames; may wait for the GPU
+
+ private:
+  void start_backend();
+  void stop_backend();
+
+  void pet_card(const OverlayState& state, const Anchors& anchors);
+  void tricks_card(const OverlayState& state, const Anchors& anchors);
+  void curve_card(const OverlayState& state);
+  void gpu_card(const OverlayState& state);
+  void snapshots_card(const OverlayState& state, PlayerInput& input);
+  void kennel_card(const OverlayState& state);
+  void lesson_card(const OverlayState& state);
+  void button_bar(const OverlayState& state, const Anchors& anchors, PlayerInput& input);
+  void help_card(VkExtent2D size);
+  void captions(VkExtent2D size, const OverlayState& state, bool panels);
+  void bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size);
+
+  // A card of the right column, below the last one: a window without decoration whose inside starts at the returned corner.
+  ImVec2 begin_card(const char* name, float height);
+  void end_card();
+  float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
+  bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active, const FeedbackKind* sign = nullptr);
+
+  VulkanHost& host_;
+  VkRenderPass pass_;
+  GLFWwindow* window_;
+  float scale_, wanted_scale_;
+  VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
+  Fonts fonts_;
+  bool help_ = false;
+  float column_left_ = 0.0f, column_top_ = 0.0f;  // where the next card of the right column begins
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_OVERLAY_H_

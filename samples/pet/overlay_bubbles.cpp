@@ -1,0 +1,121 @@
+// What hangs in the scene: the pet's thought, the player's word, names at credited actions, captions.
+
+#include <algorithm>
+#include <cmath>
+
+#include "samples/pet/mesh_math.h"
+#include "samples/pet/overlay.h"
+
+namespace pet {
+namespace {
+
+struct Box {
+  ImVec2 low, high;
+};
+
+// A box of that size above a point, kept within the free part of the picture.
+Box box_above(Vec2 point, ImVec2 size, float lift, const Region& free, VkExtent2D picture) {
+  const float left = free.left * static_cast<float>(picture.width), right = free.right * static_cast<float>(picture.width);
+  const float top = free.top * static_cast<float>(picture.height);
+  const float x = std::clamp(point.x - size.x * 0.5f, left, std::max(left, right - size.x));
+  const float y = std::max(point.y - lift - size.y, top);
+  return {{x, y}, {x + size.x, y + size.y}};
+}
+
+}  // namespace
+
+void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size) {
+  ImDrawList& list = *ImGui::GetBackgroundDrawList();
+  const WorldView& world = *anchors.world;
+  const Camera& camera = *anchors.camera;
+  if (!state.kennel.empty() && state.kennel.size() > 4) return;  // too many to read
+
+  // The action that the newest signals were credited to, by name, at the place where it began.
+  for (const FeedbackMarker& marker : world.markers) {
+    const float age = static_cast<float>(world.time_s - marker.time_s);
+    if (!marker.credited || age < 0.0f || age > 1.5f) continue;
+    const auto at = camera.project({marker.onset_position.x + anchors.offset.x, marker.onset_position.y + anchors.offset.y, 0.0f});
+    if (!at) continue;
+    const float shown = smooth(0.1f, 0.3f, age) * (1.0f - smooth(1.2f, 1.5f, age));
+    const std::string text = name(marker.action);
+    const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
+    const ImVec2 low{at->x - width * 0.5f, at->y + px(16)}, high{low.x + width, low.y + height};
+    const ImU32 color = color_of(marker.kind);
+    list.AddRectFilled(low, high, faded(palette::rgb(0xfffbf4, 240), shown), height * 0.5f);
+    list.AddRect(low, high, faded(color, shown), height * 0.5f, 0, px(2));
+    draw_sign(list, marker.kind, {low.x + px(15), low.y + height * 0.5f}, px(6), faded(color, shown));
+    draw_text(list, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, faded(palette::kInk, shown), text);
+  }
+
+  // The player's word.
+  const float spoken = static_cast<float>(world.time_s - world.cue_since_s);
+  if (world.cue != Cue::kNone && !world.trial_over) {
+    if (const auto at = camera.project(anchors.player)) {
+      const std::string text = capitalized(name(world.cue)) + (spoken < 2.0f ? "!" : "");
+      const float strength = spoken < 2.0f ? 1.0f : 0.72f;
+      const ImVec2 inner = text_size(fonts_.title, text);
+      const Box box = box_above(*at, {inner.x + px(24), inner.y + px(10)}, px(12), free, size);
+      const ImU32 fill = faded(palette::rgb(0x2b93b8), strength);
+      list.AddRectFilled(box.low, box.high, fill, px(10));
+      const float foot = std::clamp(at->x, box.low.x + px(16), box.high.x - px(16));
+      list.AddTriangleFilled({foot - px(7), box.high.y - 1}, {foot, box.high.y + px(10)}, {foot + px(7), box.high.y - 1}, fill);
+      draw_text(list, fonts_.title, {box.low.x + px(12), box.low.y + px(4)}, IM_COL32_WHITE, text);
+    }
+  }
+
+  // The pet's thought: its two best ideas, and how sure it is.
+  const Thought& thought = world.pet.thought;
+  if (thought.valid) {
+    if (const auto at = camera.project(anchors.pet)) {
+      const float row = px(21), name_width = std::max(text_size(fonts_.body, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
+      const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
+      const Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
+      const ImU32 fill = palette::rgb(0xffffff, 236);
+      const float middle = (box.low.x + box.high.x) * 0.5f;
+      // Rising dots lead from the head to the cloud.
+      for (int i = 0; i < 2; ++i) {
+        const float t = 0.25f + 0.45f * static_cast<float>(i);
+        list.AddCircleFilled({mix(at->x, std::clamp(at->x, box.low.x + px(20), box.high.x - px(20)), t), mix(at->y, box.high.y, t)}, px(3.0f + 2.0f * static_cast<float>(i)), fill, 18);
+      }
+      list.AddRectFilled({box.low.x - 1, box.low.y}, {box.high.x + 1, box.high.y + px(2)}, palette::rgb(0x3a3340, 26), px(20));
+      list.AddRectFilled(box.low, box.high, fill, px(19));
+      list.AddCircleFilled({middle - px(18), box.low.y + px(5)}, px(13), fill, 24);
+      list.AddCircleFilled({middle + px(14), box.low.y + px(4)}, px(11), fill, 24);
+      for (int i = 0; i < 2; ++i) {
+        const float y = box.low.y + px(6) + row * static_cast<float>(i);
+        const float x = box.low.x + px(14);
+        draw_text(list, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft, name(thought.actions[static_cast<std::size_t>(i)]));
+        const float left = box.high.x - px(12) - bar - mark;
+        draw_bar(list, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)], i == 0 ? palette::kShow : palette::kGhost);
+      }
+      if (thought.undecided) draw_text(list, fonts_.title, {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f}, palette::kLearn, "?");
+    }
+  }
+
+  if (anchors.ghost) {
+    if (const auto at = camera.project(anchors.ghost_pet)) {
+      const std::string text = "learning off";
+      const ImVec2 inner = text_size(fonts_.small, text);
+      const ImVec2 low{at->x - inner.x * 0.5f - px(7), at->y - px(14)}, high{at->x + inner.x * 0.5f + px(7), at->y + px(3)};
+      list.AddRectFilled(low, high, palette::rgb(0x5f7ba3, 215), px(8));
+      draw_text(list, fonts_.small, {low.x + px(7), low.y + px(2)}, IM_COL32_WHITE, text);
+    }
+  }
+}
+
+void Overlay::captions(VkExtent2D size, const OverlayState& state, bool panels) {
+  ImDrawList& list = *ImGui::GetBackgroundDrawList();
+  const float middle = (panels ? column_left_ : static_cast<float>(size.width)) * 0.5f;
+  const auto pill = [&](ImFont* font, const std::string& text, float y, ImU32 fill, ImU32 ink) {
+    const ImVec2 inner = text_size(font, text);
+    const float height = inner.y + px(12);
+    list.AddRectFilled({middle - inner.x * 0.5f - px(16), y}, {middle + inner.x * 0.5f + px(16), y + height}, fill, height * 0.5f);
+    draw_text_centered(list, font, {middle, y + px(6)}, ink, text);
+  };
+  const float bottom = static_cast<float>(size.height) - (panels ? px(84) : px(12));
+  if (!state.caption.empty()) pill(fonts_.bold, state.caption, bottom - px(34), palette::rgb(0x3a3340, 205), IM_COL32_WHITE);
+  if (!state.status.empty() && panels) pill(fonts_.body, state.status, px(50), palette::rgb(0xfffbf4, 240), palette::kInk);
+  if (state.paused && panels) pill(fonts_.title, "paused", static_cast<float>(size.height) * 0.42f, palette::rgb(0x3a3340, 190), IM_COL32_WHITE);
+}
+
+}  // namespace pet

@@ -1,0 +1,52 @@
+#ifndef IMPRINT_SAMPLES_PET_SCENE_VIEW_H_
+#define IMPRINT_SAMPLES_PET_SCENE_VIEW_H_
+// From worlds to draw lists: bodies, things, signs of praise and scolding, and which past action they were credited to.
+
+#include <cstdint>
+#include <vector>
+
+#include "samples/pet/renderer.h"
+#include "samples/pet/scene_view_pet.h"
+#include "samples/pet/world_view.h"
+
+namespace pet {
+
+class SceneView {
+ public:
+  static constexpr std::size_t kMostYards = 16;  // more would be too small to see
+
+  // `seconds`: real time since the last call, for what moves by itself.
+  void update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds);
+  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, DrawList& list) const;
+
+  // The ground that all yards cover.
+  Vec2 center() const;
+  Vec2 half() const;
+  Vec2 offset(std::size_t yard) const;
+
+  // Where the overlay hangs its bubbles, in the first yard.
+  Vec3 pet_top(const WorldView& world) const { return pets_.empty() ? Vec3{} : pets_[0].body.head_top(world.pet); }
+  Vec3 ghost_top(const WorldView& world) const { return ghost_.head_top(world.pet); }
+  static Vec3 player_top(const WorldView& world) { return {world.player.position.x, world.player.position.y, 1.75f}; }
+
+ private:
+  struct Yard {
+    PetBody body;
+    std::uint64_t scene = 0;
+    float since_scene = 10.0f;     // seconds since everything was placed anew
+    Vec2 player;                   // where the player was seen last
+    float stride = 0.0f, pace = 0.0f;
+  };
+  void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed, DrawList& list) const;
+  void draw_player(const WorldView& world, const Yard& yard, const Affine& at, DrawList& list) const;
+  void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
+
+  std::vector<Yard> pets_;
+  PetBody ghost_;
+  std::uint64_t ghost_scene_ = 0;
+  float seconds_ = 0.0f;
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_SCENE_VIEW_H_

@@ -1,0 +1,131 @@
+#include "samples/pet/stage.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "samples/pet/overlay.h"
+#include "samples/pet/renderer.h"
+#include "samples/pet/scene_view.h"
+#include "samples/pet/stage_input.h"
+#include "samples/pet/window.h"
+
+namespace pet {
+
+struct Stage::Parts {
+  // In this order: each needs those before it to the end of its life.
+  std::unique_ptr<Window> window;
+  std::unique_ptr<VulkanHost> host;
+  std::unique_ptr<Renderer> renderer;
+  std::unique_ptr<Overlay> overlay;
+
+  SceneView scene;
+  DrawList list;
+  Camera camera;
+  StageInput input;
+  FrameStart frame;
+  bool acquired = false;
+  double last_seconds = -1.0;  // of the last drawn frame: on the wall with a window, in the yard without
+
+  ~Parts() {
+    if (host) host->wait_idle();
+    overlay.reset();
+    renderer.reset();
+    if (window) window->detach();
+  }
+};
+
+Stage::Stage(const StageOptions& options) : parts_(std::make_unique<Parts>()) {
+  Parts& p = *parts_;
+  VulkanOptions vulkan;
+  vulkan.device = options.device;
+  vulkan.validation = options.validation;
+  VkExtent2D extent{options.width, options.height};
+  if (options.window) {
+    p.window = std::make_unique<Window>(options.width, options.height, options.title);
+    p.window->fill(vulkan);
+  }
+  p.host = std::make_unique<VulkanHost>(vulkan);
+  if (p.window) {
+    p.window->attach(*p.host);
+    p.window->set_events(p.input.events());
+    extent = p.window->size();
+  }
+  p.renderer = std::make_unique<Renderer>(*p.host, extent);
+  p.overlay = std::make_unique<Overlay>(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr, p.window ? p.window->content_scale() : 1.0f);
+  p.input.attach(p.camera, *p.overlay);
+}
+
+Stage::~Stage() = default;
+
+VulkanHost& Stage::host() { return *parts_->host; }
+
+PlayerInput Stage::poll() {
+  Parts& p = *parts_;
+  if (!p.window) return {};
+  p.window->poll();
+  if (p.window->closed()) p.input.pending().quit = true;
+  return p.input.take();
+}
+
+FrameStart Stage::begin_frame() {
+  Parts& p = *parts_;
+  // What waits for the GPU comes before the frame is opened.
+  p.overlay->apply_scale();
+  if (p.window && !p.window->hidden()) {
+    const VkExtent2D now = p.window->size(), was = p.renderer->extent();
+    if (now.width != was.width || now.height != was.height) p.renderer->resize(now);
+  }
+  p.acquired = false;
+  p.frame = p.host->begin_frame();
+  return p.frame;
+}
+
+void Stage::draw(const Show& show, const OverlayState& overlay) {
+  Parts& p = *parts_;
+  if (show.yards.empty()) return;
+  if (p.window && !p.window->acquire(p.frame.slot)) return;
+  p.acquired = p.window != nullptr;
+
+  const WorldView& first = *show.yards[0];
+  const double now = p.window ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() : first.time_s;
+  const float seconds = p.last_seconds < 0.0 ? 1.0f : static_cast<float>(std::max(0.0, now - p.last_seconds));
+  p.last_seconds = now;
+  p.scene.update(show.yards, show.ghost, seconds);
+
+  const VkExtent2D extent = p.renderer->extent();
+  const Region region = p.overlay->free_region(extent, show.panels, !overlay.kennel.empty());
+  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, p.scene.center(), p.scene.half(), 0.9f);
+  p.scene.draw(show.yards, show.ghost, p.camera, p.list);
+  const Vec2 half = p.scene.half();
+  p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
+
+  Anchors anchors;
+  anchors.camera = &p.camera;
+  anchors.world = &first;
+  anchors.offset = p.scene.offset(0);
+  const Vec3 offset{anchors.offset.x, anchors.offset.y, 0.0f};
+  anchors.pet = p.scene.pet_top(first) + offset;
+  anchors.player = SceneView::player_top(first) + offset;
+  anchors.ghost = show.ghost != nullptr;
+  if (show.ghost) anchors.ghost_pet = p.scene.ghost_top(*show.ghost) + offset;
+  p.overlay->build(extent, seconds, overlay, anchors, show.panels, p.input.pending());
+  p.renderer->begin_overlay(p.frame.commands);
+  p.overlay->record(p.frame.commands);
+  p.renderer->end_overlay(p.frame.commands);
+  if (p.window) p.window->show(p.frame.commands, p.renderer->image(), extent);
+  p.input.see(first, anchors);
+}
+
+void Stage::end_frame() {
+  Parts& p = *parts_;
+  if (!p.acquired) {
+    p.host->end_frame();
+    return;
+  }
+  p.host->end_frame(p.window->acquired(), p.window->finished());
+  p.window->present();
+}
+
+Picture Stage::capture() { return parts_->renderer->capture(); }
+
+}  // namespace pet

@@ -1,0 +1,142 @@
+#include "samples/pet/stage_input.h"
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include <cmath>
+#include <utility>
+
+namespace pet {
+
+void StageInput::attach(Camera& camera, Overlay& overlay) {
+  camera_ = &camera;
+  overlay_ = &overlay;
+}
+
+WindowEvents StageInput::events() {
+  WindowEvents events;
+  events.key = [this](int k, int modifiers) { key(k, modifiers); };
+  events.mouse = [this](int button, bool pressed, Vec2 at) { mouse(button, pressed, at); };
+  events.moved = [this](Vec2 at, Vec2 by) { moved(at, by); };
+  events.wheel = [this](float steps) {
+    if (camera_ && !overlay_->wants_mouse()) camera_->zoom(std::pow(1.12f, steps));
+  };
+  return events;
+}
+
+PlayerInput StageInput::take() { return std::exchange(pending_, PlayerInput{}); }
+
+void StageInput::see(const WorldView& world, const Anchors& anchors) {
+  offset_ = anchors.offset;
+  pet_ = {world.pet.position.x + offset_.x, world.pet.position.y + offset_.y, 0.45f + world.pet.height};
+  ball_ = {world.ball.x + offset_.x, world.ball.y + offset_.y};
+  ball_free_ = !world.pet.holding;
+  seen_ = true;
+}
+
+void StageInput::key(int key, int modifiers) {
+  if (!overlay_) return;
+  switch (key) {
+    case GLFW_KEY_1: case GLFW_KEY_KP_1: pending_.cue = kTricks[0]; break;
+    case GLFW_KEY_2: case GLFW_KEY_KP_2: pending_.cue = kTricks[1]; break;
+    case GLFW_KEY_3: case GLFW_KEY_KP_3: pending_.cue = kTricks[2]; break;
+    case GLFW_KEY_4: case GLFW_KEY_KP_4: pending_.cue = kTricks[3]; break;
+    case GLFW_KEY_5: case GLFW_KEY_KP_5: pending_.cue = kTricks[4]; break;
+    case GLFW_KEY_P: ++pending_.praise; break;
+    case GLFW_KEY_S: ++pending_.scold; break;
+    case GLFW_KEY_T: ++pending_.treat; break;
+    case GLFW_KEY_C: ++pending_.click; break;
+    case GLFW_KEY_D: pending_.demonstrate = true; break;
+    case GLFW_KEY_N: pending_.interrupt = true; break;
+    case GLFW_KEY_SPACE: pending_.toggle_pause = true; break;
+    case GLFW_KEY_L: pending_.toggle_slow = true; break;
+    case GLFW_KEY_G: pending_.toggle_ghost = true; break;
+    case GLFW_KEY_O: pending_.toggle_learning = true; break;
+    case GLFW_KEY_A: pending_.toggle_auto_cue = true; break;
+    case GLFW_KEY_F5: pending_.save = true; break;
+    case GLFW_KEY_F6: pending_.snapshot = true; break;
+    case GLFW_KEY_U: pending_.undo = true; break;
+    case GLFW_KEY_Z: pending_.undo = pending_.undo || (modifiers & GLFW_MOD_CONTROL); break;
+    case GLFW_KEY_F1:
+      overlay_->toggle_help();
+      help_shown_ = !help_shown_;
+      break;
+    case GLFW_KEY_ESCAPE:
+      if (help_shown_) {
+        overlay_->toggle_help();
+        help_shown_ = false;
+      } else {
+        pending_.quit = true;
+      }
+      break;
+    case GLFW_KEY_EQUAL: case GLFW_KEY_KP_ADD: overlay_->scale_text(1.125f); break;
+    case GLFW_KEY_MINUS: case GLFW_KEY_KP_SUBTRACT: overlay_->scale_text(1.0f / 1.125f); break;
+    case GLFW_KEY_HOME: camera_->reset(); break;
+    case GLFW_KEY_LEFT: camera_->orbit(-0.12f, 0.0f); break;
+    case GLFW_KEY_RIGHT: camera_->orbit(0.12f, 0.0f); break;
+    case GLFW_KEY_UP: camera_->orbit(0.0f, 0.08f); break;
+    case GLFW_KEY_DOWN: camera_->orbit(0.0f, -0.08f); break;
+    default: break;
+  }
+}
+
+float StageInput::pixels_per_metre(Vec3 where) const {
+  const auto a = camera_->project(where), b = camera_->project(where + camera_->right());
+  return a && b ? std::hypot(b->x - a->x, b->y - a->y) : 0.0f;
+}
+
+bool StageInput::on_pet(Vec2 at) const {
+  const auto pet = camera_->project(pet_);
+  return seen_ && pet && std::hypot(at.x - pet->x, at.y - pet->y) < 0.65f * pixels_per_metre(pet_);
+}
+
+bool StageInput::on_ball(Vec2 at) const {
+  const Vec3 where{ball_.x, ball_.y, kBallRadius};
+  const auto ball = camera_->project(where);
+  return seen_ && ball_free_ && ball && std::hypot(at.x - ball->x, at.y - ball->y) < std::max(10.0f, 2.0f * kBallRadius * pixels_per_metre(where));
+}
+
+std::optional<Vec2> StageInput::yard_point(Vec2 at) const {
+  std::optional<Vec2> point = camera_->ground(at);
+  if (!point || !seen_) return std::nullopt;
+  point->x -= offset_.x;
+  point->y -= offset_.y;
+  if (std::abs(point->x) > kYardHalf + 0.5f || std::abs(point->y) > kYardHalf + 0.5f) return std::nullopt;
+  return point;
+}
+
+void StageInput::mouse(int button, bool pressed, Vec2 at) {
+  if (!pressed) {
+    drag_ = Drag::none;
+    return;
+  }
+  if (!camera_ || overlay_->wants_mouse()) return;
+  if (button == GLFW_MOUSE_BUTTON_LEFT) {
+    if (on_ball(at)) {
+      drag_ = Drag::ball;
+    } else if (on_pet(at)) {
+      ++pending_.praise;
+    } else if (const auto point = yard_point(at)) {
+      pending_.walk_to = point;
+      drag_ = Drag::walk;
+    }
+  } else if (button == GLFW_MOUSE_BUTTON_RIGHT && on_pet(at)) {
+    ++pending_.scold;
+  } else {
+    drag_ = Drag::view;
+  }
+}
+
+void StageInput::moved(Vec2 at, Vec2 by) {
+  if (!camera_ || drag_ == Drag::none) return;
+  if (drag_ == Drag::view) {
+    camera_->orbit(-by.x * 0.006f, by.y * 0.005f);
+    return;
+  }
+  const auto point = yard_point(at);
+  if (!point) return;
+  if (drag_ == Drag::walk) pending_.walk_to = point;
+  if (drag_ == Drag::ball) pending_.ball_to = point;
+}
+
+}  // namespace pet

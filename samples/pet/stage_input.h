@@ -1,0 +1,42 @@
+#ifndef IMPRINT_SAMPLES_PET_STAGE_INPUT_H_
+#define IMPRINT_SAMPLES_PET_STAGE_INPUT_H_
+// Keys and mouse to what the player means.
+
+#include "samples/pet/overlay.h"
+#include "samples/pet/player_input.h"
+#include "samples/pet/window.h"
+
+namespace pet {
+
+class StageInput {
+ public:
+  WindowEvents events();
+  void attach(Camera& camera, Overlay& overlay);
+  // What was drawn last: clicks are aimed at it.
+  void see(const WorldView& world, const Anchors& anchors);
+
+  PlayerInput& pending() { return pending_; }
+  PlayerInput take();
+
+ private:
+  enum class Drag : uint8_t { none, walk, ball, view };
+  void key(int key, int modifiers);
+  void mouse(int button, bool pressed, Vec2 at);
+  void moved(Vec2 at, Vec2 by);
+  bool on_pet(Vec2 at) const;
+  bool on_ball(Vec2 at) const;
+  std::optional<Vec2> yard_point(Vec2 at) const;
+  float pixels_per_metre(Vec3 where) const;
+
+  Camera* camera_ = nullptr;
+  Overlay* overlay_ = nullptr;
+  PlayerInput pending_;
+  Drag drag_ = Drag::none;
+  Vec2 offset_, ball_;
+  Vec3 pet_;
+  bool ball_free_ = false, seen_ = false, help_shown_ = false;
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_STAGE_INPUT_H_
