@@ -83,6 +83,11 @@ ContextStats ContextImpl::stats() const {
   return published_;
 }
 
+void ContextImpl::publish_stats() {
+  const std::lock_guard lock(stats_mutex_);
+  published_ = counted_;
+}
+
 Status ContextImpl::check_alive(const char* call) const {
   if (!device_->lost()) return {};
   return make_error(ErrorCode::device_lost, std::string(call) + ": the device was lost; make a new context on a new device");
@@ -130,7 +135,7 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
   for (;;) {
     IMPRINT_CHECK(take_uploads());
-    plan(0, static_cast<float>(budget_.max_slice_us), true);
+    plan(std::numeric_limits<float>::infinity(), static_cast<float>(budget_.max_slice_us), true);
     IMPRINT_CHECK(submit_planned());
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now()).count();
     IMPRINT_CHECK(in_flight_->wait(device_->last_ticket(), left > 0 ? static_cast<std::uint64_t>(left) : 0));
@@ -138,6 +143,7 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
     read_times(complete);
     device_->collect();
     call_completed(complete);
+    publish_stats();
     if (immediate_.empty() && schedule_.empty() && issued_.empty() && !runtime_->has_uploads()) return {};
     if (Clock::now() >= end) return make_error(ErrorCode::not_ready, "drain: completed jobs kept enqueueing further ones until the time was over");
   }

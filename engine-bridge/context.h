@@ -53,7 +53,7 @@ enum class JobKind : std::uint8_t { immediate, learn };
 // One run of a program in one of its slots. The program must outlive the job's completion.
 struct Job {
   Program* program = nullptr;
-  std::uint32_t slot = 0;
+  std::uint32_t slot = 0;                // taken until completion, unless the program has neither inputs nor outputs
   JobKind kind = JobKind::immediate;
   std::uint64_t deadline_frame = 0;      // learn: the frame in which it finishes, its outputs included; a past one: the current frame
   // learn: jobs of one stream run strictly one after the other, in the order of enqueue, so that each reads what those before it wrote; their

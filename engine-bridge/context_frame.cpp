@@ -88,6 +88,7 @@ Status ContextImpl::check_slot(const Program& program, std::uint32_t slot) const
     return make_error(ErrorCode::invalid_argument, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() + "', which has " +
                                                        std::to_string(program.slot_count()));
   }
+  if (program.stats().io_bytes == 0) return {};  // nothing in the slot that a second run could disturb
   const auto holds = [&](const auto& job) { return job.program == &program && job.slot == slot; };
   if (std::ranges::any_of(issued_, holds) || std::ranges::any_of(learn_, holds) || std::ranges::any_of(immediate_, holds)) {
     return make_error(ErrorCode::wrong_state, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() +
@@ -326,10 +327,7 @@ Status ContextImpl::frame_end() {
     ++counted_.frames;
   }
   counted_.frame_cpu_us = static_cast<float>(frame_cpu_us_);
-  {
-    const std::lock_guard lock(stats_mutex_);
-    published_ = counted_;
-  }
+  publish_stats();
   if (issued_any) return {};
   return make_error(ErrorCode::wrong_state, "frame_end: frame " + std::to_string(*frame_) +
                                                 " had neither submit nor record; it is closed, and its jobs wait for the next one");

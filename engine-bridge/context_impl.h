@@ -102,6 +102,7 @@ class ContextImpl final : public Context {
   void finish_issue(vk::Ticket ticket);
   bool has_immediate_work() const { return !immediate_.empty() || uploads_.primary != VK_NULL_HANDLE; }
 
+  void publish_stats();
   void read_times(vk::Ticket complete);
   void call_completed(vk::Ticket complete);
 

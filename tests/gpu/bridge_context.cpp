@@ -267,6 +267,30 @@ TEST_F(ContextTest, ReadbacksRunAmongTheImmediateJobs) {
   EXPECT_EQ(found, fresh);
 }
 
+TEST_F(ContextTest, AProgramWithoutInputsAndOutputsMayRunAgainAtOnce) {
+  Variable count = Variable::zeros("count", {1});
+  ProgramDescription description;
+  description.name = "count";
+  description.updates = {Update::assign(count, count.value() + 1.0f)};
+  auto program = Program::compile(context().runtime(), description);
+  ASSERT_TRUE(program) << program.error().message;
+  for (std::uint64_t frame = 1; frame <= 3; ++frame) {
+    begin_frame(frame);
+    for (int i = 0; i < 2; ++i) {
+      Job job;
+      job.program = &*program;
+      job.kind = JobKind::learn;
+      job.deadline_frame = frame;
+      ASSERT_TRUE(context().enqueue(std::move(job)));
+    }
+    ASSERT_TRUE(context().submit(kFromBudget));
+    ASSERT_TRUE(context().frame_end());
+  }
+  ASSERT_TRUE(context().drain(60 * kSecond));
+  const Variable variables[] = {count};
+  EXPECT_EQ((*standalone_->session().read(variables))[0].floats, std::vector<float>{6});
+}
+
 TEST_F(ContextTest, CallbacksMayEnqueue) {
   int rounds = 0;
   std::function<void(std::uint64_t)> again = [&](std::uint64_t) {
