@@ -1,6 +1,7 @@
 #include "compute/graph/cost.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace imprint {
 namespace {
@@ -9,7 +10,7 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 // Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less readily.
 double recompute_limit(const Graph& graph, NodeIndex index, const FusionOptions& options) {
-  return fold_length(graph, index) >= 4 ? options.recompute_limit / 16 : options.recompute_limit;
+  return fold_length(graph, index) >= 4 ? options.recompute_limit / 4 : options.recompute_limit;
 }
 
 bool is_literal(const GraphNode& node) { return node.op == Op::full || node.op == Op::iota; }
@@ -18,6 +19,71 @@ bool is_literal(const GraphNode& node) { return node.op == Op::full || node.op =
 NodeIndex without_views(const Graph& graph, NodeIndex index) {
   while (graph[index].kind() == OpKind::view) index = graph[index].inputs[0];
   return index;
+}
+
+constexpr double kDear = 96;   // operations of one element, past which an evaluation too many is not risked
+
+// Operations for one element: its own, and those of the inputs that have no memory. x * x evaluates x once.
+double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& memory, const std::vector<double>& cost) {
+  const GraphNode& node = graph[index];
+  double sum = op_cost(graph, index);
+  for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const NodeIndex input = node.inputs[slot];
+    if (node.kind() == OpKind::elementwise && slot > 0 && input == node.inputs[slot - 1]) continue;
+    sum += evaluations_per_element(graph, index, slot) * (memory[at(input)] ? 1.0 : cost[at(input)]);
+  }
+  return sum;
+}
+
+// How often the elements of a node are evaluated by consumers that evaluate theirs `evaluated(consumer)` times. Elementwise consumers of one size
+// are taken to share a kernel, which evaluates what they share once; not so where a value is too dear to be wrong about it.
+template <class Evaluated>
+double evaluations_by(const Graph& graph, const std::vector<NodeIndex>& consumers, NodeIndex index, double cost, const Evaluated& evaluated) {
+  double sum = 0;
+  std::vector<std::pair<std::int64_t, double>> sharing;  // element count, most
+  NodeIndex last = -1;
+  for (NodeIndex consumer : consumers) {
+    if (consumer == std::exchange(last, consumer)) continue;  // x * x evaluates x once
+    const GraphNode& user = graph[consumer];
+    double most = 0;
+    for (std::size_t slot = 0; slot < user.inputs.size(); ++slot)
+      if (user.inputs[slot] == index) most = std::max(most, evaluations_per_element(graph, consumer, slot));
+    most *= evaluated(consumer);
+    if (user.kind() != OpKind::elementwise || cost > kDear) {
+      sum += most;
+      continue;
+    }
+    const auto known = std::ranges::find(sharing, user.element_count(), &std::pair<std::int64_t, double>::first);
+    if (known == sharing.end()) sharing.emplace_back(user.element_count(), most);
+    else known->second = std::max(known->second, most);
+  }
+  for (const auto& [count, most] : sharing) sum += most;
+  return sum;
+}
+
+// The same as the direct consumers ask for it, behind views, each of them evaluated once.
+double evaluations_asked(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index, double cost) {
+  return evaluations_by(graph, consumers[at(index)], index, cost, [&](NodeIndex consumer) {
+    return graph[consumer].kind() == OpKind::view ? evaluations_asked(graph, consumers, consumer, cost) : static_cast<double>(graph[consumer].element_count());
+  });
+}
+
+// The cost of one element if the longer folds that it is made of had memory; lists them. The node itself is not one of them.
+double cost_above_folds(const Graph& graph, const std::vector<std::uint8_t>& memory, NodeIndex index, std::vector<NodeIndex>& folds) {
+  double cost = op_cost(graph, index);
+  for (std::size_t slot = 0; slot < graph[index].inputs.size(); ++slot) {
+    const NodeIndex input = graph[index].inputs[slot];
+    const double evaluations = evaluations_per_element(graph, index, slot);
+    if (memory[at(input)]) {
+      cost += evaluations;
+    } else if (fold_length(graph, input) >= 8) {
+      if (std::ranges::find(folds, input) == folds.end()) folds.push_back(input);
+      cost += evaluations;
+    } else {
+      cost += evaluations * cost_above_folds(graph, memory, input, folds);
+    }
+  }
+  return cost;
 }
 
 // Distinct nodes that would be computed inside this one, up to a limit.
@@ -141,15 +207,7 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     const GraphNode& node = graph[i];
     // The lanes of a group share the fold.
     const double lanes = wants_group(graph, i, options) ? 64.0 : 1.0;
-    const auto element_cost = [&] {
-      double sum = op_cost(graph, i) / lanes;
-      for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
-        const std::size_t input = at(node.inputs[slot]);
-        sum += evaluations_per_element(graph, i, slot) / lanes * (memory[input] ? 1.0 : cost[input]);
-      }
-      return sum;
-    };
-    cost[at(i)] = element_cost();
+    cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
     if (cost[at(i)] > options.serial_limit)
       for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
         const NodeIndex source = without_views(graph, node.inputs[slot]);
@@ -159,29 +217,36 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
           for (NodeIndex view = node.inputs[slot]; view != source; view = graph[view].inputs[0]) cost[at(view)] = 2;
         }
       }
-    cost[at(i)] = element_cost();
-    double asked = 0;
-    for (NodeIndex consumer : consumers[at(i)]) {
-      const GraphNode& user = graph[consumer];
-      for (std::size_t slot = 0; slot < user.inputs.size(); ++slot)
-        if (user.inputs[slot] == i) asked += evaluations_per_element(graph, consumer, slot) * static_cast<double>(user.element_count());
-    }
-    const double again = std::max(0.0, asked - static_cast<double>(node.element_count()));
+    cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
+    if (memory[at(i)]) continue;  // a consumer of what it computes asked for it
     memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.op == Op::cumsum || wants_group(graph, i, options) || wants_tiles(graph, i, options) ||
-                    (!is_literal(node) && node.kind() != OpKind::view && again * cost[at(i)] > recompute_limit(graph, i, options)) ||
                     inline_size(graph, i, memory, options.node_limit) > options.node_limit;
+    if (memory[at(i)] || is_literal(node) || node.kind() == OpKind::view) continue;
+    const double again = std::max(0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));
+    if (again * cost[at(i)] <= recompute_limit(graph, i, options)) continue;
+    // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory, which they can beside each other, than
+    // that a kernel of its own combines them while everything waits.
+    std::vector<NodeIndex> folds;
+    if (again * cost_above_folds(graph, memory, i, folds) <= options.recompute_limit && !folds.empty()) {
+      for (NodeIndex fold : folds) memory[at(fold)] = 1;
+      cost[at(i)] = cost_above_folds(graph, memory, i, folds);
+    } else {
+      memory[at(i)] = 1;
+    }
   }
 
-  // Backward: how often each node is really evaluated, consumers of consumers included, now that it is known where that chain is cut.
-  std::vector<double> evaluations(count, 0);
+  // Costs again, now that it is known what has memory.
+  for (NodeIndex i = 0; i < graph.size(); ++i) cost[at(i)] = cost_of(graph, i, memory, cost);
+
+  // Backward: how often each node is really evaluated, consumers of consumers included.
+  std::vector<double> evaluated(count, 0);
   for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
     const GraphNode& node = graph[i];
     const double own = static_cast<double>(node.element_count());
+    evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)], [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
     if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view)
-      memory[at(i)] = (evaluations[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, options);
-    const double evaluated = memory[at(i)] ? own : evaluations[at(i)];
-    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
-      evaluations[at(node.inputs[slot])] += evaluated * evaluations_per_element(graph, i, slot);
+      memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, options);
+    if (memory[at(i)]) evaluated[at(i)] = own;
   }
   return memory;
 }

@@ -103,7 +103,8 @@ Tensor shifted(const Tensor& rows, std::int64_t distance, bool to_end) {
   return to_end ? pad_axis(narrow(rows, 1, 0, kept), 1, distance, 0, 1) : pad_axis(narrow(rows, 1, distance, kept), 1, 0, distance, 1);
 }
 
-// The product of all elements before (or behind) each element of a row: a scan by doubling distances (Hillis, Steele, Data Parallel Algorithms, 1986).
+// The product of all elements before (or behind) each element of a row: a scan by doubling distances (Hillis, Steele, Data Parallel Algorithms,
+// 1986).
 Tensor product_of_others(const Tensor& rows, bool before) {
   const std::int64_t count = rows.extent(1);
   Tensor product = shifted(rows, 1, before);
