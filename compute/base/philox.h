@@ -25,7 +25,8 @@ constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
 // The upper 24 bits of a word as a multiple of 2^-24 in [0, 1): every such number is a float32.
 constexpr double uniform_of(std::uint32_t word) { return static_cast<double>(word >> 8) * 0x1p-24; }
 
-// Element `index` of random_uniform with a stream and the generator {seed_low, seed_high, step, 0}: the definition that kernels, host and tests share.
+// Element `index` of random_uniform with a stream and the generator {seed_low, seed_high, step, 0}: the definition that kernels, host and tests
+// share.
 constexpr double philox_uniform(std::uint32_t index, std::uint32_t stream, std::uint32_t step, std::uint32_t seed_low, std::uint32_t seed_high) {
   return uniform_of(philox({index, stream, step, 0}, {seed_low, seed_high})[0]);
 }

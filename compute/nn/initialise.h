@@ -18,7 +18,8 @@ enum class Scheme {
   kaiming_normal,   // N(0, gain^2 / fan in)
   xavier_uniform,   // U(+-gain sqrt(6 / (fan in + fan out))): Glorot, Bengio, Understanding the Difficulty of Training Deep Networks, 2010
   xavier_normal,    // N(0, 2 gain^2 / (fan in + fan out))
-  orthogonal        // gain times a matrix with orthonormal rows or columns: Saxe, McClelland, Ganguli, Exact Solutions to the Nonlinear Dynamics, 2014
+  // gain times a matrix with orthonormal rows or columns: Saxe, McClelland, Ganguli, Exact Solutions to the Nonlinear Dynamics of Learning, 2014
+  orthogonal
 };
 
 struct Initialisation {
@@ -27,7 +28,8 @@ struct Initialisation {
 };
 
 // The values of one parameter of shape [rows, columns], row-major, or of `groups` of them one behind the other (0: one).
-// Group g draws what a plain parameter with `first_group` = g would. fan_in and fan_out are of the layer, not of the parameter: a bias has its layer's.
+// Group g draws what a plain parameter with `first_group` = g would. fan_in and fan_out are of the layer, not of the parameter: a bias has its
+// layer's.
 struct InitialValues {
   std::int64_t rows = 1;
   std::int64_t columns = 1;

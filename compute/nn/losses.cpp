@@ -45,8 +45,8 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduct
 Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction, const Tensor& weight) {
   if (std::optional<Tensor> refused = refuse_shapes("huber_loss", prediction, target)) return *refused;
   const Tensor distance = abs(prediction - target);
-  const Tensor near = clamp_max(distance, delta);
-  return weighted(0.5f * square(near) + Tensor(delta) * (distance - near), weight, reduction, "huber_loss");
+  const Tensor inside = clamp_max(distance, delta);
+  return weighted(0.5f * square(inside) + Tensor(delta) * (distance - inside), weight, reduction, "huber_loss");
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {

@@ -4,7 +4,8 @@
 
 namespace imprint::nn {
 
-LayerNorm::LayerNorm(const std::string& name, std::int64_t extent, const LayerNormOptions& options) : name_(name), extent_(extent), options_(options) {
+LayerNorm::LayerNorm(const std::string& name, std::int64_t extent, const LayerNormOptions& options)
+    : name_(name), extent_(extent), options_(options) {
   const Shape shape = options.groups > 0 ? Shape{options.groups, 1, extent} : Shape{extent};
   const InitialValues wanted{.columns = extent, .groups = options.groups};
   gain_ = Variable(name + ".gain", shape, std::span<const float>(initial_values({Scheme::ones}, name, wanted)));

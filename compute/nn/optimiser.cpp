@@ -85,8 +85,8 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
   for (const Tensor& gradient : gradients) {
     if (!gradient.ok()) return gradient.error();
     if (groups > 0 && gradient.extent(0) != groups)
-      return make_error(ErrorCode::shape_mismatch, "clip_by_global_norm: gradient " + gradient.shape().text() + " is not of " + std::to_string(groups) +
-                                                       " groups; its first extent must count them");
+      return make_error(ErrorCode::shape_mismatch, "clip_by_global_norm: gradient " + gradient.shape().text() + " is not of " +
+                                                       std::to_string(groups) + " groups; its first extent must count them");
     Axes axes;
     for (int axis = groups > 0 ? 1 : 0; axis < gradient.rank(); ++axis) axes.push_back(axis);
     squares = squares + (axes.empty() ? square(gradient) : sum(square(gradient), axes));
@@ -165,7 +165,8 @@ Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const 
     step.assign(second_moment_[i], second, alive);
     step.assign(parameter.variable, next, alive);
   }
-  const Tensor alive = step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active, step_.shape()) > 0.0f : Tensor();
+  const Tensor alive =
+      step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active, step_.shape()) > 0.0f : Tensor();
   step.assign(step_, count, alive);
   return step.finish();
 }

@@ -19,9 +19,9 @@ struct ClippedGradients {
   Tensor norm;                      // before clipping: a scalar, or [groups]
 };
 
-// Scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is that of all of them together (Pascanu, Mikolov, Bengio, On the Difficulty of
-// Training Recurrent Neural Networks, 2013). A norm that is not finite makes the gradients NaN: freeze such a step through `active`, which
-// is_finite(norm) tells.
+// Scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is that of all of them together (Pascanu, Mikolov, Bengio, On the
+// Difficulty of Training Recurrent Neural Networks, 2013). A norm that is not finite makes the gradients NaN: freeze such a step through `active`,
+// which is_finite(norm) tells.
 Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm, std::int64_t groups = 0);
 
 class Optimiser {

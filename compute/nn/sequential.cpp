@@ -33,7 +33,9 @@ Sequential mlp(const std::string& name, std::span<const std::int64_t> extents, c
   for (std::size_t i = 0; i + 1 < extents.size(); ++i) {
     const bool is_last = i + 2 == extents.size();
     network.linear(extents[i], extents[i + 1],
-                   {.weight_values = is_last ? options.output_values : options.hidden_values, .bias_values = options.bias_values, .groups = options.groups,
+                   {.weight_values = is_last ? options.output_values : options.hidden_values,
+                    .bias_values = options.bias_values,
+                    .groups = options.groups,
                     .seed = options.seed});
     if (is_last) break;
     if (options.layer_norm) network.layer_norm(extents[i + 1], {.groups = options.groups});

@@ -19,7 +19,8 @@ Tensor windows(const Tensor& x, std::int64_t height, std::int64_t width, std::in
 }
 
 Tensor bad_image(std::string_view op, const Tensor& x) {
-  return failure(ErrorCode::shape_mismatch, op, describe(x) + " (" + std::string(dtype_name(x.dtype())) + ") must be float32 [batch, channels, height, width]");
+  return failure(ErrorCode::shape_mismatch, op,
+                 describe(x) + " (" + std::string(dtype_name(x.dtype())) + ") must be float32 [batch, channels, height, width]");
 }
 
 // Says which image and kernel do not fit, where the window primitive would only know an axis.

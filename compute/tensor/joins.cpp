@@ -49,7 +49,8 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
 Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t>> before_after, double value) {
   if (!x.ok()) return x;
   if (static_cast<int>(before_after.size()) != x.rank())
-    return failure(ErrorCode::shape_mismatch, "pad", std::to_string(before_after.size()) + " pairs for " + describe(x) + ", expected one pair an axis");
+    return failure(ErrorCode::shape_mismatch, "pad",
+                   std::to_string(before_after.size()) + " pairs for " + describe(x) + ", expected one pair an axis");
   std::vector<std::int64_t> amounts;
   bool any = false;
   for (const auto& [before, after] : before_after) {

@@ -88,7 +88,8 @@ Tensor argmin(const Tensor& x, int axis, bool keep_dims) { return arg_reduce(Op:
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
   if (x.dtype() != DType::float32)
-    return failure(ErrorCode::dtype_mismatch, "mean", describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+    return failure(ErrorCode::dtype_mismatch, "mean",
+                   describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
   const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
   if (!folded) return Tensor(folded.error());
   return sum(x, axes, keep_dims) * Tensor(1.0 / static_cast<double>(count_folded(x.shape(), *folded)));

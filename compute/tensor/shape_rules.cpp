@@ -203,7 +203,8 @@ Result<Inferred> concat(const Rule& rule) {
     bool fits = rule.shape(i).rank() == out.rank();
     for (int k = 0; fits && k < out.rank(); ++k) fits = k == axis || rule.shape(i)[k] == out[k];
     if (!fits)
-      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) + " must agree on every axis but " + std::to_string(axis));
+      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) + " must agree on every axis but " +
+                            std::to_string(axis));
     out[axis] += rule.shape(i)[axis];
   }
   return Inferred{rule.dtype(), out};

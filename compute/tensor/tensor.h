@@ -194,7 +194,8 @@ Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Te
 
 // ---- images: NCHW ----
 struct Conv2dOptions { std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1; };
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});  // weight [out, in/groups, kh, kw]; bias [out] or empty Tensor()
+// weight [out, in/groups, kh, kw]; bias [out] or empty Tensor()
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 struct Pool2dOptions { std::int64_t size = 2, stride = 2, padding = 0; };
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options = {});   // counts padding, as ONNX's count_include_pad = 1

@@ -48,7 +48,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   std::int64_t known = 1;
   for (int axis = 0; axis < target.rank(); ++axis) {
     if (target[axis] == -1) {
-      if (unknown >= 0) return failure(ErrorCode::shape_mismatch, "reshape", "target " + wanted.text() + " of " + describe(x) + " has more than one -1");
+      if (unknown >= 0)
+        return failure(ErrorCode::shape_mismatch, "reshape", "target " + wanted.text() + " of " + describe(x) + " has more than one -1");
       unknown = axis;
     } else {
       known *= target[axis];
@@ -174,7 +175,9 @@ Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, s
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("slice", axis, x);
-  if (step == 0) return failure(ErrorCode::invalid_argument, "slice", "step 0 along axis " + std::to_string(axis) + " of " + describe(x) + "; use 1 or more, or -1 or less");
+  if (step == 0)
+    return failure(ErrorCode::invalid_argument, "slice",
+                   "step 0 along axis " + std::to_string(axis) + " of " + describe(x) + "; use 1 or more, or -1 or less");
   // Python's rules: negative positions count from the end, and what lies outside is clamped to what exists.
   const std::int64_t extent = x.extent(*position);
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? extent : extent - 1;

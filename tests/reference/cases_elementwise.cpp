@@ -67,7 +67,7 @@ void add_unary_cases(std::vector<OpCase>& cases) {
       {"acosh", &imprint::acosh, 1.2, 5, {}, {5e-5, 5e-5}},
       {"atanh", &imprint::atanh, -0.9, 0.9, {}, {5e-5, 5e-5}},
       {"erf", &imprint::erf, -3, 3},
-      {"erfc", &imprint::erfc, -3, 3},
+      {"erfc", &imprint::erfc, -3, 3, {0.5}},
       {"sigmoid", &imprint::sigmoid, -5, 5},
       {"is_nan", &imprint::is_nan, -2, 2, {}, {}, {}, false},
       {"is_inf", &imprint::is_inf, -2, 2, {}, {}, {}, false},

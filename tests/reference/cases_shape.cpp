@@ -94,7 +94,8 @@ void add_images(std::vector<OpCase>& cases) {
   convolve("groups", {2, 4, 5, 5}, {6, 2, 3, 3}, {.padding = 1, .groups = 2});
   convolve("depthwise", {2, 4, 5, 5}, {4, 1, 3, 3}, {.padding = 1, .groups = 4});
   convolve("no_images", {0, 2, 5, 5}, {3, 2, 3, 3}, {});
-  cases.push_back({"conv2d/no_bias", {{{1, 2, 5, 5}}, {{3, 2, 3, 3}}}, [](Inputs in) { return conv2d(in[0], in[1], Tensor()); }, sums, gradient_sums});
+  cases.push_back(
+      {"conv2d/no_bias", {{{1, 2, 5, 5}}, {{3, 2, 3, 3}}}, [](Inputs in) { return conv2d(in[0], in[1], Tensor()); }, sums, gradient_sums});
   const CaseInput image{{2, 3, 7, 6}};
   add(cases, "max_pool2d/default", {image}, [](Inputs in) { return max_pool2d(in[0]); });
   add(cases, "max_pool2d/overlap_padded", {image}, [](Inputs in) { return max_pool2d(in[0], {.size = 3, .stride = 2, .padding = 1}); });

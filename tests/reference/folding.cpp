@@ -32,7 +32,8 @@ double folded(const Node& node, double so_far, double x) {
     case Op::reduce_sum: return wrapped(node, so_far + x);
     case Op::reduce_prod:
       if (node.dtype == DType::int32)
-        return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(static_cast<std::int64_t>(so_far) * static_cast<std::int64_t>(x))));
+        return static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(static_cast<std::uint64_t>(static_cast<std::int64_t>(so_far) * static_cast<std::int64_t>(x))));
       return so_far * x;
     case Op::reduce_max: return std::isnan(x) || x > so_far ? x : so_far;
     case Op::reduce_min: return std::isnan(x) || x < so_far ? x : so_far;

@@ -78,7 +78,8 @@ std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, c
     for (const NodeRef& input : node->inputs) operands.push_back({*input, done.at(input.get())});
     std::vector<double> values = compute(*node, operands, bindings);
     if (static_cast<std::int64_t>(values.size()) != node->shape.element_count())
-      throw std::runtime_error(std::string(op_info(node->op).name) + " computed " + std::to_string(values.size()) + " values for " + node->shape.text());
+      throw std::runtime_error(std::string(op_info(node->op).name) + " computed " + std::to_string(values.size()) + " values for " +
+                               node->shape.text());
     done.emplace(node, std::move(values));
   }
   std::vector<std::vector<double>> out;

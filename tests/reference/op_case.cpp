@@ -49,7 +49,8 @@ Bindings case_bindings(const OpCase& op_case) {
   Bindings bindings;
   for (std::size_t i = 0; i < op_case.inputs.size(); ++i) {
     std::vector<double> values(static_cast<std::size_t>(op_case.inputs[i].shape.element_count()));
-    for (std::size_t k = 0; k < values.size(); ++k) values[k] = value_of(op_case.inputs[i], static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(k));
+    for (std::size_t k = 0; k < values.size(); ++k)
+      values[k] = value_of(op_case.inputs[i], static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(k));
     bindings["in" + std::to_string(i)] = std::move(values);
   }
   return bindings;

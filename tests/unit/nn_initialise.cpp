@@ -119,7 +119,8 @@ TEST(Layers, GroupsAreNetworksSideBySide) {
   const std::vector<double> together = reference::evaluate(kennel(input("x", {3, 5, 4})), {{"x", x}});
   const Sequential alone = mlp("n", {4, 6, 2}, {.activation = Activation::silu, .layer_norm = true});
   for (std::size_t group = 0; group < 3; ++group) {
-    reference::Bindings bindings{{"x", std::vector<double>(x.begin() + static_cast<std::ptrdiff_t>(20 * group), x.begin() + static_cast<std::ptrdiff_t>(20 * group + 20))}};
+    reference::Bindings bindings{
+        {"x", std::vector<double>(x.begin() + static_cast<std::ptrdiff_t>(20 * group), x.begin() + static_cast<std::ptrdiff_t>(20 * group + 20))}};
     for (std::size_t i = 0; i < alone.parameters().size(); ++i) {
       const std::vector<double> values = reference::initial_values(kennel.parameters()[i].variable);
       const auto count = static_cast<std::ptrdiff_t>(values.size() / 3), first = static_cast<std::ptrdiff_t>(group) * count;

@@ -16,7 +16,8 @@ namespace {
 
 using reference::Bindings;
 
-std::vector<Update> training_step(const Tensor& loss, const Parameters& parameters, const Optimiser& optimiser, double rate, std::int64_t groups = 0) {
+std::vector<Update> training_step(const Tensor& loss, const Parameters& parameters, const Optimiser& optimiser, double rate,
+                                  std::int64_t groups = 0) {
   const Result<std::vector<Tensor>> raw = gradients(loss, parameters.values());
   EXPECT_TRUE(raw) << (raw ? "" : raw.error().message);
   const Result<ClippedGradients> clipped = clip_by_global_norm(*raw, 1.0, groups);

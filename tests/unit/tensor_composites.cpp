@@ -47,13 +47,22 @@ TEST(Composites, Mathematics) {
   expect_pointwise("is_finite", is_finite, [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, {0, 1, kNaN, kInfinity, -kInfinity});
 }
 
+TEST(Composites, ErfcKeepsItsTail) {
+  const std::vector<double> points{0.4, 0.5, 0.7, 1, 2, 3, 5, 9};
+  const std::vector<double> found = evaluate(erfc(input("x", {8})), {{"x", points}});
+  for (std::size_t i = 0; i < points.size(); ++i) EXPECT_NEAR(found[i] / std::erfc(points[i]), 1, 2e-7) << points[i];
+  EXPECT_EQ(evaluate(erfc(input("x", {2})), {{"x", {kInfinity, -kInfinity}}}), (std::vector<double>{0, 2}));
+  EXPECT_TRUE(std::isnan(evaluate(erfc(input("x", {1})), {{"x", {kNaN}}})[0]));
+}
+
 TEST(Composites, Activations) {
   expect_pointwise("relu", relu, [](double x) { return x > 0 ? x : 0; });
   expect_pointwise("relu6", relu6, [](double x) { return std::fmin(std::fmax(x, 0), 6); });
   expect_pointwise("leaky_relu", [](const Tensor& x) { return leaky_relu(x); }, [](double x) { return x > 0 ? x : 0.01 * x; });
   expect_pointwise("elu", [](const Tensor& x) { return elu(x, 1.5); }, [](double x) { return x > 0 ? x : 1.5 * (std::exp(x) - 1); });
   expect_pointwise("selu", selu, [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * (std::exp(x) - 1)); });
-  expect_pointwise("celu", [](const Tensor& x) { return celu(x, 2); }, [](double x) { return std::fmax(0, x) + std::fmin(0, 2 * (std::exp(x / 2) - 1)); });
+  expect_pointwise(
+      "celu", [](const Tensor& x) { return celu(x, 2); }, [](double x) { return std::fmax(0, x) + std::fmin(0, 2 * (std::exp(x / 2) - 1)); });
   expect_pointwise("gelu", gelu, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
   expect_pointwise("gelu_tanh", gelu_tanh,
                    [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); });
@@ -155,7 +164,8 @@ TEST(Composites, SoftmaxAndLayerNorm) {
   }
 }
 
-double image_at(const std::vector<double>& image, const Shape& shape, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x, double outside) {
+double image_at(const std::vector<double>& image, const Shape& shape, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x,
+                double outside) {
   if (y < 0 || x < 0 || y >= shape[2] || x >= shape[3]) return outside;
   return image[static_cast<std::size_t>(((n * shape[1] + c) * shape[2] + y) * shape[3] + x)];
 }
@@ -171,8 +181,9 @@ TEST(Composites, ConvolutionIsTheSumOverTheKernel) {
     Shape image, weight;
     Conv2dOptions options;
   };
-  for (const Form& form : {Form{{2, 3, 7, 5}, {4, 3, 3, 2}, {}}, Form{{1, 4, 6, 7}, {6, 2, 3, 3}, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2}},
-                           Form{{2, 3, 5, 5}, {3, 1, 2, 2}, {.padding = 1, .groups = 3}}, Form{{1, 2, 4, 4}, {5, 2, 1, 1}, {.stride = 3}}}) {
+  for (const Form& form :
+       {Form{{2, 3, 7, 5}, {4, 3, 3, 2}, {}}, Form{{1, 4, 6, 7}, {6, 2, 3, 3}, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2}},
+        Form{{2, 3, 5, 5}, {3, 1, 2, 2}, {.padding = 1, .groups = 3}}, Form{{1, 2, 4, 4}, {5, 2, 1, 1}, {.stride = 3}}}) {
     const Conv2dOptions& o = form.options;
     const reference::Bindings bindings{{"image", pseudo_random(form.image.element_count())},
                                        {"weight", pseudo_random(form.weight.element_count() + 5)},
