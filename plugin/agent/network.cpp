@@ -1,63 +1,55 @@
 #include "plugin/agent/network.h"
 
-#include <cmath>
-
-#include "compute/base/philox.h"
-
 namespace imprint::agent {
 namespace {
 
-Tensor activate(const Tensor& x, Activation activation) {
+nn::Activation activation_of(Activation activation) {
   switch (activation) {
-    case Activation::relu: return relu(x);
-    case Activation::tanh: return tanh(x);
-    case Activation::silu: return silu(x);
-    case Activation::elu: return elu(x);
-    case Activation::gelu: return gelu(x);
+    case Activation::relu: return nn::Activation::relu;
+    case Activation::tanh: return nn::Activation::tanh;
+    case Activation::silu: return nn::Activation::silu;
+    case Activation::elu: return nn::Activation::elu;
+    case Activation::gelu: return nn::Activation::gelu;
   }
-  return relu(x);
+  return nn::Activation::relu;
 }
 
-// Elements of brain p drawn from seed + p, so that a brain's beginning does not depend on its neighbours.
-std::vector<float> draw(const BrainSpec& spec, std::uint32_t stream, std::uint32_t count, double bound) {
+// Brain p's rows are drawn as those of a single brain with seed + p, so that a brain's beginning does not depend on its neighbours.
+Variable grouped(const BrainSpec& spec, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out) {
   std::vector<float> values;
-  values.reserve(std::size_t{count} * spec.brain_count);
+  values.reserve(static_cast<std::size_t>(spec.brain_count * rows * out));
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-    const std::uint64_t seed = spec.seed + p;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const double uniform = philox_uniform(i, stream, 0, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
-      values.push_back(static_cast<float>((2 * uniform - 1) * bound));
-    }
+    const std::vector<float> own =
+        nn::initial_values({}, name, {.rows = rows, .columns = out, .fan_in = in, .fan_out = out, .seed = spec.seed + p});
+    values.insert(values.end(), own.begin(), own.end());
   }
-  return values;
+  return Variable(name, {spec.brain_count, rows, out}, values);
 }
 
 }  // namespace
 
 Result<Network> Network::create(const BrainSpec& spec) {
-  Network network;
-  network.spec_ = spec;
+  Network network(spec);
   const std::vector<std::uint32_t> sizes = spec.layer_sizes();
-  for (std::uint32_t layer = 0; layer + 1 < sizes.size(); ++layer) {
-    const std::uint32_t in = sizes[layer], out = sizes[layer + 1];
-    const double bound = 1.0 / std::sqrt(static_cast<double>(in));
-    const std::string name = "layers." + std::to_string(layer);
-    network.parameters_.emplace_back(name + ".weight", Shape{spec.brain_count, in, out}, draw(spec, 2 * layer, in * out, bound));
-    network.parameters_.emplace_back(name + ".bias", Shape{spec.brain_count, 1, out}, draw(spec, 2 * layer + 1, out, bound));
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const std::string name = "network." + std::to_string(network.layers_.size());
+    const Variable weight = grouped(spec, name + ".weight", sizes[i], sizes[i], sizes[i + 1]);
+    const Variable bias = grouped(spec, name + ".bias", 1, sizes[i], sizes[i + 1]);
+    for (const Variable& made : {weight, bias})
+      if (!made.ok()) return made.value().error();
+    nn::Parameters parameters;
+    parameters.add("weight", weight);
+    parameters.add("bias", bias);
+    network.layers_.layer([weight, bias](const Tensor& x) { return matmul(x, weight.value()) + bias.value(); }, parameters);
+    if (i + 2 < sizes.size()) network.layers_.activation(activation_of(spec.activation));
   }
-  for (const Variable& parameter : network.parameters_)
-    if (!parameter.ok()) return parameter.value().error();
   return network;
 }
 
 Tensor Network::heads(const Tensor& observations) const {
   Tensor x = observations;
   if (!spec_.observation.scale.empty()) x = x * Tensor::from(std::span(spec_.observation.scale), {spec_.observation.count});
-  for (std::size_t i = 0; i < parameters_.size(); i += 2) {
-    x = matmul(x, parameters_[i].value()) + parameters_[i + 1].value();
-    if (i + 2 < parameters_.size()) x = activate(x, spec_.activation);
-  }
-  return reshape(x, {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.action.output_count()});
+  return reshape(layers_(x), {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.action.output_count()});
 }
 
 Tensor Network::of_goal(const Tensor& heads, const Tensor& goals) {
@@ -67,8 +59,12 @@ Tensor Network::of_goal(const Tensor& heads, const Tensor& goals) {
 
 std::vector<StateVariable> Network::state() const {
   std::vector<StateVariable> state;
-  for (const Variable& parameter : parameters_) state.push_back({parameter.name(), parameter});
+  add_state(state, "network", parameters());
   return state;
+}
+
+void add_state(std::vector<StateVariable>& state, const std::string& prefix, const nn::Parameters& parameters) {
+  for (const nn::Parameter& parameter : parameters) state.push_back({prefix + "." + parameter.name, parameter.variable});
 }
 
 }  // namespace imprint::agent

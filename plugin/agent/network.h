@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/nn/sequential.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/saved_brain.h"
 #include "plugin/agent/schema.h"
@@ -23,12 +24,17 @@ class Network {
   // heads [P, N, G, V], goals int32 [P, N] -> the outputs of each row's goal, [P, N, V].
   static Tensor of_goal(const Tensor& heads, const Tensor& goals);
 
-  const std::vector<Variable>& parameters() const { return parameters_; }
-  std::vector<StateVariable> state() const;
+  const nn::Parameters& parameters() const { return layers_.parameters(); }
+  std::vector<StateVariable> state() const;   // "network.0.weight", ...
 
  private:
+  explicit Network(const BrainSpec& spec) : spec_(spec), layers_("network") {}
+
   BrainSpec spec_;
-  std::vector<Variable> parameters_;  // weight and bias of each layer in turn
+  nn::Sequential layers_;
 };
+
+// What a brain keeps of a collection, each under "prefix.name".
+void add_state(std::vector<StateVariable>& state, const std::string& prefix, const nn::Parameters& parameters);
 
 }  // namespace imprint::agent

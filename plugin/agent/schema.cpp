@@ -75,6 +75,9 @@ Status check_learner(const BrainSpec& spec) {
   IMPRINT_CHECK(check_range("learn_period_frames", spec.learn_period_frames, 1, kMaxSize));
   IMPRINT_CHECK(check_range("batch_size", spec.batch_size, 1, kMaxSize));
   IMPRINT_CHECK(check_range("replay_capacity", spec.replay_capacity, 1, kMaxSize));
+  if (std::uint64_t{spec.replay_capacity} * spec.brain_count >= kMaxElements)
+    return refuse("replay_capacity", std::to_string(spec.replay_capacity) + " for each of " + std::to_string(spec.brain_count) + " brains",
+                  "less than 2147483648 samples in all");
   IMPRINT_CHECK(check_number("learning_rate", spec.learning_rate, 0, 1e6f));
   IMPRINT_CHECK(check_number("max_gradient_norm", spec.max_gradient_norm, 0, 1e12f));
   return {};

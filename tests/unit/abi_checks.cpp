@@ -1,0 +1,121 @@
+// The parts of the interface that need no device: handles and the gate that keeps calls in order.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "plugin/abi/gate.h"
+#include "plugin/abi/handles.h"
+
+namespace imprint::abi {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Handles, PackAndUnpack) {
+  const HandleParts parts{HandleKind::agent, 63, kContextGenerations, kSlots - 1, kGenerations};
+  const HandleParts back = unpack_handle(pack_handle(parts));
+  EXPECT_EQ(back.kind, parts.kind);
+  EXPECT_EQ(back.context_slot, parts.context_slot);
+  EXPECT_EQ(back.context_generation, parts.context_generation);
+  EXPECT_EQ(back.slot, parts.slot);
+  EXPECT_EQ(back.generation, parts.generation);
+  EXPECT_EQ(next_generation(kGenerations, kGenerations), 1u);
+  EXPECT_EQ(next_generation(0, kGenerations), 1u);
+}
+
+TEST(Handles, AStaleHandleIsNotFoundAfterItsSlotIsTakenAgain) {
+  HandleTable<int> table;
+  const auto first = table.insert(10).first;
+  table.erase(first.slot);
+  EXPECT_EQ(table.find(first.slot, first.generation), nullptr);
+  const auto second = table.insert(20).first;
+  EXPECT_EQ(second.slot, first.slot);
+  EXPECT_EQ(table.find(first.slot, first.generation), nullptr);
+  ASSERT_NE(table.find(second.slot, second.generation), nullptr);
+  EXPECT_EQ(*table.find(second.slot, second.generation), 20);
+  EXPECT_EQ(table.find(77, 1), nullptr);
+  EXPECT_EQ(table.find(second.slot, 0), nullptr);
+}
+
+TEST(Handles, EraseIfFreesWhatItTakes) {
+  HandleTable<std::shared_ptr<int>> table;
+  const auto value = std::make_shared<int>(1);
+  for (int i = 0; i < 4; ++i) table.insert(value);
+  EXPECT_EQ(value.use_count(), 5);
+  table.erase_if([&](const std::shared_ptr<int>& held) { return held == value; });
+  EXPECT_EQ(value.use_count(), 1);
+}
+
+class GateTest : public ::testing::Test {
+ protected:
+  // Enters and leaves again; the message of the refusal, or "".
+  std::string call(Tag tag, bool done = true) {
+    const Status status = gate.enter(tag, "call");
+    if (!status.ok()) {
+      EXPECT_EQ(status.error().code, ErrorCode::wrong_state);
+      return status.error().message;
+    }
+    gate.leave(tag, done);
+    return "";
+  }
+  std::string call_elsewhere(Tag tag) {
+    std::string message;
+    std::thread([&] { message = call(tag); }).join();
+    return message;
+  }
+
+  Gate gate;
+};
+
+TEST_F(GateTest, AFrameInOrderIsLetThrough) {
+  for (int frame = 0; frame < 3; ++frame) {
+    EXPECT_EQ(call(Tag::create), "");
+    EXPECT_EQ(call(Tag::frame_or_create), "");
+    EXPECT_EQ(call(Tag::frame_begin), "");
+    EXPECT_EQ(call(Tag::frame_before), "");
+    EXPECT_EQ(call(Tag::frame_or_create), "");
+    EXPECT_EQ(call(Tag::frame), "");
+    EXPECT_EQ(call(Tag::frame_submit), "");
+    EXPECT_EQ(call(Tag::frame), "");
+    EXPECT_EQ(call(Tag::frame_end), "");
+  }
+}
+
+TEST_F(GateTest, CallsOutOfOrderAreNamed) {
+  for (const Tag tag : {Tag::frame, Tag::frame_before, Tag::frame_submit, Tag::frame_end}) EXPECT_THAT(call(tag), HasSubstr("no frame is open"));
+  call(Tag::frame_begin);
+  EXPECT_THAT(call(Tag::create), HasSubstr("a frame is open"));
+  EXPECT_THAT(call(Tag::frame_begin), HasSubstr("a frame is open"));
+  call(Tag::frame_submit);
+  EXPECT_THAT(call(Tag::frame_submit), HasSubstr("already submitted"));
+  EXPECT_THAT(call(Tag::frame_before), HasSubstr("already submitted"));
+}
+
+TEST_F(GateTest, ARefusedBeginOpensNothing) {
+  EXPECT_EQ(call(Tag::frame_begin, false), "");
+  EXPECT_THAT(call(Tag::frame), HasSubstr("no frame is open"));
+}
+
+TEST_F(GateTest, AnOpenFrameBelongsToItsThread) {
+  call(Tag::frame_begin);
+  for (const Tag tag : {Tag::frame, Tag::frame_before, Tag::frame_submit, Tag::frame_end, Tag::frame_or_create})
+    EXPECT_THAT(call_elsewhere(tag), HasSubstr("another thread"));
+  EXPECT_EQ(call(Tag::frame_submit), "");
+  EXPECT_EQ(call(Tag::frame_end), "");
+  EXPECT_EQ(call_elsewhere(Tag::frame_begin), "") << "the next frame may be another thread's";
+}
+
+TEST_F(GateTest, OverlapIsRefused) {
+  ASSERT_TRUE(gate.enter(Tag::create, "warmup").ok());
+  EXPECT_THAT(call_elsewhere(Tag::create), HasSubstr("must not overlap"));
+  EXPECT_THAT(call(Tag::frame_begin), HasSubstr("callback"));
+  gate.leave(Tag::create, true);
+  EXPECT_EQ(call(Tag::create), "");
+}
+
+}  // namespace
+}  // namespace imprint::abi
