@@ -41,7 +41,7 @@ class Camera {
   Vec3 eye_, right_, up_, backward_;
   Mat4 view_projection_;
 
-  static constexpr float kYaw = -0.32f, kPitch = 0.72f;
+  static constexpr float kYaw = -0.32f, kPitch = 0.64f;
 };
 
 }  // namespace pet

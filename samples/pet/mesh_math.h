@@ -54,14 +54,6 @@ inline Affine pointing(Vec3 direction) {
   const Vec3 x = normalize(std::abs(z.y) < 0.99f ? cross({0, 1, 0}, z) : Vec3{1, 0, 0});
   return {x, cross(z, x), z, {}};
 }
-// The inverse of a rotation and translation without scale.
-constexpr Affine inverse_rigid(const Affine& m) {
-  const Affine t{{m.x.x, m.y.x, m.z.x}, {m.x.y, m.y.y, m.z.y}, {m.x.z, m.y.z, m.z.z}, {}};
-  Affine r = t;
-  r.origin = -rotate(t, m.origin);
-  return r;
-}
-
 // Column-major, as GLSL has it.
 struct Mat4 {
   std::array<float, 16> m{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};

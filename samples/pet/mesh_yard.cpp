@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "samples/pet/world_view.h"
+
 namespace pet {
 namespace {
 
@@ -108,7 +110,43 @@ void add_flower(Mesh& mesh, Vec3 foot, float height, const Paint& petals, float 
 }  // namespace
 
 Mesh make_island() {
-  return sculpt({box({0.0f, 0.0f, -0.55f}, {kIslandHalf, kIslandHalf, 0.55f}, 0.28f, paint(0x7cb84e))}, 0.16f);
+  // A square with round corners, swept along a profile with round edges: out from the middle, down, and in again.
+  constexpr float kRound = 0.45f, kEdge = 0.16f, kThick = 1.1f;
+  constexpr int kCorner = 8, kSides = 4 * kCorner;
+  const Paint grass = paint(0x7cb84e);
+  struct Ring {
+    float inset, z;
+    Vec2 normal;  // outwards, up
+  };
+  std::vector<Ring> rings;
+  const auto edge = [&](float middle_z, float from, float to) {
+    for (int i = 0; i <= 4; ++i) {
+      const float a = mix(from, to, static_cast<float>(i) / 4.0f);
+      rings.push_back({kEdge - kEdge * std::cos(a), middle_z + kEdge * std::sin(a), {std::cos(a), std::sin(a)}});
+    }
+  };
+  edge(-kEdge, kPi / 2, 0.0f);
+  edge(-kThick + kEdge, 0.0f, -kPi / 2);
+  Mesh mesh;
+  const std::uint32_t top = mesh.add({}, {0, 0, 1}, grass);
+  for (const Ring& r : rings)
+    for (int i = 0; i < kSides; ++i) {
+      const int corner = i / kCorner;
+      const float a = kPi / 2 * (static_cast<float>(corner) + static_cast<float>(i % kCorner) / (kCorner - 1));
+      const float sx = corner == 0 || corner == 3 ? 1.0f : -1.0f, sy = corner < 2 ? 1.0f : -1.0f, middle = kIslandHalf - kRound;
+      const Vec3 out{std::cos(a), std::sin(a), 0.0f};
+      mesh.add({sx * middle + out.x * (kRound - r.inset), sy * middle + out.y * (kRound - r.inset), r.z}, {out.x * r.normal.x, out.y * r.normal.x, r.normal.y}, grass,
+               r.z > -kEdge - 0.01f ? 1.0f : mix(0.45f, 1.0f, (r.z + kThick) / kThick));
+    }
+  const std::uint32_t first = top + 1;
+  for (std::uint32_t i = 0; i < kSides; ++i) mesh.triangle(top, first + i, first + (i + 1) % kSides);
+  for (std::uint32_t ring = 0; ring + 1 < rings.size(); ++ring)
+    for (std::uint32_t i = 0; i < kSides; ++i) {
+      const std::uint32_t a = first + ring * kSides + i, b = first + ring * kSides + (i + 1) % kSides;
+      mesh.triangle(a, a + kSides, b);
+      mesh.triangle(b, a + kSides, b + kSides);
+    }
+  return mesh;
 }
 
 Mesh make_scenery() {
@@ -247,7 +285,7 @@ std::array<Mesh, kMeshCount> make_meshes() {
   put(MeshId::player_leg, make_player_leg());
   put(MeshId::clicker, make_clicker());
   put(MeshId::heart, puffed(heart_outline(), 0.32f, paint(0xf0466a)));
-  put(MeshId::cross, puffed(cross_outline(), 0.2f, paint(0x5a4f8a)));
+  put(MeshId::cross, puffed(cross_outline(), 0.2f, paint(0x4a3f80)));
   put(MeshId::star, puffed(star_outline(), 0.25f, paint(0xffc93c)));
   put(MeshId::bone, make_bone());
   put(MeshId::bark_line, sculpt({capsule({0, 0, 0}, {1.0f, 0, 0}, 0.09f, 0.16f, paint(0xffffff))}, 0.08f));

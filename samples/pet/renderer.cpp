@@ -43,7 +43,7 @@ void DrawList::add(MeshId mesh, const Affine& at, const Look& look, Layer layer)
 }
 
 // Neighbours of one mesh become one draw. Marks keep their order, for it is the order of their colours; the other layers are gathered by mesh.
-std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layer_ends) {
+std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layers) {
   std::size_t count = 0;
   for (std::size_t layer = 0; layer < kLayerCount; ++layer) count += list.items(static_cast<Layer>(layer)).size();
   const VkDeviceSize needed = std::max<VkDeviceSize>(count, 1) * sizeof(DrawList::Instance);
@@ -54,10 +54,10 @@ std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, co
   auto* out = static_cast<DrawList::Instance*>(buffers.instances.data());
   std::uint32_t at = 0;
   for (std::size_t layer = 0; layer < kLayerCount; ++layer) {
-    layer_ends[layer] = batches.size();
+    layers[layer] = batches.size();
     const auto& items = list.items(static_cast<Layer>(layer));
     const auto put = [&](const DrawList::Item& item) {
-      if (batches.size() == layer_ends[layer] || batches.back().mesh != item.mesh) batches.push_back({item.mesh, at, 0});
+      if (batches.size() == layers[layer] || batches.back().mesh != item.mesh) batches.push_back({item.mesh, at, 0});
       std::memcpy(&out[at++], &item.instance, sizeof(item.instance));
       ++batches.back().count;
     };
@@ -69,11 +69,11 @@ std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, co
       for (const auto& item : items)
         if (static_cast<std::size_t>(item.mesh) == mesh) put(item);
   }
-  layer_ends[kLayerCount] = batches.size();
+  layers[kLayerCount] = batches.size();
   return batches;
 }
 
-void Renderer::draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from, std::size_t to) {
+void Renderer::draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from, std::size_t to) const {
   for (std::size_t i = from; i < to; ++i) {
     const MeshRange& range = ranges_[static_cast<std::size_t>(batches[i].mesh)];
     vkCmdDrawIndexed(commands, range.index_count, batches[i].count, range.first_index, range.first_vertex, batches[i].first);
@@ -82,19 +82,24 @@ void Renderer::draw_batches(VkCommandBuffer commands, const std::vector<Batch>& 
 
 void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center, float reach) {
   FrameBuffers& buffers = frames_[frame.slot];
-  std::array<std::size_t, kLayerCount + 1> ends{};
-  const std::vector<Batch> batches = write_instances(buffers, list, ends);
+  std::array<std::size_t, kLayerCount + 1> layers{};
+  const std::vector<Batch> batches = write_instances(buffers, list, layers);
 
   const Vec3 sun = normalize(kSunDirection);
   SceneUniforms scene{};
   scene.view_projection = camera.view_projection();
   scene.to_shadow = shadow_matrix(sun, center, reach);
   scene.eye = {camera.eye().x, camera.eye().y, camera.eye().z, time_s};
-  scene.sun = {sun.x, sun.y, sun.z, 1.0f / static_cast<float>(kShadowSize)};
+  scene.sun = {sun.x, sun.y, sun.z, 1.0f / static_cast<float>(shadow_size_)};
   scene.picture = {static_cast<float>(extent_.width), static_cast<float>(extent_.height), 0.0f, 0.0f};
   std::memcpy(buffers.uniforms.data(), &scene, sizeof(scene));
 
   const VkCommandBuffer commands = frame.commands;
+  const auto from = [&](Layer layer) { return layers[static_cast<std::size_t>(layer)]; };
+  const auto draw_layer = [&](VkPipeline pipeline, Layer layer) {
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline);
+    draw_batches(commands, batches, from(layer), layers[static_cast<std::size_t>(layer) + 1]);
+  };
   const VkBuffer vertex_buffers[] = {vertices_.buffer(), buffers.instances.buffer()};
   const VkDeviceSize offsets[] = {0, 0};
   vkCmdBindVertexBuffers(commands, 0, 2, vertex_buffers, offsets);
@@ -106,13 +111,14 @@ void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawLis
   VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
   begin.renderPass = shadow_pass_;
   begin.framebuffer = shadow_frame_;
-  begin.renderArea = {{0, 0}, {kShadowSize, kShadowSize}};
+  begin.renderArea = {{0, 0}, {shadow_size_, shadow_size_}};
   begin.clearValueCount = 1;
   begin.pClearValues = clears;
   vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
-  set_viewport(commands, {kShadowSize, kShadowSize});
+  set_viewport(commands, {shadow_size_, shadow_size_});
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, shadow_);
-  draw_batches(commands, batches, ends[0], ends[1]);
+  for (std::size_t i = 0; i < from(Layer::sign); ++i)
+    if (batches[i].mesh != MeshId::island && batches[i].mesh != MeshId::meadow) draw_batches(commands, batches, i, i + 1);  // these lie below all else
   vkCmdEndRenderPass(commands);
 
   clears[0] = {};
@@ -123,19 +129,14 @@ void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawLis
   begin.clearValueCount = 2;
   vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
   set_viewport(commands, extent_);
-  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, solid_);
-  draw_batches(commands, batches, ends[0], ends[1]);
+  draw_layer(solid_, Layer::solid);
+  draw_layer(solid_, Layer::sign);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, sky_);
   vkCmdDraw(commands, 3, 1, 0, 0);
-  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, mark_);
-  draw_batches(commands, batches, ends[1], ends[2]);
+  draw_layer(mark_, Layer::mark);
   // The ghost first leaves its depth, then only its outermost surface gets colour.
-  if (ends[3] > ends[2]) {
-    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, ghost_depth_);
-    draw_batches(commands, batches, ends[2], ends[3]);
-    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, ghost_color_);
-    draw_batches(commands, batches, ends[2], ends[3]);
-  }
+  draw_layer(ghost_depth_, Layer::ghost);
+  draw_layer(ghost_color_, Layer::ghost);
   vkCmdEndRenderPass(commands);
 }
 

@@ -17,10 +17,11 @@ namespace pet {
 
 enum class Layer : std::uint8_t {
   solid,  // lit, casts shadows
+  sign,   // lit, casts none: what is not really there
   mark,   // unlit, translucent, on the ground or in the air; drawn in the order given
   ghost,  // lit, translucent as a whole: one sees the yard through it, not its own inside
 };
-inline constexpr std::size_t kLayerCount = 3;
+inline constexpr std::size_t kLayerCount = 4;
 
 enum class Surface : std::uint8_t { plain, ground, swaying };
 
@@ -56,7 +57,8 @@ class DrawList {
 
 class Renderer {
  public:
-  Renderer(VulkanHost& host, VkExtent2D extent);
+  // `quick`: fewer samples and coarser shadows, for a software device that has to keep up with a window.
+  Renderer(VulkanHost& host, VkExtent2D extent, bool quick);
   ~Renderer();
   Renderer(const Renderer&) = delete;
   Renderer& operator=(const Renderer&) = delete;
@@ -100,12 +102,14 @@ class Renderer {
   void create_targets();
   void destroy_targets();
   VkPipeline create_pipeline(const PipelineRecipe& recipe);
-  std::vector<Batch> write_instances(FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layer_ends);
-  void draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from, std::size_t to);
+  // Batches of layer l are those from layers[l] to layers[l + 1].
+  std::vector<Batch> write_instances(FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layers);
+  void draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from, std::size_t to) const;
 
   VulkanHost& host_;
   VkExtent2D extent_;
   VkSampleCountFlagBits samples_ = VK_SAMPLE_COUNT_4_BIT;
+  std::uint32_t shadow_size_ = 2048;
   VkFormat depth_format_ = VK_FORMAT_D32_SFLOAT;
 
   GpuBuffer vertices_, indices_;

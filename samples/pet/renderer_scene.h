@@ -8,8 +8,6 @@
 
 namespace pet {
 
-inline constexpr std::uint32_t kShadowSize = 2048;
-
 // shaders/scene.glsl, std140.
 struct SceneUniforms {
   Mat4 view_projection;

@@ -80,10 +80,11 @@ struct Renderer::PipelineRecipe {
   float depth_bias = 0.0f, depth_slope_bias = 0.0f;
 };
 
-Renderer::Renderer(VulkanHost& host, VkExtent2D extent) : host_(host), extent_(extent) {
+Renderer::Renderer(VulkanHost& host, VkExtent2D extent, bool quick) : host_(host), extent_(extent) {
   const VkPhysicalDeviceLimits& limits = host.properties().limits;
   const VkSampleCountFlags counts = limits.framebufferColorSampleCounts & limits.framebufferDepthSampleCounts;
-  if (!(counts & samples_)) samples_ = VK_SAMPLE_COUNT_1_BIT;
+  if (quick || !(counts & samples_)) samples_ = VK_SAMPLE_COUNT_1_BIT;
+  if (quick) shadow_size_ /= 2;
   constexpr VkFormatFeatureFlags kNeeded = VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT;
   if (!supports(host.physical_device(), depth_format_, kNeeded)) depth_format_ = VK_FORMAT_D16_UNORM;
   upload_meshes();
@@ -191,9 +192,9 @@ void Renderer::create_passes() {
 
 void Renderer::create_shadow() {
   const VkDevice device = host_.device();
-  shadow_map_ = GpuImage(host_, {kShadowSize, kShadowSize}, depth_format_, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT,
+  shadow_map_ = GpuImage(host_, {shadow_size_, shadow_size_}, depth_format_, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT,
                          VK_IMAGE_ASPECT_DEPTH_BIT);
-  shadow_frame_ = framebuffer(device, shadow_pass_, {kShadowSize, kShadowSize}, {shadow_map_.view()});
+  shadow_frame_ = framebuffer(device, shadow_pass_, {shadow_size_, shadow_size_}, {shadow_map_.view()});
   const bool smooth_edges = supports(host_.physical_device(), depth_format_, VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT);
   VkSamplerCreateInfo sampler{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
   sampler.magFilter = sampler.minFilter = smooth_edges ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;

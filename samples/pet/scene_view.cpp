@@ -4,6 +4,7 @@ namespace pet {
 namespace {
 
 constexpr float kSpacing = 13.5f;  // metres between the middles of a kennel's yards
+constexpr float kBallSeen = 1.2f * kBallRadius;
 constexpr Vec3 kInk{0.10f, 0.16f, 0.10f};
 
 // The first pet is ginger.
@@ -48,7 +49,7 @@ Vec3 arc(Vec3 from, Vec3 to, float lift, float t) { return mix(from, to, t) + Ve
 }  // namespace
 
 Vec2 SceneView::offset(std::size_t yard) const {
-  const std::size_t count = std::min(pets_.size(), kMostYards);
+  const std::size_t count = std::min(pets_.size(), most_yards_);
   std::size_t columns = 1;
   while (columns * columns < count) ++columns;
   const std::size_t rows = (std::max<std::size_t>(count, 1) + columns - 1) / columns;
@@ -59,13 +60,28 @@ Vec2 SceneView::offset(std::size_t yard) const {
 
 Vec2 SceneView::center() const { return {}; }
 
+SceneView::Frame SceneView::close_frame(const WorldView& world) const {
+  Vec2 low = world.pet.position, high = low;
+  const auto include = [&](Vec2 p) {
+    low = {std::min(low.x, p.x), std::min(low.y, p.y)};
+    high = {std::max(high.x, p.x), std::max(high.y, p.y)};
+  };
+  include(world.player.position);
+  if (world.cue == Cue::kFetch || world.pet.action == Action::kGoBall) include(world.ball);
+  if (world.cue == Cue::kBed || world.pet.action == Action::kGoBed) include(world.bed);
+  for (const FeedbackMarker& marker : world.markers)
+    if (marker.credited && world.time_s - marker.time_s < 1.5) include(marker.onset_position);
+  const Vec2 o = offset(0);
+  return {{(low.x + high.x) * 0.5f + o.x, (low.y + high.y) * 0.5f + o.y}, {std::max((high.x - low.x) * 0.5f + 0.9f, 1.9f), std::max((high.y - low.y) * 0.5f + 0.7f, 1.3f)}};
+}
+
 Vec2 SceneView::half() const {
   const Vec2 first = offset(0);
   return {std::abs(first.x) + 5.95f, std::abs(first.y) + 5.95f};
 }
 
 void SceneView::update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds) {
-  pets_.resize(std::min(yards.size(), kMostYards));
+  pets_.resize(std::min(yards.size(), most_yards_));
   seconds_ += seconds;
   for (std::size_t i = 0; i < pets_.size(); ++i) {
     Yard& yard = pets_[i];
@@ -126,27 +142,25 @@ void SceneView::draw_player(const WorldView& world, const Yard& yard, const Affi
 
 void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed, DrawList& list) const {
   list.add(MeshId::island, at, {.surface = Surface::ground});
-  if (detailed) {
-    list.add(MeshId::scenery, at);
-    list.add(MeshId::meadow, at, {.surface = Surface::swaying});
-    list.add(MeshId::sofa, at * translation({world.sofa.x, world.sofa.y, 0.0f}));
-  }
+  if (detailed) list.add(MeshId::meadow, at, {.surface = Surface::swaying});
+  list.add(MeshId::scenery, at);
+  list.add(MeshId::sofa, at * translation({world.sofa.x, world.sofa.y, 0.0f}));
   const float size = pop(yard.since_scene / 0.35f + 0.4f);
-  list.add(MeshId::bed, at * translation({world.bed.x, world.bed.y, 0.0f}) * rotation_z(-1.2f) * scaling(size));
+  list.add(MeshId::bed, at * translation({world.bed.x, world.bed.y, 0.0f}) * rotation_z(-1.2f) * scaling(size * 1.14f));
   list.add(MeshId::bowl, at * translation({world.bowl.x, world.bowl.y, 0.0f}) * scaling(size), {.gloss = 0.5f});
   // The less hungry the pet, the emptier the bowl was left.
   list.add(MeshId::kibble, at * translation({world.bowl.x, world.bowl.y, 0.0f}) * scaling({size, size, size * mix(0.55f, 1.0f, world.pet.drives.hunger)}));
-  blob_shadow(list, at, world.bed, {0.9f, 0.9f}, 0.0f, 0.45f);
+  blob_shadow(list, at, world.bed, {1.05f, 1.05f}, 0.0f, 0.45f);
   blob_shadow(list, at, world.bowl, {0.42f, 0.42f}, 0.0f, 0.45f);
   blob_shadow(list, at, world.sofa, {1.4f, 0.8f}, 0.0f, 0.40f);
 
-  const Vec3 ball = world.pet.holding ? yard.body.mouth(world.pet) : Vec3{world.ball.x, world.ball.y, kBallRadius + world.ball_height};
-  list.add(MeshId::ball, at * translation(ball) * rotation_z(world.ball.x * 2.0f) * rotation_x(0.5f + world.ball.y) * scaling(kBallRadius), {.gloss = 0.35f});
+  const Vec3 ball = world.pet.holding ? yard.body.mouth(world.pet) : Vec3{world.ball.x, world.ball.y, kBallSeen + world.ball_height};
+  list.add(MeshId::ball, at * translation(ball) * rotation_z(world.ball.x * 2.0f) * rotation_x(0.5f + world.ball.y) * scaling(kBallSeen), {.gloss = 0.35f});
   if (!world.pet.holding) blob_shadow(list, at, world.ball, {0.19f, 0.19f}, 0.0f, 0.5f);
 
   yard.body.draw(list, at, world.pet, {.tint = coat_of(index), .gloss = 0.05f}, Layer::solid);
   const float fade = 1.0f - clamp01(world.pet.height);
-  blob_shadow(list, at, world.pet.position, {0.62f, 0.36f}, world.pet.heading, 0.55f * fade);
+  blob_shadow(list, at, yard.body.middle(world.pet), {0.78f, 0.45f}, world.pet.heading, 0.55f * fade);
   draw_player(world, yard, at, list);
 
   if (world.pet.pose == Pose::kBark) {
@@ -154,7 +168,7 @@ void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine
     const Affine mouth = at * translation(yard.body.mouth(world.pet)) * rotation_z(world.pet.heading + world.pet.head_turn);
     for (float angle : {-0.55f, 0.0f, 0.55f})
       list.add(MeshId::bark_line, mouth * rotation_y(-0.25f) * rotation_z(angle) * translation({0.12f + 0.12f * open, 0, 0}) * scaling({0.05f + 0.22f * open, 0.17f, 0.17f}),
-               {.tint = {1.0f, 1.0f, 1.0f}, .glow = 0.9f});
+               {.glow = 0.9f}, Layer::sign);
   }
 }
 
@@ -179,12 +193,12 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
         const float size = (i == 0 ? 0.27f : 0.17f) * pop(t / 0.22f) * leave;
         if (size <= 0.0f) continue;
         const float sway = marker.kind == FeedbackKind::kScold ? 0.3f * std::sin(age * 16.0f) * (1.0f - smooth(0.0f, 0.7f, age)) : 0.18f * std::sin(age * 4.0f + static_cast<float>(i) * 2.0f);
-        list.add(sign_mesh(marker.kind), at * translation(p) * billboard * rotation_y(sway) * scaling(size), {.gloss = 0.45f, .glow = 0.25f});
+        list.add(sign_mesh(marker.kind), at * translation(p) * billboard * rotation_y(sway) * scaling(size), {.gloss = 0.15f, .glow = 0.12f}, Layer::sign);
       }
     }
     if (marker.kind == FeedbackKind::kTreat && age < 0.45f) {
       const Vec3 hand{world.player.position.x, world.player.position.y, 1.0f};
-      list.add(MeshId::bone, at * translation(arc(hand, {marker.position.x, marker.position.y, 0.6f}, 0.5f, age / 0.45f)) * billboard * rotation_y(age * 14.0f) * scaling(0.13f), {.gloss = 0.2f});
+      list.add(MeshId::bone, at * translation(arc(hand, {marker.position.x, marker.position.y, 0.6f}, 0.5f, age / 0.45f)) * billboard * rotation_y(age * 14.0f) * scaling(0.13f), {.gloss = 0.2f}, Layer::sign);
     }
     if (!marker.credited) continue;
     const float shown = smooth(0.05f, 0.25f, age) * leave;
@@ -226,7 +240,7 @@ void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView
   for (std::size_t i = 0; i < count; ++i) {
     const Vec2 o = offset(i);
     const Affine at = translation({o.x, o.y, 0.0f});
-    draw_yard(*yards[i], pets_[i], at, i, true, list);
+    draw_yard(*yards[i], pets_[i], at, i, count <= 4, list);
     draw_signs(*yards[i], at, camera, list);
   }
   if (ghost && count > 0) {

@@ -13,7 +13,8 @@ namespace pet {
 
 class SceneView {
  public:
-  static constexpr std::size_t kMostYards = 16;  // more would be too small to see
+  // More than 16 would be too small to see.
+  explicit SceneView(std::size_t most_yards = 16) : most_yards_(most_yards) {}
 
   // `seconds`: real time since the last call, for what moves by itself.
   void update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds);
@@ -22,6 +23,11 @@ class SceneView {
   // The ground that all yards cover.
   Vec2 center() const;
   Vec2 half() const;
+  // What matters at the moment in the first yard: the pet, its player and what it is sent to.
+  struct Frame {
+    Vec2 center, half;
+  };
+  Frame close_frame(const WorldView& world) const;
   Vec2 offset(std::size_t yard) const;
 
   // Where the overlay hangs its bubbles, in the first yard.
@@ -41,6 +47,7 @@ class SceneView {
   void draw_player(const WorldView& world, const Yard& yard, const Affine& at, DrawList& list) const;
   void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
 
+  std::size_t most_yards_;
   std::vector<Yard> pets_;
   PetBody ghost_;
   std::uint64_t ghost_scene_ = 0;

@@ -3,6 +3,7 @@
 namespace pet {
 namespace {
 
+constexpr float kSize = 1.25f;         // a large dog: it is what one looks at
 constexpr float kHipsBehind = 0.235f;  // of the hips behind the pet's middle
 
 std::array<Vec3, 4> standing_feet() { return {{{0.215f, 0.115f, 0}, {0.215f, -0.115f, 0}, {-0.25f, 0.12f, 0}, {-0.25f, -0.12f, 0}}}; }
@@ -48,6 +49,7 @@ Posture wanted_posture(const PetView& view) {
       p.feet = {{{0.45f, 0.13f, 0}, {0.45f, -0.13f, 0}, {-0.10f, 0.25f, 0}, {-0.10f, -0.25f, 0}}};
       break;
     case Pose::kRest:
+      p.forward = -0.02f;
       p.hips = 0.18f;
       p.lean = -0.04f;
       p.elbows = 1.0f;
@@ -58,6 +60,7 @@ Posture wanted_posture(const PetView& view) {
       p.tail = -0.35f;
       break;
     case Pose::kSpin:
+      p.forward = -0.04f;
       step(p, 2.0f * t, 0.10f, 0.08f);
       p.roll = 0.16f;
       p.head_turn = 0.75f;
@@ -89,6 +92,7 @@ Posture wanted_posture(const PetView& view) {
       const float down = smooth(0.0f, 0.4f, t) * (1.0f - smooth(0.75f, 1.0f, t));
       p.lean = -0.30f * down;
       p.shift = 0.04f * down;
+      p.forward = view.pose == Pose::kPick ? mix(p.forward, -0.27f, down) : p.forward;
       p.head_pitch = -0.85f * down;
       p.jaw = view.pose == Pose::kPick ? 0.9f * down : 0.3f + 0.6f * down;
       p.feet[0].x += 0.08f * down;
@@ -96,6 +100,7 @@ Posture wanted_posture(const PetView& view) {
       break;
     }
     case Pose::kEat:
+      p.forward = -0.22f;
       p.lean = -0.30f;
       p.shift = 0.03f;
       p.head_pitch = -0.95f + 0.07f * std::sin(10.0f * kPi * t);
@@ -160,6 +165,7 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   approach(now_.lean, wanted.lean, share);
   approach(now_.roll, wanted.roll, share);
   approach(now_.shift, wanted.shift, share);
+  approach(now_.forward, wanted.forward, share);
   approach(now_.head_pitch, wanted.head_pitch, share);
   approach(now_.head_turn, wanted.head_turn, share);
   approach(now_.head_tilt, wanted.head_tilt, share);
@@ -174,15 +180,20 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
 
 PetBody::Frames PetBody::frames(const PetView& view) const {
   Frames f;
-  f.root = translation({view.position.x, view.position.y, view.height}) * rotation_z(view.heading);
-  f.body = f.root * translation({now_.shift - kHipsBehind, 0.0f, now_.hips + 0.004f * std::sin(breath_phase_)}) * rotation_x(now_.roll) * rotation_y(-now_.lean);
+  f.root = translation({view.position.x, view.position.y, view.height}) * rotation_z(view.heading) * translation({now_.forward * kSize, 0.0f, 0.0f}) * scaling(kSize);
+  f.body_in_root = translation({now_.shift - kHipsBehind, 0.0f, now_.hips + 0.004f * std::sin(breath_phase_)}) * rotation_x(now_.roll) * rotation_y(-now_.lean);
+  f.body = f.root * f.body_in_root;
   // The head keeps level while the back leans.
   f.head = f.body * translation(joint::kNeck) * rotation_y(0.92f * now_.lean) * rotation_z(now_.head_turn) * rotation_y(-now_.head_pitch) * rotation_x(now_.head_tilt) * scaling(1.1f);
   return f;
 }
 
 Vec3 PetBody::head_top(const PetView& view) const { return transform(frames(view).head, {0.05f, 0.0f, 0.45f}); }
-Vec3 PetBody::mouth(const PetView& view) const { return transform(frames(view).head, {0.38f, 0.0f, 0.0f}); }
+Vec3 PetBody::mouth(const PetView& view) const { return transform(frames(view).head, {0.37f, 0.0f, 0.01f}); }
+Vec2 PetBody::middle(const PetView& view) const {
+  const Vec3 p = transform(frames(view).root, {});
+  return {p.x, p.y};
+}
 
 void PetBody::draw(DrawList& list, const Affine& yard, const PetView& view, const Look& look, Layer layer) const {
   Frames f = frames(view);
@@ -211,12 +222,11 @@ void PetBody::draw(DrawList& list, const Affine& yard, const PetView& view, cons
   const float droop = mix(-2.1f, 0.12f, smooth(-0.9f, 0.5f, now_.tail));
   list.add(MeshId::tail, f.body * translation(joint::kTail) * rotation_x(wag * 0.9f) * rotation_z(wag * 0.5f) * rotation_y(droop), look, layer);
 
-  const Affine to_root = inverse_rigid(f.root) * f.body;
   for (std::size_t leg = 0; leg < 4; ++leg) {
     const bool front = leg < 2;
     const float side = leg % 2 ? -1.0f : 1.0f;
     const Vec3 socket = front ? joint::kShoulder : joint::kHip;
-    const Vec3 hip = transform(to_root, {socket.x, socket.y * side, socket.z});
+    const Vec3 hip = transform(f.body_in_root, {socket.x, socket.y * side, socket.z});
     const Vec3 ankle = now_.feet[leg] + Vec3{0.0f, 0.0f, joint::kAnkle};
     const Vec3 hint = front ? mix(Vec3{-1.0f, 0.0f, 0.0f}, Vec3{-0.5f, side, 0.35f}, now_.elbows) : Vec3{1.0f, 0.25f * side, 0.1f};
     const Vec3 knee = knee_of(hip, ankle, joint::kThigh, joint::kShin, hint);

@@ -14,7 +14,8 @@ struct Posture {
   float hips = joint::kStandHeight;  // metres above the ground
   float lean = 0.0f;                 // of the back, nose up
   float roll = 0.0f;
-  float shift = 0.0f;                // of the body, forward
+  float shift = 0.0f;                // of the body over its feet, forward
+  float forward = -0.18f;            // of all of it: the pet's position is about at its shoulders, so that it does not run into what it runs to
   float head_pitch = 0.0f;           // nose up
   float head_turn = 0.0f;            // left
   float head_tilt = 0.0f;
@@ -31,16 +32,18 @@ class PetBody {
   // Moves towards what `view` shows; `seconds` since the last call. jump_cut: do not blend.
   void update(const PetView& view, float seconds, bool jump_cut);
 
-  // Adds the body. `coat` (sRGB) replaces its colour as far as `dyed` says.
+  // Adds the body; the look's tint is the colour of its coat.
   void draw(DrawList& list, const Affine& yard, const PetView& view, const Look& look, Layer layer) const;
 
-  // In the yard's frame, after draw() or update().
+  // In the yard's frame, after update().
   Vec3 head_top(const PetView& view) const;
   Vec3 mouth(const PetView& view) const;
+  Vec2 middle(const PetView& view) const;
 
  private:
   struct Frames {
     Affine root, body, head;
+    Affine body_in_root;
   };
   Frames frames(const PetView& view) const;
 

@@ -108,12 +108,6 @@ bool Window::hidden() const {
   return now.width == 0 || now.height == 0 || glfwGetWindowAttrib(window_, GLFW_ICONIFIED);
 }
 
-float Window::content_scale() const {
-  float x = 1.0f, y = 1.0f;
-  glfwGetWindowContentScale(window_, &x, &y);
-  return std::max(x, y);
-}
-
 void Window::create_swapchain() {
   const VkPhysicalDevice physical = host_->physical_device();
   const VkDevice device = host_->device();

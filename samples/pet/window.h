@@ -44,7 +44,6 @@ class Window {
   bool hidden() const;
   GLFWwindow* handle() const { return window_; }
   VkExtent2D size() const;             // pixels
-  float content_scale() const;
 
   // A frame: acquire, show, then submit with the semaphores and present. `slot`: of the frame in flight, whose last frame is complete. False while
   // there is nothing to draw on; it may have made the swapchain anew, and then waited for the GPU.
