@@ -143,8 +143,12 @@ Adam::Adam(const Parameters& parameters, const AdamOptions& options) : Optimiser
 
 Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const Tensor& learning_rate, const Tensor& active) const {
   IMPRINT_ASSIGN(Step step, begin_step(gradients, parameters_, groups_, learning_rate, active));
-  const Tensor count = step_.value() + 1;
-  const Tensor steps = cast(count, DType::float32);
+  const Tensor counting =
+      step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active, step_.shape()) > 0.0f : Tensor();
+  // Corrections come from the very value that the counter is left with: nothing then needs its old content once the new one stands, so it is
+  // updated in place. A group that does not count keeps its moments, whatever the quotient.
+  const Tensor count = counting.ok() ? where(counting, step_.value() + 1, step_.value()) : step_.value() + 1;
+  const Tensor steps = cast(maximum(count, 1), DType::float32);
   // 1 - beta^t by expm1: subtracting the power from 1 would lose most digits of the first steps.
   const Tensor correction1 = -expm1(steps * Tensor(std::log(options_.beta1)));
   const Tensor correction2 = -expm1(steps * Tensor(std::log(options_.beta2)));
@@ -165,9 +169,7 @@ Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const 
     step.assign(second_moment_[i], second, alive);
     step.assign(parameter.variable, next, alive);
   }
-  const Tensor alive =
-      step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active, step_.shape()) > 0.0f : Tensor();
-  step.assign(step_, count, alive);
+  step.updates.push_back(Update::assign(step_, count));
   return step.finish();
 }
 
