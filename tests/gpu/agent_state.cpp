@@ -1,0 +1,317 @@
+// What a brain keeps: files, snapshots, and the same bits whatever the budget.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "compute/base/philox.h"
+#include "compute/model/file.h"
+#include "tests/gpu/agent_world.h"
+
+namespace imprint::agent::test {
+namespace {
+
+BrainSpec small_spec() {
+  BrainSpec spec;
+  spec.observation.count = 4;
+  spec.action.branch_sizes = {3};
+  spec.goal_count = 2;
+  spec.hidden_sizes = {8};
+  spec.brain_count = 2;
+  spec.learner = LearnerKind::feedback;
+  spec.learn_period_frames = 3;
+  spec.batch_size = 8;
+  spec.replay_capacity = 16;
+  spec.snapshot_count = 2;
+  spec.seed = 3;
+  return spec;
+}
+
+class StateTest : public WorldTest {
+ protected:
+  void start(const BrainSpec& spec) {
+    brain = add(spec);
+    ASSERT_TRUE(brain);
+    seats_.clear();
+    for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+      const auto seat = brain->add_agent(p);
+      ASSERT_TRUE(seat.ok());
+      seats_.push_back(*seat);
+    }
+  }
+
+  // Frames of a life that depends on the moment and on the answers alone: every frame asks, acts and is now and then praised or shown something.
+  std::vector<std::uint32_t> live(Brain& of, int frames) {
+    std::vector<std::uint32_t> actions;
+    for (int i = 0; i < frames; ++i, ++moment_) {
+      pass([&] {
+        for (const std::uint32_t seat : seats_) {
+          float seen[4];
+          for (std::uint32_t k = 0; k < 4; ++k) seen[k] = static_cast<float>(philox_uniform(moment_, k, seat, 7, 7));
+          if (const auto answer = of.act(seat); answer.ok()) {
+            actions.push_back((*answer)->choice.branches[0]);
+            const float value = (*answer)->choice.branches[0] == moment_ % 3 ? 1.0f : -0.5f;
+            if (moment_ % 4 == seat) EXPECT_OK(of.feedback(seat, {value, 1.0f, CreditKind::current, now()}));
+          }
+          if (moment_ % 10 == 0) EXPECT_OK(of.set_goal(seat, moment_ / 10 % 2));
+          if (moment_ % 25 == 3) {
+            const std::uint32_t branches[] = {1};
+            EXPECT_OK(of.demonstrate(seat, {seen, 1, branches, {}, 2.0f}));
+          }
+          EXPECT_OK(of.observe(seat, seen));
+        }
+      });
+    }
+    return actions;
+  }
+
+  // A new context and brain, as after quitting the game.
+  void restart(const BrainSpec& spec, const bridge::Budget& budget = {}) {
+    seats_.clear();
+    open(budget);
+    start(spec);
+  }
+
+  std::string path(const char* name) { return ::testing::TempDir() + "imprint-" + name; }
+
+  std::vector<std::uint32_t> seats_;
+  std::uint32_t moment_ = 0;
+};
+
+TEST_F(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
+  const bridge::Budget budgets[] = {{500, 1000}, {0, 100}, {100, 100}, {1000000, 0}};
+  std::vector<std::uint32_t> first_actions;
+  Hash128 first;
+  for (const bridge::Budget& budget : budgets) {
+    moment_ = 0;
+    restart(small_spec(), budget);
+    const std::vector<std::uint32_t> actions = live(*brain, 200);
+    const Hash128 end = hash(*brain);
+    if (&budget == budgets) {
+      first = end;
+      first_actions = actions;
+      EXPECT_GT(brain->stats().counters.minibatches, 50u);
+      continue;
+    }
+    EXPECT_EQ(actions, first_actions);
+    EXPECT_EQ(end, first) << "budget " << budget.gpu_us_per_frame << " us, slices of " << budget.max_slice_us << " us";
+  }
+}
+
+TEST_F(StateTest, AnotherSeedIsAnotherBrain) {
+  start(small_spec());
+  const Hash128 one = hash(*brain);
+  BrainSpec spec = small_spec();
+  spec.seed = 4;
+  restart(spec);
+  EXPECT_NE(hash(*brain), one);
+}
+
+TEST_F(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
+  start(small_spec());
+  live(*brain, 100);
+  // Quitting loses what agents were asked and might still be credited for: let that run out, so that both lives go on from the same point.
+  for (int i = 0; i < 3; ++i) {
+    pass([&] {
+      for (const std::uint32_t seat : seats_) (void)brain->act(seat);
+    });
+  }
+  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->end_episode(seat));
+  ASSERT_OK(brain->save(path("life.brain")));
+  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->save_status());
+  const Hash128 saved = hash(*brain);
+  const std::uint32_t moment = moment_;
+
+  const std::vector<std::uint32_t> actions = live(*brain, 90);
+  const Hash128 end = hash(*brain);
+
+  BrainSpec other = small_spec();
+  other.seed = 999;  // the file's temperament moves in
+  restart(other);
+  ASSERT_OK(brain->load(path("life.brain")));
+  EXPECT_EQ(hash(*brain), saved);
+  moment_ = moment;
+  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->set_goal(seat, (moment - 1) / 10 % 2));
+  // The agent that stayed repeats its last answer until the first new one is due.
+  const std::vector<std::uint32_t> again = live(*brain, 90);
+  ASSERT_EQ(actions.size(), again.size() + seats_.size());
+  EXPECT_TRUE(std::equal(again.begin(), again.end(), actions.begin() + static_cast<std::ptrdiff_t>(seats_.size())));
+  EXPECT_EQ(hash(*brain), end);
+}
+
+TEST_F(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
+  start(small_spec());
+  live(*brain, 40);
+  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->save(path("middle.brain")));
+  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->save_status());
+  const Hash128 saved = hash(*brain);
+  for (int extra = 1; extra <= 4; ++extra) {
+    live(*brain, extra);  // somewhere between two boundaries
+    ASSERT_OK(brain->load(path("middle.brain")));
+    EXPECT_EQ(hash(*brain), saved);
+    ASSERT_OK(brain->set_learning(false));
+    for (int i = 0; i < 6; ++i) pass();
+    EXPECT_EQ(hash(*brain), saved) << "a step of the brain before wrote into the loaded one";
+    ASSERT_OK(brain->set_learning(true));
+  }
+}
+
+TEST_F(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
+  start(small_spec());
+  live(*brain, 30);
+  ASSERT_OK(brain->save(path("whole.brain")));
+  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->save_status());
+  const auto whole = read_file(path("whole.brain"));
+  ASSERT_TRUE(whole.ok());
+  live(*brain, 30);
+  const Hash128 before = hash(*brain);
+  const std::string damaged = path("damaged.brain");
+  const auto expect_refused = [&](std::span<const std::byte> bytes, const std::string& what) {
+    ASSERT_OK(write_file_atomic(damaged, bytes));
+    const Status loaded = brain->load(damaged);
+    ASSERT_FALSE(loaded.ok()) << what;
+    ASSERT_EQ(loaded.error().code, ErrorCode::corrupt_file) << what << ": " << loaded.error().message;
+  };
+  for (std::size_t size = 0; size < whole->size(); size += 1 + size / 16) expect_refused(std::span(*whole).first(size), "cut at " + std::to_string(size));
+  std::vector<std::byte> flipped = *whole;
+  for (std::size_t at = 0; at < flipped.size(); at += 1 + at / 16) {
+    flipped[at] ^= std::byte{4};
+    expect_refused(flipped, "byte " + std::to_string(at));
+    flipped[at] ^= std::byte{4};
+  }
+  EXPECT_EQ(brain->load(path("nowhere.brain")).error().code, ErrorCode::not_found);
+  EXPECT_EQ(hash(*brain), before);
+  live(*brain, 10);
+
+  BrainSpec other = small_spec();
+  other.hidden_sizes = {9};
+  restart(other);
+  EXPECT_EQ(brain->load(path("whole.brain")).error().code, ErrorCode::shape_mismatch);
+}
+
+TEST_F(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
+  start(small_spec());
+  EXPECT_EQ(brain->save_status().error().code, ErrorCode::not_found);
+  pass([&] { EXPECT_OK(brain->save("/nowhere/at/all.brain")); });
+  EXPECT_EQ(brain->save(path("second.brain")).error().code, ErrorCode::wrong_state) << "one at a time";
+  EXPECT_EQ(brain->load(path("whole.brain")).error().code, ErrorCode::wrong_state);
+  ASSERT_OK(world->drain(10000));
+  EXPECT_EQ(brain->save_status().error().code, ErrorCode::io);
+  ASSERT_OK(brain->save(path("second.brain")));
+  live(*brain, 3);
+  EXPECT_OK(saved(*brain));
+}
+
+// Called in a frame, in the middle of a step, with feedback after the call: the file holds the next boundary, without that feedback.
+TEST_F(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
+  start(small_spec());
+  live(*brain, 40);
+  pass([&] {
+    EXPECT_OK(brain->save(path("boundary.brain")));
+    EXPECT_OK(brain->set_learning(false));
+  });
+  ASSERT_OK(saved(*brain));
+  for (int i = 0; i < 4; ++i) pass();
+  const Hash128 boundary = hash(*brain);
+  restart(small_spec());
+  ASSERT_OK(brain->load(path("boundary.brain")));
+  EXPECT_EQ(hash(*brain), boundary);
+}
+
+TEST_F(StateTest, UndoBringsBackTheBits) {
+  start(small_spec());
+  live(*brain, 50);
+  ASSERT_OK(world->drain(10000));
+  const Hash128 before = hash(*brain);
+  const auto first = brain->snapshot();
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(brain->stats().snapshots, 1u);
+  live(*brain, 60);
+  EXPECT_NE(hash(*brain), before);
+  ASSERT_OK(brain->restore(*first));
+  ASSERT_OK(world->drain(10000));
+  EXPECT_EQ(hash(*brain), before);
+  // Again, from inside a frame: restored at the next boundary, and the life after it is the same both times.
+  std::vector<std::vector<std::uint32_t>> lives;
+  std::vector<Hash128> ends;
+  for (int run = 0; run < 2; ++run) {
+    pass([&] { EXPECT_OK(brain->restore(*first)); });
+    for (int i = 0; i < 4; ++i) pass();
+    ASSERT_OK(world->drain(10000));
+    moment_ = 500;
+    ASSERT_OK(brain->set_learning(true));
+    live(*brain, 5);
+    ends.push_back(hash(*brain));
+  }
+  EXPECT_NE(ends[0], before);
+}
+
+TEST_F(StateTest, TheOldestSnapshotGivesWay) {
+  start(small_spec());
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 3; ++i) {
+    const auto id = brain->snapshot();
+    ASSERT_TRUE(id.ok());
+    ids.push_back(*id);
+    live(*brain, 4);
+  }
+  EXPECT_EQ(brain->stats().snapshots, 2u);
+  const Status gone = brain->restore(ids[0]);
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().code, ErrorCode::not_found);
+  EXPECT_THAT(gone.error().message, ::testing::HasSubstr(std::to_string(ids[2])));
+  EXPECT_OK(brain->restore(ids[1]));
+  EXPECT_OK(brain->restore(ids[2]));
+  live(*brain, 4);
+  BrainSpec none = small_spec();
+  none.snapshot_count = 0;
+  restart(none);
+  EXPECT_EQ(brain->snapshot().error().code, ErrorCode::unsupported);
+}
+
+// Requests in one frame: keep A, go on from B, save. Each sees what those before it left.
+TEST_F(StateTest, RequestsAtABoundaryKeepTheirOrder) {
+  start(small_spec());
+  live(*brain, 30);
+  ASSERT_OK(world->drain(10000));
+  const Hash128 early = hash(*brain);
+  const auto a = brain->snapshot();
+  ASSERT_TRUE(a.ok());
+  live(*brain, 30);
+  pass([&] {
+    EXPECT_OK(brain->save(path("order.brain")));
+    EXPECT_OK(brain->restore(*a));
+  });
+  for (int i = 0; i < 8; ++i) pass();
+  ASSERT_OK(brain->set_learning(false));
+  for (int i = 0; i < 4; ++i) pass();
+  ASSERT_OK(brain->save_status());
+  ASSERT_OK(brain->restore(*a));
+  ASSERT_OK(world->drain(10000));
+  EXPECT_EQ(hash(*brain), early);
+  ASSERT_OK(brain->load(path("order.brain")));
+  EXPECT_NE(hash(*brain), early) << "the save came before the restore, and holds the later brain";
+}
+
+TEST_F(StateTest, BusyBrainsMayBeDestroyed) {
+  start(small_spec());
+  for (int i = 0; i < 5; ++i) {
+    live(*brain, 7);
+    ASSERT_OK(brain->save(path("busy.brain")));
+    ++frame;
+    ASSERT_OK(world->frame_begin({frame, 0}, now()));
+    ASSERT_OK(brain->observe(seats_[0], std::array<float, 4>{}));
+    ASSERT_OK(world->submit(UINT32_MAX));
+    ASSERT_OK(world->frame_end());
+    world->remove_brain(brain);
+    start(small_spec());
+  }
+}
+
+}  // namespace
+}  // namespace imprint::agent::test
