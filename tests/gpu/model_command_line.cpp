@@ -1,0 +1,110 @@
+// The program `imprint` as a user runs it: what it writes, what it says, and its exit status.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <random>
+
+#include "tests/unit/model_data.h"
+
+namespace imprint {
+namespace {
+
+using testing::HasSubstr;
+
+struct Finished {
+  int status = -1;
+  std::string text;  // stdout and stderr
+};
+
+Finished run(const std::string& arguments) {
+  const char* device = std::getenv("IMPRINT_TEST_DEVICE");
+  const std::string chosen = device && arguments.starts_with("run ") ? " --device '" + std::string(device) + "'" : "";
+  FILE* pipe = popen((std::string("'") + IMPRINT_COMMAND_LINE + "' " + arguments + chosen + " 2>&1").c_str(), "r");
+  Finished finished;
+  if (!pipe) return finished;
+  char buffer[4096];
+  for (std::size_t count; (count = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;) finished.text.append(buffer, count);
+  const int status = pclose(pipe);
+  finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return finished;
+}
+
+class CommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("imprint-cli-" + std::to_string(std::random_device{}()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::filesystem::path folder_;
+};
+
+TEST_F(CommandLine, RunsAModel) {
+  const std::string model = test::model_path("godot/BallChase");
+  const Finished finished = run("run " + model + ".onnx --input " + model + ".ref.safetensors --output " + path("out.safetensors"));
+  ASSERT_EQ(finished.status, 0) << finished.text;
+  const auto written = safetensors::load(path("out.safetensors"));
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  const test::Reference reference = test::must_load_reference("godot/BallChase.ref");
+  ASSERT_EQ(written->arrays.size(), reference.outputs.size());
+  for (const auto& [name, expected] : reference.outputs) {
+    const auto array = written->find(name);
+    ASSERT_TRUE(array.ok()) << array.error().message;
+    EXPECT_EQ((*array)->shape, expected.shape);
+    const std::vector<float> values = (*array)->floats();
+    test::expect_near<float>(values, expected.floats(), 1e-5, name);
+  }
+}
+
+TEST_F(CommandLine, SaysWhatIsWrong) {
+  const std::string model = test::model_path("godot/BallChase.onnx"), other = test::model_path("small/sine.ref.safetensors");
+  const Finished missing = run("run none.onnx --input " + other + " --output " + path("o"));
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.text, HasSubstr("imprint run: cannot read 'none.onnx'"));
+  const Finished wrong = run("run " + model + " --input " + other + " --output " + path("o"));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.text, HasSubstr("lacks input 'obs'"));
+  const Finished foreign = run("run " + other + " --input " + other + " --output " + path("o"));
+  EXPECT_EQ(foreign.status, 1);
+  EXPECT_THAT(foreign.text, HasSubstr("onnx: "));
+  EXPECT_FALSE(std::filesystem::exists(path("o")));
+  EXPECT_EQ(run("run " + model + " --input " + other + " --output " + path("o") + " --device no-such-device").status, 1);
+}
+
+TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
+  EXPECT_EQ(run("").status, 2);
+  EXPECT_EQ(run("fly").status, 2);
+  EXPECT_EQ(run("run").status, 2);
+  EXPECT_EQ(run("--help").status, 0);
+  EXPECT_EQ(run("run --help").status, 0);
+  const Finished version = run("--version");
+  EXPECT_EQ(version.status, 0);
+  EXPECT_TRUE(version.text.starts_with("imprint "));
+}
+
+TEST_F(CommandLine, InspectsAsTextAndJson) {
+  const std::string model = test::model_path("godot/ScoreTheGoal.onnx");
+  const Finished text = run("inspect " + model);
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.text, HasSubstr("everything in it is supported"));
+  const Finished json = run("inspect --json " + model);
+  EXPECT_EQ(json.status, 0);
+  EXPECT_THAT(json.text, HasSubstr("\"supported\": true"));
+  const Finished damaged = run("inspect " + test::model_path("README.md"));
+  EXPECT_EQ(damaged.status, 1);
+}
+
+TEST_F(CommandLine, ListsDevices) {
+  const Finished json = run("devices --json");
+  EXPECT_EQ(json.status, 0) << json.text;
+  EXPECT_THAT(json.text, HasSubstr("\"timeline_semaphore\""));
+}
+
+}  // namespace
+}  // namespace imprint
