@@ -7,6 +7,7 @@
 #include <imgui_impl_vulkan.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace pet {
 namespace {
@@ -16,11 +17,11 @@ constexpr float kColumn = 288.0f, kBar = 74.0f, kMargin = 10.0f;  // sizes at sc
 
 void set_style(float scale) {
   ImGuiStyle style;
+  style.ScaleAllSizes(scale);
   style.WindowPadding = {0.0f, 0.0f};
   style.WindowBorderSize = 0.0f;
   style.WindowMinSize = {1.0f, 1.0f};
-  style.PopupRounding = 6.0f;
-  style.ScaleAllSizes(scale);
+  style.PopupRounding = 6.0f * scale;
   ImGui::StyleColorsLight(&style);
   style.Colors[ImGuiCol_PopupBg] = ImVec4(1.0f, 0.985f, 0.955f, 0.97f);
   style.Colors[ImGuiCol_Text] = ImGui::ColorConvertU32ToFloat4(palette::kInk);
@@ -29,8 +30,7 @@ void set_style(float scale) {
 
 }  // namespace
 
-Overlay::Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window, float scale)
-    : host_(host), pass_(pass), window_(window), scale_(scale), wanted_scale_(scale) {
+Overlay::Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window) : host_(host), pass_(pass), window_(window) {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;  // nothing is kept in files
@@ -80,11 +80,14 @@ void Overlay::stop_backend() {
   vkDestroyDescriptorPool(host_.device(), descriptors_, nullptr);
 }
 
-void Overlay::scale_text(float factor) { wanted_scale_ = std::clamp(wanted_scale_ * factor, 0.7f, 2.5f); }
+void Overlay::scale_text(float factor) { text_scale_ = std::clamp(text_scale_ * factor, 0.7f, 2.0f); }
 
-void Overlay::apply_scale() {
-  if (wanted_scale_ == scale_) return;
-  scale_ = wanted_scale_;
+void Overlay::apply_scale(VkExtent2D size) {
+  // Shrinks with a small window so that everything stays in it, grows more slowly with a large one; in steps, so that dragging an edge is smooth.
+  const float fit = std::min(static_cast<float>(size.width) / 1280.0f, static_cast<float>(size.height) / 700.0f);
+  const float wanted = std::round((fit < 1.0f ? std::max(fit, 0.5f) : 1.0f + 0.7f * (fit - 1.0f)) * text_scale_ * 16.0f) / 16.0f;
+  if (wanted == scale_) return;
+  scale_ = wanted;
   host_.wait_idle();
   stop_backend();
   start_backend();
@@ -93,7 +96,7 @@ void Overlay::apply_scale() {
 bool Overlay::wants_mouse() const { return ImGui::GetIO().WantCaptureMouse; }
 
 Region Overlay::free_region(VkExtent2D size, bool panels, bool kennel) const {
-  if (!panels) return {0.02f, 0.05f, 0.98f, 0.98f};
+  if (!panels) return {0.03f, kennel ? 0.03f : 0.16f, 0.97f, 0.95f};
   const float width = static_cast<float>(size.width), height = static_cast<float>(size.height);
   return {(kennel ? px(200.0f) : px(kMargin)) / width, px(30.0f) / height, (width - px(kColumn) - px(kMargin)) / width, (height - px(kBar) - px(kMargin)) / height};
 }

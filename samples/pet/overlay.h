@@ -27,8 +27,8 @@ struct Anchors {
 
 class Overlay {
  public:
-  // `window` is null off screen. `scale` multiplies all sizes; 1 suits 1280 x 720.
-  Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window, float scale);
+  // `window` is null off screen.
+  Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window);
   ~Overlay();
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
@@ -43,8 +43,9 @@ class Overlay {
 
   bool wants_mouse() const;
   void toggle_help() { help_ = !help_; }
-  void scale_text(float factor);  // takes effect with the next apply_scale()
-  void apply_scale();             // between frames; may wait for the GPU
+  void scale_text(float factor);      // takes effect with the next apply_scale()
+  // Fits all sizes to the picture and the wanted text size. Between frames: new fonts wait for the GPU.
+  void apply_scale(VkExtent2D size);
 
  private:
   void start_backend();
@@ -71,7 +72,7 @@ class Overlay {
   VulkanHost& host_;
   VkRenderPass pass_;
   GLFWwindow* window_;
-  float scale_, wanted_scale_;
+  float scale_ = 1.0f, text_scale_ = 1.0f;  // 1 suits 1280 x 720
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   Fonts fonts_;
   bool help_ = false;

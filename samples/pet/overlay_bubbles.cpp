@@ -67,7 +67,7 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
   const Thought& thought = world.pet.thought;
   if (thought.valid) {
     if (const auto at = camera.project(anchors.pet)) {
-      const float row = px(21), name_width = std::max(text_size(fonts_.body, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
+      const float row = px(21), name_width = std::max(text_size(fonts_.bold, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
       const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
       const Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
       const ImU32 fill = palette::rgb(0xffffff, 236);
@@ -96,7 +96,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
     if (const auto at = camera.project(anchors.ghost_pet)) {
       const std::string text = "learning off";
       const ImVec2 inner = text_size(fonts_.small, text);
-      const ImVec2 low{at->x - inner.x * 0.5f - px(7), at->y - px(14)}, high{at->x + inner.x * 0.5f + px(7), at->y + px(3)};
+      const Box box = box_above(*at, {inner.x + px(14), inner.y + px(5)}, 0.0f, free, size);
+      const ImVec2 low = box.low, high = box.high;
       list.AddRectFilled(low, high, palette::rgb(0x5f7ba3, 215), px(8));
       draw_text(list, fonts_.small, {low.x + px(7), low.y + px(2)}, IM_COL32_WHITE, text);
     }

@@ -93,7 +93,7 @@ void Overlay::tricks_card(const OverlayState& state, const Anchors& anchors) {
 }
 
 void Overlay::curve_card(const OverlayState& state) {
-  const ImVec2 at = begin_card("curve", 172);
+  const ImVec2 at = begin_card("curve", 206);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Success over time");
@@ -114,7 +114,7 @@ void Overlay::curve_card(const OverlayState& state) {
 }
 
 void Overlay::gpu_card(const OverlayState& state) {
-  const ImVec2 at = begin_card("gpu", 122);
+  const ImVec2 at = begin_card("gpu", 112);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Between two frames");
@@ -149,7 +149,7 @@ void Overlay::gpu_card(const OverlayState& state) {
 }
 
 void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
-  const ImVec2 at = begin_card("snapshots", 92);
+  const ImVec2 at = begin_card("snapshots", 84);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Memories");

@@ -115,7 +115,7 @@ void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 col
       ImVec2 left[21];
       for (int i = 0; i < 21; ++i) left[i] = points[(20 + i) % 40];
       list.AddConvexPolyFilled(left, 21, color);
-      list.AddLine(points[0], points[20], color, std::max(1.0f, r * 0.15f));
+      list.AddLine(points[0], c + ImVec2{0.0f, r * 0.72f}, color, std::max(1.0f, r * 0.15f));  // over their seam
       break;
     }
     case FeedbackKind::kScold: {
@@ -160,8 +160,8 @@ std::string fitted(ImFont* font, const std::string& text, float width) {
 
 void draw_card(ImDrawList& list, ImVec2 low, ImVec2 high, float rounding) {
   for (int i = 3; i >= 1; --i) {
-    const float grow = static_cast<float>(i) * 1.5f;
-    list.AddRectFilled(low + ImVec2{-grow, -grow + 2.0f}, high + ImVec2{grow, grow + 2.0f}, palette::rgb(0x3a3340, 10), rounding + grow);
+    const float grow = static_cast<float>(i) * 1.5f - 1.0f;
+    list.AddRect(low + ImVec2{-grow, -grow + 2.0f}, high + ImVec2{grow, grow + 2.0f}, palette::rgb(0x3a3340, 14), rounding + grow, 0, 3.0f);
   }
   list.AddRectFilled(low, high, palette::kCard, rounding);
   list.AddRect(low, high, palette::kCardEdge, rounding);

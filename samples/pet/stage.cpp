@@ -50,8 +50,10 @@ Stage::Stage(const StageOptions& options) : parts_(std::make_unique<Parts>()) {
     p.window->set_events(p.input.events());
     extent = p.window->size();
   }
-  p.renderer = std::make_unique<Renderer>(*p.host, extent);
-  p.overlay = std::make_unique<Overlay>(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr, p.window ? p.window->content_scale() : 1.0f);
+  const bool quick = p.window && p.host->properties().deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  if (quick) p.scene = SceneView(4);
+  p.renderer = std::make_unique<Renderer>(*p.host, extent, quick);
+  p.overlay = std::make_unique<Overlay>(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr);
   p.input.attach(p.camera, *p.overlay);
 }
 
@@ -70,11 +72,11 @@ PlayerInput Stage::poll() {
 FrameStart Stage::begin_frame() {
   Parts& p = *parts_;
   // What waits for the GPU comes before the frame is opened.
-  p.overlay->apply_scale();
   if (p.window && !p.window->hidden()) {
     const VkExtent2D now = p.window->size(), was = p.renderer->extent();
     if (now.width != was.width || now.height != was.height) p.renderer->resize(now);
   }
+  p.overlay->apply_scale(p.renderer->extent());
   p.acquired = false;
   p.frame = p.host->begin_frame();
   return p.frame;
@@ -94,7 +96,9 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
 
   const VkExtent2D extent = p.renderer->extent();
   const Region region = p.overlay->free_region(extent, show.panels, !overlay.kennel.empty());
-  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, p.scene.center(), p.scene.half(), 0.9f);
+  const bool close = !show.panels && show.yards.size() == 1;
+  const SceneView::Frame view = close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
+  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 0.9f);
   p.scene.draw(show.yards, show.ghost, p.camera, p.list);
   const Vec2 half = p.scene.half();
   p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
