@@ -1,0 +1,127 @@
+#include "host.h"
+
+#include <vector>
+
+namespace {
+
+constexpr std::uint32_t kApiVersion = VK_API_VERSION_1_1;
+
+}  // namespace
+
+bool Host::fail(const char* what, VkResult result) {
+  error_ = what;
+  if (result != VK_SUCCESS) error_ += " failed with VkResult " + std::to_string(static_cast<int>(result));
+  return false;
+}
+
+bool Host::choose(const std::string& device) {
+  std::uint32_t count = 0;
+  vkEnumeratePhysicalDevices(instance_, &count, nullptr);
+  std::vector<VkPhysicalDevice> devices(count);
+  vkEnumeratePhysicalDevices(instance_, &count, devices.data());
+  for (const VkPhysicalDevice candidate : devices) {
+    vkGetPhysicalDeviceProperties(candidate, &properties_);
+    if (std::string(properties_.deviceName).find(device) == std::string::npos) continue;
+    vkGetPhysicalDeviceQueueFamilyProperties(candidate, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    vkGetPhysicalDeviceQueueFamilyProperties(candidate, &count, families.data());
+    for (family_ = 0; family_ < count; ++family_)
+      if (families[family_].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+        physical_device_ = candidate;
+        return true;
+      }
+  }
+  return fail("no Vulkan device of that name has a queue for compute");
+}
+
+bool Host::open(const std::string& device) {
+  if (volkInitialize() != VK_SUCCESS) return fail("no Vulkan loader: install libvulkan1");
+  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.pApplicationName = "02-run-policy";
+  application.apiVersion = kApiVersion;
+  VkInstanceCreateInfo instance{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  instance.pApplicationInfo = &application;
+  if (const VkResult r = vkCreateInstance(&instance, nullptr, &instance_); r != VK_SUCCESS) return fail("vkCreateInstance", r);
+  volkLoadInstance(instance_);
+  if (!choose(device)) return false;
+
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = family_;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  if (const VkResult r = vkCreateDevice(physical_device_, &info, nullptr, &device_); r != VK_SUCCESS) return fail("vkCreateDevice", r);
+  volkLoadDevice(device_);
+  vkGetDeviceQueue(device_, family_, 0, &queue_);
+
+  VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  pool.queueFamilyIndex = family_;
+  if (const VkResult r = vkCreateCommandPool(device_, &pool, nullptr, &pool_); r != VK_SUCCESS) return fail("vkCreateCommandPool", r);
+  for (Frame& frame : frames_) {
+    VkCommandBufferAllocateInfo buffers{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    buffers.commandPool = pool_;
+    buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    buffers.commandBufferCount = 1;
+    if (const VkResult r = vkAllocateCommandBuffers(device_, &buffers, &frame.commands); r != VK_SUCCESS) return fail("vkAllocateCommandBuffers", r);
+    const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    if (const VkResult r = vkCreateFence(device_, &fence, nullptr, &frame.fence); r != VK_SUCCESS) return fail("vkCreateFence", r);
+  }
+  return true;
+}
+
+Host::~Host() {
+  if (device_) {
+    vkDeviceWaitIdle(device_);
+    for (const Frame& frame : frames_) vkDestroyFence(device_, frame.fence, nullptr);
+    vkDestroyCommandPool(device_, pool_, nullptr);
+    vkDestroyDevice(device_, nullptr);
+  }
+  if (instance_) vkDestroyInstance(instance_, nullptr);
+}
+
+imp_vk_device_info Host::declare() const {
+  imp_vk_device_info info = imp_vk_device_info_init();
+  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(vkGetInstanceProcAddr);
+  info.instance = instance_;
+  info.physical_device = physical_device_;
+  info.device = device_;
+  info.api_version = kApiVersion;
+  info.queue.family = family_;
+  return info;
+}
+
+bool Host::wait(Frame& frame) {
+  if (frame.number == 0) return true;
+  if (const VkResult r = vkWaitForFences(device_, 1, &frame.fence, VK_TRUE, UINT64_MAX); r != VK_SUCCESS) return fail("vkWaitForFences", r);
+  vkResetFences(device_, 1, &frame.fence);
+  if (frame.number > safe_frame_) safe_frame_ = frame.number;
+  frame.number = 0;
+  return true;
+}
+
+VkCommandBuffer Host::begin_frame(std::uint64_t frame) {
+  current_ = &frames_[frame % kFramesInFlight];
+  if (!wait(*current_)) return VK_NULL_HANDLE;
+  current_->number = frame;
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  if (const VkResult r = vkBeginCommandBuffer(current_->commands, &begin); r != VK_SUCCESS) return fail("vkBeginCommandBuffer", r), VK_NULL_HANDLE;
+  return current_->commands;
+}
+
+bool Host::end_frame() {
+  if (const VkResult r = vkEndCommandBuffer(current_->commands); r != VK_SUCCESS) return fail("vkEndCommandBuffer", r);
+  VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &current_->commands;
+  if (const VkResult r = vkQueueSubmit(queue_, 1, &submit, current_->fence); r != VK_SUCCESS) return fail("vkQueueSubmit", r);
+  return true;
+}
+
+void Host::wait_for_all() {
+  for (Frame& frame : frames_) wait(frame);
+}

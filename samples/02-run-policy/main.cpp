@@ -1,0 +1,143 @@
+// Two policies that somebody else trained, as agents in this game's frames, on this game's device. Imprint records its work into the frame's own
+// command buffer; nothing here waits for it. Usage: 02-run-policy [DEVICE]. Exit status 1 when an answer differs from the stored one.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "host.h"
+#include "imprint/imprint.hpp"
+
+namespace game = imprint::game;
+
+namespace {
+
+constexpr std::uint64_t kFrames = 60;
+constexpr float kTolerance = 1e-5f;
+
+// The observations that each agent makes, and what its policy is known to answer.
+struct Scene {
+  std::vector<std::vector<float>> observations, answers;
+};
+
+struct Creature {
+  std::string name;
+  Scene scene;
+  game::Brain brain;
+  std::vector<game::Agent> agents;
+  std::uint64_t decisions = 0;
+  float largest_error = 0;
+};
+
+bool read_scene(const std::string& path, Scene& scene) {
+  std::ifstream file(path);
+  std::size_t agents = 0, inputs = 0, outputs = 0;
+  if (!(file >> agents >> inputs >> outputs)) return false;
+  scene.observations.assign(agents, std::vector<float>(inputs));
+  scene.answers.assign(agents, std::vector<float>(outputs));
+  for (std::size_t i = 0; i < agents; ++i) {
+    for (float& value : scene.observations[i]) file >> value;
+    for (float& value : scene.answers[i]) file >> value;
+  }
+  return static_cast<bool>(file);
+}
+
+bool failed(const char* what, const game::Status& status) {
+  if (status.ok()) return false;
+  std::fprintf(stderr, "02-run-policy: %s: %s: %s\n", what, status.name(), status.message());
+  return true;
+}
+
+// Loads a policy and places one agent for each observation of its scene.
+bool load(game::Context& context, Creature& creature) {
+  const std::string path = std::string(SAMPLE_MODELS) + "/" + creature.name;
+  std::ifstream file(path + ".onnx", std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  if (bytes.empty() || !read_scene(path + ".answers.txt", creature.scene)) {
+    std::fprintf(stderr, "02-run-policy: cannot read %s.onnx and its .answers.txt\n", path.c_str());
+    return false;
+  }
+  imp_policy_desc desc = imp_policy_desc_init();
+  desc.name = creature.name.c_str();
+  desc.data = bytes.data();
+  desc.size = bytes.size();
+  desc.agent_capacity = static_cast<std::uint32_t>(creature.scene.observations.size());
+  auto brain = context.create_brain_from_onnx(desc);
+  if (failed("create_brain_from_onnx", brain.status)) return false;
+  creature.brain = std::move(*brain);
+  for (std::size_t i = 0; i < creature.scene.observations.size(); ++i) {
+    auto agent = creature.brain.create_agent();
+    if (failed("create_agent", agent.status)) return false;
+    creature.agents.push_back(std::move(*agent));
+  }
+  return true;
+}
+
+// What a game does with its agents each frame: take the answer to an earlier observation, act on it, and observe again.
+bool think(Creature& creature) {
+  for (std::size_t i = 0; i < creature.agents.size(); ++i) {
+    if (creature.agents[i]) {
+      const auto action = creature.agents[i].act();
+      if (action.status.ready()) {
+        const std::vector<float>& expected = creature.scene.answers[i];
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+          const float error = std::abs(action.value.continuous[j] - expected[j]) / std::max(1.0f, std::abs(expected[j]));
+          creature.largest_error = std::isnan(error) ? INFINITY : std::max(creature.largest_error, error);
+        }
+        ++creature.decisions;
+      } else if (action.status.code() != game::Code::not_found && failed("act", action.status)) {  // not_found: nothing asked yet
+        return false;
+      }
+    }
+    if (failed("observe", creature.agents[i].observe(creature.scene.observations[i]))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Host host;  // outlives the context
+  if (!host.open(argc > 1 ? argv[1] : "")) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
+  auto context = game::Context::create(game::load(imp_get_api), host.declare());
+  if (failed("context_create", context.status)) return 1;
+  std::vector<Creature> creatures(2);
+  creatures[0].name = "BallChase";
+  creatures[1].name = "MultiAgentSimple_player";
+  for (Creature& creature : creatures)
+    if (!load(*context, creature)) return 1;
+  if (failed("warmup", context->warmup())) return 1;  // compiles here, so that no frame has to
+  std::printf("%s: two policies, %zu agents\n", host.device_name(), creatures[0].agents.size() + creatures[1].agents.size());
+
+  for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+    const VkCommandBuffer commands = host.begin_frame(frame);
+    if (!commands || failed("frame_begin", context->frame_begin(frame, static_cast<double>(frame) / 60, host.safe_frame()))) return 1;
+    for (Creature& creature : creatures)
+      if (!think(creature)) return 1;
+    if (failed("record", context->record(commands).status) || failed("frame_end", context->frame_end())) return 1;
+    if (!host.end_frame()) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
+    if (frame % 20 == 0)
+      std::printf("frame %2llu: %llu decisions\n", static_cast<unsigned long long>(frame),
+                  static_cast<unsigned long long>(creatures[0].decisions + creatures[1].decisions));
+  }
+
+  // The GPU is done with everything: say so, then Imprint can go.
+  host.wait_for_all();
+  if (failed("frame_begin", context->frame_begin(kFrames + 1, static_cast<double>(kFrames + 1) / 60, host.safe_frame()))) return 1;
+  (void)context->frame_end();  // remarks that nothing was recorded in this last frame: there was nothing to record
+
+  bool good = true;
+  for (const Creature& creature : creatures) {
+    const bool right = creature.decisions > 0 && creature.largest_error <= kTolerance;
+    std::printf("%-24s %4llu decisions, largest error %.1e: %s\n", creature.name.c_str(), static_cast<unsigned long long>(creature.decisions),
+                static_cast<double>(creature.largest_error), right ? "as stored" : "WRONG");
+    good = good && right;
+  }
+  creatures.clear();
+  if (failed("context_destroy", context->destroy())) return 1;
+  return good ? 0 : 1;
+}
