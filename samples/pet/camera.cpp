@@ -38,7 +38,7 @@ void Camera::frame(float width, float height, const Region& region, Vec2 center,
     low_x = low_y = 1e9f;
     high_x = high_y = -1e9f;
     for (int corner = 0; corner < 8; ++corner) {
-      const Vec3 p{corner & 1 ? half.x : -half.x, corner & 2 ? half.y : -half.y, corner & 4 ? tall : 0.0f};
+      const Vec3 p{corner & 1 ? half.x : -half.x, corner & 2 ? half.y : -half.y, corner & 4 ? tall : -0.45f};
       const float depth = distance - dot(p, backward_);
       low_x = std::min(low_x, dot(p, right_) / depth);
       high_x = std::max(high_x, dot(p, right_) / depth);

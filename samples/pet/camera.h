@@ -21,7 +21,7 @@ class Camera {
   void zoom(float factor);        // > 1: nearer
   void reset();
 
-  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high, within `region` of a picture of that size.
+  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high (and a little of the earth below), within `region` of a picture of that size.
   void frame(float width, float height, const Region& region, Vec2 center, Vec2 half, float tall);
 
   const Mat4& view_projection() const { return view_projection_; }
@@ -41,7 +41,7 @@ class Camera {
   Vec3 eye_, right_, up_, backward_;
   Mat4 view_projection_;
 
-  static constexpr float kYaw = -0.32f, kPitch = 0.64f;
+  static constexpr float kYaw = -0.32f, kPitch = 0.60f;
 };
 
 }  // namespace pet

@@ -98,7 +98,7 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const Region region = p.overlay->free_region(extent, show.panels, !overlay.kennel.empty());
   const bool close = !show.panels && show.yards.size() == 1;
   const SceneView::Frame view = close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
-  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 0.9f);
+  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 1.4f);
   p.scene.draw(show.yards, show.ghost, p.camera, p.list);
   const Vec2 half = p.scene.half();
   p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
