@@ -64,7 +64,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     folds = folds || task.kind == TaskKind::group_fold;
     tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
-    functions += Emitter(graph, schedule, task, names, includes).function(name, kWorkgroupSize) + "\n";
+    functions += Emitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, kWorkgroupSize) + "\n";
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
     groups += Emitter::group_count(graph, task, kWorkgroupSize);
     calls += "  if (group < " + std::to_string(groups) + ") { " + name + "(" + first + "); return; }\n";

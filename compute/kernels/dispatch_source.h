@@ -18,6 +18,8 @@ struct DispatchLimits {
   std::uint32_t storage_buffers = 4;      // a stage
   std::uint32_t workgroup_count_x = 65535;
   std::uint32_t table_entries = 1024;
+  // Most terms of a fold that one turn of its loop loads together. Hides memory latency on a GPU; on a processor it only makes longer code.
+  int fold_terms = 8;
 };
 
 struct DispatchSource {

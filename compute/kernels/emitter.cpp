@@ -24,8 +24,9 @@ bool finds_position(Op op) { return op == Op::argmax || op == Op::argmin; }
 
 }  // namespace
 
-Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes)
-    : graph_(graph), schedule_(schedule), task_(task), memory_(memory), includes_(includes) {}
+Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes,
+                 int fold_terms)
+    : graph_(graph), schedule_(schedule), task_(task), memory_(memory), includes_(includes), fold_terms_(fold_terms) {}
 
 // ---- statements and scopes ----
 
@@ -311,27 +312,51 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   // Starts past every position, so that whatever comes first wins its tie with the start value.
   if (finds_position(entry.op)) result.index = declare(DType::int32, "2147483647");
 
+  // Several terms a turn: their loads are then under way together, and one invocation's fold is not a chain of memory latencies. Terms are still
+  // added in order.
   const std::int64_t length = fold_length(graph_, node);
+  const int stride = std::stoi(step);
+  const int terms = length / stride < 8 || computes_folds(node) ? 1 : std::min(fold_terms_, length / stride < 32 ? 4 : 8);
+  const std::int64_t turns = length / (static_cast<std::int64_t>(stride) * terms);
   const std::string k = fresh('k');
-  open("for (int " + k + " = " + first + "; " + k + " < " + std::to_string(length) + "; " + k + (step == "1" ? "++" + std::string() : " += " + step) + ")");
-  if (entry.op == Op::matmul) {
-    ElementIndex a{std::nullopt, own}, b{std::nullopt, own};
-    a.axes[own.size() - 1] = IndexExpression(k);
-    b.axes[own.size() - 2] = IndexExpression(k);
-    const std::string left = value(entry.inputs[0], a), right = value(entry.inputs[1], b);
-    line(result.value + " += " + left + " * " + right + ";");
-  } else {
-    Shape folded;
-    for (std::int64_t axis : entry.ints) folded.append(source.shape[static_cast<int>(axis)]);
-    const std::vector<IndexExpression> inner = delinearize(IndexExpression(k), folded);
-    ElementIndex position{std::nullopt, own};
-    for (std::size_t i = 0; i < entry.ints.size(); ++i) position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
-    std::string term = value(entry.inputs[0], position);
-    if (source.dtype == DType::boolean) term = "int(" + term + ")";
-    line(combine(node, result, term, k));
+  if (terms > 1) {
+    line("int " + k + " = " + first + ";");
+    open("for (int turn = 0; turn < " + std::to_string(turns) + "; turn++, " + k + " += " + std::to_string(stride * terms) + ")");
+    for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(IndexExpression(k) + term * stride));
+    close();
+    if (turns * stride * terms == length) return result;
   }
+  open("for (" + (terms > 1 ? std::string() : "int " + k + " = " + first) + "; " + k + " < " + std::to_string(length) + "; " + k + " += " + step + ")");
+  fold_term(node, own, result, IndexExpression(k));
   close();
   return result;
+}
+
+bool Emitter::computes_folds(NodeIndex node) const {
+  return std::ranges::any_of(graph_[node].inputs, [&](NodeIndex input) {
+    return !schedule_.materialized[at(input)] && (fold_length(graph_, input) > 1 || computes_folds(input));
+  });
+}
+
+void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into, const IndexExpression& k) {
+  const GraphNode& entry = graph_[node];
+  const GraphNode& source = graph_[entry.inputs[0]];
+  if (entry.op == Op::matmul) {
+    ElementIndex a{std::nullopt, own}, b{std::nullopt, own};
+    a.axes[own.size() - 1] = k;
+    b.axes[own.size() - 2] = k;
+    const std::string left = value(entry.inputs[0], a), right = value(entry.inputs[1], b);
+    line(into.value + " += " + left + " * " + right + ";");
+    return;
+  }
+  Shape folded;
+  for (std::int64_t axis : entry.ints) folded.append(source.shape[static_cast<int>(axis)]);
+  const std::vector<IndexExpression> inner = delinearize(k, folded);
+  ElementIndex position{std::nullopt, own};
+  for (std::size_t i = 0; i < entry.ints.size(); ++i) position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
+  std::string term = value(entry.inputs[0], position);
+  if (source.dtype == DType::boolean) term = "int(" + term + ")";
+  line(combine(node, into, term, k.str()));
 }
 
 std::string Emitter::scatter_add(NodeIndex node, const ElementIndex& index) {

@@ -37,7 +37,7 @@ inline constexpr int kTileDepth = 16;
 
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes);
+  Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations.
   std::string function(const std::string& name, int workgroup_size);
@@ -78,6 +78,8 @@ class Emitter {
   // A fold over k = first, first + step, ...: declares accumulators, writes the loop, returns the accumulator's name.
   struct Accumulator { std::string value, index; };
   Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step);
+  void fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into, const IndexExpression& k);
+  bool computes_folds(NodeIndex node) const;   // inside its own evaluation
   std::string combine(NodeIndex node, const Accumulator& into, const std::string& value, const std::string& index);
 
   // ---- kinds of tasks ----
@@ -93,6 +95,7 @@ class Emitter {
   const Task& task_;
   MemoryNames& memory_;
   std::set<std::string>& includes_;
+  int fold_terms_;
   std::string body_;
   int indent_ = 1;
   int last_name_ = 0;

@@ -282,6 +282,7 @@ Status Program::Impl::make_kernels() {
   limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;
   limits.table_entries = vk::kTableBytes / 4;
+  limits.fold_terms = capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 2 : 8;
   IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits, [this](const Place& place) { return buffer_of(place); }));
 
   std::vector<vk::KernelSource> sources;

@@ -1,5 +1,6 @@
 #include "compute/program/runtime.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "compute/program/runtime_impl.h"
@@ -65,7 +66,8 @@ RuntimeImpl::~RuntimeImpl() {
     const std::lock_guard lock(link_->mutex);
     link_->runtime = nullptr;
   }
-  for (const Upload& upload : uploads_) device_.memory().free(upload.staging);
+  for (const Upload& upload : uploads_)
+    if (upload.staging) device_.memory().free(upload.staging);
   // What was retired frees into the pool, so the pool goes last of all, behind everything issued.
   if (command_pool_ != VK_NULL_HANDLE)
     device_.retire(device_.last_ticket(), [&device = device_, pool = command_pool_] {
@@ -103,8 +105,14 @@ Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> b
 }
 
 Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
+  // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by itself.
+  if (std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) return queue({}, target);
   IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::upload));
   std::memcpy(staging.mapped, bytes.data(), bytes.size());
+  return queue(staging, target);
+}
+
+Status RuntimeImpl::queue(const vk::Allocation& staging, const vk::Allocation& target) {
   const std::lock_guard lock(upload_mutex_);
   uploads_.push_back({staging, target});
   return {};
@@ -132,6 +140,10 @@ Result<Commands> RuntimeImpl::take_uploads() {
           global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT);
           break;
         }
+      if (!uploads[i].staging) {
+        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset, uploads[i].target.size, 0);
+        continue;
+      }
       const VkBufferCopy region = copy_region(uploads[i].staging, uploads[i].target, uploads[i].staging.size);
       functions.vkCmdCopyBuffer(buffer, uploads[i].staging.buffer, uploads[i].target.buffer, 1, &region);
     }
@@ -144,7 +156,8 @@ Result<Commands> RuntimeImpl::take_uploads() {
   }
   const vk::Ticket carrier{device_.last_ticket().value + 1};
   device_.retire(carrier, [link = link_, &device = device_, uploads, recorded = *commands] {
-    for (const Upload& upload : uploads) device.memory().free(upload.staging);
+    for (const Upload& upload : uploads)
+      if (upload.staging) device.memory().free(upload.staging);
     const std::lock_guard lock(link->mutex);
     if (link->runtime) link->runtime->release(recorded);
   });

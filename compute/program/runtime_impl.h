@@ -62,7 +62,9 @@ class RuntimeImpl : public Runtime {
   void retire(const vk::Allocation& allocation);
 
  private:
-  struct Upload { vk::Allocation staging, target; };
+  struct Upload { vk::Allocation staging, target; };   // without staging: zeros
+
+  Status queue(const vk::Allocation& staging, const vk::Allocation& target);
 
   vk::Device& device_;
   std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();
