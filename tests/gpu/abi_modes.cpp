@@ -1,0 +1,191 @@
+// One life through the table, recorded into a host's command buffers and submitted to its queue, under several budgets: the same file to the last byte.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <imprint/imprint.hpp>
+
+#include "compute/base/philox.h"
+#include "tests/hosts/plain_host.h"
+
+namespace {
+
+using namespace imprint::game;
+using imprint::bridge::HostProfile;
+using imprint::bridge::PlainHost;
+
+enum class Way { record, lock, submit, single_thread };
+
+#define ASSERT_WORKS(expression)                                                        \
+  do {                                                                                  \
+    const Status status_of = (expression);                                              \
+    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
+  } while (false)
+
+imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, PlainHost& host, Way way) {
+  imp_vk_device_info info = imp_vk_device_info_init();
+  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(device.get_instance_proc_addr);
+  info.instance = device.instance;
+  info.physical_device = device.physical_device;
+  info.device = device.device;
+  info.api_version = device.api_version;
+  info.instance_extension_count = static_cast<std::uint32_t>(device.instance_extensions.size());
+  info.instance_extensions = device.instance_extensions.data();
+  info.device_extension_count = static_cast<std::uint32_t>(device.device_extensions.size());
+  info.device_extensions = device.device_extensions.data();
+  info.features = device.features;
+  info.queue.family = host.family();
+  info.queue.user = &host;
+  if (way == Way::record) return info;
+  info.queue.queue = host.queue();
+  if (way == Way::lock) {
+    info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
+    info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  } else if (way == Way::submit) {
+    info.queue.submit = [](void* user, VkQueue, std::uint32_t count, const void* submits, std::uint64_t number) -> std::int32_t {
+      VkFence fence = VK_NULL_HANDLE;
+      std::memcpy(&fence, &number, sizeof fence);
+      return static_cast<PlainHost*>(user)->submit(count, static_cast<const VkSubmitInfo*>(submits), fence);
+    };
+  } else {
+    info.queue.single_thread = 1;
+  }
+  return info;
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The life of two pets in 240 frames, saved in frame 200. Returns the file.
+void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32_t slice_us, std::string& saved) {
+  PlainHost host(profile);
+  ASSERT_TRUE(host.ok());
+  const imprint::vk::DeviceDescription device = host.describe();
+  {
+    imp_limits limits = imp_limits_init();
+    limits.gpu_us_per_frame = gpu_us;
+    limits.max_slice_us = slice_us;
+    Made<Context> context = Context::create(load(imp_get_api), info_of(device, host, way), nullptr, &limits);
+    ASSERT_TRUE(context) << context.status.message();
+    const std::uint32_t branch = 5;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 6;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.goal_count = 2;
+    desc.brain_count = 2;
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.learn_period_frames = 5;
+    desc.action_latency_frames = 4;  // two frames in flight, one more until the host knows, and one to spare
+    desc.replay_capacity = 64;
+    desc.seed = 11;
+    Made<Brain> brain = context->create_brain(desc);
+    ASSERT_TRUE(brain) << brain.status.message();
+    Agent agents[2];
+    for (std::uint32_t p = 0; p < 2; ++p) {
+      Made<Agent> agent = brain->create_agent(p);
+      ASSERT_TRUE(agent);
+      agents[p] = std::move(*agent);
+    }
+    ASSERT_WORKS(context->warmup());
+    const std::string path = ::testing::TempDir() + "imprint-modes.brain";
+    for (std::uint64_t frame = 1; frame <= 240; ++frame) {
+      const double time = static_cast<double>(frame) / 60;
+      const VkCommandBuffer commands = host.begin_frame(frame);
+      ASSERT_WORKS(context->frame_begin(frame, time, host.safe_frame()));
+      for (std::uint32_t p = 0; p < 2; ++p) {
+        float seen[6];
+        for (std::uint32_t i = 0; i < 6; ++i)
+          seen[i] = static_cast<float>(imprint::philox_uniform(static_cast<std::uint32_t>(frame), i, p, 3, 3));
+        if (frame % 3 == 0) ASSERT_WORKS(agents[p].observe(seen));
+        const Made<imp_action> action = agents[p].act();
+        if (frame > 4 && frame % 3 == 1 && action.status.ready())
+          ASSERT_WORKS(agents[p].feedback(action.value.branches[0] == frame % 5 ? 1.0f : -1.0f, time, Credit::current));
+        if (frame % 40 == 7) ASSERT_WORKS(agents[p].set_goal(static_cast<std::uint32_t>(frame / 40 % 2)));
+      }
+      if (frame == 60) ASSERT_WORKS(brain->snapshot().status);
+      if (frame == 117) ASSERT_WORKS(brain->restore(1));
+      if (frame == 200) ASSERT_WORKS(brain->save(path.c_str()));
+      if (way == Way::record) ASSERT_WORKS(context->record(commands).status);
+      else ASSERT_WORKS(context->submit());
+      ASSERT_WORKS(context->frame_end());
+      host.end_frame();
+    }
+    host.finish_frames();
+    ASSERT_WORKS(context->frame_begin(241, 10.0, host.safe_frame()));
+    (void)context->frame_end();
+    Status status = brain->save_status();
+    for (int i = 0; i < 2000 && status.code() == Code::not_ready; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      status = brain->save_status();
+    }
+    ASSERT_TRUE(status.ready()) << status.message();
+    saved = contents(path);
+    const Made<imp_brain_stats> stats = brain->stats();
+    EXPECT_EQ(stats.value.late_actions, 0u);
+    EXPECT_GT(stats.value.minibatches, 30u);
+    const Made<imp_context_stats> all = context->stats();
+    EXPECT_EQ(all.value.frame_compiles, 0u);
+    EXPECT_EQ(all.value.frame_allocations, 0u);
+    EXPECT_EQ(all.value.frame_waits, 0u);
+    ASSERT_WORKS(context->destroy());
+    for (Agent& agent : agents) agent.release();
+    brain->release();
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
+TEST(Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
+  const HostProfile bare{"bare", VK_API_VERSION_1_1, false}, rich{"rich", VK_API_VERSION_1_3, true};
+  struct Case {
+    const HostProfile& profile;
+    Way way;
+    std::uint32_t gpu_us, slice_us;
+  };
+  const Case cases[] = {{rich, Way::lock, 500, 1000},         {rich, Way::record, 500, 0},        {rich, Way::submit, 100, 100},
+                        {rich, Way::single_thread, 1000000, 0}, {bare, Way::record, 0, 0},           {bare, Way::lock, 10000, 100},
+                        {rich, Way::record, 1000000, 0}};
+  std::string first;
+  for (const Case& one : cases) {
+    std::string saved;
+    live(one.profile, one.way, one.gpu_us, one.slice_us, saved);
+    ASSERT_FALSE(::testing::Test::HasFatalFailure());
+    ASSERT_GT(saved.size(), 1000u);
+    if (first.empty()) first = saved;
+    EXPECT_TRUE(saved == first) << one.profile.name << ", way " << static_cast<int>(one.way) << ", budget " << one.gpu_us << " us, slices of "
+                                << one.slice_us << " us";
+  }
+}
+
+// Recorded work that may still run keeps the context alive, and says what it waits for.
+TEST(Modes, DestroyingTooEarlyIsRefused) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  const imprint::vk::DeviceDescription device = host.describe();
+  Made<Context> context = Context::create(load(imp_get_api), info_of(device, host, Way::record));
+  ASSERT_TRUE(context) << context.status.message();
+  for (std::uint64_t frame = 1; frame <= 3; ++frame) {
+    const VkCommandBuffer commands = host.begin_frame(frame);
+    ASSERT_WORKS(context->frame_begin(frame, 0, host.safe_frame()));
+    ASSERT_WORKS(context->record(commands).status);
+    ASSERT_WORKS(context->frame_end());
+    host.end_frame();
+  }
+  const Status refused = context->destroy();
+  EXPECT_EQ(refused.code(), Code::wrong_state);
+  EXPECT_NE(std::string(refused.message()).find("safe_frame"), std::string::npos);
+  EXPECT_EQ(context->drain(10).code(), Code::unsupported);
+  host.finish_frames();
+  ASSERT_WORKS(context->frame_begin(4, 0, 3));
+  EXPECT_EQ(context->frame_end().code(), Code::wrong_state) << "closed, though nothing was recorded";
+  EXPECT_TRUE(context->destroy());
+}
+
+}  // namespace
