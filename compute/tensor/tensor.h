@@ -149,6 +149,7 @@ Tensor threshold(const Tensor&, double threshold, double value); Tensor threshol
 Tensor glu(const Tensor&, int axis = -1);                            // a * sigmoid(b), halves along axis
 
 // ---- reductions; axes empty = all; negative axes count from the end ----
+// Of nothing: sum 0, prod 1, max -inf, min +inf (the extreme int32), mean and variance NaN, any false, all true; argmax and argmin fail.
 using Axes = std::vector<int>;
 Tensor sum(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor mean(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
