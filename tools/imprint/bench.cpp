@@ -112,14 +112,21 @@ Status run_bench(const Options& options) {
 
   print_header(capabilities);
   std::vector<BenchResult> results;
+  std::size_t failed = 0;
   for (const BenchCase& one : cases) {
     auto result = one.run(device);
-    if (!result) return make_error(result.error().code, one.name + ": " + result.error().message);
-    print_row(*result);
-    results.push_back(std::move(*result));
+    if (result) {
+      print_row(*result);
+      results.push_back(std::move(*result));
+    } else {
+      // The others may still say something about this device.
+      std::printf("%-34s failed: %s\n", one.name.c_str(), result.error().message.c_str());
+      ++failed;
+    }
   }
   if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(capabilities, results)));
   if (!options.markdown.empty()) IMPRINT_CHECK(write_file(options.markdown, markdown_text(capabilities, results)));
+  if (failed > 0) return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) + " benchmarks failed: see above");
   return {};
 }
 

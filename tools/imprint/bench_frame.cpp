@@ -36,7 +36,9 @@ class Yard {
   Status open(const std::string& device, bool learning) {
     imp_standalone_info standalone = imp_standalone_info_init();
     standalone.device = device.empty() ? nullptr : device.c_str();
-    IMPRINT_CHECK(check("context_create_standalone", api_.context_create_standalone(&standalone, nullptr, nullptr, &context_)));
+    imp_limits limits = imp_limits_init();
+    limits.memory_cap_bytes = 0;
+    IMPRINT_CHECK(check("context_create_standalone", api_.context_create_standalone(&standalone, nullptr, &limits, &context_)));
 
     imp_brain_desc desc = imp_brain_desc_init();
     const std::uint32_t branch = kActions;

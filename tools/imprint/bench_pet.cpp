@@ -15,7 +15,8 @@ std::span<T> as(std::span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-// The brain of samples/pet: 28 observations, 6 cues, 10 actions, two hidden layers of 64.
+// The brain of samples/pet: 28 observations, 6 cues, 10 actions, two hidden layers of 64. A kennel's pets remember less each, so that 256 memories
+// fit a device whose kernels reach 128 MiB.
 agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
   agent::BrainSpec spec;
   spec.name = "pet";
@@ -26,6 +27,7 @@ agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
   spec.seed = 1;
   spec.learner = agent::LearnerKind::feedback;
   spec.batch_size = batch;
+  if (pets > 1) spec.replay_capacity = 1024;
   return spec;
 }
 
