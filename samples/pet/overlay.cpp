@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace pet {
 namespace {
 
 constexpr float kBodyPixels = 14.0f;
+constexpr float kEnlarged = 1.75f;
 constexpr float kColumn = 288.0f, kBar = 74.0f, kMargin = 10.0f;  // sizes at scale 1: right column, bar at the bottom
 
 void set_style(float scale) {
@@ -70,6 +72,7 @@ void Overlay::start_backend() {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   atlas.Clear();
   fonts_ = add_fonts(atlas, kBodyPixels * scale_);
+  if (!window_) picture_fonts_ = add_fonts(atlas, kBodyPixels * scale_ * kEnlarged);
   set_style(scale_);
   host_.run_once([](VkCommandBuffer commands) { ImGui_ImplVulkan_CreateFontsTexture(commands); });
   ImGui_ImplVulkan_DestroyFontUploadObjects();
@@ -96,7 +99,7 @@ void Overlay::apply_scale(VkExtent2D size) {
 bool Overlay::wants_mouse() const { return ImGui::GetIO().WantCaptureMouse; }
 
 Region Overlay::free_region(VkExtent2D size, bool panels, bool kennel) const {
-  if (!panels) return {0.03f, kennel ? 0.03f : 0.16f, 0.97f, 0.95f};
+  if (!panels) return {0.03f, kennel ? 0.03f : 0.17f, 0.97f, 0.93f};
   const float width = static_cast<float>(size.width), height = static_cast<float>(size.height);
   return {(kennel ? px(200.0f) : px(kMargin)) / width, px(30.0f) / height, (width - px(kColumn) - px(kMargin)) / width, (height - px(kBar) - px(kMargin)) / height};
 }
@@ -110,7 +113,11 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
   ImGui_ImplVulkan_NewFrame();
   ImGui::NewFrame();
 
-  bubbles(state, anchors, free_region(size, panels, !state.kennel.empty()), size);
+  const bool large = !panels && !window_;
+  if (large) enlarge(true);
+  Region free = free_region(size, panels, !state.kennel.empty());
+  if (!panels) free.top = 0.02f;
+  bubbles(state, anchors, free, size);
   if (panels) {
     column_left_ = io.DisplaySize.x - px(kColumn) - px(kMargin);
     column_top_ = px(kMargin);
@@ -125,7 +132,13 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
     if (help_) help_card(size);
   }
   captions(size, state, panels);
+  if (large) enlarge(false);
   ImGui::Render();
+}
+
+void Overlay::enlarge(bool large) {
+  std::swap(fonts_, picture_fonts_);
+  scale_ *= large ? kEnlarged : 1.0f / kEnlarged;
 }
 
 void Overlay::record(VkCommandBuffer commands) { ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), commands); }

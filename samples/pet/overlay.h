@@ -23,6 +23,7 @@ struct Anchors {
   Vec3 pet, player;
   bool ghost = false;
   Vec3 ghost_pet;
+  float youngest_sign = 0.0f;        // seconds; see SceneView::draw
 };
 
 class Overlay {
@@ -66,6 +67,8 @@ class Overlay {
   // A card of the right column, below the last one: a window without decoration whose inside starts at the returned corner.
   ImVec2 begin_card(const char* name, float height);
   void end_card();
+  // Off screen: a picture without cards will be seen small, so its bubbles are drawn large.
+  void enlarge(bool large);
   float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
   bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active, const FeedbackKind* sign = nullptr);
 
@@ -74,7 +77,7 @@ class Overlay {
   GLFWwindow* window_;
   float scale_ = 1.0f, text_scale_ = 1.0f;  // 1 suits 1280 x 720
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
-  Fonts fonts_;
+  Fonts fonts_, picture_fonts_;
   bool help_ = false;
   float column_left_ = 0.0f, column_top_ = 0.0f;  // where the next card of the right column begins
 };

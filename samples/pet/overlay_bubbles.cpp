@@ -32,8 +32,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
 
   // The action that the newest signals were credited to, by name, at the place where it began.
   for (const FeedbackMarker& marker : world.markers) {
-    const float age = static_cast<float>(world.time_s - marker.time_s);
-    if (!marker.credited || age < 0.0f || age > 1.5f) continue;
+    const float age = std::max(static_cast<float>(world.time_s - marker.time_s), anchors.youngest_sign);
+    if (!marker.credited || age > 1.5f) continue;
     const auto at = camera.project({marker.onset_position.x + anchors.offset.x, marker.onset_position.y + anchors.offset.y, 0.0f});
     if (!at) continue;
     const float shown = smooth(0.1f, 0.3f, age) * (1.0f - smooth(1.2f, 1.5f, age));

@@ -105,17 +105,15 @@ void draw_star(ImDrawList& list, ImVec2 center, float radius, ImU32 color) {
 void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 color) {
   switch (kind) {
     case FeedbackKind::kPraise: {
-      ImVec2 points[40];
-      for (int i = 0; i < 40; ++i) {
-        const float t = 2.0f * kPi * static_cast<float>(i) / 40.0f, s = std::sin(t);
-        points[i] = c + ImVec2{s * s * s, -(13.0f * std::cos(t) - 5.0f * std::cos(2 * t) - 2.0f * std::cos(3 * t) - std::cos(4 * t) + 2.5f) / 16.0f} * r;
-      }
-      // Two convex halves.
-      list.AddConvexPolyFilled(points, 21, color);
-      ImVec2 left[21];
-      for (int i = 0; i < 21; ++i) left[i] = points[(20 + i) % 40];
-      list.AddConvexPolyFilled(left, 21, color);
-      list.AddLine(points[0], c + ImVec2{0.0f, r * 0.72f}, color, std::max(1.0f, r * 0.15f));  // over their seam
+      // Two round lobes, and the tangents from the tip to them.
+      const ImVec2 lobe{0.46f * r, -0.28f * r}, tip{0.0f, 0.92f * r};
+      const float radius = 0.5f * r, far = std::hypot(lobe.x, tip.y - lobe.y);
+      const float angle = std::atan2(lobe.y - tip.y, lobe.x) + std::asin(radius / far), run = std::sqrt(far * far - radius * radius);
+      const ImVec2 tangent{run * std::cos(angle), tip.y + run * std::sin(angle)};
+      const ImVec2 body[5] = {c + tip, c + tangent, c + lobe, c + ImVec2{-lobe.x, lobe.y}, c + ImVec2{-tangent.x, tangent.y}};
+      list.AddConvexPolyFilled(body, 5, color);
+      list.AddCircleFilled(c + lobe, radius, color, 20);
+      list.AddCircleFilled(c + ImVec2{-lobe.x, lobe.y}, radius, color, 20);
       break;
     }
     case FeedbackKind::kScold: {

@@ -72,7 +72,7 @@ SceneView::Frame SceneView::close_frame(const WorldView& world) const {
   for (const FeedbackMarker& marker : world.markers)
     if (marker.credited && world.time_s - marker.time_s < 1.5) include(marker.onset_position);
   const Vec2 o = offset(0);
-  return {{(low.x + high.x) * 0.5f + o.x, (low.y + high.y) * 0.5f + o.y}, {std::max((high.x - low.x) * 0.5f + 0.9f, 1.9f), std::max((high.y - low.y) * 0.5f + 0.7f, 1.3f)}};
+  return {{(low.x + high.x) * 0.5f + o.x, (low.y + high.y) * 0.5f + o.y}, {std::max((high.x - low.x) * 0.5f + 0.6f, 1.6f), std::max((high.y - low.y) * 0.5f + 0.4f, 1.0f)}};
 }
 
 Vec2 SceneView::half() const {
@@ -173,17 +173,19 @@ void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine
 }
 
 // Signs float up where the pet was told; dots and a ring lead back to the action that gets the credit.
-void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const {
+void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camera& camera, float youngest, DrawList& list) const {
   // Signs stand upright and look at the camera: their +x to the picture's right, -y towards the eye.
   const Vec3 toward = camera.backward();
   const Affine billboard{camera.right(), toward * -1.0f, cross(camera.right(), toward * -1.0f), {}};
   for (const FeedbackMarker& marker : world.markers) {
-    const float age = static_cast<float>(world.time_s - marker.time_s);
+    const float age = std::max(static_cast<float>(world.time_s - marker.time_s), youngest);
     constexpr float kLife = 1.5f;
-    if (age < 0.0f || age > kLife) continue;
+    if (age > kLife) continue;
     const Vec3 color = sign_color(marker.kind);
     const float leave = 1.0f - smooth(kLife - 0.35f, kLife, age);
-    const Vec3 start{marker.position.x, marker.position.y, 1.0f};
+    // Above its back: over its head hangs its thought.
+    const float back = std::cos(world.pet.heading) * camera.right().x + std::sin(world.pet.heading) * camera.right().y > 0.0f ? -0.75f : 0.75f;
+    const Vec3 start = Vec3{marker.position.x, marker.position.y, 0.85f} + camera.right() * back;
     const bool burst = marker.kind == FeedbackKind::kPraise;
     if (marker.kind != FeedbackKind::kDemonstration) {
       for (int i = 0; i < (burst ? 3 : 1); ++i) {
@@ -229,7 +231,7 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
   }
 }
 
-void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, DrawList& list) const {
+void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, DrawList& list) const {
   list.clear();
   const std::size_t count = std::min(yards.size(), pets_.size());
   // A soft shadow under each island: it floats above a calm ground.
@@ -241,7 +243,7 @@ void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView
     const Vec2 o = offset(i);
     const Affine at = translation({o.x, o.y, 0.0f});
     draw_yard(*yards[i], pets_[i], at, i, count <= 4, list);
-    draw_signs(*yards[i], at, camera, list);
+    draw_signs(*yards[i], at, camera, youngest_sign, list);
   }
   if (ghost && count > 0) {
     const Vec2 o = offset(0);

@@ -18,7 +18,8 @@ class SceneView {
 
   // `seconds`: real time since the last call, for what moves by itself.
   void update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds);
-  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, DrawList& list) const;
+  // Signs younger than `youngest_sign` seconds are drawn as if they were that old: a still picture taken at their instant shows them grown.
+  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, DrawList& list) const;
 
   // The ground that all yards cover.
   Vec2 center() const;
@@ -45,7 +46,7 @@ class SceneView {
   };
   void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed, DrawList& list) const;
   void draw_player(const WorldView& world, const Yard& yard, const Affine& at, DrawList& list) const;
-  void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
+  void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, float youngest, DrawList& list) const;
 
   std::size_t most_yards_;
   std::vector<Yard> pets_;

@@ -99,11 +99,13 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const bool close = !show.panels && show.yards.size() == 1;
   const SceneView::Frame view = close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
   p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 1.4f);
-  p.scene.draw(show.yards, show.ghost, p.camera, p.list);
+  const float youngest_sign = close && !p.window ? 0.5f : 0.0f;
+  p.scene.draw(show.yards, show.ghost, p.camera, youngest_sign, p.list);
   const Vec2 half = p.scene.half();
   p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
 
   Anchors anchors;
+  anchors.youngest_sign = youngest_sign;
   anchors.camera = &p.camera;
   anchors.world = &first;
   anchors.offset = p.scene.offset(0);
