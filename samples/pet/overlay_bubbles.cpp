@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "samples/pet/mesh_math.h"
 #include "samples/pet/overlay.h"
@@ -20,6 +21,18 @@ Box box_above(Vec2 point, ImVec2 size, float lift, const Region& free, VkExtent2
   const float x = std::clamp(point.x - size.x * 0.5f, left, std::max(left, right - size.x));
   const float y = std::max(point.y - lift - size.y, top);
   return {{x, y}, {x + size.x, y + size.y}};
+}
+
+// Moves a box beside another that it would cover: to the side that it leans to, or the other where there is no room.
+void keep_clear(Box& box, const Box& other, float gap, const Region& free, VkExtent2D picture) {
+  if (box.low.x > other.high.x + gap || other.low.x > box.high.x + gap || box.low.y > other.high.y + gap || other.low.y > box.high.y + gap) return;
+  const float left = free.left * static_cast<float>(picture.width), right = free.right * static_cast<float>(picture.width), width = box.high.x - box.low.x;
+  const float at_right = other.high.x + gap, at_left = other.low.x - gap - width;
+  const bool leans_right = box.low.x + box.high.x >= other.low.x + other.high.x;
+  const bool fits_right = at_right + width <= right, fits_left = at_left >= left;
+  const float x = (leans_right && fits_right) || !fits_left ? at_right : at_left;
+  box.high.x = x + width;
+  box.low.x = x;
 }
 
 }  // namespace
@@ -47,7 +60,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
     draw_text(list, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, faded(palette::kInk, shown), text);
   }
 
-  // The player's word.
+  // The player's word. The thought keeps clear of it.
+  std::optional<Box> word;
   const float spoken = static_cast<float>(world.time_s - world.cue_since_s);
   if (world.cue != Cue::kNone && !world.trial_over) {
     if (const auto at = camera.project(anchors.player)) {
@@ -55,6 +69,7 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
       const float strength = spoken < 2.0f ? 1.0f : 0.72f;
       const ImVec2 inner = text_size(fonts_.title, text);
       const Box box = box_above(*at, {inner.x + px(24), inner.y + px(10)}, px(12), free, size);
+      word = box;
       const ImU32 fill = faded(palette::rgb(0x2b93b8), strength);
       list.AddRectFilled(box.low, box.high, fill, px(10));
       const float foot = std::clamp(at->x, box.low.x + px(16), box.high.x - px(16));
@@ -69,7 +84,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
     if (const auto at = camera.project(anchors.pet)) {
       const float row = px(21), name_width = std::max(text_size(fonts_.bold, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
       const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
-      const Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
+      Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
+      if (word) keep_clear(box, *word, px(14), free, size);
       const ImU32 fill = palette::rgb(0xffffff, 236);
       const float middle = (box.low.x + box.high.x) * 0.5f;
       // Rising dots lead from the head to the cloud.

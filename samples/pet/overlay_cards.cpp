@@ -141,7 +141,7 @@ void Overlay::gpu_card(const OverlayState& state) {
   key(palette::kLearn, "learn " + microseconds(state.learn_gpu_us));
   if (state.budget_us > 0.0f) key(palette::kInk, "budget " + microseconds(state.budget_us));
   y += px(16);
-  draw_text(list, fonts_.small, {at.x, y}, palette::kSoft, "CPU " + microseconds(state.frame_cpu_us) + number("  of a frame of %.1f ms", static_cast<double>(state.frame_ms)));
+  draw_text(list, fonts_.small, {at.x, y}, palette::kSoft, "CPU " + microseconds(state.frame_cpu_us) + (state.frame_ms > 0.0f ? number(" of a frame of %.1f ms", static_cast<double>(state.frame_ms)) : ""));
   y += px(15);
   const std::string steps = std::to_string(state.minibatches) + " steps  ";
   draw_text(list, fonts_.small, {at.x, y}, palette::kSoft, steps + fitted(fonts_.small, state.device, right - at.x - text_size(fonts_.small, steps).x));

@@ -60,6 +60,10 @@ Vec2 SceneView::offset(std::size_t yard) const {
 
 Vec2 SceneView::center() const { return {}; }
 
+float SceneView::ghost_apart(const WorldView& world, const WorldView& ghost) {
+  return smooth(0.35f, 1.1f, std::hypot(world.pet.position.x - ghost.pet.position.x, world.pet.position.y - ghost.pet.position.y));
+}
+
 SceneView::Frame SceneView::close_frame(const WorldView& world) const {
   Vec2 low = world.pet.position, high = low;
   const auto include = [&](Vec2 p) {
@@ -247,7 +251,9 @@ void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView
   }
   if (ghost && count > 0) {
     const Vec2 o = offset(0);
-    ghost_.draw(list, translation({o.x, o.y, 0.0f}), ghost->pet, {.tint = {0.70f, 0.84f, 1.0f}, .opacity = 0.78f, .glow = 0.3f, .whole = 0.85f}, Layer::ghost);
+    const float apart = ghost_apart(*yards[0], *ghost);
+    if (apart <= 0.0f) return;
+    ghost_.draw(list, translation({o.x, o.y, 0.0f}), ghost->pet, {.tint = {0.70f, 0.84f, 1.0f}, .opacity = 0.78f * apart, .glow = 0.3f, .whole = 0.85f}, Layer::ghost);
   }
 }
 

@@ -31,6 +31,9 @@ class SceneView {
   Frame close_frame(const WorldView& world) const;
   Vec2 offset(std::size_t yard) const;
 
+  // 0 where the ghost stands in the pet, and is not drawn, to 1 where it stands beside it.
+  static float ghost_apart(const WorldView& world, const WorldView& ghost);
+
   // Where the overlay hangs its bubbles, in the first yard.
   Vec3 pet_top(const WorldView& world) const { return pets_.empty() ? Vec3{} : pets_[0].body.head_top(world.pet); }
   Vec3 ghost_top(const WorldView& world) const { return ghost_.head_top(world.pet); }

@@ -125,7 +125,10 @@ Picture draw_sheet(const SheetData& data) {
   draw_text(list, fonts.body, {kMargin, 78.0f}, palette::kSoft, fitted(fonts.body, data.subtitle, kWidth - 2 * kMargin));
   std::vector<Area> areas;
   for (std::size_t i = 0; i < count; ++i) {
-    const float left = kMargin + static_cast<float>(i % columns) * (cell + kGap), up = top + static_cast<float>(i / columns) * (cell_height + kGap);
+    // A last row that is not full stands in the middle.
+    const std::size_t in_row = std::min(columns, count - i / columns * columns);
+    const float indent = 0.5f * static_cast<float>(columns - in_row) * (cell + kGap);
+    const float left = kMargin + indent + static_cast<float>(i % columns) * (cell + kGap), up = top + static_cast<float>(i / columns) * (cell_height + kGap);
     areas.push_back({left, up, left + cell, up + cell_height});
     draw_moment(list, fonts, data.moments[i], static_cast<int>(i + 1), areas.back());
   }

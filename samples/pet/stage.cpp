@@ -10,6 +10,11 @@
 #include "samples/pet/window.h"
 
 namespace pet {
+namespace {
+
+constexpr std::size_t kPicturedYards = 4;
+
+}  // namespace
 
 struct Stage::Parts {
   // In this order: each needs those before it to the end of its life.
@@ -85,22 +90,25 @@ FrameStart Stage::begin_frame() {
 void Stage::draw(const Show& show, const OverlayState& overlay) {
   Parts& p = *parts_;
   if (show.yards.empty()) return;
+  // A picture of a kennel is seen small: a few yards of it are enough.
+  std::vector<const WorldView*> yards = show.yards;
+  if (!show.panels && yards.size() > kPicturedYards) yards.resize(kPicturedYards);
   if (p.window && !p.window->acquire(p.frame.slot)) return;
   p.acquired = p.window != nullptr;
 
-  const WorldView& first = *show.yards[0];
+  const WorldView& first = *yards[0];
   const double now = p.window ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() : first.time_s;
   const float seconds = p.last_seconds < 0.0 ? 1.0f : static_cast<float>(std::max(0.0, now - p.last_seconds));
   p.last_seconds = now;
-  p.scene.update(show.yards, show.ghost, seconds);
+  p.scene.update(yards, show.ghost, seconds);
 
   const VkExtent2D extent = p.renderer->extent();
   const Region region = p.overlay->free_region(extent, show.panels, !overlay.kennel.empty());
-  const bool close = !show.panels && show.yards.size() == 1;
+  const bool close = !show.panels && yards.size() == 1;
   const SceneView::Frame view = close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
   p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 1.4f);
   const float youngest_sign = close && !p.window ? 0.5f : 0.0f;
-  p.scene.draw(show.yards, show.ghost, p.camera, youngest_sign, p.list);
+  p.scene.draw(yards, show.ghost, p.camera, youngest_sign, p.list);
   const Vec2 half = p.scene.half();
   p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
 
@@ -112,8 +120,8 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const Vec3 offset{anchors.offset.x, anchors.offset.y, 0.0f};
   anchors.pet = p.scene.pet_top(first) + offset;
   anchors.player = SceneView::player_top(first) + offset;
-  anchors.ghost = show.ghost != nullptr;
-  if (show.ghost) anchors.ghost_pet = p.scene.ghost_top(*show.ghost) + offset;
+  anchors.ghost = show.ghost && SceneView::ghost_apart(first, *show.ghost) > 0.5f;
+  if (anchors.ghost) anchors.ghost_pet = p.scene.ghost_top(*show.ghost) + offset;
   p.overlay->build(extent, seconds, overlay, anchors, show.panels, p.input.pending());
   p.renderer->begin_overlay(p.frame.commands);
   p.overlay->record(p.frame.commands);

@@ -33,7 +33,7 @@ struct StageOptions {
 
 // What to draw. Pointers are read during draw() only.
 struct Show {
-  std::vector<const WorldView*> yards;  // one, or a kennel's: the first 16 are drawn as a grid (4 on a software device with a window)
+  std::vector<const WorldView*> yards;  // one, or a kennel's: the first 16 are drawn as a grid (4 on a software device with a window, and in pictures)
   const WorldView* ghost = nullptr;     // the pet that does not learn, drawn translucent in the first yard
   bool panels = true;                   // false: no cards, only bubbles, and one yard is seen from near, as for pictures
 };
