@@ -58,6 +58,13 @@ double OpContext::known_number(int input, const char* what) {
   return is_float(host->type) ? static_cast<double>(host->floats[0]) : static_cast<double>(host->ints[0]);
 }
 
+std::int64_t OpContext::known_int(int input, const char* what) {
+  const double number = known_number(input, what);
+  if (number > -0x1p53 && number < 0x1p53) return static_cast<std::int64_t>(number);
+  fail(ErrorCode::invalid_argument, std::string(what) + " is out of range");
+  return 0;
+}
+
 const Attribute* OpContext::attribute(std::string_view name, AttributeKind kind) {
   const Attribute* found = node_.find_attribute(name);
   if (found && found->kind != kind) {

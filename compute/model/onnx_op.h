@@ -32,6 +32,7 @@ class OpContext {
   // The elements of an input that has to be known now. Fails when it is computed at run time, or is not of whole numbers / of one element.
   std::vector<std::int64_t> known_ints(int input, const char* what);
   double known_number(int input, const char* what);
+  std::int64_t known_int(int input, const char* what);  // below 2^53; a float is cut
 
   // ---- attributes; fail when the kind is another one ----
   bool has_attribute(std::string_view name) const { return node_.find_attribute(name) != nullptr; }

@@ -51,20 +51,22 @@ void constant_of_shape(OpContext& context) {
 void range(OpContext& context) {
   const bool floating = is_float(context.value(0).type());
   const double start = context.known_number(0, "start"), limit = context.known_number(1, "limit"), step = context.known_number(2, "delta");
-  if (!context.require(step != 0 && std::isfinite(start) && std::isfinite(limit) && std::isfinite(step), "start, limit or delta is out of range"))
-    return;
+  const auto sane = [](double number) { return number > -0x1p53 && number < 0x1p53; };
+  if (!context.require(step != 0 && sane(start) && sane(limit) && sane(step), "start, limit or delta is out of range")) return;
   const double count = std::max(0.0, std::ceil((limit - start) / step));
-  if (!context.require(count <= static_cast<double>(std::int64_t{1} << 24), "more than 16777216 elements")) return;
+  if (!context.require(count <= 0x1p24, "more than 16777216 elements")) return;
   HostArray out;
   out.type = context.value(0).type();
   out.shape = {static_cast<std::int64_t>(count)};
-  for (std::int64_t i = 0; i < out.shape[0]; ++i) {
-    if (floating)
-      out.floats.push_back(static_cast<float>(start + static_cast<double>(i) * step));
-    else
-      out.ints.push_back(static_cast<std::int64_t>(start) + i * static_cast<std::int64_t>(step));
-  }
   if (!context.mover().may_fold(out.shape[0])) return context.unsupported("constants of this size");
+  for (std::int64_t i = 0; i < out.shape[0]; ++i) {
+    // Below the limit, so below 2^53 as well: exact for whole numbers.
+    const double value = start + static_cast<double>(i) * step;
+    if (floating)
+      out.floats.push_back(static_cast<float>(value));
+    else
+      out.ints.push_back(static_cast<std::int64_t>(value));
+  }
   context.set(0, Value::known(std::move(out)));
 }
 
@@ -157,9 +159,10 @@ void pad(OpContext& context) {
     const std::int64_t before = pads[i], after = pads[i + axes.size()];
     const std::int64_t extent = value.shape()[axes[i]];
     const bool sane = before > -kMaxElements && before < kMaxElements && after > -kMaxElements && after < kMaxElements;
+    if (!context.require(sane, "a pad is out of range")) return;
     // A negative pad cuts.
     const std::int64_t cut_before = std::max<std::int64_t>(0, -before), cut_after = std::max<std::int64_t>(0, -after);
-    if (!context.require(sane && cut_before + cut_after <= extent,
+    if (!context.require(cut_before + cut_after <= extent,
                          "pads " + std::to_string(before) + " and " + std::to_string(after) + " do not fit an axis of " + std::to_string(extent)))
       return;
     if (cut_before + cut_after > 0) value = context.mover().slice(value, axes[i], cut_before, extent - cut_before - cut_after, 1);
@@ -182,7 +185,7 @@ void pad(OpContext& context) {
 
 void one_hot(OpContext& context) {
   const Value raw = context.value(0);
-  const auto depth = static_cast<std::int64_t>(context.known_number(1, "depth"));
+  const std::int64_t depth = context.known_int(1, "depth");
   if (!context.require(depth > 0 && depth <= kMaxElements, "a depth of " + std::to_string(depth))) return;
   const Tensor values = context.tensor(2);
   if (!context.require(values.rank() == 1 && values.extent(0) == 2, "the values have shape " + values.shape().text() + ": off and on were expected"))
@@ -203,7 +206,7 @@ Tensor diagonal_number(const Shape& shape) { return imprint::sub(imprint::iota(s
 
 void trilu(OpContext& context) {
   const Value x = context.value(0);
-  const std::int64_t k = context.has(1) ? static_cast<std::int64_t>(context.known_number(1, "k")) : 0;
+  const std::int64_t k = context.has(1) ? context.known_int(1, "k") : 0;
   if (!context.require(x.rank() >= 2, "a matrix was expected, not " + x.shape().text())) return;
   const auto bound = static_cast<int>(std::clamp<std::int64_t>(k, -(1 << 30), 1 << 30));
   const Tensor number = diagonal_number({x.shape()[x.rank() - 2], x.shape()[x.rank() - 1]});

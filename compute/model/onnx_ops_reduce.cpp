@@ -74,7 +74,7 @@ void arg_reduce(OpContext& context) {
 
 void cumulative_sum(OpContext& context) {
   const Tensor x = context.tensor(0);
-  const int axis = context.axis(static_cast<std::int64_t>(context.known_number(1, "axis")), x.rank());
+  const int axis = context.axis(context.known_int(1, "axis"), x.rank());
   if (!context.require(x.rank() > 0, "a scalar has no axis to sum along")) return;
   context.set(0, imprint::cumsum(x, axis, context.int_attribute("exclusive", 0) != 0, context.int_attribute("reverse", 0) != 0));
 }

@@ -28,7 +28,7 @@ DType run_time_dtype(ElementType type);  // float32, int32 or boolean
 Result<HostArray> host_array(const TensorData& tensor);
 
 // The most elements of one tensor; keeps every product of extents far from overflow.
-inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 31;
+inline constexpr std::int64_t kMaxElements = (std::int64_t{1} << 31) - 1;
 
 // Extents as a Shape. Errors: unsupported (more than Shape::kMaxRank axes, more than kMaxElements), invalid_argument (a negative extent).
 Result<Shape> checked_shape(std::span<const std::int64_t> extents);
