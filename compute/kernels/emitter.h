@@ -16,6 +16,9 @@
 
 namespace imprint {
 
+// Whether a fold keeps the position of its best term beside the term.
+inline bool finds_position(Op op) { return op == Op::argmax || op == Op::argmin; }
+
 // The position of an element: by its row-major linear index, by its index along each axis, or both.
 struct ElementIndex {
   std::optional<IndexExpression> linear;

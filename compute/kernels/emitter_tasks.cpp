@@ -1,0 +1,193 @@
+// The bodies of the kinds of tasks: how their elements are spread over invocations and workgroups. What one element takes is in emitter.cpp.
+
+#include <algorithm>
+#include <utility>
+
+#include "compute/graph/fusion.h"
+#include "compute/kernels/elementwise_glsl.h"
+#include "compute/kernels/emitter.h"
+
+namespace imprint {
+namespace {
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
+  if (task.element_count == 0) return 0;
+  if (task.kind == TaskKind::group_fold) return task.element_count;
+  if (task.kind == TaskKind::matmul_tile) {
+    const Shape& shape = graph[task.anchor].shape;
+    const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
+    return task.element_count / (rows * columns) * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
+  }
+  std::int64_t invocations = task.element_count;
+  if (task.kind == TaskKind::scan) invocations /= graph[task.anchor].shape[static_cast<int>(graph[task.anchor].ints[0])];
+  return (invocations + workgroup_size - 1) / workgroup_size;
+}
+
+std::string Emitter::function(const std::string& name, int workgroup_size) {
+  switch (task_.kind) {
+    case TaskKind::group_fold: group_fold_body(workgroup_size); break;
+    case TaskKind::scan: scan_body(workgroup_size); break;
+    case TaskKind::matmul_tile: matmul_tile_body(); break;
+    default: map_body(workgroup_size); break;
+  }
+  return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
+}
+
+void Emitter::write(const Store& store, const IndexExpression& linear) {
+  const GraphNode& entry = graph_[store.node];
+  const std::string source = entry.dtype == DType::boolean ? "int(" + members_.at(store.node) + ")" : members_.at(store.node);
+  const std::string array = memory_.array(store.place, entry.dtype);
+  const IndexExpression offset(memory_.offset(store.place));
+  if (store.row_indices < 0) {
+    line(array + "[" + (offset + linear).str() + "] = " + source + ";");
+    return;
+  }
+  const Shape& target = schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape;
+  const std::int64_t width = target[0] == 0 ? 1 : target.element_count() / target[0];
+  // Row numbers are read at the row, not at this element: no register of the task holds them.
+  const std::unordered_map<NodeIndex, std::string> registers = std::exchange(members_, {});
+  const std::string row = value(store.row_indices, {std::nullopt, {bind(linear / width)}});
+  members_ = registers;
+  open("if (" + row + " >= 0 && " + row + " < " + std::to_string(target[0]) + ")");
+  line(array + "[" + (offset + IndexExpression(row) * width + linear % width).str() + "] = " + source + ";");
+  close();
+}
+
+void Emitter::evaluate_members(const ElementIndex& index) {
+  for (NodeIndex member : task_.members) {
+    if (members_.contains(member)) continue;
+    // A member that has memory elsewhere is copied; one that this task gives memory is computed.
+    const bool elsewhere = schedule_.materialized[at(member)] && std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();
+    const std::string key = key_of(member, index);
+    const std::string* ready = known(key);
+    const std::string name = ready ? *ready : (elsewhere ? load(member, index) : compute(member, index));
+    members_[member] = name;
+  }
+  for (const Store& store : task_.stores) write(store, *index.linear);
+}
+
+void Emitter::map_body(int workgroup_size) {
+  line("int i = group * " + std::to_string(workgroup_size) + " + int(gl_LocalInvocationID.x);");
+  line("if (i >= " + std::to_string(task_.element_count) + ") return;");
+  evaluate_members({IndexExpression(std::string("i")), {}});
+}
+
+void Emitter::group_fold_body(int workgroup_size) {
+  const GraphNode& anchor = graph_[task_.anchor];
+  const DType source_dtype = graph_[anchor.inputs[0]].dtype;
+  const bool is_float = source_dtype == DType::float32;
+  const bool positions = finds_position(anchor.op);
+  const std::string shared_values = is_float ? "fold_floats" : "fold_ints";
+  const ElementIndex index{IndexExpression(std::string("i")), {}};
+  line("int i = group;");
+  line("int lane = int(gl_LocalInvocationID.x);");
+  const Accumulator own = fold(task_.anchor, index, "lane", std::to_string(workgroup_size));
+  line(shared_values + "[lane] = " + own.value + ";");
+  if (positions) line("fold_positions[lane] = " + own.index + ";");
+  line("barrier();");
+  // A tree in fixed order: the same bits whatever the device's subgroups are.
+  open("for (int half_size = " + std::to_string(workgroup_size / 2) + "; half_size > 0; half_size >>= 1)");
+  open("if (lane < half_size)");
+  const Accumulator into{shared_values + "[lane]", "fold_positions[lane]"};
+  line(combine(task_.anchor, into, shared_values + "[lane + half_size]", "fold_positions[lane + half_size]"));
+  close();
+  line("barrier();");
+  close();
+  line("if (lane != 0) return;");
+  members_[task_.anchor] = positions ? "fold_positions[0]" : shared_values + "[0]";
+  evaluate_members(index);
+}
+
+void Emitter::scan_body(int workgroup_size) {
+  const GraphNode& anchor = graph_[task_.anchor];
+  const int axis = static_cast<int>(anchor.ints[0]);
+  const bool exclusive = anchor.ints[1] != 0, reverse = anchor.ints[2] != 0;
+  const std::int64_t length = anchor.shape[axis];
+  Shape lines = anchor.shape;
+  lines[axis] = 1;
+  line("int i = group * " + std::to_string(workgroup_size) + " + int(gl_LocalInvocationID.x);");
+  line("if (i >= " + std::to_string(lines.element_count()) + ") return;");
+  std::vector<IndexExpression> own = delinearize(IndexExpression(std::string("i")), lines);
+  const std::string sum = declare(anchor.dtype, glsl_literal(0, anchor.dtype));
+  open("for (int step = 0; step < " + std::to_string(length) + "; step++)");
+  own[static_cast<std::size_t>(axis)] = bind(reverse ? IndexExpression(length - 1) - IndexExpression(std::string("step")) : IndexExpression(std::string("step")));
+  const ElementIndex index{std::nullopt, own};
+  const std::string term = value(anchor.inputs[0], index);
+  if (!exclusive) line(sum + " += " + term + ";");
+  members_[task_.anchor] = sum;
+  const IndexExpression linear = linear_of(index, anchor.shape);
+  for (const Store& store : task_.stores) write(store, linear);
+  if (exclusive) line(sum + " += " + term + ";");
+  close();
+}
+
+void Emitter::matmul_tile_body() {
+  const GraphNode& anchor = graph_[task_.anchor];
+  const int rank = anchor.shape.rank();
+  const std::int64_t rows = anchor.shape[rank - 2], columns = anchor.shape[rank - 1], depth = fold_length(graph_, task_.anchor);
+  const std::int64_t row_tiles = (rows + kTile - 1) / kTile, column_tiles = (columns + kTile - 1) / kTile;
+  const auto text = [](std::int64_t number) { return std::to_string(number); };
+  Shape batch_shape;
+  for (int axis = 0; axis < rank - 2; ++axis) batch_shape.append(anchor.shape[axis]);
+
+  line("int lane = int(gl_LocalInvocationID.x);");
+  line("int batch = group / " + text(row_tiles * column_tiles) + ";");
+  line("int row_0 = group / " + text(column_tiles) + " % " + text(row_tiles) + " * " + text(kTile) + ";");
+  line("int column_0 = group % " + text(column_tiles) + " * " + text(kTile) + ";");
+  const std::vector<IndexExpression> batch = delinearize(IndexExpression(std::string("batch")), batch_shape);
+  const auto operand = [&](std::size_t slot, const std::string& first, const std::string& second) {
+    ElementIndex index{std::nullopt, batch};
+    index.axes.emplace_back(first);
+    index.axes.emplace_back(second);
+    return value(anchor.inputs[slot], index);
+  };
+
+  line("float sums[64];");
+  line("for (int e = 0; e < 64; e++) sums[e] = 0.0;");
+  open("for (int depth_0 = 0; depth_0 < " + text(depth) + "; depth_0 += " + text(kTileDepth) + ")");
+  line("barrier();");
+  // Neighbouring lanes read neighbouring elements of either operand; the left tile is stored transposed, one column apart against bank conflicts.
+  open("for (int e = lane; e < " + text(kTile * kTileDepth) + "; e += 64)");
+  line("int row = row_0 + e / " + text(kTileDepth) + ";");
+  line("int term = depth_0 + e % " + text(kTileDepth) + ";");
+  line("float element = 0.0;");
+  open("if (row < " + text(rows) + " && term < " + text(depth) + ")");
+  line("element = " + operand(0, "row", "term") + ";");
+  close();
+  line("tile_a[e % " + text(kTileDepth) + " * " + text(kTile + 1) + " + e / " + text(kTileDepth) + "] = element;");
+  close();
+  open("for (int e = lane; e < " + text(kTile * kTileDepth) + "; e += 64)");
+  line("int term = depth_0 + e / " + text(kTile) + ";");
+  line("int column = column_0 + e % " + text(kTile) + ";");
+  line("float element = 0.0;");
+  open("if (term < " + text(depth) + " && column < " + text(columns) + ")");
+  line("element = " + operand(1, "term", "column") + ";");
+  close();
+  line("tile_b[e] = element;");
+  close();
+  line("barrier();");
+  open("for (int term = 0; term < " + text(kTileDepth) + "; term++)");
+  line("float left[8];");
+  line("float right[8];");
+  line("for (int e = 0; e < 8; e++) left[e] = tile_a[term * " + text(kTile + 1) + " + lane / 8 + 8 * e];");
+  line("for (int e = 0; e < 8; e++) right[e] = tile_b[term * " + text(kTile) + " + lane % 8 + 8 * e];");
+  line("for (int r = 0; r < 8; r++) for (int c = 0; c < 8; c++) sums[r * 8 + c] += left[r] * right[c];");
+  close();
+  close();
+
+  open("for (int e = 0; e < 64; e++)");
+  line("int row = row_0 + lane / 8 + e / 8 * 8;");
+  line("int column = column_0 + lane % 8 + e % 8 * 8;");
+  open("if (row < " + text(rows) + " && column < " + text(columns) + ")");
+  line("int i = (batch * " + text(rows) + " + row) * " + text(columns) + " + column;");
+  members_[task_.anchor] = "sums[e]";
+  evaluate_members({IndexExpression(std::string("i")), {}});
+  close();
+  close();
+}
+
+}  // namespace imprint
