@@ -14,7 +14,8 @@
  * IMP_ERROR_WRONG_STATE.
  *
  * Strings are UTF-8 and borrowed for the duration of the call unless said otherwise. Arrays passed in are copied before the call returns.
- * Output pointers are written only on success. Every struct starts with its size and type: make them with the imp_*_init functions, which also set defaults.
+ * Output pointers are written only on success. Every struct starts with its size and type: make them with the imp_*_init functions, which also set
+ * defaults.
  *
  * Handles are values. A destroyed or foreign handle is recognised and refused with IMP_ERROR_INVALID_HANDLE.
  */
@@ -160,12 +161,13 @@ typedef struct imp_limits {
 typedef struct imp_frame_info {
   imp_header header;
   uint64_t frame;       /* rises by one each frame, from any start */
-  uint64_t safe_frame;  /* with record: every command buffer recorded up to and including this frame has completed on the GPU. Ignored for own submits */
+  uint64_t safe_frame;  /* with record: every command buffer recorded up to and including this frame has completed on the GPU; else ignored */
   double time_s;        /* the game's simulated time, seconds, never falling; feedback is credited on this clock */
 } imp_frame_info;
 
-/* Recording into the host's command buffer: recording state, outside a render pass and dynamic rendering, of the declared family, not protected, primary.
- * Clobbered: bound compute pipeline, compute descriptor sets. Left behind: a barrier from our work to all later compute and transfer commands. */
+/* Recording into the host's command buffer: recording state, outside a render pass and dynamic rendering, of the declared family, not protected,
+ * primary. Clobbered: bound compute pipeline, compute descriptor sets. Left behind: a barrier from our work to all later compute and transfer
+ * commands. */
 typedef struct imp_record_info {
   imp_header header;
   VkCommandBuffer command_buffer;
@@ -174,7 +176,13 @@ typedef struct imp_record_info {
 
 /* ---- brains ------------------------------------------------------------------------------------------------------------------------------ */
 
-typedef enum imp_activation { IMP_ACTIVATION_RELU = 0, IMP_ACTIVATION_TANH = 1, IMP_ACTIVATION_SILU = 2, IMP_ACTIVATION_ELU = 3, IMP_ACTIVATION_GELU = 4 } imp_activation;
+typedef enum imp_activation {
+  IMP_ACTIVATION_RELU = 0,
+  IMP_ACTIVATION_TANH = 1,
+  IMP_ACTIVATION_SILU = 2,
+  IMP_ACTIVATION_ELU = 3,
+  IMP_ACTIVATION_GELU = 4
+} imp_activation;
 
 typedef enum imp_learner {
   IMP_LEARNER_NONE = 0,
@@ -197,8 +205,10 @@ typedef struct imp_brain_desc {
   imp_activation activation;        /* Default relu */
   uint32_t brain_count;             /* 1, or a kennel: this many brains of one shape, each with its own weights, optimiser and memory */
   uint32_t agents_per_brain;        /* most agents that share one brain; default 1 */
-  uint64_t seed;                    /* weights, exploration and minibatches; equal seeds give equal brains on one device */
-  uint32_t action_latency_frames;   /* frames from request to answer, fixed so that play does not depend on GPU speed; >= 1. Default 2 */
+  uint64_t seed;                    /* weights, exploration and minibatches; equal seeds give equal brains on one device. Brain i of a kennel has
+                                       the weights and the noise of a single brain with seed + i */
+  uint32_t action_latency_frames;   /* frames from request to answer, fixed so that play does not depend on GPU speed; >= 1. With record: at least
+                                       the frames that pass until safe_frame tells of one. Default 2 */
 
   imp_learner learner;
   uint32_t learn_period_frames;     /* one minibatch every this many frames; its result takes effect exactly one period after it began. Default 6 */
@@ -206,16 +216,19 @@ typedef struct imp_brain_desc {
   uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. Default 4096 */
   float learning_rate;              /* Adam. Default 1e-3 */
   float max_gradient_norm;          /* global norm clip; 0 = none. Default 1 */
-  float exploration;                /* standard deviation of the noise added to predicted feedback when acting. Default 0.2 */
+  float exploration;                /* standard deviation of the noise added to the values of choices (predicted feedback, logits) when acting in
+                                       IMP_MODE_LEARNING. Default 0.2 */
   float margin;                     /* feedback: a praised or shown action pushes its rivals below -margin. Default 0.5 */
   float margin_weight;              /* weight of that push; 0 = off. Default 0.3 */
   float credit_delay_s;             /* feedback: reaction time of a person from the onset of an action. Default 0.8 */
   float credit_width_s;             /* half-width of the triangle of credit around it. Default 0.6 */
-  uint32_t snapshot_count;          /* snapshots kept for undo; the oldest is dropped. 0 = none. Default 4 */
+  uint32_t snapshot_count;          /* snapshots kept for undo; the oldest is dropped. 0 = none. Each takes as much device memory as weights,
+                                       moments and replay together. Default 4 */
 } imp_brain_desc;
 
-/* A trained policy from an ONNX file; it does not learn. The first input is the observation; further inputs are state, fed back from the output of the
- * same position (state_ins -> state_outs) and zero at the start of an episode. */
+/* A trained policy from an ONNX file; it does not learn. The first input is the observation; further inputs are state, fed back from the output of
+ * the same position (state_ins -> state_outs) and zero at the start of an episode. An action's values and continuous are both the first output as it
+ * is. */
 typedef struct imp_policy_desc {
   imp_header header;
   const char* name;
@@ -236,13 +249,14 @@ typedef struct imp_brain_info {
 
 typedef enum imp_mode {
   IMP_MODE_LEARNING = 0,  /* acts by its brain with exploration; feedback and demonstrations are learned from */
-  IMP_MODE_INFERENCE = 1, /* acts greedily; feedback is refused with IMP_ERROR_WRONG_STATE */
-  IMP_MODE_HEURISTIC = 2, /* the game acts (agent_heuristic); the brain is not asked */
-  IMP_MODE_RECORD = 3     /* as heuristic, and each heuristic action is remembered as a demonstration */
+  IMP_MODE_INFERENCE = 1, /* acts greedily; feedback and demonstrations are refused with IMP_ERROR_WRONG_STATE, rewards are ignored */
+  IMP_MODE_HEURISTIC = 2, /* the game acts (agent_heuristic); the brain is not asked, and agent_act repeats what the game chose */
+  IMP_MODE_RECORD = 3     /* as heuristic, and each heuristic action is remembered as a demonstration of weight 2 */
 } imp_mode;
 
 typedef enum imp_credit {
-  IMP_CREDIT_BY_ONSET = 0, /* spread over recent actions by a triangle around the player's reaction time (praise, scold) */
+  IMP_CREDIT_BY_ONSET = 0, /* spread over recent actions by a triangle around the player's reaction time (praise, scold). Of a scolding, the action
+                              with the largest share (of equal shares the newest) is not chosen again during the command that it belonged to */
   IMP_CREDIT_CURRENT = 1   /* the action under way at time_s, exactly (clicker, "no!") */
 } imp_credit;
 
@@ -327,43 +341,50 @@ typedef struct imp_api {
   /* [create] Adopts the host's device. host and limits may be null. IMP_ERROR_UNSUPPORTED names the field to raise. */
   imp_result (IMP_CALL* context_create)(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context);
   /* [create] A device and queue of our own. */
-  imp_result (IMP_CALL* context_create_standalone)(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits, imp_context* context);
+  imp_result (IMP_CALL* context_create_standalone)(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
+                                                   imp_context* context);
   /* [create] Destroys brains and agents too. The GPU must be done with what was recorded or submitted: with own submits it is waited for; with
-   * record, call frame_begin with the last safe_frame first, else IMP_ERROR_WRONG_STATE and nothing is destroyed. */
+   * record, call frame_begin with the last safe_frame, and frame_end, first; else IMP_ERROR_WRONG_STATE and nothing is destroyed. */
   imp_result (IMP_CALL* context_destroy)(imp_context context);
   /* [create] What was adopted, what is missing, what that costs and how to get it: text, NUL-terminated. Two calls: buffer null gives *size. */
   imp_result (IMP_CALL* context_report)(imp_context context, char* buffer, size_t* size);
   /* [create] Compiles and uploads everything that the brains made so far need. progress (may be null) is called on this thread with 0..1. */
   imp_result (IMP_CALL* warmup)(imp_context context, void (*progress)(void* user, float fraction), void* user);
-  /* [create] Between frames. */
+  /* [create] Between frames. Changes the GPU budget and the slice; threads and memory cap stay what they were at creation. */
   imp_result (IMP_CALL* set_limits)(imp_context context, const imp_limits* limits);
   /* [create] With own submits: submits what is pending (saves, loads, snapshots) and waits for the GPU. With record: IMP_ERROR_UNSUPPORTED. */
   imp_result (IMP_CALL* drain)(imp_context context, uint32_t timeout_ms);
   /* [any] */
   imp_result (IMP_CALL* context_get_stats)(imp_context context, imp_context_stats* stats);
 
-  /* A frame: frame_begin, any agent calls, then exactly one of submit (own submits) or record (the host's command buffer), frame_end. */
+  /* A frame: frame_begin, any agent calls, then exactly one of submit (own submits) or record (the host's command buffer), frame_end. frame_end
+   * without either closes the frame all the same and returns IMP_ERROR_WRONG_STATE; what was asked waits for the next frame. */
   imp_result (IMP_CALL* frame_begin)(imp_context context, const imp_frame_info* info);                 /* [frame] */
   imp_result (IMP_CALL* submit)(imp_context context, uint32_t budget_us);                              /* [frame] UINT32_MAX = the limit */
-  imp_result (IMP_CALL* record)(imp_context context, const imp_record_info* info, uint32_t* remaining_us); /* [frame] remaining_us may be null: estimated learning work that did not fit */
+  /* [frame] remaining_us may be null: estimated learning work that did not fit. */
+  imp_result (IMP_CALL* record)(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
   imp_result (IMP_CALL* frame_end)(imp_context context);                                               /* [frame] */
 
   imp_result (IMP_CALL* brain_create)(imp_context context, const imp_brain_desc* desc, imp_brain* brain);           /* [create] */
   imp_result (IMP_CALL* brain_create_from_onnx)(imp_context context, const imp_policy_desc* desc, imp_brain* brain);  /* [create] */
-  imp_result (IMP_CALL* brain_destroy)(imp_brain brain);                                               /* [create] and its agents; legal while the GPU is busy */
+  /* [create] And its agents; legal while the GPU is busy. */
+  imp_result (IMP_CALL* brain_destroy)(imp_brain brain);
   imp_result (IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info);                        /* [any] */
   imp_result (IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats);                     /* [any] */
-  /* [frame or create] Learning of the whole brain on or off; minibatches under way finish. Default on. */
+  /* [frame or create] Learning of the whole brain on or off; minibatches under way finish. While off, feedback and demonstrations are not remembered.
+   * Default on. */
   imp_result (IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
 
-  /* [frame or create] Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete.
-   * Poll with brain_save_status: IMP_NOT_READY until the GPU has delivered and the file is on disk, then the outcome. */
+  /* [frame or create] Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete. Poll
+   * with brain_save_status: IMP_NOT_READY until the GPU has delivered and the file is on disk, then the outcome. The file holds the brain as it is
+   * when the minibatch under way is done, without feedback given after this call. One save at a time, else IMP_ERROR_WRONG_STATE. */
   imp_result (IMP_CALL* brain_save)(imp_brain brain, const char* path);
   imp_result (IMP_CALL* brain_save_status)(imp_brain brain);
-  /* [create] Replaces everything by a saved brain of equal schema. A damaged, truncated or foreign file is refused with a reason and the running
-   * brain stays as it is. Takes effect before the next frame's work. */
+  /* [create] Replaces everything by a saved brain of equal schema, its seed included. A damaged, truncated or foreign file is refused with a reason
+   * and the running brain stays as it is. Takes effect before the next frame's work. IMP_ERROR_WRONG_STATE while a save or snapshot is on its way. */
   imp_result (IMP_CALL* brain_load)(imp_brain brain, const char* path);
-  /* [frame or create] Keeps a copy on the device; *snapshot names it. Takes effect in order with the frames' work. */
+  /* [frame or create] Keeps a copy on the device; *snapshot names it. Takes effect in order with the frames' work, when the minibatch under way is
+   * done. */
   imp_result (IMP_CALL* brain_snapshot)(imp_brain brain, uint64_t* snapshot);
   imp_result (IMP_CALL* brain_restore)(imp_brain brain, uint64_t snapshot);
   /* [create] A hash of weights, moments and counters. Own submits only (it waits); with record use brain_save. */
@@ -375,18 +396,22 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode);                               /* [frame or create] */
   /* [frame or create] A new command: later decisions use this head; actions scolded during the last command are allowed again. */
   imp_result (IMP_CALL* agent_set_goal)(imp_agent agent, uint32_t goal);
-  /* [frame or create] count = sum of branch sizes, 1 allowed, 0 not; stays until replaced; null = all allowed. At least one a branch must be allowed. */
+  /* [frame or create] count = sum of branch sizes, 1 allowed, 0 not; stays until replaced; null = all allowed. At least one a branch must be
+   * allowed. */
   imp_result (IMP_CALL* agent_set_mask)(imp_agent agent, const uint8_t* allowed, uint32_t count);
   /* [frame] Between frame_begin and submit / record: what the agent sees now, and that it wants to decide. NaN and infinity are refused. */
   imp_result (IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
-  /* [frame] The answer to the newest request: IMP_NOT_READY until action_latency_frames later. The first successful call for a decision marks the
-   * onset of the action at the frame's time_s. IMP_ERROR_NOT_FOUND when nothing was requested. */
+  /* [frame] The answer to the newest request that is due: IMP_NOT_READY until action_latency_frames after agent_observe. The first successful call
+   * for a decision marks the onset of the action at the frame's time_s; further calls repeat the answer until something new is asked. An agent may
+   * observe in every frame and is then answered in every frame. IMP_ERROR_NOT_FOUND when nothing was requested. */
   imp_result (IMP_CALL* agent_act)(imp_agent agent, imp_action* action);
-  /* [frame] Heuristic and record modes: what the game chose after agent_observe. branches: branch_count indices; continuous: continuous_count values. */
+  /* [frame] Heuristic and record modes: what the game chose after agent_observe. branches: branch_count indices; continuous: continuous_count
+   * values. */
   imp_result (IMP_CALL* agent_heuristic)(imp_agent agent, const uint32_t* branches, const float* continuous);
   imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
   imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
-  /* [frame] Reward of the environment for the action under way; the feedback learner takes it as feedback with exact credit, clamped to -1 .. 1. */
+  /* [frame] Reward of the environment for the action under way; the feedback learner takes it as feedback with exact credit, clamped to -1 .. 1, and
+   * 0 as no word at all. Other learners ignore it. */
   imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets actions that could still be credited, what was scolded, and an ONNX policy's state. */
   imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
