@@ -29,7 +29,8 @@ void Camera::frame(float width, float height, const Region& region, Vec2 center,
   right_ = {std::cos(yaw_), std::sin(yaw_), 0.0f};
   up_ = cross(backward_, right_);
 
-  const float region_width = std::max((region.right - region.left) * width, 1.0f), region_height = std::max((region.bottom - region.top) * height, 1.0f);
+  const float region_width = std::max((region.right - region.left) * width, 1.0f),
+              region_height = std::max((region.bottom - region.top) * height, 1.0f);
   const Vec3 target{center.x, center.y, 0.0f};
   // The distance at which the box just fits the region, found by a few rounds: the picture's size falls nearly as one over the distance.
   float distance = 4.0f * std::max(half.x, half.y);
@@ -59,8 +60,8 @@ void Camera::frame(float width, float height, const Region& region, Vec2 center,
 
   eye_ = target + backward_ * distance;
   Mat4 view;
-  view.m = {right_.x, up_.x, backward_.x, 0, right_.y, up_.y, backward_.y, 0, right_.z, up_.z, backward_.z, 0,
-            -dot(right_, eye_), -dot(up_, eye_), -dot(backward_, eye_), 1};
+  view.m = {right_.x, up_.x, backward_.x, 0, right_.y,           up_.y,           backward_.y,           0,
+            right_.z, up_.z, backward_.z, 0, -dot(right_, eye_), -dot(up_, eye_), -dot(backward_, eye_), 1};
   Mat4 projection;  // Vulkan's clip space: y down, depth 0..1
   projection.m = {scale_x_, 0, 0, 0, 0, -scale_y_, 0, 0, -shift_x_, -shift_y_, kFar / (kNear - kFar), -1, 0, 0, kNear * kFar / (kNear - kFar), 0};
   view_projection_ = projection * view;

@@ -18,15 +18,16 @@ class Camera {
  public:
   // Angles: yaw turns around the yard, 0 looks along +y; pitch looks down.
   void orbit(float yaw, float pitch);
-  void zoom(float factor);        // > 1: nearer
+  void zoom(float factor);  // > 1: nearer
   void reset();
 
-  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high (and a little of the earth below), within `region` of a picture of that size.
+  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high (and a little of the earth below), within `region` of a
+  // picture of that size.
   void frame(float width, float height, const Region& region, Vec2 center, Vec2 half, float tall);
 
   const Mat4& view_projection() const { return view_projection_; }
   Vec3 eye() const { return eye_; }
-  Vec3 right() const { return right_; }      // of the picture, in the world
+  Vec3 right() const { return right_; }        // of the picture, in the world
   Vec3 backward() const { return backward_; }  // from the scene to the eye
 
   // Pixels of a world point; nothing behind the camera.

@@ -41,7 +41,8 @@ Mesh disc(int sides, const Paint& color, float edge_openness) {
     const float a = 2.0f * kPi * static_cast<float>(i) / static_cast<float>(sides);
     mesh.add({std::cos(a), std::sin(a), 0.0f}, {0, 0, 1}, color, edge_openness);
   }
-  for (int i = 0; i < sides; ++i) mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i), center + 1 + static_cast<std::uint32_t>((i + 1) % sides));
+  for (int i = 0; i < sides; ++i)
+    mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i), center + 1 + static_cast<std::uint32_t>((i + 1) % sides));
   return mesh;
 }
 
@@ -73,8 +74,10 @@ Mesh bevelled_box(Vec3 half, float bevel, const Paint& color) {
   }
   const auto outward = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     const Vec3 pa = mesh.vertices[a].position, pb = mesh.vertices[b].position, pc = mesh.vertices[c].position;
-    if (dot(cross(pb - pa, pc - pa), pa + pb + pc) > 0.0f) mesh.triangle(a, b, c);
-    else mesh.triangle(a, c, b);
+    if (dot(cross(pb - pa, pc - pa), pa + pb + pc) > 0.0f)
+      mesh.triangle(a, b, c);
+    else
+      mesh.triangle(a, c, b);
   };
   const auto quad = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
     outward(a, b, c);
@@ -123,8 +126,10 @@ Mesh puffed(const std::vector<Vec3>& outline, float thickness, const Paint& colo
     const std::uint32_t rim = side < 0.0f ? 0 : 2 * kRings * count;
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t a = rim + i, b = rim + (i + 1) % count;
-      if (side < 0.0f) mesh.triangle(center, a, b);
-      else mesh.triangle(center, b, a);
+      if (side < 0.0f)
+        mesh.triangle(center, a, b);
+      else
+        mesh.triangle(center, b, a);
     }
   }
   return mesh;
@@ -145,7 +150,8 @@ std::vector<Vec3> heart_outline() {
 
 std::vector<Vec3> cross_outline() {
   constexpr float w = 0.3f, e = 0.95f;
-  const Vec3 upright[12] = {{w, 0, w}, {w, 0, e}, {-w, 0, e}, {-w, 0, w}, {-e, 0, w}, {-e, 0, -w}, {-w, 0, -w}, {-w, 0, -e}, {w, 0, -e}, {w, 0, -w}, {e, 0, -w}, {e, 0, w}};
+  const Vec3 upright[12] = {{w, 0, w},   {w, 0, e},   {-w, 0, e}, {-w, 0, w}, {-e, 0, w}, {-e, 0, -w},
+                            {-w, 0, -w}, {-w, 0, -e}, {w, 0, -e}, {w, 0, -w}, {e, 0, -w}, {e, 0, w}};
   std::vector<Vec3> outline;
   for (Vec3 p : upright) outline.push_back({(p.x - p.z) * 0.7071f, 0.0f, (p.x + p.z) * 0.7071f});
   return outline;

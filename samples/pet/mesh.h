@@ -23,8 +23,8 @@ constexpr Paint paint(std::uint32_t rgb, float mask = 0.0f) {
 
 struct Vertex {
   Vec3 position;
-  std::int8_t normal[4]{};   // xyz; w: openness to the sky, 127 = not occluded
-  std::uint8_t color[4]{};   // sRGB, mask
+  std::int8_t normal[4]{};  // xyz; w: openness to the sky, 127 = not occluded
+  std::uint8_t color[4]{};  // sRGB, mask
 };
 
 struct Mesh {
@@ -43,16 +43,17 @@ struct Mesh {
 struct Blob {
   enum class Kind : std::uint8_t { ellipsoid, capsule, box, torus };
   enum class Mode : std::uint8_t {
-    add,     // melts into what is there
-    carve,   // is taken away from what is there
-    stain,   // changes only the colour of what it covers
+    add,    // melts into what is there
+    carve,  // is taken away from what is there
+    stain,  // changes only the colour of what it covers
   };
   Kind kind = Kind::ellipsoid;
   Mode mode = Mode::add;
-  Vec3 size{0.1f, 0.1f, 0.1f};  // ellipsoid: radii; capsule: radius at the start, radius at the end, length along z; box: half extents; torus: radius, thickness
-  float round = 0.0f;           // box: radius of its edges
-  float blend = 0.03f;          // how softly it melts, or how softly its colour ends
-  Affine at;                    // rigid
+  Vec3 size{0.1f, 0.1f,
+            0.1f};  // ellipsoid: radii; capsule: radius at the start, radius at the end, length along z; box: half extents; torus: radius, thickness
+  float round = 0.0f;   // box: radius of its edges
+  float blend = 0.03f;  // how softly it melts, or how softly its colour ends
+  Affine at;            // rigid
   Paint color;
 };
 
@@ -61,7 +62,7 @@ Blob ball(Vec3 center, float radius, const Paint& color, float blend = 0.03f);
 Blob capsule(Vec3 from, Vec3 to, float radius_from, float radius_to, const Paint& color, float blend = 0.03f);
 Blob box(Vec3 center, Vec3 half, float round, const Paint& color, float blend = 0.01f);
 Blob torus(Vec3 center, Vec3 axis, float radius, float thickness, const Paint& color, float blend = 0.01f);
-Blob turned(Blob blob, const Affine& rotation);   // about its own centre
+Blob turned(Blob blob, const Affine& rotation);  // about its own centre
 Blob carved(Blob blob);
 Blob stained(Blob blob);
 
@@ -70,9 +71,9 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell);
 
 // ---- flat things ----
 
-Mesh disc(int sides, const Paint& color, float edge_openness);       // radius 1 in the plane z = 0, facing up; openness falls to its edge
-Mesh ring(float inner, int sides, const Paint& color);               // outer radius 1
-Mesh bevelled_box(Vec3 half, float bevel, const Paint& color);       // 44 triangles, for what there is much of
+Mesh disc(int sides, const Paint& color, float edge_openness);  // radius 1 in the plane z = 0, facing up; openness falls to its edge
+Mesh ring(float inner, int sides, const Paint& color);          // outer radius 1
+Mesh bevelled_box(Vec3 half, float bevel, const Paint& color);  // 44 triangles, for what there is much of
 // A closed outline in the x, z plane, thickened along y with puffed faces: hearts, crosses, stars, bones.
 Mesh puffed(const std::vector<Vec3>& outline, float thickness, const Paint& color);
 

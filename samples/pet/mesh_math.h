@@ -29,7 +29,10 @@ inline Vec3 normalize(Vec3 a) {
 constexpr float mix(float a, float b, float t) { return a + (b - a) * t; }
 constexpr Vec3 mix(Vec3 a, Vec3 b, float t) { return a + (b - a) * t; }
 constexpr float clamp01(float v) { return v < 0.0f ? 0.0f : v > 1.0f ? 1.0f : v; }
-constexpr float smooth(float t) { t = clamp01(t); return t * t * (3.0f - 2.0f * t); }
+constexpr float smooth(float t) {
+  t = clamp01(t);
+  return t * t * (3.0f - 2.0f * t);
+}
 constexpr float smooth(float from, float to, float v) { return smooth((v - from) / (to - from)); }
 
 // Rotation, scale and translation: column vectors x, y, z and the origin.
@@ -39,15 +42,22 @@ struct Affine {
 
 constexpr Vec3 rotate(const Affine& m, Vec3 v) { return m.x * v.x + m.y * v.y + m.z * v.z; }
 constexpr Vec3 transform(const Affine& m, Vec3 p) { return rotate(m, p) + m.origin; }
-constexpr Affine operator*(const Affine& a, const Affine& b) {
-  return {rotate(a, b.x), rotate(a, b.y), rotate(a, b.z), transform(a, b.origin)};
-}
+constexpr Affine operator*(const Affine& a, const Affine& b) { return {rotate(a, b.x), rotate(a, b.y), rotate(a, b.z), transform(a, b.origin)}; }
 constexpr Affine translation(Vec3 t) { return {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, t}; }
 constexpr Affine scaling(Vec3 s) { return {{s.x, 0, 0}, {0, s.y, 0}, {0, 0, s.z}, {}}; }
 constexpr Affine scaling(float s) { return scaling({s, s, s}); }
-inline Affine rotation_x(float a) { const float c = std::cos(a), s = std::sin(a); return {{1, 0, 0}, {0, c, s}, {0, -s, c}, {}}; }
-inline Affine rotation_y(float a) { const float c = std::cos(a), s = std::sin(a); return {{c, 0, -s}, {0, 1, 0}, {s, 0, c}, {}}; }
-inline Affine rotation_z(float a) { const float c = std::cos(a), s = std::sin(a); return {{c, s, 0}, {-s, c, 0}, {0, 0, 1}, {}}; }
+inline Affine rotation_x(float a) {
+  const float c = std::cos(a), s = std::sin(a);
+  return {{1, 0, 0}, {0, c, s}, {0, -s, c}, {}};
+}
+inline Affine rotation_y(float a) {
+  const float c = std::cos(a), s = std::sin(a);
+  return {{c, 0, -s}, {0, 1, 0}, {s, 0, c}, {}};
+}
+inline Affine rotation_z(float a) {
+  const float c = std::cos(a), s = std::sin(a);
+  return {{c, s, 0}, {-s, c, 0}, {0, 0, 1}, {}};
+}
 // Turns +z to `direction`, by the shortest way that keeps y sideways.
 inline Affine pointing(Vec3 direction) {
   const Vec3 z = normalize(direction);

@@ -12,9 +12,9 @@ namespace pet {
 
 enum class MeshId : std::uint8_t {
   // the yard
-  island,      // the ground, a slice of meadow
-  scenery,     // fence, tree, bushes, stones
-  meadow,      // grass and flowers, which sway
+  island,   // the ground, a slice of meadow
+  scenery,  // fence, tree, bushes, stones
+  meadow,   // grass and flowers, which sway
   sofa,
   bed,
   bowl,
@@ -24,8 +24,8 @@ enum class MeshId : std::uint8_t {
   torso,
   collar,
   head,
-  face,        // eyes and nose, glossy
-  eyelids,     // instead of the eyes when closed
+  face,     // eyes and nose, glossy
+  eyelids,  // instead of the eyes when closed
   jaw,
   ear_left,
   ear_right,
@@ -84,15 +84,15 @@ Mesh make_bone();
 // The body's frame has its origin between the hips. The head's is at the neck.
 namespace joint {
 inline constexpr Vec3 kNeck{0.55f, 0.0f, 0.24f};
-inline constexpr Vec3 kJaw{0.15f, 0.0f, 0.025f};              // in the head's frame
-inline constexpr Vec3 kEar{0.01f, 0.135f, 0.265f};            // left, in the head's frame
+inline constexpr Vec3 kJaw{0.15f, 0.0f, 0.025f};    // in the head's frame
+inline constexpr Vec3 kEar{0.01f, 0.135f, 0.265f};  // left, in the head's frame
 inline constexpr Vec3 kTail{-0.15f, 0.0f, 0.10f};
-inline constexpr Vec3 kShoulder{0.44f, 0.115f, -0.05f};       // left front
-inline constexpr Vec3 kHip{-0.02f, 0.115f, -0.05f};           // left hind
-inline constexpr float kThigh = 0.19f;                        // from hip to knee
-inline constexpr float kShin = 0.19f;                         // from knee to ankle
-inline constexpr float kAnkle = 0.05f;                        // of the ankle above the sole
-inline constexpr float kStandHeight = 0.43f;                  // of the hips
+inline constexpr Vec3 kShoulder{0.44f, 0.115f, -0.05f};  // left front
+inline constexpr Vec3 kHip{-0.02f, 0.115f, -0.05f};      // left hind
+inline constexpr float kThigh = 0.19f;                   // from hip to knee
+inline constexpr float kShin = 0.19f;                    // from knee to ankle
+inline constexpr float kAnkle = 0.05f;                   // of the ankle above the sole
+inline constexpr float kStandHeight = 0.43f;             // of the hips
 inline constexpr Vec3 kPlayerShoulder{0.0f, 0.235f, 1.02f};
 inline constexpr Vec3 kPlayerHip{0.0f, 0.11f, 0.56f};
 inline constexpr float kPlayerNeck = 1.16f;

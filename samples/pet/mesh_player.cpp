@@ -77,7 +77,9 @@ Mesh make_player_leg() {
 }
 
 Mesh make_clicker() {
-  return sculpt({box({0.0f, 0.0f, 0.0f}, {0.075f, 0.05f, 0.025f}, 0.02f, paint(0x5b6bd6)), ball({0.03f, 0.0f, 0.028f}, 0.026f, paint(0xffcf4d), 0.004f)}, 0.011f);
+  return sculpt(
+      {box({0.0f, 0.0f, 0.0f}, {0.075f, 0.05f, 0.025f}, 0.02f, paint(0x5b6bd6)), ball({0.03f, 0.0f, 0.028f}, 0.026f, paint(0xffcf4d), 0.004f)},
+      0.011f);
 }
 
 Mesh make_bone() {

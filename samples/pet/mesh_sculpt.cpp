@@ -28,7 +28,8 @@ float distance(const Blob& b, Vec3 world) {
       const Vec3 q{std::abs(p.x) - b.size.x + b.round, std::abs(p.y) - b.size.y + b.round, std::abs(p.z) - b.size.z + b.round};
       return length({std::max(q.x, 0.0f), std::max(q.y, 0.0f), std::max(q.z, 0.0f)}) + std::min(std::max({q.x, q.y, q.z}), 0.0f) - b.round;
     }
-    case Blob::Kind::torus: return length({std::sqrt(p.x * p.x + p.y * p.y) - b.size.x, 0.0f, p.z}) - b.size.y;
+    case Blob::Kind::torus:
+      return length({std::sqrt(p.x * p.x + p.y * p.y) - b.size.x, 0.0f, p.z}) - b.size.y;
   }
   return 0.0f;
 }
@@ -104,7 +105,9 @@ class Field {
         reach = {r, r, b.size.z * 0.5f + r};
       }
       if (b.kind == Blob::Kind::torus) reach = {b.size.x + b.size.y, b.size.x + b.size.y, b.size.y};
-      const auto extent = [&](float x, float y, float z) { return std::abs(x) * reach.x + std::abs(y) * reach.y + std::abs(z) * reach.z + b.blend * 0.3f; };
+      const auto extent = [&](float x, float y, float z) {
+        return std::abs(x) * reach.x + std::abs(y) * reach.y + std::abs(z) * reach.z + b.blend * 0.3f;
+      };
       const Vec3 e{extent(b.at.x.x, b.at.y.x, b.at.z.x), extent(b.at.x.y, b.at.y.y, b.at.z.y), extent(b.at.x.z, b.at.y.z, b.at.z.z)};
       low = {std::min(low.x, center.x - e.x), std::min(low.y, center.y - e.y), std::min(low.z, center.z - e.z)};
       high = {std::max(high.x, center.x + e.x), std::max(high.y, center.y + e.y), std::max(high.z, center.z + e.z)};
@@ -159,7 +162,8 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell) {
             sum = sum + mix(from, to, t);
             ++crossings;
           }
-        Vec3 p = low + (Vec3{static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)} + sum * (1.0f / static_cast<float>(crossings))) * cell;
+        Vec3 p =
+            low + (Vec3{static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)} + sum * (1.0f / static_cast<float>(crossings))) * cell;
         for (int i = 0; i < 2; ++i) p = p - field.normal(p, cell * 0.25f) * std::clamp(field.at(p), -cell * 0.5f, cell * 0.5f);
         const Vec3 n = field.normal(p, cell * 0.25f);
         vertex_of[corner(x, y, z)] = mesh.add(p, n, field.color(p), field.openness(p, n, cell * 6.0f));

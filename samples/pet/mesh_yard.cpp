@@ -53,9 +53,10 @@ void add_fence(Mesh& scenery) {
 
 Mesh make_tree() {
   const Paint bark = paint(0x8a5a3c), leaf = paint(0x5fa345), light = paint(0x8cc653), deep = paint(0x47883f);
-  Mesh tree = sculpt({capsule({0, 0, -0.1f}, {0.06f, 0, 1.5f}, 0.24f, 0.15f, bark), capsule({0.03f, 0, 0.9f}, {0.5f, 0.1f, 1.7f}, 0.1f, 0.07f, bark, 0.06f),
-                      ball({0.2f, -0.1f, 0.0f}, 0.14f, bark, 0.15f), ball({-0.2f, -0.12f, 0.0f}, 0.13f, bark, 0.15f)},
-                     0.09f);
+  Mesh tree =
+      sculpt({capsule({0, 0, -0.1f}, {0.06f, 0, 1.5f}, 0.24f, 0.15f, bark), capsule({0.03f, 0, 0.9f}, {0.5f, 0.1f, 1.7f}, 0.1f, 0.07f, bark, 0.06f),
+              ball({0.2f, -0.1f, 0.0f}, 0.14f, bark, 0.15f), ball({-0.2f, -0.12f, 0.0f}, 0.13f, bark, 0.15f)},
+             0.09f);
   tree.append(sculpt(
       {
           ball({0.0f, 0.0f, 2.2f}, 0.85f, leaf),
@@ -72,8 +73,8 @@ Mesh make_tree() {
 }
 
 Mesh make_bush(const Paint& leaf, const Paint& light) {
-  return sculpt({ball({0.0f, 0.0f, 0.2f}, 0.36f, leaf), ball({0.34f, 0.02f, 0.16f}, 0.27f, leaf, 0.08f), ball({-0.33f, 0.0f, 0.15f}, 0.26f, leaf, 0.08f),
-                 ball({0.1f, -0.14f, 0.34f}, 0.24f, light, 0.08f)},
+  return sculpt({ball({0.0f, 0.0f, 0.2f}, 0.36f, leaf), ball({0.34f, 0.02f, 0.16f}, 0.27f, leaf, 0.08f),
+                 ball({-0.33f, 0.0f, 0.15f}, 0.26f, leaf, 0.08f), ball({0.1f, -0.14f, 0.34f}, 0.24f, light, 0.08f)},
                 0.075f);
 }
 
@@ -98,7 +99,8 @@ void add_flower(Mesh& mesh, Vec3 foot, float height, const Paint& petals, float 
     const float a = 2.0f * kPi * static_cast<float>(i) / kPetals, r = i % 2 ? size : size * 0.62f;
     mesh.add(top + Vec3{r * std::cos(a), r * std::sin(a), i % 2 ? 0.004f : 0.0f}, {0, 0, 1}, {petals.color, 1.0f});
   }
-  for (int i = 0; i < kPetals; ++i) mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i), center + 1 + static_cast<std::uint32_t>((i + 1) % kPetals));
+  for (int i = 0; i < kPetals; ++i)
+    mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i), center + 1 + static_cast<std::uint32_t>((i + 1) % kPetals));
   const std::uint32_t yellow = mesh.add(top + Vec3{0, 0, 0.022f}, {0, 0, 1}, {paint(0xf6b93b).color, 1.0f});
   for (int i = 0; i < 6; ++i) {
     const float a = 2.0f * kPi * static_cast<float>(i) / 6.0f;
@@ -135,8 +137,8 @@ Mesh make_island() {
       const float a = kPi / 2 * (static_cast<float>(corner) + static_cast<float>(i % kCorner) / (kCorner - 1));
       const float sx = corner == 0 || corner == 3 ? 1.0f : -1.0f, sy = corner < 2 ? 1.0f : -1.0f, middle = kIslandHalf - kRound;
       const Vec3 out{std::cos(a), std::sin(a), 0.0f};
-      mesh.add({sx * middle + out.x * (kRound - r.inset), sy * middle + out.y * (kRound - r.inset), r.z}, {out.x * r.normal.x, out.y * r.normal.x, r.normal.y}, grass,
-               r.z > -kEdge - 0.01f ? 1.0f : mix(0.45f, 1.0f, (r.z + kThick) / kThick));
+      mesh.add({sx * middle + out.x * (kRound - r.inset), sy * middle + out.y * (kRound - r.inset), r.z},
+               {out.x * r.normal.x, out.y * r.normal.x, r.normal.y}, grass, r.z > -kEdge - 0.01f ? 1.0f : mix(0.45f, 1.0f, (r.z + kThick) / kThick));
     }
   const std::uint32_t first = top + 1;
   for (std::uint32_t i = 0; i < kSides; ++i) mesh.triangle(top, first + i, first + (i + 1) % kSides);
@@ -160,9 +162,11 @@ Mesh make_scenery() {
   scenery.append(bush, translation({-5.05f, -4.9f, 0.0f}) * rotation_z(1.0f) * scaling(0.75f));
   scenery.append(bush, translation({5.05f, -4.95f, 0.0f}) * rotation_z(0.3f) * scaling(0.8f));
   const Paint stone = paint(0xc9c3b8);
-  for (const auto& [at, size] : {std::pair{Vec3{4.75f, -4.35f, 0.0f}, 0.2f}, std::pair{Vec3{4.5f, -5.0f, 0.0f}, 0.28f}, std::pair{Vec3{-4.45f, -5.15f, 0.0f}, 0.22f},
-                                 std::pair{Vec3{-3.3f, 4.75f, 0.0f}, 0.2f}})
-    scenery.append(sculpt({ellipsoid({0, 0, 0.02f}, {size, size * 0.8f, size * 0.6f}, stone), ellipsoid({size * 0.9f, size * 0.3f, 0.0f}, {size * 0.6f, size * 0.5f, size * 0.4f}, stone, 0.06f)}, size * 0.2f),
+  for (const auto& [at, size] : {std::pair{Vec3{4.75f, -4.35f, 0.0f}, 0.2f}, std::pair{Vec3{4.5f, -5.0f, 0.0f}, 0.28f},
+                                 std::pair{Vec3{-4.45f, -5.15f, 0.0f}, 0.22f}, std::pair{Vec3{-3.3f, 4.75f, 0.0f}, 0.2f}})
+    scenery.append(sculpt({ellipsoid({0, 0, 0.02f}, {size, size * 0.8f, size * 0.6f}, stone),
+                           ellipsoid({size * 0.9f, size * 0.3f, 0.0f}, {size * 0.6f, size * 0.5f, size * 0.4f}, stone, 0.06f)},
+                          size * 0.2f),
                    translation(at));
   return scenery;
 }
@@ -243,7 +247,9 @@ Mesh make_kibble() {
   Mesh kibble;
   for (std::uint32_t i = 0; i < 26; ++i) {
     const float a = scatter(i, 21) * 2 * kPi, r = 0.17f * std::sqrt(scatter(i, 22));
-    kibble.append(sculpt({ellipsoid({r * std::cos(a), r * std::sin(a), 0.125f + 0.03f * scatter(i, 23) - r * 0.12f}, {0.036f, 0.036f, 0.028f}, paint(scatter(i, 24) < 0.5f ? 0xa9693a : 0xc2824a))}, 0.02f));
+    kibble.append(sculpt({ellipsoid({r * std::cos(a), r * std::sin(a), 0.125f + 0.03f * scatter(i, 23) - r * 0.12f}, {0.036f, 0.036f, 0.028f},
+                                    paint(scatter(i, 24) < 0.5f ? 0xa9693a : 0xc2824a))},
+                         0.02f));
   }
   return kibble;
 }
@@ -251,8 +257,8 @@ Mesh make_kibble() {
 // A tennis ball's colours: found at once on grass.
 Mesh make_ball() {
   const Paint red = paint(0xf0483e), white = paint(0xfffaf0);
-  return sculpt({ball({}, 1.0f, red), stained(box({}, {1.2f, 0.24f, 1.2f}, 0.0f, white, 0.06f)), stained(ball({0.0f, 1.0f, 0.0f}, 0.42f, white, 0.06f)),
-                 stained(ball({0.0f, -1.0f, 0.0f}, 0.42f, white, 0.06f))},
+  return sculpt({ball({}, 1.0f, red), stained(box({}, {1.2f, 0.24f, 1.2f}, 0.0f, white, 0.06f)),
+                 stained(ball({0.0f, 1.0f, 0.0f}, 0.42f, white, 0.06f)), stained(ball({0.0f, -1.0f, 0.0f}, 0.42f, white, 0.06f))},
                 0.13f);
 }
 

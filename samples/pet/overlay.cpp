@@ -101,7 +101,8 @@ bool Overlay::wants_mouse() const { return ImGui::GetIO().WantCaptureMouse; }
 Region Overlay::free_region(VkExtent2D size, bool panels, bool kennel) const {
   if (!panels) return {0.03f, kennel ? 0.03f : 0.17f, 0.97f, 0.93f};
   const float width = static_cast<float>(size.width), height = static_cast<float>(size.height);
-  return {(kennel ? px(200.0f) : px(kMargin)) / width, px(30.0f) / height, (width - px(kColumn) - px(kMargin)) / width, (height - px(kBar) - px(kMargin)) / height};
+  return {(kennel ? px(200.0f) : px(kMargin)) / width, px(30.0f) / height, (width - px(kColumn) - px(kMargin)) / width,
+          (height - px(kBar) - px(kMargin)) / height};
 }
 
 void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels, PlayerInput& input) {
@@ -128,7 +129,7 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
     snapshots_card(state, input);
     if (!state.kennel.empty()) kennel_card(state);
     lesson_card(state);
-    button_bar(state, anchors, input);
+    button_bar(anchors, input);
     if (help_) help_card(size);
   }
   captions(size, state, panels);

@@ -23,7 +23,7 @@ struct Anchors {
   Vec3 pet, player;
   bool ghost = false;
   Vec3 ghost_pet;
-  float youngest_sign = 0.0f;        // seconds; see SceneView::draw
+  float youngest_sign = 0.0f;  // seconds; see SceneView::draw
 };
 
 class Overlay {
@@ -44,7 +44,7 @@ class Overlay {
 
   bool wants_mouse() const;
   void toggle_help() { help_ = !help_; }
-  void scale_text(float factor);      // takes effect with the next apply_scale()
+  void scale_text(float factor);  // takes effect with the next apply_scale()
   // Fits all sizes to the picture and the wanted text size. Between frames: new fonts wait for the GPU.
   void apply_scale(VkExtent2D size);
 
@@ -59,7 +59,7 @@ class Overlay {
   void snapshots_card(const OverlayState& state, PlayerInput& input);
   void kennel_card(const OverlayState& state);
   void lesson_card(const OverlayState& state);
-  void button_bar(const OverlayState& state, const Anchors& anchors, PlayerInput& input);
+  void button_bar(const Anchors& anchors, PlayerInput& input);
   void help_card(VkExtent2D size);
   void captions(VkExtent2D size, const OverlayState& state, bool panels);
   void bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size);
@@ -70,7 +70,8 @@ class Overlay {
   // Off screen: a picture without cards will be seen small, so its bubbles are drawn large.
   void enlarge(bool large);
   float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
-  bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active, const FeedbackKind* sign = nullptr);
+  bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active,
+              const FeedbackKind* sign = nullptr);
 
   VulkanHost& host_;
   VkRenderPass pass_;

@@ -26,7 +26,8 @@ Box box_above(Vec2 point, ImVec2 size, float lift, const Region& free, VkExtent2
 // Moves a box beside another that it would cover: to the side that it leans to, or the other where there is no room.
 void keep_clear(Box& box, const Box& other, float gap, const Region& free, VkExtent2D picture) {
   if (box.low.x > other.high.x + gap || other.low.x > box.high.x + gap || box.low.y > other.high.y + gap || other.low.y > box.high.y + gap) return;
-  const float left = free.left * static_cast<float>(picture.width), right = free.right * static_cast<float>(picture.width), width = box.high.x - box.low.x;
+  const float left = free.left * static_cast<float>(picture.width), right = free.right * static_cast<float>(picture.width),
+              width = box.high.x - box.low.x;
   const float at_right = other.high.x + gap, at_left = other.low.x - gap - width;
   const bool leans_right = box.low.x + box.high.x >= other.low.x + other.high.x;
   const bool fits_right = at_right + width <= right, fits_left = at_left >= left;
@@ -82,7 +83,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
   const Thought& thought = world.pet.thought;
   if (thought.valid) {
     if (const auto at = camera.project(anchors.pet)) {
-      const float row = px(21), name_width = std::max(text_size(fonts_.bold, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
+      const float row = px(21),
+                  name_width = std::max(text_size(fonts_.bold, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
       const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
       Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
       if (word) keep_clear(box, *word, px(14), free, size);
@@ -91,7 +93,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
       // Rising dots lead from the head to the cloud.
       for (int i = 0; i < 2; ++i) {
         const float t = 0.25f + 0.45f * static_cast<float>(i);
-        list.AddCircleFilled({mix(at->x, std::clamp(at->x, box.low.x + px(20), box.high.x - px(20)), t), mix(at->y, box.high.y, t)}, px(3.0f + 2.0f * static_cast<float>(i)), fill, 18);
+        list.AddCircleFilled({mix(at->x, std::clamp(at->x, box.low.x + px(20), box.high.x - px(20)), t), mix(at->y, box.high.y, t)},
+                             px(3.0f + 2.0f * static_cast<float>(i)), fill, 18);
       }
       list.AddRectFilled({box.low.x - 1, box.low.y}, {box.high.x + 1, box.high.y + px(2)}, palette::rgb(0x3a3340, 26), px(20));
       list.AddRectFilled(box.low, box.high, fill, px(19));
@@ -100,11 +103,15 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
       for (int i = 0; i < 2; ++i) {
         const float y = box.low.y + px(6) + row * static_cast<float>(i);
         const float x = box.low.x + px(14);
-        draw_text(list, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft, name(thought.actions[static_cast<std::size_t>(i)]));
+        draw_text(list, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft,
+                  name(thought.actions[static_cast<std::size_t>(i)]));
         const float left = box.high.x - px(12) - bar - mark;
-        draw_bar(list, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)], i == 0 ? palette::kShow : palette::kGhost);
+        draw_bar(list, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)],
+                 i == 0 ? palette::kShow : palette::kGhost);
       }
-      if (thought.undecided) draw_text(list, fonts_.title, {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f}, palette::kLearn, "?");
+      if (thought.undecided)
+        draw_text(list, fonts_.title, {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f}, palette::kLearn,
+                  "?");
     }
   }
 

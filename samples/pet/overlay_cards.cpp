@@ -16,8 +16,10 @@ constexpr ImGuiWindowFlags kPlainWindow = ImGuiWindowFlags_NoDecoration | ImGuiW
 
 std::string microseconds(float us) {
   char text[32];
-  if (us >= 1000.0f) std::snprintf(text, sizeof(text), "%.2f ms", static_cast<double>(us) / 1000.0);
-  else std::snprintf(text, sizeof(text), "%.0f us", static_cast<double>(us));
+  if (us >= 1000.0f)
+    std::snprintf(text, sizeof(text), "%.2f ms", static_cast<double>(us) / 1000.0);
+  else
+    std::snprintf(text, sizeof(text), "%.0f us", static_cast<double>(us));
   return text;
 }
 
@@ -61,8 +63,11 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
   // Three needs, as the pet feels them.
   const Drives& drives = anchors.world->pet.drives;
   const float width = (px(kCardWidth - 2 * kPad) - 2 * px(8)) / 3.0f;
-  const struct { const char* name; float value; ImU32 color; } needs[] = {
-      {"hungry", drives.hunger, palette::kTreat}, {"lively", drives.energy, palette::kGood}, {"bored", drives.boredom, palette::kScold}};
+  const struct {
+    const char* name;
+    float value;
+    ImU32 color;
+  } needs[] = {{"hungry", drives.hunger, palette::kTreat}, {"lively", drives.energy, palette::kGood}, {"bored", drives.boredom, palette::kScold}};
   for (int i = 0; i < 3; ++i) {
     const float left = at.x + static_cast<float>(i) * (width + px(8)), y = at.y + px(27);
     draw_text(list, fonts_.small, {left, y - px(1)}, palette::kSoft, needs[i].name);
@@ -84,7 +89,8 @@ void Overlay::tricks_card(const OverlayState& state, const Anchors& anchors) {
     if (active) list.AddRectFilled({at.x - px(5), y - px(3)}, {right + px(5), y + px(18)}, faded(palette::kShow, 0.16f), px(5));
     draw_text(list, active ? fonts_.bold : fonts_.body, {at.x, y}, palette::kInk, capitalized(name(kTricks[i])));
     const float bar_left = at.x + px(58), bar_right = right - px(62);
-    draw_bar(list, {bar_left, y + px(3)}, {bar_right, y + px(14)}, score.tries ? score.success : 0.0f, score.mastered ? palette::kGood : palette::kLearn);
+    draw_bar(list, {bar_left, y + px(3)}, {bar_right, y + px(14)}, score.tries ? score.success : 0.0f,
+             score.mastered ? palette::kGood : palette::kLearn);
     const std::string text = score.tries ? percent(score.success) : "new";
     draw_text(list, fonts_.body, {right - px(20) - text_size(fonts_.body, text).x, y}, score.tries ? palette::kInk : palette::kSoft, text);
     if (score.mastered) draw_star(list, {right - px(6), y + px(8)}, px(7), palette::kClick);
@@ -141,10 +147,13 @@ void Overlay::gpu_card(const OverlayState& state) {
   key(palette::kLearn, "learn " + microseconds(state.learn_gpu_us));
   if (state.budget_us > 0.0f) key(palette::kInk, "budget " + microseconds(state.budget_us));
   y += px(16);
-  draw_text(list, fonts_.small, {at.x, y}, palette::kSoft, "CPU " + microseconds(state.frame_cpu_us) + (state.frame_ms > 0.0f ? number(" of a frame of %.1f ms", static_cast<double>(state.frame_ms)) : ""));
+  draw_text(list, fonts_.small, {at.x, y}, palette::kSoft,
+            "CPU " + microseconds(state.frame_cpu_us) +
+                (state.frame_ms > 0.0f ? number(" of a frame of %.1f ms", static_cast<double>(state.frame_ms)) : ""));
   y += px(15);
   const std::string steps = std::to_string(state.minibatches) + " steps  ";
-  draw_text(list, fonts_.small, {at.x, y}, palette::kSoft, steps + fitted(fonts_.small, state.device, right - at.x - text_size(fonts_.small, steps).x));
+  draw_text(list, fonts_.small, {at.x, y}, palette::kSoft,
+            steps + fitted(fonts_.small, state.device, right - at.x - text_size(fonts_.small, steps).x));
   end_card();
 }
 
@@ -154,7 +163,8 @@ void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Memories");
   const float button_width = px(78), button_height = px(21), y = at.y - px(3);
-  if (button("keep", {right - 2 * button_width - px(6), y}, {right - button_width - px(6), y + button_height}, "keep", "F6", palette::kShow, false)) input.snapshot = true;
+  if (button("keep", {right - 2 * button_width - px(6), y}, {right - button_width - px(6), y + button_height}, "keep", "F6", palette::kShow, false))
+    input.snapshot = true;
   if (button("undo", {right - button_width, y}, {right, y + button_height}, "undo", "U", palette::kScold, false)) input.undo = true;
 
   const float line_y = at.y + px(38), last = std::max(static_cast<float>(state.seconds), 30.0f);
@@ -178,7 +188,8 @@ void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
     draw_text(list, fonts_.small, {at.x, line_y + px(12)}, palette::kSoft, "none yet: keep what it knows now");
   } else {
     const SnapshotEntry& newest = state.snapshots.back();
-    draw_text(list, fonts_.small, {at.x, line_y + px(12)}, palette::kSoft, "newest " + clock_text(newest.seconds) + ", it could do " + percent(newest.success) + " then");
+    draw_text(list, fonts_.small, {at.x, line_y + px(12)}, palette::kSoft,
+              "newest " + clock_text(newest.seconds) + ", it could do " + percent(newest.success) + " then");
   }
   end_card();
 }
@@ -200,12 +211,14 @@ void Overlay::kennel_card(const OverlayState& state) {
   float sum = 0.0f;
   for (float success : state.kennel) sum += success;
   draw_text(list, fonts_.bold, {low.x + pad, low.y + px(9)}, palette::kInk, "Kennel of " + std::to_string(state.kennel.size()));
-  draw_text(list, fonts_.small, {low.x + pad, low.y + px(28)}, palette::kSoft, percent(sum / static_cast<float>(state.kennel.size())) + " on average");
+  draw_text(list, fonts_.small, {low.x + pad, low.y + px(28)}, palette::kSoft,
+            percent(sum / static_cast<float>(state.kennel.size())) + " on average");
   for (std::size_t i = 0; i < state.kennel.size(); ++i) {
     const ImVec2 p{low.x + pad + cell * static_cast<float>(i % columns), low.y + px(50) + cell * static_cast<float>(i / columns)};
     const float s = clamp01(state.kennel[i]);
     const Vec3 color = mix(Vec3{0.95f, 0.89f, 0.80f}, s >= 0.9f ? Vec3{0.30f, 0.58f, 0.25f} : Vec3{0.90f, 0.48f, 0.17f}, 0.12f + 0.88f * s);
-    list.AddRectFilled({p.x + 1, p.y + 1}, {p.x + cell - 1, p.y + cell - 1}, ImGui::ColorConvertFloat4ToU32({color.x, color.y, color.z, 1.0f}), px(3));
+    list.AddRectFilled({p.x + 1, p.y + 1}, {p.x + cell - 1, p.y + cell - 1}, ImGui::ColorConvertFloat4ToU32({color.x, color.y, color.z, 1.0f}),
+                       px(3));
   }
   list.PopClipRect();
   ImGui::End();
@@ -222,7 +235,8 @@ void Overlay::lesson_card(const OverlayState& state) {
   draw_text(list, fonts_.body, {low.x + px(36), low.y + (height - fonts_.body->FontSize) * 0.5f}, palette::kInk, text);
 }
 
-bool Overlay::button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active, const FeedbackKind* sign) {
+bool Overlay::button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active,
+                     const FeedbackKind* sign) {
   ImGui::SetCursorScreenPos(low);
   const bool pressed = ImGui::InvisibleButton(id, {high.x - low.x, high.y - low.y});
   const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive();
@@ -248,7 +262,7 @@ bool Overlay::button(const char* id, ImVec2 low, ImVec2 high, const char* label,
   return pressed;
 }
 
-void Overlay::button_bar(const OverlayState& state, const Anchors& anchors, PlayerInput& input) {
+void Overlay::button_bar(const Anchors& anchors, PlayerInput& input) {
   const ImGuiIO& io = ImGui::GetIO();
   const float height = px(64);
   const ImVec2 low{px(10), io.DisplaySize.y - height - px(10)}, high{column_left_ - px(kGap), io.DisplaySize.y - px(10)};
@@ -273,20 +287,23 @@ void Overlay::button_bar(const OverlayState& state, const Anchors& anchors, Play
   }
   list.AddLine({x - gap * 0.5f + divider * 0.5f, low.y + pad}, {x - gap * 0.5f + divider * 0.5f, high.y - pad}, palette::kFaint, px(1));
   x += divider;
-  constexpr FeedbackKind kinds[] = {FeedbackKind::kPraise, FeedbackKind::kScold, FeedbackKind::kTreat, FeedbackKind::kClick, FeedbackKind::kDemonstration};
+  constexpr FeedbackKind kinds[] = {FeedbackKind::kPraise, FeedbackKind::kScold, FeedbackKind::kTreat, FeedbackKind::kClick,
+                                    FeedbackKind::kDemonstration};
   if (next("Praise", "P", palette::kPraise, false, &kinds[0])) ++input.praise;
   if (next("Scold", "S", palette::kScold, false, &kinds[1])) ++input.scold;
   if (next("Treat", "T", palette::kTreat, false, &kinds[2])) ++input.treat;
   if (next("Click", "C", palette::kClick, false, &kinds[3])) ++input.click;
   if (next("Show", "D", palette::kShow, anchors.world->demonstrating, &kinds[4])) input.demonstrate = true;
   if (next("No!", "N", palette::kInk, false)) input.interrupt = true;
-  (void)state;
   list.PopClipRect();
   ImGui::End();
 }
 
 void Overlay::help_card(VkExtent2D size) {
-  const struct { const char* key; const char* what; } lines[] = {
+  const struct {
+    const char* key;
+    const char* what;
+  } lines[] = {
       {"1 - 5", "give a command: sit, spin, come, fetch, bed"},
       {"P  or click the pet", "praise what it did"},
       {"S  or right-click the pet", "scold what it did"},
@@ -304,7 +321,8 @@ void Overlay::help_card(VkExtent2D size) {
       {"F1, Esc", "close this help, quit"},
   };
   const float row = px(22), width = px(560), height = px(66) + row * static_cast<float>(std::size(lines));
-  const ImVec2 low{(static_cast<float>(size.width) - width) * 0.5f, (static_cast<float>(size.height) - height) * 0.5f}, high{low.x + width, low.y + height};
+  const ImVec2 low{(static_cast<float>(size.width) - width) * 0.5f, (static_cast<float>(size.height) - height) * 0.5f},
+      high{low.x + width, low.y + height};
   ImDrawList& list = *ImGui::GetForegroundDrawList();
   draw_card(list, low, high, px(14));
   list.AddRectFilled(low, high, palette::rgb(0xfffbf4, 200), px(14));

@@ -17,7 +17,8 @@ ImVec2 operator*(ImVec2 a, float s) { return {a.x * s, a.y * s}; }
 // The first that exists. Debian, Fedora, Arch, macOS, Windows.
 std::string font_file(bool bold) {
   const char* const regular_files[] = {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
-                                       "/usr/share/fonts/TTF/DejaVuSans.ttf", "/System/Library/Fonts/Supplemental/Arial.ttf", "C:/Windows/Fonts/segoeui.ttf"};
+                                       "/usr/share/fonts/TTF/DejaVuSans.ttf", "/System/Library/Fonts/Supplemental/Arial.ttf",
+                                       "C:/Windows/Fonts/segoeui.ttf"};
   const char* const bold_files[] = {"/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans-Bold.ttf",
                                     "/usr/share/fonts/TTF/DejaVuSans-Bold.ttf", "/System/Library/Fonts/Supplemental/Arial Bold.ttf",
                                     "C:/Windows/Fonts/segoeuib.ttf"};
@@ -71,11 +72,16 @@ ImU32 faded(ImU32 color, float opacity) {
 
 ImU32 color_of(FeedbackKind kind) {
   switch (kind) {
-    case FeedbackKind::kPraise: return palette::kPraise;
-    case FeedbackKind::kScold: return palette::kScold;
-    case FeedbackKind::kTreat: return palette::kTreat;
-    case FeedbackKind::kClick: return palette::kClick;
-    case FeedbackKind::kDemonstration: return palette::kShow;
+    case FeedbackKind::kPraise:
+      return palette::kPraise;
+    case FeedbackKind::kScold:
+      return palette::kScold;
+    case FeedbackKind::kTreat:
+      return palette::kTreat;
+    case FeedbackKind::kClick:
+      return palette::kClick;
+    case FeedbackKind::kDemonstration:
+      return palette::kShow;
   }
   return palette::kInk;
 }
@@ -96,7 +102,8 @@ void draw_star(ImDrawList& list, ImVec2 center, float radius, ImU32 color) {
     points[i] = center + ImVec2{r * std::cos(a), r * std::sin(a)};
   }
   // A pentagon and five points: filling needs convex parts. They overlap by a hair, so that smoothed edges leave no seam.
-  for (int i = 0; i < 10; i += 2) list.AddTriangleFilled(points[(i + 9) % 10] * 0.96f + center * 0.04f, points[i], points[i + 1] * 0.96f + center * 0.04f, color);
+  for (int i = 0; i < 10; i += 2)
+    list.AddTriangleFilled(points[(i + 9) % 10] * 0.96f + center * 0.04f, points[i], points[i + 1] * 0.96f + center * 0.04f, color);
   ImVec2 core[5];
   for (int i = 0; i < 5; ++i) core[i] = points[2 * i + 1];
   list.AddConvexPolyFilled(core, 5, color);
@@ -129,7 +136,9 @@ void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 col
         for (float y : {-k * 0.8f, k * 0.8f}) list.AddCircleFilled(c + ImVec2{x * 1.1f, y}, k, color, 14);
       break;
     }
-    case FeedbackKind::kClick: draw_star(list, c, r * 1.08f, color); break;
+    case FeedbackKind::kClick:
+      draw_star(list, c, r * 1.08f, color);
+      break;
     case FeedbackKind::kDemonstration:
       list.AddCircle(c, r * 0.78f, color, 20, std::max(1.5f, r * 0.32f));
       list.AddCircleFilled(c, r * 0.28f, color, 12);

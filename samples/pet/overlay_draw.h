@@ -12,9 +12,7 @@
 namespace pet {
 
 namespace palette {
-inline constexpr ImU32 rgb(unsigned hex, unsigned alpha = 255) {
-  return IM_COL32(hex >> 16 & 255, hex >> 8 & 255, hex & 255, alpha);
-}
+inline constexpr ImU32 rgb(unsigned hex, unsigned alpha = 255) { return IM_COL32(hex >> 16 & 255, hex >> 8 & 255, hex & 255, alpha); }
 inline constexpr ImU32 kCard = rgb(0xfffbf4, 238);
 inline constexpr ImU32 kCardEdge = rgb(0x6b5b4a, 40);
 inline constexpr ImU32 kInk = rgb(0x3a3340);
@@ -65,7 +63,7 @@ struct CurvePlot {
 // Axes with per cent and seconds, the 90 % line, both curves and, below them, a strip of signs.
 void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, const CurvePlot& plot);
 
-std::string percent(float value);      // "95%"
+std::string percent(float value);        // "95%"
 std::string clock_text(double seconds);  // "1:24"
 std::string capitalized(std::string text);
 

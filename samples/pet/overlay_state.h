@@ -13,14 +13,14 @@ namespace pet {
 
 // A trick's recent success, in the order of kTricks.
 struct TrickScore {
-  float success = 0.0f;      // 0..1 over the last tries
-  uint32_t tries = 0;        // 0: not tried yet, success means nothing
-  bool mastered = false;     // 4 of the last 5
+  float success = 0.0f;   // 0..1 over the last tries
+  uint32_t tries = 0;     // 0: not tried yet, success means nothing
+  bool mastered = false;  // 4 of the last 5
 };
 
 struct CurvePoint {
   float seconds = 0.0f;
-  float success = 0.0f;      // 0..1
+  float success = 0.0f;  // 0..1
 };
 
 struct FeedbackTick {
@@ -30,26 +30,26 @@ struct FeedbackTick {
 
 struct SnapshotEntry {
   float seconds = 0.0f;
-  float success = 0.0f;      // at that time, 0..1
+  float success = 0.0f;  // at that time, 0..1
 };
 
 struct OverlayState {
-  std::string device;        // "llvmpipe (LLVM 15.0.6, 256 bits)"
+  std::string device;  // "llvmpipe (LLVM 15.0.6, 256 bits)"
   std::string pet_name = "Pip";
-  double seconds = 0.0;      // simulated
+  double seconds = 0.0;  // simulated
 
   std::array<TrickScore, kTricks.size()> tricks{};
   std::vector<CurvePoint> curve;
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;
-  std::vector<SnapshotEntry> snapshots; // oldest first
+  std::vector<SnapshotEntry> snapshots;  // oldest first
 
   // What learning costs.
-  float infer_gpu_us = 0.0f;   // per frame, smoothed
+  float infer_gpu_us = 0.0f;  // per frame, smoothed
   float learn_gpu_us = 0.0f;
   float budget_us = 0.0f;
-  float frame_cpu_us = 0.0f;   // inside Imprint's calls
-  float frame_ms = 0.0f;       // the whole frame
+  float frame_cpu_us = 0.0f;  // inside Imprint's calls
+  float frame_ms = 0.0f;      // the whole frame
   float updates_per_second = 0.0f;
   uint64_t minibatches = 0;
   uint64_t over_budget_frames = 0;
@@ -59,11 +59,11 @@ struct OverlayState {
   bool ghost = false;
   bool learning = true;
   bool auto_cue = false;
-  std::string lesson;          // one line: what to try now
-  std::string caption;         // what can be heard: "woof!", "click"; empty = silence
-  std::string status;          // "saved", "snapshot taken": shown for a moment
+  std::string lesson;   // one line: what to try now
+  std::string caption;  // what can be heard: "woof!", "click"; empty = silence
+  std::string status;   // "saved", "snapshot taken": shown for a moment
 
-  std::vector<float> kennel;   // kennel mode: success of each pet, 0..1; empty otherwise
+  std::vector<float> kennel;  // kennel mode: success of each pet, 0..1; empty otherwise
 };
 
 }  // namespace pet

@@ -14,28 +14,28 @@ struct PlayerInput {
   bool quit = false;
 
   // Teaching. Counts, because two presses may fall into one frame.
-  std::optional<Cue> cue;      // keys 1-5 and the command buttons
-  uint32_t praise = 0;         // P, or a click on the pet
-  uint32_t scold = 0;          // S, or a right click on the pet
-  uint32_t treat = 0;          // T
-  uint32_t click = 0;          // C
-  bool demonstrate = false;    // D: show the trick of the command in force
-  bool interrupt = false;      // N: "no" while it acts
+  std::optional<Cue> cue;    // keys 1-5 and the command buttons
+  uint32_t praise = 0;       // P, or a click on the pet
+  uint32_t scold = 0;        // S, or a right click on the pet
+  uint32_t treat = 0;        // T
+  uint32_t click = 0;        // C
+  bool demonstrate = false;  // D: show the trick of the command in force
+  bool interrupt = false;    // N: "no" while it acts
 
   // The yard.
   std::optional<Vec2> walk_to;  // click on the ground
   std::optional<Vec2> ball_to;  // the ball is dragged here
 
   // The game.
-  bool toggle_pause = false;     // space
-  bool toggle_slow = false;      // L
-  bool toggle_ghost = false;     // G
-  bool toggle_learning = false;  // O
-  bool toggle_auto_cue = false;  // A: one-switch play, commands come by themselves and the player only praises
-  bool save = false;             // F5
-  bool snapshot = false;         // F6
-  bool undo = false;             // U or Ctrl+Z: back to the newest snapshot
-  std::optional<size_t> restore; // click on a snapshot of the timeline: its index in OverlayState::snapshots
+  bool toggle_pause = false;      // space
+  bool toggle_slow = false;       // L
+  bool toggle_ghost = false;      // G
+  bool toggle_learning = false;   // O
+  bool toggle_auto_cue = false;   // A: one-switch play, commands come by themselves and the player only praises
+  bool save = false;              // F5
+  bool snapshot = false;          // F6
+  bool undo = false;              // U or Ctrl+Z: back to the newest snapshot
+  std::optional<size_t> restore;  // click on a snapshot of the timeline: its index in OverlayState::snapshots
 };
 
 }  // namespace pet

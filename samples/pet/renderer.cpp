@@ -17,8 +17,22 @@ Mat4 shadow_matrix(Vec3 sun, Vec2 center, float reach) {
   const Vec3 target{center.x, center.y, 0.0f};
   const float s = 0.5f / reach, depth = 0.5f / (reach * 1.6f);
   Mat4 m;
-  m.m = {right.x * s, up.x * s, -sun.x * depth, 0, right.y * s, up.y * s, -sun.y * depth, 0, right.z * s, up.z * s, -sun.z * depth, 0,
-         0.5f - dot(right, target) * s, 0.5f - dot(up, target) * s, 0.5f + dot(sun, target) * depth, 1};
+  m.m = {right.x * s,
+         up.x * s,
+         -sun.x * depth,
+         0,
+         right.y * s,
+         up.y * s,
+         -sun.y * depth,
+         0,
+         right.z * s,
+         up.z * s,
+         -sun.z * depth,
+         0,
+         0.5f - dot(right, target) * s,
+         0.5f - dot(up, target) * s,
+         0.5f + dot(sun, target) * depth,
+         1};
   return m;
 }
 
@@ -43,7 +57,8 @@ void DrawList::add(MeshId mesh, const Affine& at, const Look& look, Layer layer)
 }
 
 // Neighbours of one mesh become one draw. Marks keep their order, for it is the order of their colours; the other layers are gathered by mesh.
-std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layers) {
+std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, const DrawList& list,
+                                                       std::array<std::size_t, kLayerCount + 1>& layers) {
   std::size_t count = 0;
   for (std::size_t layer = 0; layer < kLayerCount; ++layer) count += list.items(static_cast<Layer>(layer)).size();
   const VkDeviceSize needed = std::max<VkDeviceSize>(count, 1) * sizeof(DrawList::Instance);
@@ -118,7 +133,8 @@ void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawLis
   set_viewport(commands, {shadow_size_, shadow_size_});
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, shadow_);
   for (std::size_t i = 0; i < from(Layer::sign); ++i)
-    if (batches[i].mesh != MeshId::island && batches[i].mesh != MeshId::meadow) draw_batches(commands, batches, i, i + 1);  // these lie below all else
+    if (batches[i].mesh != MeshId::island && batches[i].mesh != MeshId::meadow)
+      draw_batches(commands, batches, i, i + 1);  // these lie below all else
   vkCmdEndRenderPass(commands);
 
   clears[0] = {};

@@ -29,9 +29,9 @@ struct Look {
   Vec3 tint{1.0f, 1.0f, 1.0f};  // sRGB; replaces a mesh's colour as far as its mask says, or all of a mark's
   float opacity = 1.0f;
   Surface surface = Surface::plain;
-  float gloss = 0.0f;           // 0..1
-  float glow = 0.0f;            // of its own light, 0..1
-  float whole = 0.0f;           // how far the tint also colours what the mask leaves out
+  float gloss = 0.0f;  // 0..1
+  float glow = 0.0f;   // of its own light, 0..1
+  float whole = 0.0f;  // how far the tint also colours what the mask leaves out
 };
 
 // What one frame shows.

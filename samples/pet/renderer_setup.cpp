@@ -71,7 +71,7 @@ struct Renderer::PipelineRecipe {
   VkRenderPass pass;
   std::span<const std::uint32_t> vertex, fragment;  // no fragment shader: depth only
   bool multisampled = true;
-  bool meshes = true;                               // reads vertices and instances
+  bool meshes = true;  // reads vertices and instances
   VkCompareOp depth_test = VK_COMPARE_OP_LESS;
   bool depth_write = true;
   bool color_write = true;
@@ -112,7 +112,8 @@ void Renderer::upload_meshes() {
   std::vector<Vertex> vertices;
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < kMeshCount; ++i) {
-    ranges_[i] = {static_cast<std::uint32_t>(indices.size()), static_cast<std::uint32_t>(meshes[i].indices.size()), static_cast<std::int32_t>(vertices.size())};
+    ranges_[i] = {static_cast<std::uint32_t>(indices.size()), static_cast<std::uint32_t>(meshes[i].indices.size()),
+                  static_cast<std::int32_t>(vertices.size())};
     vertices.insert(vertices.end(), meshes[i].vertices.begin(), meshes[i].vertices.end());
     indices.insert(indices.end(), meshes[i].indices.begin(), meshes[i].indices.end());
   }
@@ -140,7 +141,8 @@ void Renderer::create_passes() {
   subpass.pDepthStencilAttachment = &shadow_depth;
   const VkSubpassDependency shadow_order[] = {
       {VK_SUBPASS_EXTERNAL, 0, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT | kDepthStages, kDepthStages, kDepthAccess, kDepthAccess, 0},
-      {0, VK_SUBPASS_EXTERNAL, kDepthStages, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT, VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT, 0},
+      {0, VK_SUBPASS_EXTERNAL, kDepthStages, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT, VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT,
+       VK_ACCESS_SHADER_READ_BIT, 0},
   };
   shadow_pass_ = render_pass(device, {&shadow, 1}, subpass, shadow_order);
 
@@ -253,7 +255,8 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
   const VkDevice device = host_.device();
   const VkShaderModule vertex = shader_module(device, recipe.vertex);
   const VkShaderModule fragment = recipe.fragment.empty() ? VK_NULL_HANDLE : shader_module(device, recipe.fragment);
-  VkPipelineShaderStageCreateInfo stages[2]{{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}, {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}};
+  VkPipelineShaderStageCreateInfo stages[2]{{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO},
+                                            {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}};
   stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
   stages[0].module = vertex;
   stages[0].pName = "main";
@@ -261,7 +264,8 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
   stages[1].module = fragment;
   stages[1].pName = "main";
 
-  const VkVertexInputBindingDescription bindings[] = {{0, sizeof(Vertex), VK_VERTEX_INPUT_RATE_VERTEX}, {1, sizeof(DrawList::Instance), VK_VERTEX_INPUT_RATE_INSTANCE}};
+  const VkVertexInputBindingDescription bindings[] = {{0, sizeof(Vertex), VK_VERTEX_INPUT_RATE_VERTEX},
+                                                      {1, sizeof(DrawList::Instance), VK_VERTEX_INPUT_RATE_INSTANCE}};
   std::vector<VkVertexInputAttributeDescription> attributes = {{0, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(Vertex, position)},
                                                                {1, 0, VK_FORMAT_R8G8B8A8_SNORM, offsetof(Vertex, normal)},
                                                                {2, 0, VK_FORMAT_R8G8B8A8_UNORM, offsetof(Vertex, color)}};
@@ -297,7 +301,8 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
   target.dstColorBlendFactor = VK_BLEND_FACTOR_ONE_MINUS_SRC_ALPHA;
   target.srcAlphaBlendFactor = VK_BLEND_FACTOR_ZERO;  // the picture stays opaque
   target.dstAlphaBlendFactor = VK_BLEND_FACTOR_ONE;
-  target.colorWriteMask = recipe.color_write ? VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT | VK_COLOR_COMPONENT_B_BIT | VK_COLOR_COMPONENT_A_BIT : 0;
+  target.colorWriteMask =
+      recipe.color_write ? VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT | VK_COLOR_COMPONENT_B_BIT | VK_COLOR_COMPONENT_A_BIT : 0;
   VkPipelineColorBlendStateCreateInfo blend{VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
   blend.attachmentCount = recipe.pass == shadow_pass_ ? 0 : 1;
   blend.pAttachments = &target;
@@ -328,12 +333,24 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
 }
 
 void Renderer::create_pipelines() {
-  shadow_ = create_pipeline({.pass = shadow_pass_, .vertex = shadow_vert, .multisampled = false, .cull = false, .depth_bias = 1.5f, .depth_slope_bias = 2.0f});
+  shadow_ = create_pipeline(
+      {.pass = shadow_pass_, .vertex = shadow_vert, .multisampled = false, .cull = false, .depth_bias = 1.5f, .depth_slope_bias = 2.0f});
   solid_ = create_pipeline({.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag});
-  sky_ = create_pipeline(
-      {.pass = scene_pass_, .vertex = sky_vert, .fragment = sky_frag, .meshes = false, .depth_test = VK_COMPARE_OP_LESS_OR_EQUAL, .depth_write = false, .cull = false});
-  mark_ = create_pipeline({.pass = scene_pass_, .vertex = mark_vert, .fragment = mark_frag, .depth_write = false, .blend = true, .cull = false,
-                           .depth_bias = -4.0f, .depth_slope_bias = -1.0f});
+  sky_ = create_pipeline({.pass = scene_pass_,
+                          .vertex = sky_vert,
+                          .fragment = sky_frag,
+                          .meshes = false,
+                          .depth_test = VK_COMPARE_OP_LESS_OR_EQUAL,
+                          .depth_write = false,
+                          .cull = false});
+  mark_ = create_pipeline({.pass = scene_pass_,
+                           .vertex = mark_vert,
+                           .fragment = mark_frag,
+                           .depth_write = false,
+                           .blend = true,
+                           .cull = false,
+                           .depth_bias = -4.0f,
+                           .depth_slope_bias = -1.0f});
   ghost_depth_ = create_pipeline({.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .color_write = false});
   ghost_color_ = create_pipeline(
       {.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .depth_test = VK_COMPARE_OP_EQUAL, .depth_write = false, .blend = true});

@@ -16,22 +16,32 @@ Vec3 coat_of(std::size_t index) {
 
 Vec3 sign_color(FeedbackKind kind) {
   switch (kind) {
-    case FeedbackKind::kPraise: return {0.95f, 0.29f, 0.43f};
-    case FeedbackKind::kScold: return {0.38f, 0.33f, 0.62f};
-    case FeedbackKind::kTreat: return {0.93f, 0.66f, 0.25f};
-    case FeedbackKind::kClick: return {1.0f, 0.80f, 0.22f};
-    case FeedbackKind::kDemonstration: return {0.20f, 0.62f, 0.80f};
+    case FeedbackKind::kPraise:
+      return {0.95f, 0.29f, 0.43f};
+    case FeedbackKind::kScold:
+      return {0.38f, 0.33f, 0.62f};
+    case FeedbackKind::kTreat:
+      return {0.93f, 0.66f, 0.25f};
+    case FeedbackKind::kClick:
+      return {1.0f, 0.80f, 0.22f};
+    case FeedbackKind::kDemonstration:
+      return {0.20f, 0.62f, 0.80f};
   }
   return {1, 1, 1};
 }
 
 MeshId sign_mesh(FeedbackKind kind) {
   switch (kind) {
-    case FeedbackKind::kPraise: return MeshId::heart;
-    case FeedbackKind::kScold: return MeshId::cross;
-    case FeedbackKind::kTreat: return MeshId::bone;
-    case FeedbackKind::kClick: return MeshId::star;
-    case FeedbackKind::kDemonstration: return MeshId::ring;
+    case FeedbackKind::kPraise:
+      return MeshId::heart;
+    case FeedbackKind::kScold:
+      return MeshId::cross;
+    case FeedbackKind::kTreat:
+      return MeshId::bone;
+    case FeedbackKind::kClick:
+      return MeshId::star;
+    case FeedbackKind::kDemonstration:
+      return MeshId::ring;
   }
   return MeshId::star;
 }
@@ -76,7 +86,8 @@ SceneView::Frame SceneView::close_frame(const WorldView& world) const {
   for (const FeedbackMarker& marker : world.markers)
     if (marker.credited && world.time_s - marker.time_s < 1.5) include(marker.onset_position);
   const Vec2 o = offset(0);
-  return {{(low.x + high.x) * 0.5f + o.x, (low.y + high.y) * 0.5f + o.y}, {std::max((high.x - low.x) * 0.5f + 0.6f, 1.6f), std::max((high.y - low.y) * 0.5f + 0.4f, 1.0f)}};
+  return {{(low.x + high.x) * 0.5f + o.x, (low.y + high.y) * 0.5f + o.y},
+          {std::max((high.x - low.x) * 0.5f + 0.6f, 1.6f), std::max((high.y - low.y) * 0.5f + 0.4f, 1.0f)}};
 }
 
 Vec2 SceneView::half() const {
@@ -114,13 +125,26 @@ void SceneView::draw_player(const WorldView& world, const Yard& yard, const Affi
 
   float left = 0.12f, right = 0.12f, left_out = 0.14f, right_out = 0.14f, stoop = 0.0f, nod = 0.0f;  // arms: forward and up, outwards
   switch (player.hand) {
-    case Hand::kRest: break;
-    case Hand::kPraise: left = right = 2.5f + 0.18f * beat, left_out = right_out = 0.45f, nod = 0.08f; break;
-    case Hand::kScold: right = 1.25f + 0.22f * beat, left = -0.35f, left_out = 0.55f, nod = -0.12f; break;
-    case Hand::kTreat: right = 1.05f, stoop = 0.22f; break;
-    case Hand::kClick: right = 1.35f; break;
-    case Hand::kShow: right = 0.85f + 0.12f * std::sin(since * 5.0f), left = 0.7f, stoop = 0.42f; break;
-    case Hand::kCue: right = 2.75f, right_out = 0.18f, nod = 0.10f; break;
+    case Hand::kRest:
+      break;
+    case Hand::kPraise:
+      left = right = 2.5f + 0.18f * beat, left_out = right_out = 0.45f, nod = 0.08f;
+      break;
+    case Hand::kScold:
+      right = 1.25f + 0.22f * beat, left = -0.35f, left_out = 0.55f, nod = -0.12f;
+      break;
+    case Hand::kTreat:
+      right = 1.05f, stoop = 0.22f;
+      break;
+    case Hand::kClick:
+      right = 1.35f;
+      break;
+    case Hand::kShow:
+      right = 0.85f + 0.12f * std::sin(since * 5.0f), left = 0.7f, stoop = 0.42f;
+      break;
+    case Hand::kCue:
+      right = 2.75f, right_out = 0.18f, nod = 0.10f;
+      break;
   }
   left = mix(0.12f, left, raised);
   right = mix(0.12f, right, raised);
@@ -134,10 +158,13 @@ void SceneView::draw_player(const WorldView& world, const Yard& yard, const Affi
   for (float side : {1.0f, -1.0f}) {
     const float lift = side > 0.0f ? left : right, out = side > 0.0f ? left_out : right_out;
     const Vec3 shoulder{joint::kPlayerShoulder.x, joint::kPlayerShoulder.y * side, joint::kPlayerShoulder.z};
-    const Affine arm = waist * translation(shoulder) * rotation_x(side * out) * rotation_y(-lift + (player.hand == Hand::kRest ? swing * side : 0.0f));
+    const Affine arm =
+        waist * translation(shoulder) * rotation_x(side * out) * rotation_y(-lift + (player.hand == Hand::kRest ? swing * side : 0.0f));
     list.add(MeshId::player_arm, arm);
-    if (side < 0.0f && player.hand == Hand::kTreat) list.add(MeshId::bone, arm * translation({0.07f, 0, -0.53f}) * rotation_x(0.6f) * scaling(0.12f), {.gloss = 0.2f});
-    if (side < 0.0f && player.hand == Hand::kClick) list.add(MeshId::clicker, arm * translation({0.07f, 0, -0.53f}) * rotation_y(0.3f), {.gloss = 0.6f});
+    if (side < 0.0f && player.hand == Hand::kTreat)
+      list.add(MeshId::bone, arm * translation({0.07f, 0, -0.53f}) * rotation_x(0.6f) * scaling(0.12f), {.gloss = 0.2f});
+    if (side < 0.0f && player.hand == Hand::kClick)
+      list.add(MeshId::clicker, arm * translation({0.07f, 0, -0.53f}) * rotation_y(0.3f), {.gloss = 0.6f});
     const Vec3 hip{joint::kPlayerHip.x, joint::kPlayerHip.y * side, joint::kPlayerHip.z};
     list.add(MeshId::player_leg, root * translation(hip) * rotation_y(swing * side));
   }
@@ -153,13 +180,15 @@ void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine
   list.add(MeshId::bed, at * translation({world.bed.x, world.bed.y, 0.0f}) * rotation_z(-1.2f) * scaling(size * 1.14f));
   list.add(MeshId::bowl, at * translation({world.bowl.x, world.bowl.y, 0.0f}) * scaling(size), {.gloss = 0.5f});
   // The less hungry the pet, the emptier the bowl was left.
-  list.add(MeshId::kibble, at * translation({world.bowl.x, world.bowl.y, 0.0f}) * scaling({size, size, size * mix(0.55f, 1.0f, world.pet.drives.hunger)}));
+  list.add(MeshId::kibble,
+           at * translation({world.bowl.x, world.bowl.y, 0.0f}) * scaling({size, size, size * mix(0.55f, 1.0f, world.pet.drives.hunger)}));
   blob_shadow(list, at, world.bed, {1.05f, 1.05f}, 0.0f, 0.45f);
   blob_shadow(list, at, world.bowl, {0.42f, 0.42f}, 0.0f, 0.45f);
   blob_shadow(list, at, world.sofa, {1.4f, 0.8f}, 0.0f, 0.40f);
 
   const Vec3 ball = world.pet.holding ? yard.body.mouth(world.pet) : Vec3{world.ball.x, world.ball.y, kBallSeen + world.ball_height};
-  list.add(MeshId::ball, at * translation(ball) * rotation_z(world.ball.x * 2.0f) * rotation_x(0.5f + world.ball.y) * scaling(kBallSeen), {.gloss = 0.35f});
+  list.add(MeshId::ball, at * translation(ball) * rotation_z(world.ball.x * 2.0f) * rotation_x(0.5f + world.ball.y) * scaling(kBallSeen),
+           {.gloss = 0.35f});
   if (!world.pet.holding) blob_shadow(list, at, world.ball, {0.19f, 0.19f}, 0.0f, 0.5f);
 
   yard.body.draw(list, at, world.pet, {.tint = coat_of(index), .gloss = 0.05f}, Layer::solid);
@@ -171,8 +200,10 @@ void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine
     const float open = std::max(0.0f, std::sin(4.0f * kPi * world.pet.pose_progress));
     const Affine mouth = at * translation(yard.body.mouth(world.pet)) * rotation_z(world.pet.heading + world.pet.head_turn);
     for (float angle : {-0.55f, 0.0f, 0.55f})
-      list.add(MeshId::bark_line, mouth * rotation_y(-0.25f) * rotation_z(angle) * translation({0.12f + 0.12f * open, 0, 0}) * scaling({0.05f + 0.22f * open, 0.17f, 0.17f}),
-               {.glow = 0.9f}, Layer::sign);
+      list.add(
+          MeshId::bark_line,
+          mouth * rotation_y(-0.25f) * rotation_z(angle) * translation({0.12f + 0.12f * open, 0, 0}) * scaling({0.05f + 0.22f * open, 0.17f, 0.17f}),
+          {.glow = 0.9f}, Layer::sign);
   }
 }
 
@@ -198,20 +229,26 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
         const Vec3 p = start + Vec3{0, 0, 0.25f + 0.55f * smooth(0.0f, 1.4f, t)} + camera.right() * (spread * smooth(0.0f, 0.6f, t));
         const float size = (i == 0 ? 0.27f : 0.17f) * pop(t / 0.22f) * leave;
         if (size <= 0.0f) continue;
-        const float sway = marker.kind == FeedbackKind::kScold ? 0.3f * std::sin(age * 16.0f) * (1.0f - smooth(0.0f, 0.7f, age)) : 0.18f * std::sin(age * 4.0f + static_cast<float>(i) * 2.0f);
-        list.add(sign_mesh(marker.kind), at * translation(p) * billboard * rotation_y(sway) * scaling(size), {.gloss = 0.15f, .glow = 0.12f}, Layer::sign);
+        const float sway = marker.kind == FeedbackKind::kScold ? 0.3f * std::sin(age * 16.0f) * (1.0f - smooth(0.0f, 0.7f, age))
+                                                               : 0.18f * std::sin(age * 4.0f + static_cast<float>(i) * 2.0f);
+        list.add(sign_mesh(marker.kind), at * translation(p) * billboard * rotation_y(sway) * scaling(size), {.gloss = 0.15f, .glow = 0.12f},
+                 Layer::sign);
       }
     }
     if (marker.kind == FeedbackKind::kTreat && age < 0.45f) {
       const Vec3 hand{world.player.position.x, world.player.position.y, 1.0f};
-      list.add(MeshId::bone, at * translation(arc(hand, {marker.position.x, marker.position.y, 0.6f}, 0.5f, age / 0.45f)) * billboard * rotation_y(age * 14.0f) * scaling(0.13f), {.gloss = 0.2f}, Layer::sign);
+      list.add(MeshId::bone,
+               at * translation(arc(hand, {marker.position.x, marker.position.y, 0.6f}, 0.5f, age / 0.45f)) * billboard * rotation_y(age * 14.0f) *
+                   scaling(0.13f),
+               {.gloss = 0.2f}, Layer::sign);
     }
     if (!marker.credited) continue;
     const float shown = smooth(0.05f, 0.25f, age) * leave;
     const Vec3 onset{marker.onset_position.x, marker.onset_position.y, 0.03f};
     for (float phase : {0.0f, 0.5f}) {
       const float t = std::fmod(age * 0.9f + phase, 1.0f);
-      list.add(MeshId::ring, at * translation(onset) * scaling(0.45f + 0.45f * t), {.tint = color, .opacity = 0.85f * shown * (1.0f - t)}, Layer::mark);
+      list.add(MeshId::ring, at * translation(onset) * scaling(0.45f + 0.45f * t), {.tint = color, .opacity = 0.85f * shown * (1.0f - t)},
+               Layer::mark);
     }
     list.add(MeshId::disc, at * translation(onset) * scaling(0.75f), {.tint = color, .opacity = 0.45f * shown}, Layer::mark);
     constexpr int kDots = 16;
@@ -220,28 +257,34 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
       const float t = static_cast<float>(i) / kDots;
       if (t > smooth(0.0f, 0.45f, age)) break;
       const Vec3 p = arc({marker.position.x, marker.position.y, 0.05f}, onset, 0.08f * far, t);
-      list.add(MeshId::disc, at * translation(p) * billboard * rotation_x(kPi / 2) * scaling(mix(0.11f, 0.07f, t)), {.tint = color, .opacity = 0.9f * shown}, Layer::mark);
+      list.add(MeshId::disc, at * translation(p) * billboard * rotation_x(kPi / 2) * scaling(mix(0.11f, 0.07f, t)),
+               {.tint = color, .opacity = 0.9f * shown}, Layer::mark);
     }
   }
   if (world.demonstrating) {
     const Vec3 color = sign_color(FeedbackKind::kDemonstration);
-    const Vec3 hand{world.player.position.x, world.player.position.y, 0.85f}, pet{world.pet.position.x, world.pet.position.y, 0.55f + world.pet.height};
+    const Vec3 hand{world.player.position.x, world.player.position.y, 0.85f},
+        pet{world.pet.position.x, world.pet.position.y, 0.55f + world.pet.height};
     for (int i = 1; i < 14; ++i) {
       const float t = std::fmod(static_cast<float>(i) / 14.0f + seconds_ * 0.25f, 1.0f);
-      list.add(MeshId::disc, at * translation(arc(hand, pet, 0.25f, t)) * billboard * rotation_x(kPi / 2) * scaling(0.055f), {.tint = color, .opacity = 0.9f * std::sin(kPi * t)}, Layer::mark);
+      list.add(MeshId::disc, at * translation(arc(hand, pet, 0.25f, t)) * billboard * rotation_x(kPi / 2) * scaling(0.055f),
+               {.tint = color, .opacity = 0.9f * std::sin(kPi * t)}, Layer::mark);
     }
     const float t = std::fmod(seconds_ * 0.8f, 1.0f);
-    list.add(MeshId::ring, at * translation({pet.x, pet.y, 0.03f}) * scaling(0.7f + 0.3f * t), {.tint = color, .opacity = 0.9f * (1.0f - t)}, Layer::mark);
+    list.add(MeshId::ring, at * translation({pet.x, pet.y, 0.03f}) * scaling(0.7f + 0.3f * t), {.tint = color, .opacity = 0.9f * (1.0f - t)},
+             Layer::mark);
   }
 }
 
-void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, DrawList& list) const {
+void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign,
+                     DrawList& list) const {
   list.clear();
   const std::size_t count = std::min(yards.size(), pets_.size());
   // A soft shadow under each island: it floats above a calm ground.
   for (std::size_t i = 0; i < count; ++i) {
     const Vec2 o = offset(i);
-    list.add(MeshId::disc, translation({o.x + 0.9f, o.y - 0.4f, -2.2f}) * scaling({9.0f, 8.2f, 1.0f}), {.tint = {0.22f, 0.30f, 0.36f}, .opacity = 0.42f}, Layer::mark);
+    list.add(MeshId::disc, translation({o.x + 0.9f, o.y - 0.4f, -2.2f}) * scaling({9.0f, 8.2f, 1.0f}),
+             {.tint = {0.22f, 0.30f, 0.36f}, .opacity = 0.42f}, Layer::mark);
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Vec2 o = offset(i);
@@ -253,7 +296,8 @@ void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView
     const Vec2 o = offset(0);
     const float apart = ghost_apart(*yards[0], *ghost);
     if (apart <= 0.0f) return;
-    ghost_.draw(list, translation({o.x, o.y, 0.0f}), ghost->pet, {.tint = {0.70f, 0.84f, 1.0f}, .opacity = 0.78f * apart, .glow = 0.3f, .whole = 0.85f}, Layer::ghost);
+    ghost_.draw(list, translation({o.x, o.y, 0.0f}), ghost->pet,
+                {.tint = {0.70f, 0.84f, 1.0f}, .opacity = 0.78f * apart, .glow = 0.3f, .whole = 0.85f}, Layer::ghost);
   }
 }
 

@@ -43,8 +43,8 @@ class SceneView {
   struct Yard {
     PetBody body;
     std::uint64_t scene = 0;
-    float since_scene = 10.0f;     // seconds since everything was placed anew
-    Vec2 player;                   // where the player was seen last
+    float since_scene = 10.0f;  // seconds since everything was placed anew
+    Vec2 player;                // where the player was seen last
     float stride = 0.0f, pace = 0.0f;
   };
   void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed, DrawList& list) const;

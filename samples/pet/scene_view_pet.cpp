@@ -29,7 +29,8 @@ Posture wanted_posture(const PetView& view) {
   p.head_turn = view.head_turn;
   const float t = view.pose_progress;
   switch (view.pose) {
-    case Pose::kStand: break;
+    case Pose::kStand:
+      break;
     case Pose::kWalk:
       step(p, t, 0.17f, 0.10f);
       p.head_pitch = 0.06f * std::sin(4.0f * kPi * t);
@@ -158,7 +159,8 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   breath_phase_ = std::fmod(breath_phase_ + seconds * 1.9f, 2.0f * kPi);
   const float joy = clamp01(0.5f + 0.5f * view.expected);
   wag_phase_ = std::fmod(wag_phase_ + seconds * mix(4.0f, 26.0f, joy), 2.0f * kPi);
-  const bool quick = view.pose == Pose::kWalk || view.pose == Pose::kJump || view.pose == Pose::kBark || view.pose == Pose::kSpin || view.pose == Pose::kEat;
+  const bool quick =
+      view.pose == Pose::kWalk || view.pose == Pose::kJump || view.pose == Pose::kBark || view.pose == Pose::kSpin || view.pose == Pose::kEat;
   // Poses melt into each other in about a tenth of a second; what cycles follows at once.
   const float share = jump_cut ? 1.0f : 1.0f - std::exp(-seconds * (quick ? 28.0f : 13.0f));
   approach(now_.hips, wanted.hips, share);
@@ -180,11 +182,14 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
 
 PetBody::Frames PetBody::frames(const PetView& view) const {
   Frames f;
-  f.root = translation({view.position.x, view.position.y, view.height}) * rotation_z(view.heading) * translation({now_.forward * kSize, 0.0f, 0.0f}) * scaling(kSize);
-  f.body_in_root = translation({now_.shift - kHipsBehind, 0.0f, now_.hips + 0.004f * std::sin(breath_phase_)}) * rotation_x(now_.roll) * rotation_y(-now_.lean);
+  f.root = translation({view.position.x, view.position.y, view.height}) * rotation_z(view.heading) * translation({now_.forward * kSize, 0.0f, 0.0f}) *
+           scaling(kSize);
+  f.body_in_root =
+      translation({now_.shift - kHipsBehind, 0.0f, now_.hips + 0.004f * std::sin(breath_phase_)}) * rotation_x(now_.roll) * rotation_y(-now_.lean);
   f.body = f.root * f.body_in_root;
   // The head keeps level while the back leans.
-  f.head = f.body * translation(joint::kNeck) * rotation_y(0.92f * now_.lean) * rotation_z(now_.head_turn) * rotation_y(-now_.head_pitch) * rotation_x(now_.head_tilt) * scaling(1.1f);
+  f.head = f.body * translation(joint::kNeck) * rotation_y(0.92f * now_.lean) * rotation_z(now_.head_turn) * rotation_y(-now_.head_pitch) *
+           rotation_x(now_.head_tilt) * scaling(1.1f);
   return f;
 }
 

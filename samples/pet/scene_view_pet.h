@@ -14,17 +14,17 @@ struct Posture {
   float hips = joint::kStandHeight;  // metres above the ground
   float lean = 0.0f;                 // of the back, nose up
   float roll = 0.0f;
-  float shift = 0.0f;                // of the body over its feet, forward
-  float forward = -0.18f;            // of all of it: the pet's position is about at its shoulders, so that it does not run into what it runs to
-  float head_pitch = 0.0f;           // nose up
-  float head_turn = 0.0f;            // left
+  float shift = 0.0f;       // of the body over its feet, forward
+  float forward = -0.18f;   // of all of it: the pet's position is about at its shoulders, so that it does not run into what it runs to
+  float head_pitch = 0.0f;  // nose up
+  float head_turn = 0.0f;   // left
   float head_tilt = 0.0f;
-  float jaw = 0.0f;                  // 0 closed .. 1 wide open
-  float tail = 0.0f;                 // -1 hanging .. 1 high
-  float ears = 0.0f;                 // -1 laid back .. 1 pricked
-  float eyes = 1.0f;                 // 0 closed
-  float elbows = 0.0f;               // front legs bend backwards (0) or outwards (1)
-  std::array<Vec3, 4> feet{};        // front left, front right, hind left, hind right
+  float jaw = 0.0f;            // 0 closed .. 1 wide open
+  float tail = 0.0f;           // -1 hanging .. 1 high
+  float ears = 0.0f;           // -1 laid back .. 1 pricked
+  float eyes = 1.0f;           // 0 closed
+  float elbows = 0.0f;         // front legs bend backwards (0) or outwards (1)
+  std::array<Vec3, 4> feet{};  // front left, front right, hind left, hind right
 };
 
 class PetBody {

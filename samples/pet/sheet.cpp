@@ -28,7 +28,8 @@ void draw_moment(ImDrawList& list, const Fonts& fonts, const Moment& moment, int
   const ImVec2 badge{area.left + 26.0f, picture_bottom + 23.0f};
   list.AddCircleFilled(badge, 14.0f, palette::kShow, 28);
   draw_text_centered(list, fonts.bold, {badge.x, badge.y - fonts.bold->FontSize * 0.5f}, IM_COL32_WHITE, std::to_string(number));
-  draw_text(list, fonts.body, {area.left + 50.0f, badge.y - fonts.body->FontSize * 0.5f}, palette::kInk, fitted(fonts.body, moment.caption, area.right - area.left - 60.0f));
+  draw_text(list, fonts.body, {area.left + 50.0f, badge.y - fonts.body->FontSize * 0.5f}, palette::kInk,
+            fitted(fonts.body, moment.caption, area.right - area.left - 60.0f));
 }
 
 void draw_tricks(ImDrawList& list, const Fonts& fonts, const SheetData& data, const Area& area) {
@@ -81,8 +82,14 @@ void draw_learning(ImDrawList& list, const Fonts& fonts, const SheetData& data, 
   draw_curve(list, fonts, {area.left + 18.0f, area.top + 50.0f}, {area.right - 12.0f, area.bottom - 42.0f}, plot);
 
   // What the signs under the curve mean.
-  const struct { FeedbackKind kind; const char* text; } signs[] = {{FeedbackKind::kPraise, "praise"}, {FeedbackKind::kScold, "scold"}, {FeedbackKind::kTreat, "treat"},
-                                                                  {FeedbackKind::kClick, "click"}, {FeedbackKind::kDemonstration, "shown how"}};
+  const struct {
+    FeedbackKind kind;
+    const char* text;
+  } signs[] = {{FeedbackKind::kPraise, "praise"},
+               {FeedbackKind::kScold, "scold"},
+               {FeedbackKind::kTreat, "treat"},
+               {FeedbackKind::kClick, "click"},
+               {FeedbackKind::kDemonstration, "shown how"}};
   float at = area.left + 30.0f;
   for (const auto& sign : signs) {
     std::size_t count = 0;
@@ -109,7 +116,8 @@ Picture draw_sheet(const SheetData& data) {
   const Fonts fonts = add_fonts(*ImGui::GetIO().Fonts, 19.0f);
   FontTexture texture(*ImGui::GetIO().Fonts);
 
-  const std::size_t count = std::min<std::size_t>(data.moments.size(), 8), columns = columns_of(count), rows = count ? (count + columns - 1) / columns : 0;
+  const std::size_t count = std::min<std::size_t>(data.moments.size(), 8), columns = columns_of(count),
+                    rows = count ? (count + columns - 1) / columns : 0;
   const float cell = (kWidth - 2 * kMargin - kGap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
   const float cell_height = cell * kPictureRatio + 46.0f;
   const float facts = data.facts.empty() ? 0.0f : 44.0f;
@@ -128,7 +136,8 @@ Picture draw_sheet(const SheetData& data) {
     // A last row that is not full stands in the middle.
     const std::size_t in_row = std::min(columns, count - i / columns * columns);
     const float indent = 0.5f * static_cast<float>(columns - in_row) * (cell + kGap);
-    const float left = kMargin + indent + static_cast<float>(i % columns) * (cell + kGap), up = top + static_cast<float>(i / columns) * (cell_height + kGap);
+    const float left = kMargin + indent + static_cast<float>(i % columns) * (cell + kGap),
+                up = top + static_cast<float>(i / columns) * (cell_height + kGap);
     areas.push_back({left, up, left + cell, up + cell_height});
     draw_moment(list, fonts, data.moments[i], static_cast<int>(i + 1), areas.back());
   }
@@ -137,7 +146,8 @@ Picture draw_sheet(const SheetData& data) {
   draw_tricks(list, fonts, data, {middle + kGap, chart_top, kWidth - kMargin, chart_top + chart_height});
   std::string line;
   for (const std::string& fact : data.facts) line += (line.empty() ? "" : "   |   ") + fact;
-  if (!line.empty()) draw_text(list, fonts.small, {kMargin + 4.0f, chart_top + chart_height + 22.0f}, palette::kSoft, fitted(fonts.small, line, kWidth - 2 * kMargin));
+  if (!line.empty())
+    draw_text(list, fonts.small, {kMargin + 4.0f, chart_top + chart_height + 22.0f}, palette::kSoft, fitted(fonts.small, line, kWidth - 2 * kMargin));
   ImGui::Render();
   paint(page, *ImGui::GetDrawData(), texture);
   for (std::size_t i = 0; i < count; ++i) {

@@ -17,8 +17,8 @@ struct Moment {
 
 struct SheetTrick {
   std::string name;
-  float before = 0.0f;  // success at the first check, 0..1
-  float success = 0.0f; // at the end
+  float before = 0.0f;   // success at the first check, 0..1
+  float success = 0.0f;  // at the end
 };
 
 struct SheetData {
@@ -29,7 +29,7 @@ struct SheetData {
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn; may be empty
   std::vector<FeedbackTick> ticks;
   std::vector<SheetTrick> tricks;
-  std::vector<std::string> facts;       // short lines: "infer 180 us, learn 420 us a frame (median)"
+  std::vector<std::string> facts;  // short lines: "infer 180 us, learn 420 us a frame (median)"
 };
 
 Picture draw_sheet(const SheetData& data);

@@ -22,7 +22,8 @@ float coverage(const FontTexture& texture, float u, float v) {
   const auto at = [&](int tx, int ty) {
     tx = std::clamp(tx, 0, texture.width - 1);
     ty = std::clamp(ty, 0, texture.height - 1);
-    return static_cast<float>(texture.coverage[static_cast<std::size_t>(ty) * static_cast<std::size_t>(texture.width) + static_cast<std::size_t>(tx)]);
+    return static_cast<float>(
+        texture.coverage[static_cast<std::size_t>(ty) * static_cast<std::size_t>(texture.width) + static_cast<std::size_t>(tx)]);
   };
   const float fx = x - static_cast<float>(x0), fy = y - static_cast<float>(y0);
   return mix(mix(at(x0, y0), at(x0 + 1, y0), fx), mix(at(x0, y0 + 1), at(x0 + 1, y0 + 1), fx), fy) / 255.0f;
@@ -48,7 +49,8 @@ void paint_triangle(Picture& page, const ImVec4& clip, const ImDrawVert& a, cons
       const auto mixed = [&](int shift) { return wa * channel(a.col, shift) + wb * channel(b.col, shift) + wc * channel(c.col, shift); };
       const float color[3] = {mixed(IM_COL32_R_SHIFT), mixed(IM_COL32_G_SHIFT), mixed(IM_COL32_B_SHIFT)};
       const float cover = coverage(texture, wa * a.uv.x + wb * b.uv.x + wc * c.uv.x, wa * a.uv.y + wb * b.uv.y + wc * c.uv.y);
-      blend(&page.rgba[(static_cast<std::size_t>(y) * page.width + static_cast<std::size_t>(x)) * 4], color, mixed(IM_COL32_A_SHIFT) / 255.0f * cover);
+      blend(&page.rgba[(static_cast<std::size_t>(y) * page.width + static_cast<std::size_t>(x)) * 4], color,
+            mixed(IM_COL32_A_SHIFT) / 255.0f * cover);
     }
 }
 
@@ -83,7 +85,8 @@ void paint(Picture& page, const ImDrawData& data, const FontTexture& texture) {
       if (command.UserCallback) continue;
       const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset;
       const ImDrawVert* vertex = list.VtxBuffer.Data + command.VtxOffset;
-      for (unsigned i = 0; i + 2 < command.ElemCount; i += 3) paint_triangle(page, command.ClipRect, vertex[index[i]], vertex[index[i + 1]], vertex[index[i + 2]], texture);
+      for (unsigned i = 0; i + 2 < command.ElemCount; i += 3)
+        paint_triangle(page, command.ClipRect, vertex[index[i]], vertex[index[i + 1]], vertex[index[i + 2]], texture);
     }
   }
 }
@@ -91,7 +94,8 @@ void paint(Picture& page, const ImDrawData& data, const FontTexture& texture) {
 void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom, float rounding) {
   if (picture.empty()) return;
   const float scale = std::max((right - left) / static_cast<float>(picture.width), (bottom - top) / static_cast<float>(picture.height));
-  const float from_x = (static_cast<float>(picture.width) - (right - left) / scale) * 0.5f, from_y = (static_cast<float>(picture.height) - (bottom - top) / scale) * 0.5f;
+  const float from_x = (static_cast<float>(picture.width) - (right - left) / scale) * 0.5f,
+              from_y = (static_cast<float>(picture.height) - (bottom - top) / scale) * 0.5f;
   constexpr int kTaps = 3;  // a side: pictures shrink by two to four
   for (int y = static_cast<int>(top); y < static_cast<int>(bottom); ++y)
     for (int x = static_cast<int>(left); x < static_cast<int>(right); ++x) {
@@ -99,11 +103,13 @@ void paint_picture(Picture& page, const Picture& picture, float left, float top,
       for (int s = 0; s < kTaps * kTaps; ++s) {
         const float sx = from_x + (static_cast<float>(x) - left + (static_cast<float>(s % kTaps) + 0.5f) / kTaps) / scale;
         const float sy = from_y + (static_cast<float>(y) - top + (static_cast<float>(s / kTaps) + 0.5f) / kTaps) / scale;
-        const uint32_t tx = std::min(static_cast<uint32_t>(std::max(sx, 0.0f)), picture.width - 1), ty = std::min(static_cast<uint32_t>(std::max(sy, 0.0f)), picture.height - 1);
+        const uint32_t tx = std::min(static_cast<uint32_t>(std::max(sx, 0.0f)), picture.width - 1),
+                       ty = std::min(static_cast<uint32_t>(std::max(sy, 0.0f)), picture.height - 1);
         const uint8_t* texel = &picture.rgba[(static_cast<std::size_t>(ty) * picture.width + tx) * 4];
         for (int c = 0; c < 3; ++c) sum[c] += static_cast<float>(texel[c]) / (kTaps * kTaps);
       }
-      const float cx = std::clamp(static_cast<float>(x) + 0.5f, left + rounding, right - rounding), cy = std::clamp(static_cast<float>(y) + 0.5f, top + rounding, bottom - rounding);
+      const float cx = std::clamp(static_cast<float>(x) + 0.5f, left + rounding, right - rounding),
+                  cy = std::clamp(static_cast<float>(y) + 0.5f, top + rounding, bottom - rounding);
       const float out = std::hypot(static_cast<float>(x) + 0.5f - cx, static_cast<float>(y) + 0.5f - cy);
       blend(&page.rgba[(static_cast<std::size_t>(y) * page.width + static_cast<std::size_t>(x)) * 4], sum, clamp01(rounding + 0.5f - out));
     }

@@ -110,7 +110,8 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const float youngest_sign = close && !p.window ? 0.5f : 0.0f;
   p.scene.draw(yards, show.ghost, p.camera, youngest_sign, p.list);
   const Vec2 half = p.scene.half();
-  p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
+  p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(),
+                   std::hypot(half.x, half.y) + 0.3f);
 
   Anchors anchors;
   anchors.youngest_sign = youngest_sign;

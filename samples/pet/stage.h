@@ -23,9 +23,9 @@
 namespace pet {
 
 struct StageOptions {
-  std::string device;         // as VulkanOptions::device
+  std::string device;  // as VulkanOptions::device
   bool validation = false;
-  bool window = true;         // false: off screen
+  bool window = true;  // false: off screen
   uint32_t width = 1280;
   uint32_t height = 720;
   std::string title = "Imprint pet";
@@ -33,9 +33,10 @@ struct StageOptions {
 
 // What to draw. Pointers are read during draw() only.
 struct Show {
-  std::vector<const WorldView*> yards;  // one, or a kennel's: the first 16 are drawn as a grid (4 on a software device with a window, and in pictures)
-  const WorldView* ghost = nullptr;     // the pet that does not learn, drawn translucent in the first yard
-  bool panels = true;                   // false: no cards, only bubbles, and one yard is seen from near, as for pictures
+  std::vector<const WorldView*>
+      yards;                         // one, or a kennel's: the first 16 are drawn as a grid (4 on a software device with a window, and in pictures)
+  const WorldView* ghost = nullptr;  // the pet that does not learn, drawn translucent in the first yard
+  bool panels = true;                // false: no cards, only bubbles, and one yard is seen from near, as for pictures
 };
 
 class Stage {

@@ -37,26 +37,71 @@ void StageInput::see(const WorldView& world, const Anchors& anchors) {
 void StageInput::key(int key, int modifiers) {
   if (!overlay_) return;
   switch (key) {
-    case GLFW_KEY_1: case GLFW_KEY_KP_1: pending_.cue = kTricks[0]; break;
-    case GLFW_KEY_2: case GLFW_KEY_KP_2: pending_.cue = kTricks[1]; break;
-    case GLFW_KEY_3: case GLFW_KEY_KP_3: pending_.cue = kTricks[2]; break;
-    case GLFW_KEY_4: case GLFW_KEY_KP_4: pending_.cue = kTricks[3]; break;
-    case GLFW_KEY_5: case GLFW_KEY_KP_5: pending_.cue = kTricks[4]; break;
-    case GLFW_KEY_P: ++pending_.praise; break;
-    case GLFW_KEY_S: ++pending_.scold; break;
-    case GLFW_KEY_T: ++pending_.treat; break;
-    case GLFW_KEY_C: ++pending_.click; break;
-    case GLFW_KEY_D: pending_.demonstrate = true; break;
-    case GLFW_KEY_N: pending_.interrupt = true; break;
-    case GLFW_KEY_SPACE: pending_.toggle_pause = true; break;
-    case GLFW_KEY_L: pending_.toggle_slow = true; break;
-    case GLFW_KEY_G: pending_.toggle_ghost = true; break;
-    case GLFW_KEY_O: pending_.toggle_learning = true; break;
-    case GLFW_KEY_A: pending_.toggle_auto_cue = true; break;
-    case GLFW_KEY_F5: pending_.save = true; break;
-    case GLFW_KEY_F6: pending_.snapshot = true; break;
-    case GLFW_KEY_U: pending_.undo = true; break;
-    case GLFW_KEY_Z: pending_.undo = pending_.undo || (modifiers & GLFW_MOD_CONTROL); break;
+    case GLFW_KEY_1:
+    case GLFW_KEY_KP_1:
+      pending_.cue = kTricks[0];
+      break;
+    case GLFW_KEY_2:
+    case GLFW_KEY_KP_2:
+      pending_.cue = kTricks[1];
+      break;
+    case GLFW_KEY_3:
+    case GLFW_KEY_KP_3:
+      pending_.cue = kTricks[2];
+      break;
+    case GLFW_KEY_4:
+    case GLFW_KEY_KP_4:
+      pending_.cue = kTricks[3];
+      break;
+    case GLFW_KEY_5:
+    case GLFW_KEY_KP_5:
+      pending_.cue = kTricks[4];
+      break;
+    case GLFW_KEY_P:
+      ++pending_.praise;
+      break;
+    case GLFW_KEY_S:
+      ++pending_.scold;
+      break;
+    case GLFW_KEY_T:
+      ++pending_.treat;
+      break;
+    case GLFW_KEY_C:
+      ++pending_.click;
+      break;
+    case GLFW_KEY_D:
+      pending_.demonstrate = true;
+      break;
+    case GLFW_KEY_N:
+      pending_.interrupt = true;
+      break;
+    case GLFW_KEY_SPACE:
+      pending_.toggle_pause = true;
+      break;
+    case GLFW_KEY_L:
+      pending_.toggle_slow = true;
+      break;
+    case GLFW_KEY_G:
+      pending_.toggle_ghost = true;
+      break;
+    case GLFW_KEY_O:
+      pending_.toggle_learning = true;
+      break;
+    case GLFW_KEY_A:
+      pending_.toggle_auto_cue = true;
+      break;
+    case GLFW_KEY_F5:
+      pending_.save = true;
+      break;
+    case GLFW_KEY_F6:
+      pending_.snapshot = true;
+      break;
+    case GLFW_KEY_U:
+      pending_.undo = true;
+      break;
+    case GLFW_KEY_Z:
+      pending_.undo = pending_.undo || (modifiers & GLFW_MOD_CONTROL);
+      break;
     case GLFW_KEY_F1:
       overlay_->toggle_help();
       help_shown_ = !help_shown_;
@@ -69,14 +114,31 @@ void StageInput::key(int key, int modifiers) {
         pending_.quit = true;
       }
       break;
-    case GLFW_KEY_EQUAL: case GLFW_KEY_KP_ADD: overlay_->scale_text(1.125f); break;
-    case GLFW_KEY_MINUS: case GLFW_KEY_KP_SUBTRACT: overlay_->scale_text(1.0f / 1.125f); break;
-    case GLFW_KEY_HOME: camera_->reset(); break;
-    case GLFW_KEY_LEFT: camera_->orbit(-0.12f, 0.0f); break;
-    case GLFW_KEY_RIGHT: camera_->orbit(0.12f, 0.0f); break;
-    case GLFW_KEY_UP: camera_->orbit(0.0f, 0.08f); break;
-    case GLFW_KEY_DOWN: camera_->orbit(0.0f, -0.08f); break;
-    default: break;
+    case GLFW_KEY_EQUAL:
+    case GLFW_KEY_KP_ADD:
+      overlay_->scale_text(1.125f);
+      break;
+    case GLFW_KEY_MINUS:
+    case GLFW_KEY_KP_SUBTRACT:
+      overlay_->scale_text(1.0f / 1.125f);
+      break;
+    case GLFW_KEY_HOME:
+      camera_->reset();
+      break;
+    case GLFW_KEY_LEFT:
+      camera_->orbit(-0.12f, 0.0f);
+      break;
+    case GLFW_KEY_RIGHT:
+      camera_->orbit(0.12f, 0.0f);
+      break;
+    case GLFW_KEY_UP:
+      camera_->orbit(0.0f, 0.08f);
+      break;
+    case GLFW_KEY_DOWN:
+      camera_->orbit(0.0f, -0.08f);
+      break;
+    default:
+      break;
   }
 }
 

@@ -33,22 +33,38 @@ std::string lower(std::string text) {
 
 std::string result_name(VkResult result) {
   switch (result) {
-    case VK_SUCCESS: return "VK_SUCCESS";
-    case VK_NOT_READY: return "VK_NOT_READY";
-    case VK_TIMEOUT: return "VK_TIMEOUT";
-    case VK_INCOMPLETE: return "VK_INCOMPLETE";
-    case VK_SUBOPTIMAL_KHR: return "VK_SUBOPTIMAL_KHR";
-    case VK_ERROR_OUT_OF_HOST_MEMORY: return "VK_ERROR_OUT_OF_HOST_MEMORY";
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
-    case VK_ERROR_INITIALIZATION_FAILED: return "VK_ERROR_INITIALIZATION_FAILED";
-    case VK_ERROR_DEVICE_LOST: return "VK_ERROR_DEVICE_LOST";
-    case VK_ERROR_LAYER_NOT_PRESENT: return "VK_ERROR_LAYER_NOT_PRESENT";
-    case VK_ERROR_EXTENSION_NOT_PRESENT: return "VK_ERROR_EXTENSION_NOT_PRESENT";
-    case VK_ERROR_FEATURE_NOT_PRESENT: return "VK_ERROR_FEATURE_NOT_PRESENT";
-    case VK_ERROR_INCOMPATIBLE_DRIVER: return "VK_ERROR_INCOMPATIBLE_DRIVER";
-    case VK_ERROR_SURFACE_LOST_KHR: return "VK_ERROR_SURFACE_LOST_KHR";
-    case VK_ERROR_OUT_OF_DATE_KHR: return "VK_ERROR_OUT_OF_DATE_KHR";
-    default: return "VkResult " + std::to_string(static_cast<int>(result));
+    case VK_SUCCESS:
+      return "VK_SUCCESS";
+    case VK_NOT_READY:
+      return "VK_NOT_READY";
+    case VK_TIMEOUT:
+      return "VK_TIMEOUT";
+    case VK_INCOMPLETE:
+      return "VK_INCOMPLETE";
+    case VK_SUBOPTIMAL_KHR:
+      return "VK_SUBOPTIMAL_KHR";
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+      return "VK_ERROR_OUT_OF_HOST_MEMORY";
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+      return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
+    case VK_ERROR_INITIALIZATION_FAILED:
+      return "VK_ERROR_INITIALIZATION_FAILED";
+    case VK_ERROR_DEVICE_LOST:
+      return "VK_ERROR_DEVICE_LOST";
+    case VK_ERROR_LAYER_NOT_PRESENT:
+      return "VK_ERROR_LAYER_NOT_PRESENT";
+    case VK_ERROR_EXTENSION_NOT_PRESENT:
+      return "VK_ERROR_EXTENSION_NOT_PRESENT";
+    case VK_ERROR_FEATURE_NOT_PRESENT:
+      return "VK_ERROR_FEATURE_NOT_PRESENT";
+    case VK_ERROR_INCOMPATIBLE_DRIVER:
+      return "VK_ERROR_INCOMPATIBLE_DRIVER";
+    case VK_ERROR_SURFACE_LOST_KHR:
+      return "VK_ERROR_SURFACE_LOST_KHR";
+    case VK_ERROR_OUT_OF_DATE_KHR:
+      return "VK_ERROR_OUT_OF_DATE_KHR";
+    default:
+      return "VkResult " + std::to_string(static_cast<int>(result));
   }
 }
 
@@ -96,9 +112,7 @@ VulkanHost::VulkanHost(const VulkanOptions& options) {
   }
 }
 
-VulkanHost::~VulkanHost() {
-  destroy();
-}
+VulkanHost::~VulkanHost() { destroy(); }
 
 void VulkanHost::create_instance(const VulkanOptions& options) {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
@@ -163,7 +177,8 @@ std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
   constexpr VkQueueFlags kNeeded = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
   for (std::uint32_t family = 0; family < count; ++family) {
     VkBool32 presents = surface_ == VK_NULL_HANDLE;
-    if (surface_ != VK_NULL_HANDLE) check(vkGetPhysicalDeviceSurfaceSupportKHR(candidate, family, surface_, &presents), "vkGetPhysicalDeviceSurfaceSupportKHR");
+    if (surface_ != VK_NULL_HANDLE)
+      check(vkGetPhysicalDeviceSurfaceSupportKHR(candidate, family, surface_, &presents), "vkGetPhysicalDeviceSurfaceSupportKHR");
     if ((families[family].queueFlags & kNeeded) == kNeeded && presents) return family;
   }
   return UINT32_MAX;
@@ -183,7 +198,9 @@ void VulkanHost::choose_physical_device(const std::string& wanted) {
     if (by_index && wanted != std::to_string(i)) continue;
     if (!by_index && !wanted.empty() && lower(properties.deviceName).find(lower(wanted)) == std::string::npos) continue;
     if (properties.apiVersion < VK_API_VERSION_1_1 || find_queue_family(devices[i]) == UINT32_MAX) continue;
-    const int rank = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? 2 : properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1 : 0;
+    const int rank = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 2
+                     : properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1
+                                                                                       : 0;
     if (rank > best_rank) {
       best_rank = rank;
       physical_device_ = devices[i];
@@ -362,7 +379,8 @@ void VulkanHost::destroy() {
   }
   if (surface_) vkDestroySurfaceKHR(instance_, surface_, nullptr);
   if (messenger_) {
-    const auto destroy_messenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
+    const auto destroy_messenger =
+        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
     destroy_messenger(instance_, messenger_, nullptr);
   }
   if (instance_) vkDestroyInstance(instance_, nullptr);

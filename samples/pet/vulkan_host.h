@@ -29,10 +29,10 @@ void check(VkResult result, const char* call);
 std::string result_name(VkResult result);
 
 struct VulkanOptions {
-  std::string device;                                          // index ("0") or part of a name ("nvidia"); empty = discrete, else integrated, else any
-  bool validation = false;                                     // VK_LAYER_KHRONOS_validation with synchronisation checks
-  std::vector<std::string> instance_extensions;                // what the window system needs; empty without a window
-  std::function<VkSurfaceKHR(VkInstance)> create_surface;      // empty without a window
+  std::string device;                                      // index ("0") or part of a name ("nvidia"); empty = discrete, else integrated, else any
+  bool validation = false;                                 // VK_LAYER_KHRONOS_validation with synchronisation checks
+  std::vector<std::string> instance_extensions;            // what the window system needs; empty without a window
+  std::function<VkSurfaceKHR(VkInstance)> create_surface;  // empty without a window
 };
 
 // How Imprint reaches the GPU in this game.
@@ -81,7 +81,7 @@ class VulkanHost {
   VkQueue queue() const { return queue_; }
   std::uint32_t queue_family() const { return queue_family_; }
   VkSurfaceKHR surface() const { return surface_; }
-  std::mutex& queue_mutex() const { return queue_mutex_; }     // a VkQueue may be used by one thread at a time: held for submit and present
+  std::mutex& queue_mutex() const { return queue_mutex_; }  // a VkQueue may be used by one thread at a time: held for submit and present
   const VkPhysicalDeviceProperties& properties() const { return properties_; }
   const std::string& driver_name() const { return driver_name_; }  // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"
   std::uint64_t validation_messages() const { return validation_messages_; }

@@ -13,8 +13,9 @@ GpuBuffer::GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFla
   vkGetBufferMemoryRequirements(device_, buffer_, &needs);
   VkMemoryAllocateInfo memory{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   memory.allocationSize = needs.size;
-  memory.memoryTypeIndex = host.memory_type(
-      needs.memoryTypeBits, host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+  memory.memoryTypeIndex =
+      host.memory_type(needs.memoryTypeBits, host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                                                          : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   check(vkAllocateMemory(device_, &memory, nullptr, &memory_), "vkAllocateMemory");
   check(vkBindBufferMemory(device_, buffer_, memory_, 0), "vkBindBufferMemory");
   if (host_visible) check(vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped_), "vkMapMemory");

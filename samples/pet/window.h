@@ -17,7 +17,7 @@ namespace pet {
 
 // Mouse and keys as they come; the stage gives them a meaning.
 struct WindowEvents {
-  std::function<void(int key, int modifiers)> key;                    // pressed
+  std::function<void(int key, int modifiers)> key;  // pressed
   std::function<void(int button, bool pressed, Vec2 at)> mouse;
   std::function<void(Vec2 at, Vec2 moved)> moved;
   std::function<void(float steps)> wheel;
@@ -43,7 +43,7 @@ class Window {
   // Minimised: there is nothing to draw on.
   bool hidden() const;
   GLFWwindow* handle() const { return window_; }
-  VkExtent2D size() const;             // pixels
+  VkExtent2D size() const;  // pixels
 
   // A frame: acquire, show, then submit with the semaphores and present. `slot`: of the frame in flight, whose last frame is complete. False while
   // there is nothing to draw on; it may have made the swapchain anew, and then waited for the GPU.
