@@ -93,7 +93,8 @@ struct Game::Inside {
   Lessons lessons;
 
   Phase phase = Phase::kPlaying;
-  uint64_t frame = 0;
+  uint64_t frame = 0;           // of this game, from 1; logs count by it
+  uint64_t host_frame = 0;
   uint64_t settled_frame = 0;
   double clock_s = 0.0;         // of the simulation: that of every yard
   double next_check_s = 0.0;
@@ -323,11 +324,12 @@ void Game::set_auto_cue(bool on) { inside_->overlay.auto_cue = on; }
 
 void Game::begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps) {
   Inside& in = *inside_;
-  in.frame = frame;
+  ++in.frame;
+  in.host_frame = frame;
   in.context.begin_frame(frame, safe_frame, in.clock_s);
-  in.advance_phase(frame);
-  if (in.phase == Inside::Phase::kPlaying) in.play(frame, steps);
-  in.examine(frame);
+  in.advance_phase(in.frame);
+  if (in.phase == Inside::Phase::kPlaying) in.play(in.frame, steps);
+  in.examine(in.frame);
 }
 
 void Game::send_work(VkCommandBuffer commands) { inside_->context.send_work(commands); }
@@ -340,12 +342,12 @@ void Game::end_frame() {
 }
 
 void Game::close() {
-  if (!std::exchange(inside_->closed, true)) inside_->context.close(inside_->frame, inside_->clock_s);
+  if (!std::exchange(inside_->closed, true)) inside_->context.close(inside_->host_frame, inside_->clock_s);
 }
 
 double Game::time_s() const { return inside_->clock_s; }
 
-uint32_t Game::replay_steps(uint64_t frame) { return inside_->replay ? inside_->replay->steps(frame) : 1; }
+uint32_t Game::replay_steps() { return inside_->replay ? inside_->replay->steps(inside_->frame + 1) : 1; }
 
 bool Game::finished() const { return inside_->phase == Inside::Phase::kDone; }
 

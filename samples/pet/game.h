@@ -41,7 +41,7 @@ class Game {
   // The game gives the commands, the person only praises.
   void set_auto_cue(bool on);
 
-  // frame counts from 1; the GPU has completed every frame up to safe_frame.
+  // frame rises by one each time, from any start; the GPU has completed every frame up to safe_frame.
   void begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps = 1);
   void send_work(VkCommandBuffer commands);
   void end_frame();
@@ -49,8 +49,8 @@ class Game {
   void close();
 
   double time_s() const;
-  // A replayed log says how many steps a frame had; 1 otherwise.
-  uint32_t replay_steps(uint64_t frame);
+  // How many steps a replayed log gave the frame that comes; 1 without a log.
+  uint32_t replay_steps();
   // The time is up, learning has ended and the last examination is in.
   bool finished() const;
   // Ends learning now, as if the time were up.

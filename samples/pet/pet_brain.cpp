@@ -1,117 +1,57 @@
 #include "samples/pet/pet_brain.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
 
 namespace pet {
+namespace {
 
-// ---- context -------------------------------------------------------------------------------------------------------------------------------
+using imprint::game::Agent;
+using imprint::game::Brain;
+using imprint::game::Context;
+using imprint::game::Credit;
+using imprint::game::EpisodeEnd;
+using imprint::game::Made;
+using imprint::game::Mode;
+using imprint::game::Status;
 
-BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
-  if (imp_get_api(IMP_ABI_VERSION, &api_) < 0) throw std::runtime_error("libimprint is of another version than this game was built with");
-  imp_host host = imp_host_init();
-  host.log = &BrainContext::on_log;
-  host.user = this;
-  host.shader_cache_directory = setup_.shader_cache.empty() ? nullptr : setup_.shader_cache.c_str();
-  imp_limits limits = imp_limits_init();
-  limits.gpu_us_per_frame = setup_.budget_us;
-  limits.max_slice_us = setup_.slice_us;
-  limits.memory_cap_bytes = uint64_t{1} << 30;
-  check(api_->context_create(&device, &host, &limits, &context_), "context_create");
+void expect(const Status& status, const char* what) {
+  if (!status) throw std::runtime_error(std::string(what) + ": " + status.name() + ": " + status.message());
 }
 
-BrainContext::~BrainContext() { api_->context_destroy(context_); }
-
-void IMP_CALL BrainContext::on_log(void* user, imp_log_level level, const char* message) {
-  const BrainContext* self = static_cast<const BrainContext*>(user);
-  if (level >= IMP_LOG_WARNING && self->setup_.log) self->setup_.log(message);
+template <class T>
+T expect(Made<T> made, const char* what) {
+  expect(made.status, what);
+  return std::move(made.value);
 }
 
-void BrainContext::check(imp_result result, const char* call) const {
-  if (result >= 0) return;
-  throw std::runtime_error(std::string("imprint ") + call + ": " + api_->result_name(result) + ": " + api_->last_error());
-}
-
-void BrainContext::warmup(const std::function<void(float)>& progress) {
-  const auto tell = [](void* user, float fraction) {
-    const auto& function = *static_cast<const std::function<void(float)>*>(user);
-    if (function) function(fraction);
-  };
-  check(api_->warmup(context_, tell, const_cast<std::function<void(float)>*>(&progress)), "warmup");
-}
-
-void BrainContext::begin_frame(uint64_t frame, uint64_t safe_frame, double time_s) {
-  imp_frame_info info = imp_frame_info_init();
-  info.frame = frame;
-  info.safe_frame = safe_frame;
-  info.time_s = time_s;
-  check(api_->frame_begin(context_, &info), "frame_begin");
-}
-
-void BrainContext::send_work(VkCommandBuffer commands) {
-  if (setup_.access == Access::kSubmit) {
-    check(api_->submit(context_, UINT32_MAX), "submit");
-    return;
-  }
-  imp_record_info info = imp_record_info_init();
-  info.command_buffer = commands;
-  check(api_->record(context_, &info, nullptr), "record");
-}
-
-void BrainContext::end_frame() { check(api_->frame_end(context_), "frame_end"); }
-
-void BrainContext::close(uint64_t last_frame, double time_s) {
-  if (setup_.access == Access::kSubmit) return;
-  // With record the library learns from frame numbers alone that the GPU is done.
-  imp_frame_info info = imp_frame_info_init();
-  info.frame = last_frame + 1;
-  info.safe_frame = last_frame;
-  info.time_s = time_s;
-  api_->frame_begin(context_, &info);
-  api_->frame_end(context_);
-}
-
-imp_context_stats BrainContext::stats() const {
-  imp_context_stats stats = imp_context_stats_init();
-  check(api_->context_get_stats(context_, &stats), "context_get_stats");
-  return stats;
-}
-
-// ---- one agent -------------------------------------------------------------------------------------------------------------------------------
-
-class PetBrain::AgentMind : public Mind {
+class AgentMind : public Mind {
  public:
-  AgentMind(BrainContext& context, imp_brain brain, uint32_t index, imp_mode mode) : context_(context) {
-    context_.check(api().agent_create(brain, index, &agent_), "agent_create");
-    context_.check(api().agent_set_mode(agent_, mode), "agent_set_mode");
+  AgentMind(Brain& brain, uint32_t index, Mode mode) : agent_(expect(brain.create_agent(index), "create_agent")) {
+    expect(agent_.set_mode(mode), "set_mode");
   }
-  ~AgentMind() override { api().agent_destroy(agent_); }
 
-  void set_goal(Cue cue) override { context_.check(api().agent_set_goal(agent_, static_cast<uint32_t>(cue)), "agent_set_goal"); }
+  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<uint32_t>(cue)), "set_goal"); }
 
   void ask(const Observation& observation, const Mask& mask) override {
-    context_.check(api().agent_set_mask(agent_, mask.data(), kActionCount), "agent_set_mask");
-    context_.check(api().agent_observe(agent_, observation.data(), kObservationCount), "agent_observe");
+    expect(agent_.set_mask(mask), "set_mask");
+    expect(agent_.observe(observation), "observe");
   }
 
   std::optional<Answer> answer() override {
-    imp_action action = imp_action_init();
-    const imp_result result = api().agent_act(agent_, &action);
-    if (result == IMP_NOT_READY) return std::nullopt;
-    context_.check(result, "agent_act");
+    const Made<imp_action> made = agent_.act();
+    expect(made.status, "act");
+    if (!made.status.ready()) return std::nullopt;
     Answer answer;
-    answer.action = static_cast<Action>(action.branches[0]);
-    std::copy_n(action.values, kActionCount, answer.expected.begin());
+    answer.action = static_cast<Action>(made.value.branches[0]);
+    std::copy_n(made.value.values, kActionCount, answer.expected.begin());
     return answer;
   }
 
   void feedback(float value, float weight, bool exact, double time_s) override {
-    imp_feedback feedback = imp_feedback_init();
-    feedback.value = value;
-    feedback.weight = weight;
-    feedback.credit = exact ? IMP_CREDIT_CURRENT : IMP_CREDIT_BY_ONSET;
-    feedback.time_s = time_s;
-    context_.check(api().agent_feedback(agent_, &feedback), "agent_feedback");
+    expect(agent_.feedback(value, time_s, exact ? Credit::current : Credit::by_onset, weight), "feedback");
   }
 
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
@@ -120,91 +60,124 @@ class PetBrain::AgentMind : public Mind {
     demonstration.observation_count = kObservationCount;
     demonstration.goal = static_cast<uint32_t>(cue);
     demonstration.branches[0] = static_cast<uint32_t>(action);
-    context_.check(api().agent_demonstrate(agent_, &demonstration), "agent_demonstrate");
+    expect(agent_.demonstrate(demonstration), "demonstrate");
   }
 
-  void end_episode() override { context_.check(api().agent_end_episode(agent_, IMP_EPISODE_TRUNCATED), "agent_end_episode"); }
+  void end_episode() override { expect(agent_.end_episode(EpisodeEnd::truncated), "end_episode"); }
 
  private:
-  const imp_api& api() const { return context_.api(); }
-
-  BrainContext& context_;
-  imp_agent agent_{};
+  Agent agent_;
 };
 
-// ---- brain -----------------------------------------------------------------------------------------------------------------------------------
-
-PetBrain::PetBrain(BrainContext& context, const Setup& setup) : context_(&context), setup_(setup) {
+Brain make_brain(Context& context, const PetBrain::Setup& setup) {
   const uint32_t choices = kActionCount;
   imp_brain_desc desc = imp_brain_desc_init();
-  desc.name = setup_.name.c_str();
+  desc.name = setup.name.c_str();
   desc.observation_count = kObservationCount;
   desc.observation_scale = observation_scale().data();
   desc.goal_count = kCueCount;
   desc.branch_count = 1;
   desc.branch_sizes = &choices;
-  desc.brain_count = setup_.pets;
-  desc.agents_per_brain = 1 + setup_.probes;
-  desc.seed = setup_.seed;
+  desc.brain_count = setup.pets;
+  desc.agents_per_brain = 1 + setup.probes;
+  desc.seed = setup.seed;
   desc.learner = IMP_LEARNER_FEEDBACK;
   desc.snapshot_count = 8;
-  // Two hidden layers of 64, minibatches of 32 every 6 frames, 4,096 samples remembered, noise 0.2, answers after 2 frames: the defaults.
-  context.check(context.api().brain_create(context.handle(), &desc, &brain_), "brain_create");
-  for (uint32_t pet = 0; pet < setup_.pets; ++pet) pets_.push_back(std::make_unique<AgentMind>(context, brain_, pet, IMP_MODE_LEARNING));
-  for (uint32_t pet = 0; pet < setup_.pets; ++pet) {
-    for (uint32_t i = 0; i < setup_.probes; ++i) probes_.push_back(std::make_unique<AgentMind>(context, brain_, pet, IMP_MODE_INFERENCE));
+  // The rest as it comes: two hidden layers of 64, a minibatch of 32 every 6 frames, 4,096 samples remembered, noise 0.2, answers after 2 frames.
+  return expect(context.create_brain(desc), "create_brain");
+}
+
+}  // namespace
+
+// ---- context -------------------------------------------------------------------------------------------------------------------------------
+
+BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
+  imp_host host = imp_host_init();
+  host.log = &BrainContext::on_log;
+  host.user = this;
+  host.shader_cache_directory = setup_.shader_cache.empty() ? nullptr : setup_.shader_cache.c_str();
+  imp_limits limits = imp_limits_init();
+  limits.gpu_us_per_frame = setup_.budget_us;
+  limits.max_slice_us = setup_.slice_us;
+  limits.memory_cap_bytes = uint64_t{1} << 30;
+  context_ = expect(Context::create(imprint::game::load(imp_get_api), device, &host, &limits), "imprint");
+}
+
+void IMP_CALL BrainContext::on_log(void* user, imp_log_level level, const char* message) {
+  const BrainContext* self = static_cast<const BrainContext*>(user);
+  if (level >= IMP_LOG_WARNING && self->setup_.log) self->setup_.log(message);
+}
+
+void BrainContext::warmup(const std::function<void(float)>& progress) {
+  const auto tell = [](void* user, float fraction) {
+    const auto& function = *static_cast<const std::function<void(float)>*>(user);
+    if (function) function(fraction);
+  };
+  expect(context_.warmup(tell, const_cast<std::function<void(float)>*>(&progress)), "warmup");
+}
+
+void BrainContext::begin_frame(uint64_t frame, uint64_t safe_frame, double time_s) {
+  expect(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
+}
+
+void BrainContext::send_work(VkCommandBuffer commands) {
+  if (setup_.access == Access::kRecord) {
+    expect(context_.record(commands).status, "record");
+  } else {
+    expect(context_.submit(), "submit");
   }
 }
 
-PetBrain::~PetBrain() {
-  pets_.clear();
-  probes_.clear();
-  context_->api().brain_destroy(brain_);
+void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
+
+void BrainContext::close(uint64_t last_frame, double time_s) {
+  if (setup_.access == Access::kSubmit) return;  // Imprint waits for its own submits
+  // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it is.
+  if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
 }
 
+imp_context_stats BrainContext::stats() const { return expect(context_.stats(), "stats"); }
+
+// ---- brain -----------------------------------------------------------------------------------------------------------------------------------
+
+PetBrain::PetBrain(BrainContext& context, const Setup& setup) : setup_(setup), brain_(make_brain(context.context(), setup)) {
+  for (uint32_t pet = 0; pet < setup_.pets; ++pet) pets_.push_back(std::make_unique<AgentMind>(brain_, pet, Mode::learning));
+  for (uint32_t pet = 0; pet < setup_.pets; ++pet) {
+    for (uint32_t i = 0; i < setup_.probes; ++i) probes_.push_back(std::make_unique<AgentMind>(brain_, pet, Mode::inference));
+  }
+}
+
+PetBrain::~PetBrain() = default;
+
 void PetBrain::set_learning(bool on) {
-  context_->check(context_->api().brain_set_learning(brain_, on ? 1 : 0), "brain_set_learning");
+  expect(brain_.set_learning(on), "set_learning");
   learning_ = on;
 }
 
-void PetBrain::save(const std::string& path) { context_->check(context_->api().brain_save(brain_, path.c_str()), "brain_save"); }
+void PetBrain::save(const std::string& path) { expect(brain_.save(path.c_str()), "save"); }
 
-bool PetBrain::saved() {
-  const imp_result result = context_->api().brain_save_status(brain_);
-  context_->check(result, "brain_save_status");
-  return result != IMP_NOT_READY;
+bool PetBrain::saved() const {
+  const Status status = brain_.save_status();
+  expect(status, "save");
+  return status.ready();
 }
 
-void PetBrain::load(const std::string& path) { context_->check(context_->api().brain_load(brain_, path.c_str()), "brain_load"); }
+void PetBrain::load(const std::string& path) { expect(brain_.load(path.c_str()), "load"); }
 
-uint64_t PetBrain::snapshot() {
-  uint64_t id = 0;
-  context_->check(context_->api().brain_snapshot(brain_, &id), "brain_snapshot");
-  return id;
-}
+uint64_t PetBrain::snapshot() { return expect(brain_.snapshot(), "snapshot"); }
 
-void PetBrain::restore(uint64_t snapshot) { context_->check(context_->api().brain_restore(brain_, snapshot), "brain_restore"); }
+void PetBrain::restore(uint64_t snapshot) { expect(brain_.restore(snapshot), "restore"); }
 
 std::string PetBrain::hash() const {
-  uint64_t low = 0;
-  uint64_t high = 0;
-  context_->check(context_->api().brain_hash(brain_, &low, &high), "brain_hash");
+  const imprint::game::BrainHash hash = expect(brain_.hash(), "hash");
   char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(high), static_cast<unsigned long long>(low));
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high), static_cast<unsigned long long>(hash.low));
   return text;
 }
 
-imp_brain_stats PetBrain::stats() const {
-  imp_brain_stats stats = imp_brain_stats_init();
-  context_->check(context_->api().brain_get_stats(brain_, &stats), "brain_get_stats");
-  return stats;
-}
+imp_brain_stats PetBrain::stats() const { return expect(brain_.stats(), "stats"); }
 
-uint64_t PetBrain::parameter_count() const {
-  imp_brain_info info = imp_brain_info_init();
-  context_->check(context_->api().brain_get_info(brain_, &info), "brain_get_info");
-  return info.parameter_count;
-}
+uint64_t PetBrain::parameter_count() const { return expect(brain_.info(), "info").parameter_count; }
 
 std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup, const std::string& path) {
   BrainContext::Setup quiet;

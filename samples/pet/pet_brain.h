@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint.hpp>
 
 #include "samples/pet/mind.h"
 #include "samples/pet/options.h"
@@ -27,8 +26,7 @@ class BrainContext {
     std::function<void(const std::string&)> log;
   };
   BrainContext(const imp_vk_device_info& device, const Setup& setup);
-  ~BrainContext();  // the GPU must be done with every frame
-  BrainContext(const BrainContext&) = delete;
+  BrainContext(const BrainContext&) = delete;  // it lent Imprint its address, for the log
   BrainContext& operator=(const BrainContext&) = delete;
 
   // Compiles what the brains made so far need; nothing compiles afterwards.
@@ -37,23 +35,17 @@ class BrainContext {
   void begin_frame(uint64_t frame, uint64_t safe_frame, double time_s);
   void send_work(VkCommandBuffer commands);
   void end_frame();
-  // Outside a frame: the GPU has completed all frames up to this one.
+  // After the last frame, when the GPU is done with it: only then may the context be destroyed.
   void close(uint64_t last_frame, double time_s);
 
   imp_context_stats stats() const;
-  imp_context handle() const { return context_; }
-  const imp_api& api() const { return *api_; }
-  Access access() const { return setup_.access; }
-
-  // Throws unless the result is a success.
-  void check(imp_result result, const char* call) const;
+  imprint::game::Context& context() { return context_; }
 
  private:
   static void IMP_CALL on_log(void* user, imp_log_level level, const char* message);
 
-  const imp_api* api_ = nullptr;
   Setup setup_;
-  imp_context context_{};
+  imprint::game::Context context_;
 };
 
 // The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same brain.
@@ -79,7 +71,7 @@ class PetBrain {
   bool learning() const { return learning_; }
 
   void save(const std::string& path);  // goes on over the next frames
-  bool saved();                        // false while it goes on
+  bool saved() const;                  // false while it goes on
   void load(const std::string& path);  // not within a frame
   uint64_t snapshot();
   void restore(uint64_t snapshot);
@@ -90,11 +82,8 @@ class PetBrain {
   uint64_t parameter_count() const;
 
  private:
-  class AgentMind;
-
-  BrainContext* context_;
   Setup setup_;
-  imp_brain brain_{};
+  imprint::game::Brain brain_;
   bool learning_ = true;
   std::vector<std::unique_ptr<Mind>> pets_;
   std::vector<std::unique_ptr<Mind>> probes_;

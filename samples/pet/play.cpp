@@ -159,7 +159,7 @@ class WindowGame {
   void frame(Pace& pace) {
     const FrameStart start = stage_.begin_frame();
     uint32_t steps = pace.steps(paused_, slow_);
-    if (!options_.replay.empty()) steps = game().replay_steps(start.frame);
+    if (!options_.replay.empty()) steps = game().replay_steps();
     game().begin_frame(start.frame, start.safe_frame, steps);
     game().send_work(start.commands);
 

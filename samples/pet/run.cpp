@@ -36,7 +36,7 @@ Run::~Run() {
 }
 
 void Run::begin(const FrameStart& start) {
-  game_->begin_frame(start.frame, start.safe_frame, game_->replay_steps(start.frame));
+  game_->begin_frame(start.frame, start.safe_frame, game_->replay_steps());
   game_->send_work(start.commands);
 }
 

@@ -1,0 +1,293 @@
+#include "tests/learning/learning.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include <unistd.h>
+
+namespace learning {
+namespace {
+
+using pet::Cue;
+using pet::Report;
+using pet::TeacherKind;
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", share * 100.0);
+  return text;
+}
+
+std::string points(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f points", share * 100.0);
+  return text;
+}
+
+double mean_at(const std::vector<Report>& reports, double seconds) {
+  double sum = 0.0;
+  for (const Report& report : reports) sum += static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f));
+  return sum / static_cast<double>(reports.size());
+}
+
+// Mean success of some tricks at a time.
+double tricks_at(const Report& report, double seconds, const std::vector<Cue>& tricks) {
+  double sum = 0.0;
+  for (const pet::Check& check : report.checks) {
+    if (check.seconds > seconds + 1e-6) break;
+    sum = 0.0;
+    for (const Cue cue : tricks) sum += static_cast<double>(check.per_trick[static_cast<size_t>(std::find(pet::kTricks.begin(), pet::kTricks.end(), cue) - pet::kTricks.begin())]);
+  }
+  return sum / static_cast<double>(tricks.size());
+}
+
+std::string temporary(const char* what) {
+  return (std::filesystem::temp_directory_path() / ("imprint-learning-" + std::to_string(getpid()) + "-" + what)).string();
+}
+
+pet::VulkanOptions vulkan_options(const Plan& plan) {
+  pet::VulkanOptions options;
+  options.device = plan.device;
+  options.validation = plan.validation;
+  return options;
+}
+
+}  // namespace
+
+Table::Table(const Plan& plan) : plan_(plan), host_(vulkan_options(plan)) {}
+
+pet::Options Table::options(uint64_t seed, TeacherKind teacher, double seconds) const {
+  pet::Options options;
+  options.headless = true;
+  options.seed = seed;
+  options.teacher = teacher;
+  options.seconds = seconds;
+  options.ghost = false;
+  return options;
+}
+
+Table::Played Table::play(pet::Options options, const Between& between) {
+  pet::Run run(host_, options, [this](const std::string& message) { complaints_.push_back(message); });
+  while (!run.game().finished()) {
+    run.frame();
+    if (between) between(run.game());
+  }
+  Played played;
+  played.exam = run.game().exam_decisions();
+  played.report = run.finish();
+  return played;
+}
+
+std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds) {
+  std::vector<Report> reports;
+  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+    reports.push_back(play(options(seed, teacher, seconds)).report);
+    const Report& report = reports.back();
+    std::printf("    %-9s seed %2llu:", pet::name(teacher), static_cast<unsigned long long>(seed));
+    for (const pet::Check& check : report.checks) std::printf(" %3.0f", static_cast<double>(check.success) * 100.0);
+    if (report.held_90_at_s) {
+      std::printf("   held 90 %% at %.0f s\n", *report.held_90_at_s);
+    } else {
+      std::printf("\n");
+    }
+    std::fflush(stdout);
+  }
+  return reports;
+}
+
+void Table::row(const std::string& experiment, const std::string& measured, const std::string& bar, bool passed) {
+  rows_.push_back({experiment, measured, bar, passed});
+  std::printf("%-58s %-22s %-18s %s\n", experiment.c_str(), measured.c_str(), bar.c_str(), passed ? "pass" : "FAIL");
+  std::fflush(stdout);
+}
+
+void Table::at_least(const std::string& experiment, double value, double bar) {
+  row(experiment, percent(value), ">= " + percent(bar), value >= bar - 1e-9);
+}
+
+void Table::learning_off() {
+  const double seconds = plan_.fast ? 15.0 : 60.0;
+  const std::vector<Report> reports = play_seeds(TeacherKind::kOff, seconds);
+  double most = 0.0;
+  for (double at = 0.0; at <= seconds; at += 15.0) most = std::max(most, mean_at(reports, at));
+  row("learning off: most success at any time", percent(most), "<= 20.0 %", most <= 0.2);
+}
+
+void Table::demonstration() {
+  const std::vector<Report> reports = play_seeds(TeacherKind::kDemo, plan_.fast ? 60.0 : 180.0);
+  at_least("1 demonstration + praise and scolding: 60 s", mean_at(reports, 60.0), 0.85);
+  if (plan_.fast) return;
+  at_least("1 demonstration + praise and scolding: 180 s", mean_at(reports, 180.0), 0.92);
+  double latest = 0.0;
+  size_t held = 0;
+  for (const Report& report : reports) {
+    if (!report.held_90_at_s) continue;
+    latest = std::max(latest, *report.held_90_at_s);
+    if (*report.held_90_at_s <= 150.0) ++held;
+  }
+  row("1 demonstration: seeds that hold 90 % within 150 s", std::to_string(held) + " (last at " + std::to_string(static_cast<int>(latest)) + " s)",
+      std::to_string(reports.size()), held == reports.size());
+}
+
+void Table::praise_only() {
+  const std::vector<Report> reports = play_seeds(TeacherKind::kPraise, 300.0);
+  at_least("praise and scolding only: 120 s", mean_at(reports, 120.0), 0.75);
+  at_least("praise and scolding only: 180 s", mean_at(reports, 180.0), 0.85);
+  const size_t held = static_cast<size_t>(std::count_if(reports.begin(), reports.end(), [](const Report& report) { return report.held_90_at_s.has_value(); }));
+  const size_t bar = (reports.size() * 7 + 9) / 10;
+  row("praise and scolding only: seeds that hold 90 % within 300 s", std::to_string(held) + " of " + std::to_string(reports.size()),
+      ">= " + std::to_string(bar), held >= bar);
+}
+
+void Table::careless() {
+  at_least("careless player, 2 demonstrations: 120 s", mean_at(play_seeds(TeacherKind::kCareless, 120.0), 120.0), 0.85);
+}
+
+void Table::retention() {
+  const std::vector<Cue> first = {Cue::kSit, Cue::kCome};
+  double before = 0.0;
+  double after = 0.0;
+  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+    pet::Options wanted = options(seed, TeacherKind::kPraise, 300.0);
+    wanted.plan = {{first, 120.0, {}}, {{Cue::kSpin, Cue::kFetch, Cue::kBed}, 300.0, {}}};
+    const Report report = play(wanted).report;
+    before += tricks_at(report, 120.0, first) / static_cast<double>(plan_.seeds);
+    after += tricks_at(report, 300.0, first) / static_cast<double>(plan_.seeds);
+  }
+  row("sit and come after 180 s of other lessons", percent(before) + " -> " + percent(after), "drop <= 5 points", before - after <= 0.05 + 1e-9);
+}
+
+void Table::save_and_load() {
+  const std::string file = temporary("saved.imprint");
+  size_t same = 0;
+  size_t same_hash = 0;
+  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+    pet::Options wanted = options(seed, TeacherKind::kDemo, plan_.fast ? 20.0 : 60.0);
+    wanted.save = file;
+    const Played taught = play(wanted);
+    pet::Options again = options(seed, TeacherKind::kOff, pet::kStepSeconds);
+    again.load = file;
+    const Played remembered = play(again);
+    if (taught.exam == remembered.exam) ++same;
+    // The pet that is loaded and continues must be the pet that never stopped: one more save of it is the same file.
+    pet::Options resaved = again;
+    resaved.access = pet::Access::kSubmit;
+    if (play(resaved).exam == taught.exam) ++same_hash;
+  }
+  std::filesystem::remove(file);
+  const std::string all = std::to_string(plan_.seeds);
+  row("saved, quit, loaded: same actions in 100 trials", std::to_string(same) + " of " + all + " seeds", all, same == plan_.seeds);
+  row("the same, loaded by a game that submits", std::to_string(same_hash) + " of " + all + " seeds", all, same_hash == plan_.seeds);
+}
+
+void Table::undo() {
+  // A good minute, a snapshot, a minute with a teacher who praises what is wrong and scolds what is right, and back. Learning rests during each
+  // examination, so that success is that of the moment.
+  double before = 0.0;
+  double spoiled = 0.0;
+  double worst = 0.0;
+  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+    pet::Options wanted = options(seed, TeacherKind::kDemo, 120.0);
+    wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, 61.0, {}}, {{Cue::kSit, Cue::kCome, Cue::kBed}, 150.0, 1.0f}};
+    std::set<int> done;
+    const auto once = [&](int what, bool due, const std::function<void()>& act) {
+      if (due && done.insert(what).second) act();
+    };
+    const Report report = play(wanted, [&](pet::Game& game) {
+      const double now = game.time_s();
+      once(0, now >= 59.0, [&] {
+        game.input(pet::signal(pet::SignalKind::kLearning, 0));
+        game.input(pet::signal(pet::SignalKind::kSnapshot));
+      });
+      once(1, now >= 61.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 1)); });
+      once(2, now >= 106.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 0)); });
+      once(3, now >= 107.0, [&] { game.input(pet::signal(pet::SignalKind::kUndo)); });
+    }).report;
+    const auto at = [&](double seconds) { return static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f)); };
+    before += at(60.0) / static_cast<double>(plan_.seeds);
+    spoiled += at(105.0) / static_cast<double>(plan_.seeds);
+    worst = std::max(worst, std::abs(at(120.0) - at(60.0)));
+  }
+  row("a bad lesson does harm", percent(before) + " -> " + percent(spoiled), "a drop", spoiled < before - 0.05);
+  row("undo: largest difference to before the bad lesson", points(worst), "<= 2.0 points", worst <= 0.02 + 1e-9);
+}
+
+void Table::same_hash() {
+  struct Way {
+    pet::Access access;
+    uint32_t slice_us;
+    uint32_t budget_us;
+  };
+  const std::vector<Way> ways = {{pet::Access::kRecord, 1000, 500}, {pet::Access::kRecord, 100, 100},  {pet::Access::kRecord, 0, 1000000},
+                                 {pet::Access::kSubmit, 1000, 500}, {pet::Access::kSubmit, 100, 100},  {pet::Access::kSubmit, 0, 1000000}};
+  for (uint64_t seed = 1; seed <= (plan_.fast ? 1u : std::min<uint64_t>(plan_.seeds, 3)); ++seed) {
+    std::set<std::string> hashes;
+    for (const Way& way : ways) {
+      pet::Options wanted = options(seed, TeacherKind::kDemo, plan_.fast ? 10.0 : 30.0);
+      wanted.access = way.access;
+      wanted.slice_us = way.slice_us;
+      wanted.budget_us = way.budget_us;
+      hashes.insert(play(wanted).report.weights_hash);
+    }
+    row("seed " + std::to_string(seed) + ": record and submit, slices 100 us, 1 ms, unlimited", std::to_string(hashes.size()) + " hash of 6 runs", "1",
+        hashes.size() == 1);
+  }
+}
+
+void Table::replayed_log() {
+  const std::string file = temporary("session.log");
+  pet::Options wanted = options(1, TeacherKind::kCareless, plan_.fast ? 15.0 : 60.0);
+  wanted.log = file;
+  const std::string played = play(wanted).report.weights_hash;
+  pet::Options again = options(99, TeacherKind::kNone, 0.0);
+  again.replay = file;
+  const std::string replayed = play(again).report.weights_hash;
+  std::filesystem::remove(file);
+  row("a session's log, played again", played == replayed ? "same hash" : "another hash", "same hash", played == replayed);
+}
+
+void Table::kennel() {
+  pet::Options wanted = options(1, TeacherKind::kDemo, plan_.fast ? 20.0 : 60.0);
+  wanted.kennel = 8;
+  const Report report = play(wanted).report;
+  at_least("kennel of 8, each taught by its own teacher: " + std::to_string(static_cast<int>(wanted.seconds)) + " s",
+           static_cast<double>(report.final_success), 0.85);
+  // The first pet of a kennel is the pet of a game of its own.
+  wanted.kennel = 1;
+  wanted.ghost = false;
+  const Report alone = play(wanted).report;
+  const double difference = std::abs(static_cast<double>(alone.final_success) - static_cast<double>(report.final_per_pet.front()));
+  row("its first pet and one alone with that seed and teacher", points(difference), "<= 5.0 points", difference <= 0.05 + 1e-9);
+}
+
+bool Table::run() {
+  struct Experiment {
+    const char* name;
+    void (Table::*run)();
+    bool in_fast;
+  };
+  const std::vector<Experiment> experiments = {
+      {"off", &Table::learning_off, true},         {"demo", &Table::demonstration, true},      {"praise", &Table::praise_only, false},
+      {"careless", &Table::careless, false},       {"retention", &Table::retention, false},    {"save", &Table::save_and_load, true},
+      {"undo", &Table::undo, false},               {"hash", &Table::same_hash, true},          {"replay", &Table::replayed_log, true},
+      {"kennel", &Table::kennel, true}};
+  std::printf("%s, %s; seeds 1 to %llu\n", host_.properties().deviceName, host_.driver_name().c_str(), static_cast<unsigned long long>(plan_.seeds));
+  const auto start = std::chrono::steady_clock::now();
+  for (const Experiment& experiment : experiments) {
+    const bool named = std::find(plan_.only.begin(), plan_.only.end(), experiment.name) != plan_.only.end();
+    if (plan_.only.empty() ? experiment.in_fast || !plan_.fast : named) (this->*experiment.run)();
+  }
+  std::printf("%.0f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (!complaints_.empty()) row("warnings of Imprint: \"" + complaints_.front() + "\"", std::to_string(complaints_.size()), "0", false);
+  if (plan_.validation) {
+    row("messages of the validation layer", std::to_string(host_.validation_messages()), "0", host_.validation_messages() == 0);
+  }
+  return std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.passed; });
+}
+
+}  // namespace learning
