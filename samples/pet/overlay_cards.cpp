@@ -120,7 +120,7 @@ void Overlay::curve_card(const OverlayState& state) {
 }
 
 void Overlay::gpu_card(const OverlayState& state) {
-  const ImVec2 at = begin_card("gpu", 112);
+  const ImVec2 at = begin_card("gpu", 116);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Between two frames");
@@ -139,6 +139,10 @@ void Overlay::gpu_card(const OverlayState& state) {
 
   float y = high.y + px(6), x = at.x;
   const auto key = [&](ImU32 color, const std::string& text) {
+    if (x + px(12) + text_size(fonts_.small, text).x > right) {
+      x = at.x;
+      y += px(16);
+    }
     list.AddRectFilled({x, y + px(3)}, {x + px(8), y + px(11)}, color, px(2));
     draw_text(list, fonts_.small, {x + px(12), y}, palette::kInk, text);
     x += px(12) + text_size(fonts_.small, text).x + px(12);
