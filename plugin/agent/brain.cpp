@@ -138,7 +138,7 @@ Status Brain::warmup(const std::function<void()>& advance) {
 
 // ---- the frame -----------------------------------------------------------------------------------------------------------------------------------
 
-Status Brain::enqueue_frame() {
+Status Brain::enqueue_frame(bool may_learn) {
   IMPRINT_CHECK(enqueue_inference());
   if (!saving_) return {};
   const std::uint64_t frame = at_.clock.frame;
@@ -168,7 +168,7 @@ Status Brain::enqueue_frame() {
   }
   // A save that waits for the next frame reads before a new step can write; anything behind it is for a state that no step may touch before.
   const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
-  if (requests_.empty() || only_save) return start_step();
+  if (may_learn && (requests_.empty() || only_save)) return start_step();
   return {};
 }
 

@@ -125,8 +125,9 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status demonstrate(std::uint32_t seat, const Demonstration& demonstration);
   Status reward(std::uint32_t seat, float reward);
   Status end_episode(std::uint32_t seat);
-  // Once a frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a boundary, and the next step.
-  Status enqueue_frame();
+  // Once a frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a boundary, and the next step unless the
+  // context may not learn at all.
+  Status enqueue_frame(bool may_learn);
 
  private:
   Brain(const Surroundings& surroundings, const BrainSpec& spec);

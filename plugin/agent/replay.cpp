@@ -32,22 +32,33 @@ std::span<float> SampleQueue::push(std::uint32_t brain) {
     pop(brain, 1);
     ++dropped_;
   }
-  if (ring.rows.empty()) ring.rows.resize(std::size_t{capacity_} * width_);
-  const std::uint32_t slot = (ring.first + ring.count) % capacity_;
+  if (ring.count == row_count(ring)) grow(ring);
+  const std::uint32_t slot = (ring.first + ring.count) % row_count(ring);
   ++ring.count;
   ++total_;
   return std::span(ring.rows).subspan(std::size_t{slot} * width_, width_);
 }
 
+void SampleQueue::grow(Ring& ring) const {
+  const std::uint32_t before = row_count(ring);
+  std::vector<float> rows(std::size_t{std::min(std::max(2 * before, kRowsPerStep), capacity_)} * width_);
+  for (std::uint32_t i = 0; i < ring.count; ++i)
+    std::copy_n(ring.rows.begin() + static_cast<std::ptrdiff_t>(std::size_t{(ring.first + i) % before} * width_), width_,
+                rows.begin() + static_cast<std::ptrdiff_t>(std::size_t{i} * width_));
+  ring.rows = std::move(rows);
+  ring.first = 0;
+}
+
 std::span<const float> SampleQueue::row(std::uint32_t brain, std::uint32_t index) const {
   const Ring& ring = queues_[brain];
-  return std::span(ring.rows).subspan(std::size_t{(ring.first + index) % capacity_} * width_, width_);
+  return std::span(ring.rows).subspan(std::size_t{(ring.first + index) % row_count(ring)} * width_, width_);
 }
 
 void SampleQueue::pop(std::uint32_t brain, std::uint32_t count) {
   Ring& ring = queues_[brain];
   count = std::min(count, ring.count);
-  ring.first = (ring.first + count) % capacity_;
+  if (count == 0) return;
+  ring.first = (ring.first + count) % row_count(ring);
   ring.count -= count;
   total_ -= count;
 }

@@ -30,7 +30,7 @@ struct SampleLayout {
 class SampleQueue {
  public:
   SampleQueue() = default;
-  SampleQueue(std::uint32_t brain_count, std::uint32_t width, std::uint32_t capacity = kWaitingSamples);
+  SampleQueue(std::uint32_t brain_count, std::uint32_t width, std::uint32_t capacity = kWaitingSamples);  // width, capacity >= 1
 
   // Room for one more sample; drops the brain's oldest when full.
   std::span<float> push(std::uint32_t brain);
@@ -43,9 +43,13 @@ class SampleQueue {
 
  private:
   struct Ring {
-    std::vector<float> rows;  // grows to capacity * width
+    std::vector<float> rows;  // as many as were ever waiting, so that a copy of a quiet queue is small
     std::uint32_t first = 0, count = 0;
   };
+
+  std::uint32_t row_count(const Ring& ring) const { return static_cast<std::uint32_t>(ring.rows.size() / width_); }
+  void grow(Ring& ring) const;
+
   std::vector<Ring> queues_;
   std::uint32_t width_ = 0, capacity_ = 0;
   std::uint64_t total_ = 0, dropped_ = 0;

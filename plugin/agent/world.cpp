@@ -10,6 +10,7 @@ Result<std::unique_ptr<World>> World::adopt(const bridge::ContextDescription& de
   std::unique_ptr<World> world(new World(description.options.log));
   IMPRINT_ASSIGN(world->adopted_, bridge::Context::adopt(description));
   world->context_ = world->adopted_.get();
+  world->may_learn_ = description.budget.gpu_us_per_frame > 0;
   return world;
 }
 
@@ -17,6 +18,7 @@ Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& opti
   std::unique_ptr<World> world(new World(options.options.log));
   IMPRINT_ASSIGN(world->standalone_, bridge::Standalone::open(options));
   world->context_ = &world->standalone_->context();
+  world->may_learn_ = options.budget.gpu_us_per_frame > 0;
   return world;
 }
 
@@ -78,7 +80,10 @@ Status World::warmup(const std::function<void(float)>& progress) {
   return {};
 }
 
-void World::set_budget(const bridge::Budget& budget) { context_->set_budget(budget); }
+void World::set_budget(const bridge::Budget& budget) {
+  may_learn_ = budget.gpu_us_per_frame > 0;
+  context_->set_budget(budget);
+}
 
 Status World::drain(std::uint32_t timeout_ms) {
   using Clock = std::chrono::steady_clock;
@@ -122,7 +127,7 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
 }
 
 Status World::enqueue_brains() {
-  for (const auto& brain : brains_) IMPRINT_CHECK(brain->enqueue_frame());
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->enqueue_frame(may_learn_));
   return {};
 }
 

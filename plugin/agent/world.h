@@ -67,6 +67,7 @@ class World {
   bridge::Context* context_ = nullptr;
   FileWriter files_;
   FrameClock clock_;
+  bool may_learn_ = true;      // a budget of 0 is inference only
   bool any_frame_ = false;
   bool any_record_ = false;
   std::uint64_t last_record_ = 0, safe_frame_ = 0;

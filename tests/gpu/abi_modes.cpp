@@ -150,7 +150,7 @@ TEST(Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
     std::uint32_t gpu_us, slice_us;
   };
   const Case cases[] = {{rich, Way::lock, 500, 1000},         {rich, Way::record, 500, 0},        {rich, Way::submit, 100, 100},
-                        {rich, Way::single_thread, 1000000, 0}, {bare, Way::record, 0, 0},           {bare, Way::lock, 10000, 100},
+                        {rich, Way::single_thread, 1000000, 0}, {bare, Way::record, 1, 0},           {bare, Way::lock, 10000, 100},
                         {rich, Way::record, 1000000, 0}};
   std::string first;
   for (const Case& one : cases) {

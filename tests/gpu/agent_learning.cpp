@@ -105,6 +105,19 @@ TEST_F(Toy, WithLearningOffNothingChanges) {
   EXPECT_EQ(brain->stats().samples, 0u);
 }
 
+TEST_F(Toy, ABudgetOfZeroIsInferenceOnly) {
+  open({0, 1000});
+  brain = add(toy_spec());
+  ASSERT_TRUE(brain);
+  const std::uint32_t seat[] = {seat_of(*brain, 0, Mode::learning)};
+  const Hash128 before = hash(*brain);
+  live(*brain, seat, 10, true);
+  EXPECT_EQ(hash(*brain), before);
+  world->set_budget({500, 1000});
+  for (int i = 0; i < 6; ++i) pass();
+  EXPECT_NE(hash(*brain), before) << "what was given in the meantime waited";
+}
+
 TEST_F(Toy, DemonstrationsTeachChoicesAndContinuousActions) {
   BrainSpec spec = toy_spec();
   spec.learner = LearnerKind::cloning;

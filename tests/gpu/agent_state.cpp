@@ -80,7 +80,7 @@ class StateTest : public WorldTest {
 };
 
 TEST_F(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
-  const bridge::Budget budgets[] = {{500, 1000}, {0, 100}, {100, 100}, {1000000, 0}};
+  const bridge::Budget budgets[] = {{500, 1000}, {1, 100}, {100, 100}, {1000000, 0}};
   std::vector<std::uint32_t> first_actions;
   Hash128 first;
   for (const bridge::Budget& budget : budgets) {
