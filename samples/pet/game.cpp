@@ -1,6 +1,7 @@
 #include "samples/pet/game.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
@@ -94,7 +95,12 @@ struct Game::Inside {
 
   Phase phase = Phase::kPlaying;
   uint64_t frame = 0;           // of this game, from 1; logs count by it
-  uint64_t host_frame = 0;
+  struct InFlight {
+    uint64_t host_frame;
+    uint64_t frame;
+  };
+  std::deque<InFlight> in_flight;  // oldest first
+  uint64_t safe_frame = 0;
   uint64_t settled_frame = 0;
   double clock_s = 0.0;         // of the simulation: that of every yard
   double next_check_s = 0.0;
@@ -325,8 +331,13 @@ void Game::set_auto_cue(bool on) { inside_->overlay.auto_cue = on; }
 void Game::begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps) {
   Inside& in = *inside_;
   ++in.frame;
-  in.host_frame = frame;
-  in.context.begin_frame(frame, safe_frame, in.clock_s);
+  // The host may have had frames of its own in between (a picture taken): Imprint counts the game's, one after the other.
+  in.in_flight.push_back({frame, in.frame});
+  while (!in.in_flight.empty() && in.in_flight.front().host_frame <= safe_frame) {
+    in.safe_frame = in.in_flight.front().frame;
+    in.in_flight.pop_front();
+  }
+  in.context.begin_frame(in.frame, in.safe_frame, in.clock_s);
   in.advance_phase(in.frame);
   if (in.phase == Inside::Phase::kPlaying) in.play(in.frame, steps);
   in.examine(in.frame);
@@ -342,7 +353,7 @@ void Game::end_frame() {
 }
 
 void Game::close() {
-  if (!std::exchange(inside_->closed, true)) inside_->context.close(inside_->host_frame, inside_->clock_s);
+  if (!std::exchange(inside_->closed, true)) inside_->context.close(inside_->frame, inside_->clock_s);
 }
 
 double Game::time_s() const { return inside_->clock_s; }

@@ -41,7 +41,7 @@ class Game {
   // The game gives the commands, the person only praises.
   void set_auto_cue(bool on);
 
-  // frame rises by one each time, from any start; the GPU has completed every frame up to safe_frame.
+  // frame is the host's number for what it is recording, rising; the GPU has completed everything up to safe_frame.
   void begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps = 1);
   void send_work(VkCommandBuffer commands);
   void end_frame();
