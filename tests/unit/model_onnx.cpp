@@ -320,7 +320,7 @@ TEST(OnnxRefusals, HostileSizes) {
   many.longs("s", {1}, {1 << 20});
   std::vector<std::string> names;
   for (int i = 0; i < 200; ++i) {
-    names.push_back("c" + std::to_string(i));
+    names.push_back(std::string("c").append(std::to_string(i)));
     many.node("ConstantOfShape", {"s"}, {names.back()});
   }
   const auto imported = import_onnx(must_parse(many.node("Sum", names, {"y"}).output("y")), {});
