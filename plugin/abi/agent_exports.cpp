@@ -54,8 +54,7 @@ imp_result IMP_CALL agent_destroy(imp_agent agent) {
 
 imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {
   return with_agent(agent, Tag::frame_or_create, "agent_set_mode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    if (static_cast<std::uint32_t>(mode) > static_cast<std::uint32_t>(IMP_MODE_RECORD))
-      return make_error(ErrorCode::invalid_argument, "agent_set_mode: mode is " + std::to_string(static_cast<int>(mode)) + "; expected an imp_mode");
+    IMPRINT_CHECK(check_enum("agent_set_mode", "mode", mode, IMP_MODE_RECORD));
     return brain.set_mode(seat, static_cast<agent::Mode>(mode));
   });
 }
@@ -105,9 +104,7 @@ imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, c
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {
   return with_agent(agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
     IMPRINT_CHECK(check_struct("agent_feedback", "feedback", feedback, IMP_STRUCT_FEEDBACK));
-    if (static_cast<std::uint32_t>(feedback->credit) > static_cast<std::uint32_t>(IMP_CREDIT_CURRENT))
-      return make_error(ErrorCode::invalid_argument,
-                        "agent_feedback: credit is " + std::to_string(static_cast<int>(feedback->credit)) + "; expected an imp_credit");
+    IMPRINT_CHECK(check_enum("agent_feedback", "credit", feedback->credit, IMP_CREDIT_CURRENT));
     return brain.feedback(seat, {feedback->value, feedback->weight, static_cast<agent::CreditKind>(feedback->credit), feedback->time_s});
   });
 }
@@ -133,9 +130,7 @@ imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
 
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
   return with_agent(agent, Tag::frame, "agent_end_episode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    if (static_cast<std::uint32_t>(end) > static_cast<std::uint32_t>(IMP_EPISODE_TRUNCATED))
-      return make_error(ErrorCode::invalid_argument,
-                        "agent_end_episode: end is " + std::to_string(static_cast<int>(end)) + "; expected an imp_episode_end");
+    IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
     return brain.end_episode(seat);
   });
 }

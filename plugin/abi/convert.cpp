@@ -129,10 +129,8 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   if (desc->branch_count > IMP_MAX_BRANCHES)
     return refuse(call, "desc.branch_count is " + std::to_string(desc->branch_count) + "; at most " + std::to_string(IMP_MAX_BRANCHES));
   if (desc->hidden_count > 16) return refuse(call, "desc.hidden_count is " + std::to_string(desc->hidden_count) + "; at most 16");
-  if (static_cast<std::uint32_t>(desc->activation) > static_cast<std::uint32_t>(IMP_ACTIVATION_GELU))
-    return refuse(call, "desc.activation is " + std::to_string(static_cast<int>(desc->activation)) + "; expected an imp_activation");
-  if (static_cast<std::uint32_t>(desc->learner) > static_cast<std::uint32_t>(IMP_LEARNER_CLONING))
-    return refuse(call, "desc.learner is " + std::to_string(static_cast<int>(desc->learner)) + "; expected an imp_learner");
+  IMPRINT_CHECK(check_enum(call, "desc.activation", desc->activation, IMP_ACTIVATION_GELU));
+  IMPRINT_CHECK(check_enum(call, "desc.learner", desc->learner, IMP_LEARNER_CLONING));
   if (desc->observation_scale && desc->observation_count > (1u << 20)) return refuse(call, "desc.observation_count is above 1048576");
 
   agent::BrainSpec spec;

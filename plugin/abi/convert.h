@@ -1,6 +1,7 @@
 #pragma once
 // The interface's structs into ours. Everything that a host hands in is checked here or in the rooms below before it is used.
 
+#include <cstring>
 #include <span>
 #include <string>
 
@@ -22,6 +23,23 @@ Status check_struct(const char* call, const char* name, const T* value, imp_stru
 }
 
 Status check_pointer(const char* call, const char* name, const void* pointer);
+
+// The number behind an enumeration of the host's, which may be none of its values: reading it as such would be undefined.
+template <class Enum>
+std::uint32_t number_of(const Enum& value) {
+  static_assert(sizeof(Enum) == sizeof(std::uint32_t));
+  std::uint32_t number;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+// Errors: invalid_argument when the number lies above `last`.
+template <class Enum>
+Status check_enum(const char* call, const char* name, const Enum& value, Enum last) {
+  if (number_of(value) <= number_of(last)) return {};
+  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + name + " is " + std::to_string(number_of(value)) + "; expected 0 to " +
+                                                     std::to_string(number_of(last)));
+}
 
 // Limits as our options; null = defaults.
 struct Limits {

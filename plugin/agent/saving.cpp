@@ -54,7 +54,8 @@ void Saving::delivered() {
 }
 
 void Saving::fail(Error error) {
-  if (idle()) return;
+  // Once the writer has the bytes the outcome is its own to say, device or no device.
+  if (!job_ || job_->phase != Phase::reading) return;
   job_->outcome = std::move(error);
   job_->phase = Phase::done;
 }

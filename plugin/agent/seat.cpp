@@ -54,8 +54,7 @@ void Seat::set_goal(std::uint32_t goal) {
 void Seat::end_episode() {
   ++command_;
   std::ranges::fill(scolded_, std::uint8_t{0});
-  history_.clear();
-  onsets_.clear();
+  forget_decisions();
 }
 
 void Seat::set_mask(std::span<const std::uint8_t> allowed) {

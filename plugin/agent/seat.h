@@ -50,7 +50,7 @@ class Seat {
   void set_mode(Mode mode);               // drops requests under way when the brain is no longer asked
   std::uint32_t goal() const { return goal_; }
   void set_goal(std::uint32_t goal);      // a new command
-  void end_episode();                     // a new command, and nothing to be credited
+  void end_episode();                     // a new command; nothing to be credited, and no answer to what was asked before
 
   // ---- what is allowed: one flag for every choice of every branch ----
   void set_mask(std::span<const std::uint8_t> allowed);  // empty = all; at least one a branch (checked by the caller)

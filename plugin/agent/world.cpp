@@ -132,6 +132,9 @@ Status World::enqueue_brains() {
 }
 
 Status World::submit(std::uint32_t budget_us) {
+  // Asked before anything is enqueued, so that the frame can still be recorded.
+  if (!context_->queue())
+    return make_error(ErrorCode::unsupported, "submit: the context was created without a queue, for recording only; call record");
   IMPRINT_CHECK(enqueue_brains());
   return context_->submit(budget_us);
 }

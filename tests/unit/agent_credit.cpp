@@ -211,6 +211,17 @@ TEST_F(SeatTest, EpisodesEndWhatCanBeCredited) {
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1));
 }
 
+TEST_F(SeatTest, EpisodesEndQuestionsAndAnswers) {
+  answer(ask(0), 2);
+  seat.request(1, std::vector<float>{1});
+  const std::uint64_t under_way = seat.take().ticket;
+  seat.request(2, std::vector<float>{2});
+  seat.end_episode();
+  EXPECT_FALSE(seat.wants_decision());
+  EXPECT_FALSE(seat.answer(under_way, std::vector<std::uint32_t>{1}, {}, {}));
+  EXPECT_EQ(seat.act(9, 0.2), Seat::Outcome::nothing);
+}
+
 TEST_F(SeatTest, HeuristicActionsBeginAtOnce) {
   seat.set_mode(Mode::heuristic);
   EXPECT_FALSE(seat.act_by_heuristic(1.0, std::vector<std::uint32_t>{1}, {}));
