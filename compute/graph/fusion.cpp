@@ -1,7 +1,7 @@
 #include "compute/graph/fusion.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "compute/graph/cost.h"
 
@@ -28,7 +28,7 @@ class Fuser {
     store_outputs();
     store_updates();
     store_temporaries();
-    assign_levels();
+    IMPRINT_CHECK(assign_levels());
     return std::move(schedule_);
   }
 
@@ -63,9 +63,31 @@ class Fuser {
   std::vector<std::uint8_t> forced_nodes() const {
     std::vector<std::uint8_t> forced(graph_.nodes.size(), 0);
     for (const GraphOutput& output : request_.outputs) forced[at(without_reshape(output.node))] = 1;
-    for (const GraphUpdate& update : request_.updates)
-      if (update.rows < 0) forced[at(without_reshape(update.value))] = 1;
+    for (const GraphUpdate& update : request_.updates) {
+      if (update.rows < 0) {
+        forced[at(without_reshape(update.value))] = 1;
+      } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows)) {
+        // Rows computed from what this program overwrites are finished, values and row numbers, before any is overwritten.
+        forced[at(without_reshape(update.value))] = 1;
+        forced[at(without_reshape(update.rows))] = 1;
+      }
+    }
     return forced;
+  }
+
+  bool reads_updated_variable(NodeIndex index) const {
+    std::vector<NodeIndex> stack{index};
+    std::vector<std::uint8_t> seen(graph_.nodes.size(), 0);
+    while (!stack.empty()) {
+      const NodeIndex node = stack.back();
+      stack.pop_back();
+      if (std::exchange(seen[at(node)], 1)) continue;
+      if (graph_[node].op == Op::variable &&
+          std::ranges::find(request_.updates, schedule_.place[at(node)].index, &GraphUpdate::variable) != request_.updates.end())
+        return true;
+      stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
+    }
+    return false;
   }
 
   // ---- kernels ----
@@ -241,6 +263,10 @@ class Fuser {
   void write_variable(std::int32_t writer, NodeIndex node, std::int32_t variable, NodeIndex rows = -1) {
     for (std::int32_t reader : readers_of_variable(variable))
       if (reader != writer) add_order(reader, writer);
+    // Several row updates of one variable happen in their order.
+    for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
+      for (const Store& store : schedule_.tasks[t].stores)
+        if (store.place == Place{PlaceKind::variable, variable} && static_cast<std::int32_t>(t) != writer) add_order(static_cast<std::int32_t>(t), writer);
     add_store(writer, node, {PlaceKind::variable, variable}, rows);
   }
 
@@ -265,21 +291,14 @@ class Fuser {
   }
 
   std::int32_t rows_writer(const GraphUpdate& update) {
-    const NodeIndex value = without_reshape(update.value);
-    std::int32_t writer = add_copy(value);
-    add_reads(writer, row_reads(update.rows));
-    if (!reads_variable(writer, update.variable)) return writer;
-    // The rows are computed from the variable itself: finish computing them before any is overwritten.
-    add_store(writer, value, {PlaceKind::temporary, value});
-    schedule_.materialized[at(value)] = 1;
-    task_of_[at(value)] = writer;
-    writer = add_copy(value);
+    const std::int32_t writer = add_copy(without_reshape(update.value));
     add_reads(writer, row_reads(update.rows));
     return writer;
   }
 
   std::vector<Read> row_reads(NodeIndex rows) const {
-    std::vector<Read> reads = schedule_.materialized[at(rows)] ? std::vector<Read>{{rows, false}} : reads_of(rows);
+    const NodeIndex source = without_reshape(rows);
+    std::vector<Read> reads = schedule_.materialized[at(source)] ? std::vector<Read>{{source, false}} : reads_of(rows);
     for (Read& read : reads) read.aligned = false;
     return reads;
   }
@@ -294,11 +313,13 @@ class Fuser {
       }
   }
 
-  // Longest paths; then tasks are put in order of level.
-  void assign_levels() {
+  // Longest paths; what only leaves state behind comes as late as it can, so that all before may be cut freely; then tasks are put in order of level.
+  Status assign_levels() {
     std::vector<Task>& tasks = schedule_.tasks;
     for (Task& task : tasks) task.level = 0;
+    std::size_t rounds = 0;
     for (bool changed = true; changed;) {
+      if (rounds++ > tasks.size()) return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
       changed = false;
       for (Task& task : tasks)
         for (std::int32_t before : task.after)
@@ -307,6 +328,15 @@ class Fuser {
             changed = true;
           }
     }
+    std::vector<std::uint8_t> waited_for(tasks.size(), 0);
+    std::int32_t last = 0;
+    for (const Task& task : tasks) {
+      last = std::max(last, task.level);
+      for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
+    }
+    for (std::size_t t = 0; t < tasks.size(); ++t)
+      if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) { return store.place.kind == PlaceKind::variable; }))
+        tasks[t].level = last;
     std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
     std::ranges::stable_sort(order, {}, [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
@@ -319,6 +349,7 @@ class Fuser {
       sorted.push_back(std::move(task));
     }
     tasks = std::move(sorted);
+    return {};
   }
 
   const Graph& graph_;

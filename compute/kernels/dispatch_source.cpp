@@ -107,6 +107,9 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
                                                     std::to_string(limits.storage_buffers) + " a stage: raise the memory pool's block size (" +
                                                     task_text(graph, task) + ")");
     const std::size_t own_entries = task.reads.size() + task.stores.size();
+    if (own_entries > limits.table_entries)
+      return make_error(ErrorCode::unsupported, "one kernel would read and write " + std::to_string(own_entries) + " tensors, its table holds " +
+                                                    std::to_string(limits.table_entries) + ": join them in steps");
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool fits = open && task.level == level && groups <= kMaxPackedGroups && merged.size() <= limits.storage_buffers &&

@@ -19,7 +19,8 @@ std::string glsl_literal(double value, DType dtype) {
   if (dtype == DType::int32) {
     const auto integer = static_cast<std::int64_t>(value);
     // The most negative int has no literal of its own.
-    return integer == std::numeric_limits<std::int32_t>::min() ? "(-2147483647 - 1)" : std::to_string(integer);
+    if (integer == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
+    return integer < 0 ? "(" + std::to_string(integer) + ")" : std::to_string(integer);
   }
   const float narrow = static_cast<float>(value);
   if (std::isnan(narrow)) return "uintBitsToFloat(0x7fc00000u)";
@@ -62,8 +63,9 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype, std
     case Op::sin: return call("sin");
     case Op::cos: return call("cos");
     case Op::tan: return call("tan");
-    case Op::asin: return call("asin");
-    case Op::acos: return call("acos");
+    // Vulkan lets a driver's own asin and acos be off by 4096 units in the last place, and Mesa's uses the leave.
+    case Op::asin: return "atan(" + operands[0] + ", sqrt((1.0 - " + operands[0] + ") * (1.0 + " + operands[0] + ")))";
+    case Op::acos: return "atan(sqrt((1.0 - " + operands[0] + ") * (1.0 + " + operands[0] + ")), " + operands[0] + ")";
     case Op::atan: return call("atan");
     case Op::sinh: case Op::cosh: case Op::asinh: case Op::acosh: case Op::atanh:
       includes.insert("expm1");

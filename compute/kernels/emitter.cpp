@@ -70,8 +70,12 @@ IndexExpression Emitter::bind(const IndexExpression& index) {
 // ---- indices ----
 
 std::vector<IndexExpression> Emitter::delinearize(const IndexExpression& linear, const Shape& shape) {
-  const auto strides = row_major_strides(shape);
   std::vector<IndexExpression> axes;
+  if (shape.element_count() == 0) {  // no element is ever asked for, but the text must stand
+    axes.assign(static_cast<std::size_t>(shape.rank()), IndexExpression(0));
+    return axes;
+  }
+  const auto strides = row_major_strides(shape);
   bool outermost = true;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] <= 1) {

@@ -73,12 +73,17 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 
   std::vector<Tensor> roots;
   for (const Tensor& output : description.outputs) roots.push_back(output);
+  // The content of a variable that this program overwrites is copied as a value of its own where it goes elsewhere, so that swaps work.
+  const auto kept = [&](const Tensor& tensor) {
+    const Node* node = tensor.node().get();
+    while (node->op == Op::reshape || node->op == Op::stop_gradient) node = node->inputs[0].get();
+    const bool overwritten = node->op == Op::variable && (std::ranges::find(assigned, node->variable.get()) != assigned.end() ||
+                                                          std::ranges::find(scattered, node->variable.get()) != scattered.end());
+    return overwritten ? make(Op::cast, {tensor}, {.dtype = tensor.dtype()}) : tensor;
+  };
   for (const Update& update : description.updates) {
-    // The content of another variable that this program overwrites too is copied as a value of its own, so that swaps work.
-    const bool bare = update.value.node()->op == Op::variable &&
-                      std::ranges::find(assigned, update.value.node()->variable.get()) != assigned.end();
-    roots.push_back(bare ? make(Op::cast, {update.value}, {.dtype = update.value.dtype()}) : update.value);
-    if (update.by_rows) roots.push_back(update.rows);
+    roots.push_back(kept(update.value));
+    if (update.by_rows) roots.push_back(kept(update.rows));
   }
   IMPRINT_ASSIGN(result.graph, build_graph(roots));
 

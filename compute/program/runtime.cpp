@@ -31,6 +31,10 @@ class Readback : public StateReadback {
 
 VkBufferCopy copy_region(const vk::Allocation& from, const vk::Allocation& to, std::uint64_t size) { return {from.offset, to.offset, size}; }
 
+bool overlap(const vk::Allocation& a, const vk::Allocation& b) {
+  return a.buffer == b.buffer && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
+}
+
 }  // namespace
 
 void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before) {
@@ -136,7 +140,7 @@ Result<Commands> RuntimeImpl::take_uploads() {
     for (std::size_t i = 0; i < uploads.size(); ++i) {
       // Two writes of one range keep their order.
       for (std::size_t before = 0; before < i; ++before)
-        if (uploads[before].target.buffer == uploads[i].target.buffer && uploads[before].target.offset == uploads[i].target.offset) {
+        if (overlap(uploads[before].target, uploads[i].target)) {
           global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT);
           break;
         }
@@ -234,6 +238,14 @@ void RuntimeImpl::retire(const Commands& commands) {
 
 void RuntimeImpl::retire(const vk::Allocation& allocation) {
   if (!allocation) return;
+  {
+    const std::lock_guard lock(upload_mutex_);
+    std::erase_if(uploads_, [&](const Upload& upload) {
+      if (!overlap(upload.target, allocation)) return false;
+      if (upload.staging) device_.memory().free(upload.staging);
+      return true;
+    });
+  }
   device_.retire(device_.last_ticket(), [&device = device_, allocation] { device.memory().free(allocation); });
 }
 

@@ -58,7 +58,7 @@ class RuntimeImpl : public Runtime {
   Result<Commands> record(const std::function<void(VkCommandBuffer)>& body);
   void release(const Commands& commands);          // at once
   void retire(const Commands& commands);           // behind the newest ticket
-  // Frees memory behind the newest ticket.
+  // Frees memory behind the newest ticket; what was still to be uploaded there is forgotten.
   void retire(const vk::Allocation& allocation);
 
  private:

@@ -1,9 +1,9 @@
 // Remainders with the sign of the divisor (Python) and of the dividend (C), and int division that is defined for every operand.
+float imp_fmod(float a, float b) { return isinf(b) && !isinf(a) ? a : a - b * trunc(a / b); }
 float imp_remainder(float a, float b) {
-  float r = a - b * trunc(a / b);
+  float r = imp_fmod(a, b);
   return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
 }
-float imp_fmod(float a, float b) { return a - b * trunc(a / b); }
 int imp_div(int a, int b) { return b == 0 ? 0 : (b == -1 ? -a : a / b); }
 int imp_fmod(int a, int b) { return b == 0 || b == -1 ? 0 : a - b * (a / b); }
 int imp_remainder(int a, int b) {

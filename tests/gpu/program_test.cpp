@@ -50,6 +50,39 @@ class ProgramTest : public testing::Test {
   }
 };
 
+// A two-layer network with momentum, dropout and a replay draw: every kind of dependency between state and steps.
+struct Trainer {
+  Variable w0, w1, m0, m1, generator;
+  ProgramDescription description;
+  Trainer() {
+    std::vector<float> a(8 * 32), b(32 * 4);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = 0.4f * static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 50.0f;
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = 0.4f * static_cast<float>(static_cast<int>(i * 53 % 97) - 48) / 48.0f;
+    w0 = Variable("w0", {8, 32}, a);
+    w1 = Variable("w1", {32, 4}, b);
+    m0 = Variable::zeros("m0", {8, 32});
+    m1 = Variable::zeros("m1", {32, 4});
+    generator = Variable("generator", {4}, std::vector<std::int32_t>{7, 9, 0, 0});
+    const Tensor x = random_normal(generator.value(), {64, 8}, 1);
+    const Tensor hidden = tanh(matmul(x, w0.value()));
+    const Tensor kept = where(random_uniform(generator.value(), {64, 32}, 2) < Tensor(0.8f), hidden, zeros_like(hidden));
+    const Tensor loss = mean(square(matmul(kept, w1.value()) - sin(slice(x, 1, 0, 4))));
+    const Tensor weights[] = {w0.value(), w1.value()};
+    const std::vector<Tensor> gradient = gradients(loss, weights).value();
+    const Tensor norm = sqrt(sum(square(gradient[0])) + sum(square(gradient[1])));
+    const Tensor scale = minimum(Tensor(1.0f), Tensor(1.0f) / norm);
+    const Variable moments[] = {m0, m1}, parameters[] = {w0, w1};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Tensor moment = moments[i].value() * 0.9f + gradient[i] * scale;
+      description.updates.push_back(Update::assign(moments[i], moment));
+      description.updates.push_back(Update::assign(parameters[i], parameters[i].value() - moment * 0.05f));
+    }
+    description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
+    description.outputs = {loss};
+    description.name = "trainer";
+  }
+};
+
 TEST_F(ProgramTest, UpdatesSeeTheStateFromBeforeTheRun) {
   const Variable a("a", {3}, std::vector<float>{1, 2, 3}), b("b", {3}, std::vector<float>{10, 20, 30});
   Program program = compile({.name = "exchange", .updates = {Update::assign(a, b.value() + a.value()), Update::assign(b, a.value() * 2.0f)}});
@@ -101,6 +134,62 @@ TEST_F(ProgramTest, ScattersRowsComputedFromTheVariableItself) {
   EXPECT_EQ(floats(memory), (std::vector<float>{5, 6, 3, 4, 1, 2}));
 }
 
+TEST_F(ProgramTest, RowUpdatesThatReadEachOtherSeeTheStateFromBefore) {
+  const Variable a("a", {3, 1}, std::vector<float>{1, 2, 3}), b("b", {3, 1}, std::vector<float>{10, 20, 30});
+  const Tensor rows = Tensor::from_ints(std::vector<std::int32_t>{2, 0}, {2});
+  const Tensor shown = take(b.value(), 0, rows) + 1.0f;
+  Program program = compile({.name = "exchange rows",
+                             .outputs = {shown * 2.0f},
+                             .updates = {Update::scatter_rows(a, rows, shown), Update::scatter_rows(b, rows, take(a.value(), 0, rows))}});
+  const auto found = session().run(program).value();
+  EXPECT_EQ(found[0].floats, (std::vector<float>{62, 22}));
+  EXPECT_EQ(floats(a), (std::vector<float>{11, 2, 31}));
+  EXPECT_EQ(floats(b), (std::vector<float>{1, 20, 3}));
+}
+
+TEST_F(ProgramTest, RowNumbersComputedFromTheTargetAreFinishedFirst) {
+  std::vector<float> values(300 * 64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(300 - i / 64);
+  const Variable table("table", {300, 64}, values);
+  const Tensor lowest = reshape(argmin(narrow(table.value(), 1, 0, 1), 0), {1});
+  Program program = compile({.name = "evict", .updates = {Update::scatter_rows(table, lowest, full({1, 64}, 1000.0))}});
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(session().run(program).ok());
+  const std::vector<float> found = floats(table);
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], i / 64 >= 297 ? 1000.0f : values[i]) << i;
+}
+
+TEST_F(ProgramTest, SwapsThroughViews) {
+  const Variable a("a", {2}, std::vector<float>{1, 2}), b("b", {2}, std::vector<float>{3, 4});
+  Program program = compile({.name = "swap", .updates = {Update::assign(a, stop_gradient(b.value())), Update::assign(b, reshape(reshape(a.value(), {1, 2}), {2}))}});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(a), (std::vector<float>{3, 4}));
+  EXPECT_EQ(floats(b), (std::vector<float>{1, 2}));
+}
+
+TEST_F(ProgramTest, StateIsWrittenAsLateAsItCan) {
+  Trainer trainer;
+  Program program = compile(trainer.description);
+  EXPECT_GE(program.first_state_write() + 3, program.piece_count()) << program.explain();
+}
+
+TEST_F(ProgramTest, ForgetsUploadsOfWhatIsGone) {
+  for (int i = 0; i < 20; ++i) {
+    const Variable gone("gone", {4096}, std::vector<float>(4096, 7.0f));
+    ASSERT_TRUE(runtime().place(gone).ok());
+  }
+  const Variable a("a", {64, 64}, std::vector<float>(4096, 1.0f));
+  EXPECT_EQ(floats(a), std::vector<float>(4096, 1.0f));
+}
+
+TEST_F(ProgramTest, EmptyTensorsAndNegativeIntegersCompile) {
+  const Tensor nothing = input("x", {3, 0});
+  Program program = compile({.name = "empty", .inputs = {nothing}, .outputs = {sum(reshape(nothing, {0})), neg(full({4}, -5, DType::int32))}});
+  const HostTensor value = HostTensor::from({}, {3, 0});
+  const auto found = session().run(program, std::span(&value, 1)).value();
+  EXPECT_EQ(found[0].floats, (std::vector<float>{0}));
+  EXPECT_EQ(found[1].ints, (std::vector<std::int32_t>{5, 5, 5, 5}));
+}
+
 TEST_F(ProgramTest, RandomNumbersAreTheOraclesAndAdvance) {
   const Variable generator("generator", {4}, std::vector<std::int32_t>{12345, -77, 0, 0});
   const Tensor draw = random_uniform(generator.value(), {257}, 9);
@@ -115,39 +204,6 @@ TEST_F(ProgramTest, RandomNumbersAreTheOraclesAndAdvance) {
   }
   EXPECT_EQ(ints(generator)[2], 3);
 }
-
-// A two-layer network with momentum, dropout and a replay draw: every kind of dependency between state and steps.
-struct Trainer {
-  Variable w0, w1, m0, m1, generator;
-  ProgramDescription description;
-  Trainer() {
-    std::vector<float> a(8 * 32), b(32 * 4);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = 0.4f * static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 50.0f;
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = 0.4f * static_cast<float>(static_cast<int>(i * 53 % 97) - 48) / 48.0f;
-    w0 = Variable("w0", {8, 32}, a);
-    w1 = Variable("w1", {32, 4}, b);
-    m0 = Variable::zeros("m0", {8, 32});
-    m1 = Variable::zeros("m1", {32, 4});
-    generator = Variable("generator", {4}, std::vector<std::int32_t>{7, 9, 0, 0});
-    const Tensor x = random_normal(generator.value(), {64, 8}, 1);
-    const Tensor hidden = tanh(matmul(x, w0.value()));
-    const Tensor kept = where(random_uniform(generator.value(), {64, 32}, 2) < Tensor(0.8f), hidden, zeros_like(hidden));
-    const Tensor loss = mean(square(matmul(kept, w1.value()) - sin(slice(x, 1, 0, 4))));
-    const Tensor weights[] = {w0.value(), w1.value()};
-    const std::vector<Tensor> gradient = gradients(loss, weights).value();
-    const Tensor norm = sqrt(sum(square(gradient[0])) + sum(square(gradient[1])));
-    const Tensor scale = minimum(Tensor(1.0f), Tensor(1.0f) / norm);
-    const Variable moments[] = {m0, m1}, parameters[] = {w0, w1};
-    for (std::size_t i = 0; i < 2; ++i) {
-      const Tensor moment = moments[i].value() * 0.9f + gradient[i] * scale;
-      description.updates.push_back(Update::assign(moments[i], moment));
-      description.updates.push_back(Update::assign(parameters[i], parameters[i].value() - moment * 0.05f));
-    }
-    description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
-    description.outputs = {loss};
-    description.name = "trainer";
-  }
-};
 
 TEST_F(ProgramTest, IsTheSameToTheBitHoweverItIsCut) {
   std::vector<std::vector<float>> results;
