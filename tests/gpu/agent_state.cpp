@@ -287,7 +287,7 @@ TEST_F(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   for (int i = 0; i < 8; ++i) pass();
   ASSERT_OK(brain->set_learning(false));
   for (int i = 0; i < 4; ++i) pass();
-  ASSERT_OK(brain->save_status());
+  ASSERT_OK(saved(*brain));
   ASSERT_OK(brain->restore(*a));
   ASSERT_OK(world->drain(10000));
   EXPECT_EQ(hash(*brain), early);
