@@ -116,7 +116,11 @@ Status ContextImpl::measure(Program& program) {
     IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
     if (uploads.primary) IMPRINT_CHECK(queue_->submit(std::span(&uploads.primary, 1)));
   }
-  IMPRINT_ASSIGN(std::vector<float> pieces, measure_pieces(*device_, *queue_, *runtime_, program));
+  auto measured = measure_pieces(*device_, *queue_, *runtime_, program);
+  // Work that the host has recorded and not called safe stands in front: the guess stays, and frames correct it.
+  if (!measured && measured.error().code == ErrorCode::not_ready) return {};
+  if (!measured) return std::move(measured).error();
+  std::vector<float> pieces = std::move(*measured);
   if (pieces.size() > 1 || pieces.size() == program.piece_count()) {
     // The rest writes variables and cannot be tried: taken to be as long as the dispatches before (piece 0 is a copy).
     float sum = 0;
