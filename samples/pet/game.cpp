@@ -108,6 +108,7 @@ struct Game::Inside {
   double silent_until_s = 0.0;
   double status_until_s = 0.0;
   double command_over_s = 0.0;
+  bool ended = false;           // by finish()
   bool closed = false;
   std::vector<Signal> inputs;   // of the person, for the next frame
   std::vector<Signal> signals;
@@ -287,7 +288,7 @@ void Game::Inside::record_check() {
 }
 
 bool Game::Inside::time_up(uint64_t at_frame) const {
-  return replay ? at_frame >= replay->end_frame() : options.seconds > 0.0 && clock_s >= options.seconds - 1e-6;
+  return ended || (replay ? at_frame >= replay->end_frame() : options.seconds > 0.0 && clock_s >= options.seconds - 1e-6);
 }
 
 void Game::Inside::advance_phase(uint64_t now_frame) {
@@ -362,7 +363,7 @@ uint32_t Game::replay_steps() { return inside_->replay ? inside_->replay->steps(
 
 bool Game::finished() const { return inside_->phase == Inside::Phase::kDone; }
 
-void Game::finish() { inside_->options.seconds = std::max(inside_->clock_s, kStepSeconds); }
+void Game::finish() { inside_->ended = true; }
 
 size_t Game::pet_count() const { return inside_->lives.size(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace pet {
 namespace {
@@ -11,6 +12,8 @@ constexpr size_t kMarkersKept = 8;
 // Where the brain puts the credit (imp_brain_desc::credit_delay_s and credit_width_s): the ribbon shows the same.
 constexpr double kCreditDelay = 0.8;
 constexpr double kCreditWidth = 0.6;
+constexpr float kShortestIdle = 0.8f;
+constexpr float kLongestIdle = 3.0f;
 constexpr float kUndecided = 0.08f;  // the two best are this close
 
 bool is_walk(Action action) {
@@ -19,9 +22,8 @@ bool is_walk(Action action) {
 
 }  // namespace
 
-Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options) : mind_(&mind), options_(options) {
-  Random random(seed, 0);
-  world_.redraw(random);
+Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options) : mind_(&mind), options_(options), random_(seed, 0) {
+  world_.redraw(random_);
 }
 
 void Life::apply(const Signal& signal) {
@@ -165,13 +167,17 @@ void Life::step() {
       trial_.after(world_);
       if (trial_.over()) finish_command();
     }
+    idle_until_s_ = world_.time_s() + static_cast<double>(random_.uniform(kShortestIdle, kLongestIdle));
   }
+  if (!world_.acting() && pet.pose == Pose::kStand && pet.thought.undecided && !trial_.over() && !showing_) pet.pose = Pose::kPuzzled;
 }
 
 void Life::finish_command() {
   const bool shown = showing_;
+  bool& before = succeeded_[static_cast<size_t>(trial_.cue())];
   WorldView& view = world_.edit_view();
   view.trial_success = trial_.state() == Trial::State::kSuccess;
+  if (view.trial_success && !shown && !std::exchange(before, true) && view.pet.pose == Pose::kStand) view.pet.pose = Pose::kPlayBow;
   world_.set_cue(Cue::kNone);
   mind_->set_goal(Cue::kNone);
   showing_ = false;
@@ -190,7 +196,7 @@ void Life::ask(uint64_t frame) {
     mark(FeedbackKind::kDemonstration);
     return;
   }
-  if (trial_.over() && !options_.idle) return;
+  if (trial_.over() && (!options_.idle || world_.time_s() < idle_until_s_)) return;
   mind_->ask(world_.observe(), world_.mask());
   asked_frame_ = frame;
 }

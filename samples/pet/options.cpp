@@ -74,7 +74,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--picture", options.picture, "write a sheet of what happened (headless)")->option_text("FILE.png");
   app.add_option("--frames", options.frames, "write four pictures a simulated second (headless)")->option_text("DIR");
   app.add_option("--log", options.log, "write every event that reaches the pet")->option_text("FILE");
-  app.add_option("--replay", options.replay, "play the events of a log instead of a teacher")->option_text("FILE");
+  app.add_option("--replay", options.replay, "play the events of a log instead of a teacher, with the same --load if there was one")->option_text("FILE");
   app.add_flag("--validation", options.validation, "turn on the Vulkan validation layer with synchronisation checks");
   try {
     app.parse(argc, argv);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <stdexcept>
 #include <utility>
 
 namespace pet {
@@ -162,7 +161,10 @@ bool PetBrain::saved() const {
   return status.ready();
 }
 
-void PetBrain::load(const std::string& path) { expect(brain_.load(path.c_str()), "load"); }
+void PetBrain::load(const std::string& path) {
+  const Status status = brain_.load(path.c_str());
+  if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
+}
 
 uint64_t PetBrain::snapshot() { return expect(brain_.snapshot(), "snapshot"); }
 

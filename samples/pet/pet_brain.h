@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@
 #include "samples/pet/options.h"
 
 namespace pet {
+
+// A saved brain that cannot be used: damaged, or of another shape.
+struct LoadError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // Imprint on the game's device.
 class BrainContext {
@@ -72,7 +78,7 @@ class PetBrain {
 
   void save(const std::string& path);  // goes on over the next frames
   bool saved() const;                  // false while it goes on
-  void load(const std::string& path);  // not within a frame
+  void load(const std::string& path);  // not within a frame; throws LoadError and stays as it is
   uint64_t snapshot();
   void restore(uint64_t snapshot);
 

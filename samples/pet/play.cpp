@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "samples/pet/pet_brain.h"
 #include "samples/pet/run.h"
 #include "samples/pet/stage.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostStepsAtOnce = 4;  // below 15 frames a second the pet's time slows down
+constexpr double kMostStepsAtOnce = 20;  // below 3 frames a second the pet's time slows down
 constexpr double kStatusSeconds = 3.0;
 
 // Turns the wall clock into simulation steps: as many a frame as have come due.
@@ -73,7 +74,7 @@ class WindowGame {
     try {
       run_ = std::make_unique<Run>(stage_.host(), first, log);
       if (remembered) tell("It remembers you.");
-    } catch (const std::runtime_error& error) {
+    } catch (const LoadError& error) {
       if (!remembered) throw;
       // A pet of last night that cannot be read must not keep anybody from playing; it is kept aside.
       std::fprintf(stderr, "pet: %s\n", error.what());
@@ -86,13 +87,14 @@ class WindowGame {
 
   int play() {
     Pace pace;
-    bool leaving = false;
-    while (!leaving) {
+    while (!game().finished()) {
       const PlayerInput input = stage_.poll();
+      if (input.quit) break;
       apply(input);
-      leaving = input.quit || (game().finished() && options_.seconds > 0.0);
       frame(pace);
     }
+    // The last minibatch and a last examination are a matter of some fifty frames.
+    for (game().finish(); !game().finished();) run_->frame();
     if (options_.teacher != TeacherKind::kOff && options_.replay.empty() && !save_path_.empty()) run_->save(save_path_);
     if (!options_.report.empty()) {
       const Report report = run_->finish();
@@ -156,12 +158,20 @@ class WindowGame {
     paused_ = on;
   }
 
-  void frame(Pace& pace) {
-    const FrameStart start = stage_.begin_frame();
-    uint32_t steps = pace.steps(paused_, slow_);
-    if (!options_.replay.empty()) steps = game().replay_steps();
-    game().begin_frame(start.frame, start.safe_frame, steps);
+  void step(const FrameStart& start, uint32_t steps) {
+    game().begin_frame(start.frame, start.safe_frame, options_.replay.empty() ? steps : game().replay_steps());
     game().send_work(start.commands);
+  }
+
+  void frame(Pace& pace) {
+    // A slow screen shows only some of the steps: the others are frames of their own, so that the pet decides and learns as often a second as ever.
+    uint32_t steps = pace.steps(paused_, slow_);
+    for (; steps > 1; --steps) {
+      step(stage_.host().begin_frame(), 1);
+      stage_.host().end_frame();
+      game().end_frame();
+    }
+    step(stage_.begin_frame(), steps);
 
     OverlayState overlay = game().overlay();
     overlay.device = stage_.host().properties().deviceName;
