@@ -8,7 +8,7 @@ namespace {
 
 constexpr float kPi = 3.14159265f;
 constexpr float kStep = static_cast<float>(kStepSeconds);
-constexpr float kWalkSpeed = 6.0f;      // m/s: it runs, so that a decision takes about a second
+constexpr float kWalkSpeed = 7.0f;      // m/s: it runs, so that a decision takes about a second
 constexpr float kTurnSpeed = 9.0f;      // rad/s
 constexpr float kNear = 1.1f;           // metres; less than half of kApart, so two things are never near at once by chance
 constexpr float kApart = 1.7f;
@@ -21,18 +21,18 @@ constexpr float kReachBowl = 0.5f;
 // Seconds of an action in place, or of what a walk ends with.
 constexpr double duration(Action action) {
   switch (action) {
-    case Action::kSit: return 0.5;
-    case Action::kLie: return 0.5;
-    case Action::kSpin: return 0.6;
-    case Action::kJump: return 0.5;
-    case Action::kBark: return 0.5;
+    case Action::kSit: return 0.45;
+    case Action::kLie: return 0.45;
+    case Action::kSpin: return 0.5;
+    case Action::kJump: return 0.45;
+    case Action::kBark: return 0.45;
     case Action::kGoPlayer: return 0.2;
     case Action::kGoBall: return 0.3;
-    case Action::kGive: return 0.5;
+    case Action::kGive: return 0.45;
     case Action::kGoBed: return 0.3;
     case Action::kGoBowl: return 0.3;
   }
-  return 0.5;
+  return 0.45;
 }
 
 Vec2 operator-(Vec2 a, Vec2 b) { return {a.x - b.x, a.y - b.y}; }
