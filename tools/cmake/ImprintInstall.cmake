@@ -5,10 +5,6 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-if(NOT TARGET imprint_plugin OR NOT TARGET imprint_engine_bridge)
-  return()
-endif()
-
 set(imprint_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/imprint)
 set(imprint_header_dir ${CMAKE_INSTALL_INCLUDEDIR}/imprint)
 
@@ -19,7 +15,21 @@ install(DIRECTORY plugin/include/imprint/ DESTINATION ${imprint_header_dir} FILE
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})
 install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY compute engine-bridge DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h" PATTERN "include" EXCLUDE)
+# What imprint/compute.h and the two headers of the engine bridge reach, and nothing else of the rooms.
+set(imprint_library_headers
+  compute/base/hash.h compute/base/log.h compute/base/result.h
+  compute/graph/autodiff.h
+  compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/safetensors.h
+  compute/nn/activation.h compute/nn/initialise.h compute/nn/linear.h compute/nn/losses.h compute/nn/normalisation.h compute/nn/optimiser.h
+  compute/nn/parameter.h compute/nn/sequential.h
+  compute/program/program.h compute/program/run.h compute/program/runtime.h
+  compute/tensor/dtype.h compute/tensor/node.h compute/tensor/op.h compute/tensor/shape.h compute/tensor/tensor.h
+  compute/vk/completion.h compute/vk/device.h compute/vk/functions.h compute/vk/memory_pool.h compute/vk/pipeline_store.h compute/vk/queue.h
+  engine-bridge/context.h engine-bridge/standalone.h)
+foreach(header IN LISTS imprint_library_headers)
+  get_filename_component(room ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION ${imprint_header_dir}/${room})
+endforeach()
 
 if(TARGET imprint_cli)
   install(TARGETS imprint_cli)

@@ -4,6 +4,7 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/autodiff.h"
+#include "compute/model/policy.h"
 #include "compute/model/safetensors.h"
 #include "compute/nn/activation.h"
 #include "compute/nn/initialise.h"

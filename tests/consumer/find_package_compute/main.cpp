@@ -1,3 +1,4 @@
+#include <engine-bridge/context.h>
 #include <engine-bridge/standalone.h>
 #include <imprint/compute.h>
 

@@ -1,0 +1,3 @@
+# cmake -D BUILD=... -D PREFIX=... -P install.cmake: installs into an empty folder, so that nothing of an earlier install hides what is missing now.
+file(REMOVE_RECURSE ${PREFIX})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} COMMAND_ERROR_IS_FATAL ANY)
