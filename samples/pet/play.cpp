@@ -122,14 +122,19 @@ class WindowGame {
     const auto send = [&](SignalKind kind, uint32_t times = 1) {
       for (uint32_t i = 0; i < times; ++i) game().input(signal(kind));
     };
-    if (input.cue) game().input(give_cue(*input.cue));
+    if (input.cue) {
+      last_cue_ = *input.cue;
+      game().input(give_cue(*input.cue));
+    }
     send(SignalKind::kPraise, input.praise);
     send(SignalKind::kScold, input.scold);
     send(SignalKind::kTreat, input.treat);
     send(SignalKind::kClick, input.click);
     if (input.interrupt) send(SignalKind::kScold);
     if (input.demonstrate) {
-      if (game().yard(0).cue == Cue::kNone && !input.cue) tell("Give a command first, then show it.");
+      // Often the command has just ended, well or badly: showing it gives it once more.
+      if (game().yard(0).cue == Cue::kNone && !input.cue && last_cue_ != Cue::kNone) game().input(give_cue(last_cue_));
+      if (last_cue_ == Cue::kNone) tell("Give a command first, then show it.");
       send(SignalKind::kShow);
     }
     if (input.walk_to) game().input(move(SignalKind::kMovePlayer, *input.walk_to));
@@ -197,6 +202,7 @@ class WindowGame {
   std::string save_path_;
   Stage stage_;
   std::unique_ptr<Run> run_;
+  Cue last_cue_ = Cue::kNone;
   bool paused_ = false;
   bool slow_ = false;
   bool ghost_ = true;
