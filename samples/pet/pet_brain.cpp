@@ -81,7 +81,10 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup) {
   desc.agents_per_brain = 1 + setup.probes;
   desc.seed = setup.seed;
   desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.snapshot_count = 8;
+  // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can bind, and keeps fewer snapshots.
+  constexpr uint32_t kKennelSamples = 64 * 4096;
+  desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);
+  desc.snapshot_count = setup.pets <= 16 ? 8 : 2;
   // The rest as it comes: two hidden layers of 64, a minibatch of 32 every 6 frames, 4,096 samples remembered, noise 0.2, answers after 2 frames.
   return expect(context.create_brain(desc), "create_brain");
 }
