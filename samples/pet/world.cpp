@@ -92,7 +92,7 @@ void World::redraw(Random& random) {
   std::array<Vec2*, 5> things = {&view_.pet.position, &view_.player.position, &view_.ball, &view_.bed, &view_.bowl};
   for (size_t i = 0; i < things.size(); ++i) {
     for (bool clear = false; !clear;) {
-      *things[i] = {random.uniform(-3.2f, 3.2f), random.uniform(-3.2f, 2.8f)};
+      *things[i] = {random.uniform(-4.2f, 4.2f), random.uniform(-4.2f, 3.4f)};
       clear = std::all_of(things.begin(), things.begin() + static_cast<std::ptrdiff_t>(i),
                           [&](const Vec2* other) { return length(*other - *things[i]) >= kApart; });
     }
@@ -139,7 +139,6 @@ Mask World::mask() const {
   Mask mask;
   mask.fill(1);
   mask[static_cast<size_t>(Action::kGive)] = view_.pet.holding ? 1 : 0;
-  mask[static_cast<size_t>(Action::kGoBall)] = view_.pet.holding ? 0 : 1;
   return mask;
 }
 
@@ -212,7 +211,7 @@ void World::step() {
       case Action::kBark: last = Pose::kBark; break;
       case Action::kGive: last = Pose::kGive; break;
       case Action::kGoPlayer: goal = view_.player.position, reach = kReachPlayer; break;
-      case Action::kGoBall: goal = view_.ball, reach = kReachBall, last = Pose::kPick; break;
+      case Action::kGoBall: goal = pet.holding ? pet.position : view_.ball, reach = kReachBall, last = Pose::kPick; break;
       case Action::kGoBed: goal = view_.bed, reach = kReachBed, last = Pose::kRest; break;
       case Action::kGoBowl: goal = view_.bowl, reach = kReachBowl, last = Pose::kEat; break;
     }

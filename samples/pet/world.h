@@ -24,7 +24,7 @@ std::optional<Action> right_action(Cue cue, const World& world);
 
 class World {
  public:
-  // Pet, player, ball, bowl and bed at random places that do not touch, within the middle of the yard; random drives. Keeps the clock.
+  // Pet, player, ball, bowl, bed and drives at random places that do not touch. Keeps the clock.
   void redraw(Random& random);
 
   // Advances 1/60 s.
@@ -33,7 +33,7 @@ class World {
   // 28 floats, all within -1 .. 1: cue one-hot (6); pet x, y; for player, ball, bed and bowl each the direction (cos, sin), distance and near flag;
   // holding; hunger, energy, boredom.
   Observation observe() const;
-  Mask mask() const;  // giving needs something to give, and taking an empty mouth
+  Mask mask() const;  // giving needs something to give
 
   void set_cue(Cue cue);
   void begin_action(Action action);
