@@ -122,6 +122,7 @@ class WindowGame {
     const auto send = [&](SignalKind kind, uint32_t times = 1) {
       for (uint32_t i = 0; i < times; ++i) game().input(signal(kind));
     };
+    if (game().yard(0).cue != Cue::kNone) last_cue_ = game().yard(0).cue;
     if (input.cue) {
       last_cue_ = *input.cue;
       game().input(give_cue(*input.cue));

@@ -1,0 +1,296 @@
+// The yard, its people and its papers, without a brain from Imprint: minds here are a few lines each.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "samples/pet/checkup.h"
+#include "samples/pet/lessons.h"
+#include "samples/pet/life.h"
+#include "samples/pet/report.h"
+#include "samples/pet/session_log.h"
+#include "samples/pet/teacher.h"
+
+namespace pet {
+namespace {
+
+// Decides by a rule over what it sees, and keeps count of what it is told.
+class RuleMind : public Mind {
+ public:
+  using Rule = std::function<Action(const Observation&, const Mask&)>;
+  explicit RuleMind(Rule rule) : rule_(std::move(rule)) {}
+
+  void set_goal(Cue cue) override { goal = cue; }
+  void ask(const Observation& observation, const Mask& mask) override {
+    answer_.action = rule_(observation, mask);
+    answer_.expected[static_cast<size_t>(answer_.action)] = 1.0f;
+    ++asked;
+  }
+  std::optional<Answer> answer() override { return answer_; }
+  void feedback(float value, float, bool, double) override { value > 0.0f ? ++praised : ++scolded; }
+  void demonstrate(const Observation& observation, Cue cue, Action action) override {
+    shown.push_back({cue, action});
+    EXPECT_EQ(observation[static_cast<size_t>(cue)], 1.0f);
+  }
+  void end_episode() override {}
+
+  Cue goal = Cue::kNone;
+  int asked = 0;
+  int praised = 0;
+  int scolded = 0;
+  std::vector<std::pair<Cue, Action>> shown;
+
+ private:
+  Rule rule_;
+  Answer answer_;
+};
+
+// What a pet that knows everything would do, from what it sees alone.
+Action know(const Observation& o, const Mask&) {
+  if (o[static_cast<size_t>(Cue::kSpin)] > 0.5f) return Action::kSpin;
+  if (o[static_cast<size_t>(Cue::kCome)] > 0.5f) return Action::kGoPlayer;
+  if (o[static_cast<size_t>(Cue::kBed)] > 0.5f) return Action::kGoBed;
+  if (o[static_cast<size_t>(Cue::kFetch)] > 0.5f) return o[24] < 0.5f ? Action::kGoBall : o[11] > 0.5f ? Action::kGive : Action::kGoPlayer;
+  return Action::kSit;
+}
+
+TEST(Yard, IsDrawnTheSameFromTheSameSeedAndKeepsThingsApart) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random one(seed), two(seed);
+    World a, b;
+    a.redraw(one);
+    b.redraw(two);
+    const Observation seen = a.observe();
+    EXPECT_EQ(seen, b.observe());
+    for (const float value : seen) EXPECT_LE(std::abs(value), 1.0f);
+    for (size_t thing = 0; thing < 4; ++thing) EXPECT_EQ(seen[8 + 4 * thing + 3], 0.0f) << "starts near thing " << thing;
+  }
+}
+
+TEST(Yard, WalksArriveAndAreNear) {
+  const std::array<std::pair<Action, size_t>, 4> walks = {{{Action::kGoPlayer, 0}, {Action::kGoBall, 1}, {Action::kGoBed, 2}, {Action::kGoBowl, 3}}};
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    for (const auto& [action, thing] : walks) {
+      Random random(seed);
+      World world;
+      world.redraw(random);
+      world.begin_action(action);
+      int steps = 0;
+      while (world.acting() && steps < 600) world.step(), ++steps;
+      EXPECT_TRUE(world.completed());
+      EXPECT_LT(steps, 240);
+      EXPECT_EQ(world.observe()[8 + 4 * thing + 3], 1.0f);
+      EXPECT_FALSE(world.ready()) << "it looks at the player first";
+    }
+  }
+}
+
+TEST(Yard, GivingNeedsTheBallAndTakingAnEmptyMouth) {
+  Random random(1);
+  World world;
+  world.redraw(random);
+  EXPECT_EQ(world.mask()[static_cast<size_t>(Action::kGive)], 0);
+  world.begin_action(Action::kGoBall);
+  while (world.acting()) world.step();
+  EXPECT_TRUE(world.holding());
+  EXPECT_EQ(world.mask()[static_cast<size_t>(Action::kGive)], 1);
+  EXPECT_EQ(world.mask()[static_cast<size_t>(Action::kGoBall)], 0);
+}
+
+TEST(Yard, AnInterruptedWalkIsNotAnArrival) {
+  Random random(3);
+  World world;
+  world.redraw(random);
+  world.set_cue(Cue::kBed);
+  Trial trial;
+  trial.begin(Cue::kBed);
+  EXPECT_TRUE(trial.decide(world, Action::kGoBed));
+  world.begin_action(Action::kGoBed);
+  world.step();
+  world.interrupt();
+  EXPECT_EQ(trial.after(world), Trial::State::kRunning);
+}
+
+TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) {
+  RuleMind wise(know);
+  RuleMind lazy([](const Observation&, const Mask&) { return Action::kSit; });
+  for (RuleMind* mind : {&wise, &lazy}) {
+    Checkup checkup({{mind}});
+    checkup.begin(5);
+    uint64_t frame = 1;
+    while (!checkup.step(frame)) ASSERT_LT(++frame, 5000u);
+    if (mind == &wise) {
+      EXPECT_EQ(success(checkup.marks()[0]), 1.0f);
+    } else {
+      EXPECT_EQ(success(checkup.marks()[0]), 0.2f);
+      EXPECT_EQ(checkup.marks()[0][0], kTrialsPerTrick);
+    }
+    EXPECT_EQ(checkup.decisions().size(), kTrialsPerPet);
+  }
+}
+
+// Plays a teacher against a mind for some simulated time.
+struct Evening {
+  Evening(RuleMind& mind, TeacherKind kind, double seconds, uint64_t seed = 1) : life(mind, seed, {}), teacher(teacher_style(kind), {}, seed, 0) {
+    life.on_onset = [this](double now_s, Action, bool right) { teacher.see_onset(now_s, right); ++onsets; };
+    life.on_trial_end = [this](const Trial& trial, bool shown) { shown ? ++demonstrations : trial.state() == Trial::State::kSuccess ? ++good : ++bad; };
+    std::vector<Signal> signals;
+    for (uint64_t frame = 1; life.world().time_s() < seconds; ++frame) {
+      signals.clear();
+      teacher.step(life.world(), life.trial(), signals);
+      for (const Signal& signal : signals) life.apply(signal);
+      life.act(frame);
+      life.step();
+      life.ask(frame);
+    }
+  }
+  Life life;
+  Teacher teacher;
+  int onsets = 0, good = 0, bad = 0, demonstrations = 0;
+};
+
+TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesWhatIsRight) {
+  RuleMind mind(know);
+  const Evening evening(mind, TeacherKind::kDemo, 300.0);
+  EXPECT_EQ(evening.demonstrations, 5);
+  EXPECT_EQ(mind.shown.size(), 7u);  // fetching takes three actions
+  // A command that was carried out at once can still be wrongly scolded and broken off, but never fail.
+  EXPECT_EQ(evening.bad, 0);
+  EXPECT_GT(evening.good, 80);
+  const double heard = mind.praised + mind.scolded;
+  EXPECT_NEAR(heard / evening.onsets, 0.8, 0.08);
+  EXPECT_NEAR(mind.scolded / heard, 0.05, 0.04);
+}
+
+TEST(Lesson, ACarelessTeacherMissesHalfAndErrsOneTimeInSeven) {
+  RuleMind mind(know);
+  const Evening evening(mind, TeacherKind::kCareless, 900.0);
+  EXPECT_EQ(evening.demonstrations, 10);
+  const double heard = mind.praised + mind.scolded;
+  EXPECT_NEAR(heard / evening.onsets, 0.5, 0.06);
+  EXPECT_NEAR(mind.scolded / heard, 0.15, 0.05);
+}
+
+TEST(Lesson, OnePetDecidesAboutOnceASecond) {
+  RuleMind mind([](const Observation&, const Mask&) { return Action::kBark; });
+  const Evening evening(mind, TeacherKind::kPraise, 120.0);
+  EXPECT_GT(evening.onsets, 80);
+  EXPECT_LT(evening.onsets, 130);
+  EXPECT_EQ(evening.good, 0);
+}
+
+TEST(Lesson, IsLearnedWithFourOfFive) {
+  Lessons lessons;
+  EXPECT_EQ(lessons.next(), Cue::kSit);
+  Random random(1);
+  World world;
+  world.redraw(random);
+  const auto command = [&](bool well) {
+    Trial trial;
+    world.set_cue(Cue::kSit);
+    trial.begin(Cue::kSit);
+    for (uint32_t i = 0; i < kMostDecisions && !trial.over(); ++i) {
+      const Action action = well ? Action::kSit : Action::kBark;
+      trial.decide(world, action);
+      world.begin_action(action);
+      while (world.acting()) world.step();
+      trial.after(world);
+    }
+    return lessons.record(trial);
+  };
+  EXPECT_FALSE(command(true));
+  EXPECT_FALSE(command(false));
+  EXPECT_FALSE(command(true));
+  EXPECT_FALSE(command(true));
+  EXPECT_TRUE(command(true));
+  EXPECT_EQ(lessons.next(), Cue::kCome);
+  EXPECT_FLOAT_EQ(lessons.scores()[0].success, 0.8f);
+}
+
+std::string temporary_log() { return (std::filesystem::temp_directory_path() / ("imprint-yard-test-" + std::to_string(getpid()) + ".log")).string(); }
+
+TEST(SessionLog, ComesBackAsItWasWritten) {
+  const std::string path = temporary_log();
+  std::vector<Signal> events = {signal(SignalKind::kRedraw, 0xffffffffffffffffull), give_cue(Cue::kFetch), signal(SignalKind::kPraise),
+                                signal(SignalKind::kScold),   signal(SignalKind::kTreat), signal(SignalKind::kClick),
+                                signal(SignalKind::kShow),    move(SignalKind::kMovePlayer, {1.1f, -0.3f}), move(SignalKind::kMoveBall, {0.1f, 1e-7f}),
+                                signal(SignalKind::kSnapshot), signal(SignalKind::kUndo, 2), signal(SignalKind::kLearning, 1)};
+  {
+    SessionLogWriter writer(path, {7, 3, true});
+    for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
+    writer.write_steps(20, 0);
+    writer.write_end(21);
+  }
+  SessionLogReader reader(path);
+  EXPECT_EQ(reader.header().seed, 7u);
+  EXPECT_EQ(reader.header().pets, 3u);
+  EXPECT_TRUE(reader.header().idle);
+  EXPECT_EQ(reader.end_frame(), 21u);
+  EXPECT_EQ(reader.steps(19), 1u);
+  EXPECT_EQ(reader.steps(20), 0u);
+  std::vector<Signal> back;
+  for (uint64_t frame = 1; frame < 21; ++frame) {
+    for (size_t pet = 0; pet < 3; ++pet) reader.read(frame, pet, back);
+  }
+  ASSERT_EQ(back.size(), events.size());
+  // Each pet's events come in order; between pets of one frame the order is that of the pets.
+  for (const Signal& event : events) {
+    EXPECT_NE(std::find_if(back.begin(), back.end(), [&](const Signal& other) {
+                return other.kind == event.kind && other.cue == event.cue && other.number == event.number && other.position.x == event.position.x &&
+                       other.position.y == event.position.y;
+              }), back.end());
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(SessionLog, SaysWhichLineIsWrong) {
+  const std::string path = temporary_log();
+  const std::string head = "imprint-pet-log 1\nseed 1 pets 1 idle 0\n";
+  const std::vector<std::string> wrong = {"", "imprint-pet-log 2\n", "imprint-pet-log 1\nseed x pets 1 idle 0\n", "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
+                                          head + "1 0 dance\n", head + "1 1 praise\n", head + "1 0 cue dance\n", head + "5 0 praise\n4 0 praise\n",
+                                          head + "1 steps 100000\n", head + "1 0 move_ball 1\n", head + "one 0 praise\n", head + "1 -1 praise\n"};
+  for (const std::string& text : wrong) {
+    std::ofstream(path) << text;
+    EXPECT_THROW(SessionLogReader{path}, std::runtime_error) << text;
+  }
+  std::ofstream(path) << head << "5 0 praise\n";
+  EXPECT_EQ(SessionLogReader(path).end_frame(), 6u) << "a log that was cut off ends after its last event";
+  std::filesystem::remove(path);
+  EXPECT_THROW(SessionLogReader{path}, std::runtime_error);
+}
+
+TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
+  const auto checks = [](std::vector<float> values) {
+    std::vector<Check> made;
+    for (size_t i = 0; i < values.size(); ++i) {
+      Check check;
+      check.seconds = 15.0 * static_cast<double>(i);
+      check.success = values[i];
+      made.push_back(check);
+    }
+    return made;
+  };
+  EXPECT_FALSE(held_90(checks({0.1f, 0.95f, 0.8f, 0.95f})));
+  EXPECT_EQ(held_90(checks({0.1f, 0.95f, 0.9f})), 30.0);
+  EXPECT_EQ(success_at(checks({0.1f, 0.5f, 0.9f}), 29.0), 0.5f);
+  EXPECT_FALSE(success_at({}, 10.0));
+  EXPECT_EQ(spread({3.0f, 1.0f, 2.0f}).median, 2.0);
+  EXPECT_EQ(spread({}).p99, 0.0);
+}
+
+TEST(Report, JudgesLearningByTheTeacher) {
+  Report report;
+  report.teacher = TeacherKind::kDemo;
+  report.final_success = 0.5f;
+  EXPECT_FALSE(learned(report));
+  report.teacher = TeacherKind::kOff;
+  EXPECT_TRUE(learned(report));
+}
+
+}  // namespace
+}  // namespace pet
