@@ -24,9 +24,9 @@ constexpr size_t kSnapshotsShown = 8;       // as many as the brain keeps
 constexpr double kCaptionSeconds = 1.2;
 constexpr double kStatusSeconds = 3.0;
 constexpr double kAutoCuePause = 1.5;
-constexpr uint32_t kProbesOfAll = 1280;     // seats of a large kennel stay few enough to answer at once
 
-uint32_t probes_per_pet(uint32_t pets) { return std::clamp<uint32_t>(kProbesOfAll / pets, kTrickCount, kTrialsPerTrick); }
+// All seats of a brain are answered together, so each pet of a kennel is examined by few probes at a time; that takes two seconds of play.
+uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kTrickCount; }
 
 PetBrain::Setup brain_setup(const Options& options, const char* what) {
   return {what, options.seed, options.kennel, probes_per_pet(options.kennel)};
