@@ -2,6 +2,7 @@
 
 #include <imprint/imprint.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <string>
@@ -43,12 +44,16 @@ class Yard {
     imp_brain_desc desc = imp_brain_desc_init();
     const std::uint32_t branch = kActions;
     desc.name = "pet";
+    std::array<float, kObservations> scale;
+    scale.fill(0.5f);
     desc.observation_count = kObservations;
+    desc.observation_scale = scale.data();
     desc.goal_count = kCues;
     desc.branch_count = 1;
     desc.branch_sizes = &branch;
     desc.brain_count = static_cast<std::uint32_t>(agents_.size());
     desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.replay_capacity = std::min(desc.replay_capacity, 64 * desc.replay_capacity / desc.brain_count);
     desc.seed = 1;
     IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
     for (std::uint32_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
