@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_CHECKUP_H_
 #define IMPRINT_SAMPLES_PET_CHECKUP_H_
-// An examination, out of sight and while play goes on: twenty greedy trials of every trick, each in a yard drawn for it, with the pet's own brain. Its
-// worlds run ahead of the clock, so it is over within a second; it changes nothing in the brain.
+// An examination, out of sight and while play goes on: twenty greedy trials of every trick, each in a yard drawn for it, with the pet's own brain.
+// Its worlds run ahead of the clock, so it is over within a second; it changes nothing in the brain.
 
 #include <array>
 #include <cstdint>

@@ -30,11 +30,16 @@ std::string percent(float share) { return std::to_string(static_cast<int>(share 
 
 const char* words(TeacherKind teacher) {
   switch (teacher) {
-    case TeacherKind::kDemo: return "each trick shown once, then praise and scolding";
-    case TeacherKind::kPraise: return "praise and scolding only";
-    case TeacherKind::kCareless: return "a careless teacher: shows twice, then reacts half of the time, often wrongly";
-    case TeacherKind::kOff: return "learning off";
-    case TeacherKind::kNone: break;
+    case TeacherKind::kDemo:
+      return "each trick shown once, then praise and scolding";
+    case TeacherKind::kPraise:
+      return "praise and scolding only";
+    case TeacherKind::kCareless:
+      return "a careless teacher: shows twice, then reacts half of the time, often wrongly";
+    case TeacherKind::kOff:
+      return "learning off";
+    case TeacherKind::kNone:
+      break;
   }
   return "a person";
 }

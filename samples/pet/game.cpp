@@ -19,8 +19,8 @@ namespace pet {
 namespace {
 
 constexpr double kCheckSeconds = 15.0;
-constexpr uint64_t kSettleFrames = 12;      // for minibatches under way when learning ends
-constexpr size_t kSnapshotsShown = 8;       // as many as the brain keeps
+constexpr uint64_t kSettleFrames = 12;  // for minibatches under way when learning ends
+constexpr size_t kSnapshotsShown = 8;   // as many as the brain keeps
 constexpr double kCaptionSeconds = 1.2;
 constexpr double kStatusSeconds = 3.0;
 constexpr double kAutoCuePause = 1.5;
@@ -28,9 +28,7 @@ constexpr double kAutoCuePause = 1.5;
 // All seats of a brain are answered together, so each pet of a kennel is examined by few probes at a time; that takes two seconds of play.
 uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kTrickCount; }
 
-PetBrain::Setup brain_setup(const Options& options, const char* what) {
-  return {what, options.seed, options.kennel, probes_per_pet(options.kennel)};
-}
+PetBrain::Setup brain_setup(const Options& options, const char* what) { return {what, options.seed, options.kennel, probes_per_pet(options.kennel)}; }
 
 BrainContext::Setup context_setup(const Options& options, const std::function<void(const std::string&)>& log) {
   BrainContext::Setup setup;
@@ -94,7 +92,7 @@ struct Game::Inside {
   Lessons lessons;
 
   Phase phase = Phase::kPlaying;
-  uint64_t frame = 0;           // of this game, from 1; logs count by it
+  uint64_t frame = 0;  // of this game, from 1; logs count by it
   struct InFlight {
     uint64_t host_frame;
     uint64_t frame;
@@ -102,15 +100,15 @@ struct Game::Inside {
   std::deque<InFlight> in_flight;  // oldest first
   uint64_t safe_frame = 0;
   uint64_t settled_frame = 0;
-  double clock_s = 0.0;         // of the simulation: that of every yard
+  double clock_s = 0.0;  // of the simulation: that of every yard
   double next_check_s = 0.0;
   double check_began_s = 0.0;
   double silent_until_s = 0.0;
   double status_until_s = 0.0;
   double command_over_s = 0.0;
-  bool ended = false;           // by finish()
+  bool ended = false;  // by finish()
   bool closed = false;
-  std::vector<Signal> inputs;   // of the person, for the next frame
+  std::vector<Signal> inputs;  // of the person, for the next frame
   std::vector<Signal> signals;
   Random dice;
   std::vector<Check> checks;
@@ -196,19 +194,32 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
   }
   const auto tick = [&](FeedbackKind kind) { overlay.ticks.push_back({static_cast<float>(clock_s), kind}); };
   switch (signal.kind) {
-    case SignalKind::kPraise: tick(FeedbackKind::kPraise); break;
-    case SignalKind::kScold: tick(FeedbackKind::kScold); break;
-    case SignalKind::kTreat: tick(FeedbackKind::kTreat); break;
-    case SignalKind::kClick: tick(FeedbackKind::kClick), say("click"); break;
-    case SignalKind::kShow: tick(FeedbackKind::kDemonstration); break;
+    case SignalKind::kPraise:
+      tick(FeedbackKind::kPraise);
+      break;
+    case SignalKind::kScold:
+      tick(FeedbackKind::kScold);
+      break;
+    case SignalKind::kTreat:
+      tick(FeedbackKind::kTreat);
+      break;
+    case SignalKind::kClick:
+      tick(FeedbackKind::kClick), say("click");
+      break;
+    case SignalKind::kShow:
+      tick(FeedbackKind::kDemonstration);
+      break;
     case SignalKind::kCue:
       if (signal.cue != Cue::kNone) say(std::string("\"") + name(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
     case SignalKind::kSnapshot:
     case SignalKind::kUndo:
-    case SignalKind::kLearning: apply_to_brain(signal); break;
-    default: break;
+    case SignalKind::kLearning:
+      apply_to_brain(signal);
+      break;
+    default:
+      break;
   }
 }
 

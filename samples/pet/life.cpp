@@ -22,9 +22,7 @@ bool is_walk(Action action) {
 
 }  // namespace
 
-Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options) : mind_(&mind), options_(options), random_(seed, 0) {
-  world_.redraw(random_);
-}
+Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options) : mind_(&mind), options_(options), random_(seed, 0) { world_.redraw(random_); }
 
 void Life::apply(const Signal& signal) {
   PlayerView& player = world_.edit_view().player;
@@ -43,10 +41,18 @@ void Life::apply(const Signal& signal) {
       hand(Hand::kCue);
       command(signal.cue);
       break;
-    case SignalKind::kPraise: hand(Hand::kPraise), feedback(FeedbackKind::kPraise); break;
-    case SignalKind::kScold: hand(Hand::kScold), feedback(FeedbackKind::kScold); break;
-    case SignalKind::kTreat: hand(Hand::kTreat), feedback(FeedbackKind::kTreat); break;
-    case SignalKind::kClick: hand(Hand::kClick), feedback(FeedbackKind::kClick); break;
+    case SignalKind::kPraise:
+      hand(Hand::kPraise), feedback(FeedbackKind::kPraise);
+      break;
+    case SignalKind::kScold:
+      hand(Hand::kScold), feedback(FeedbackKind::kScold);
+      break;
+    case SignalKind::kTreat:
+      hand(Hand::kTreat), feedback(FeedbackKind::kTreat);
+      break;
+    case SignalKind::kClick:
+      hand(Hand::kClick), feedback(FeedbackKind::kClick);
+      break;
     case SignalKind::kShow:
       if (trial_.over() || !options_.taught) break;
       hand(Hand::kShow);
@@ -55,11 +61,16 @@ void Life::apply(const Signal& signal) {
       asked_frame_.reset();
       world_.interrupt();
       break;
-    case SignalKind::kMovePlayer: world_.move_player(signal.position); break;
-    case SignalKind::kMoveBall: world_.move_ball(signal.position); break;
+    case SignalKind::kMovePlayer:
+      world_.move_player(signal.position);
+      break;
+    case SignalKind::kMoveBall:
+      world_.move_ball(signal.position);
+      break;
     case SignalKind::kSnapshot:
     case SignalKind::kUndo:
-    case SignalKind::kLearning: break;  // the brain's, not the body's
+    case SignalKind::kLearning:
+      break;  // the brain's, not the body's
   }
 }
 

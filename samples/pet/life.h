@@ -18,8 +18,8 @@ namespace pet {
 inline constexpr uint32_t kAnswerFrames = 2;  // from question to answer, whatever the GPU needs: play does not depend on its speed
 
 struct LifeOptions {
-  bool idle = false;    // without a command it does what it likes, now and then; else it waits
-  bool taught = true;   // feedback and demonstrations reach the mind
+  bool idle = false;   // without a command it does what it likes, now and then; else it waits
+  bool taught = true;  // feedback and demonstrations reach the mind
 };
 
 class Life {
@@ -63,7 +63,7 @@ class Life {
   bool showing_ = false;
   bool was_acting_ = false;
   std::optional<uint64_t> asked_frame_;
-  Random random_;                // of idle moments
+  Random random_;  // of idle moments
   double idle_until_s_ = 0.0;
   std::array<bool, kCueCount> succeeded_{};
   std::deque<Onset> onsets_;  // of late, oldest first

@@ -34,11 +34,16 @@ std::string person_directory(const char* variable, const char* home_part, const 
 
 const char* name(TeacherKind kind) {
   switch (kind) {
-    case TeacherKind::kNone: return "person";
-    case TeacherKind::kDemo: return "demo";
-    case TeacherKind::kPraise: return "praise";
-    case TeacherKind::kCareless: return "careless";
-    case TeacherKind::kOff: return "off";
+    case TeacherKind::kNone:
+      return "person";
+    case TeacherKind::kDemo:
+      return "demo";
+    case TeacherKind::kPraise:
+      return "praise";
+    case TeacherKind::kCareless:
+      return "careless";
+    case TeacherKind::kOff:
+      return "off";
   }
   return "person";
 }
@@ -54,12 +59,15 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->capture_default_str();
   double seconds = -1.0;
   app.add_option("--seconds", seconds, "simulated seconds to play; headless 180, in the window until it is closed")->check(CLI::NonNegativeNumber);
-  app.add_option("--teacher", options.teacher,
-                 "demo: shows each trick once, then praises and scolds; praise: only praises and scolds; careless: shows twice, then often misses or errs; "
-                 "off: nothing is learned")
+  app.add_option(
+         "--teacher", options.teacher,
+         "demo: shows each trick once, then praises and scolds; praise: only praises and scolds; careless: shows twice, then often misses or errs; "
+         "off: nothing is learned")
       ->transform(CLI::CheckedTransformer(kTeachers, CLI::ignore_case))
       ->option_text("demo|praise|careless|off");
-  app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--device", options.device, "GPU by index or part of its name")->option_text("NAME|INDEX");
   app.add_option("--budget-us", options.budget_us, "GPU microseconds that Imprint may use in a frame")->capture_default_str();
   app.add_option("--slice-us", options.slice_us, "longest piece of learning work; 0 = no limit")->capture_default_str();
@@ -74,7 +82,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--picture", options.picture, "write a sheet of what happened (headless)")->option_text("FILE.png");
   app.add_option("--frames", options.frames, "write four pictures a simulated second (headless)")->option_text("DIR");
   app.add_option("--log", options.log, "write every event that reaches the pet")->option_text("FILE");
-  app.add_option("--replay", options.replay, "play the events of a log instead of a teacher, with the same --load if there was one")->option_text("FILE");
+  app.add_option("--replay", options.replay, "play the events of a log instead of a teacher, with the same --load if there was one")
+      ->option_text("FILE");
   app.add_flag("--validation", options.validation, "turn on the Vulkan validation layer with synchronisation checks");
   try {
     app.parse(argc, argv);

@@ -31,24 +31,24 @@ struct PlanStage {
 struct Options {
   bool headless = false;
   uint64_t seed = 1;
-  double seconds = 180.0;         // simulated; 0 = until the window is closed
+  double seconds = 180.0;  // simulated; 0 = until the window is closed
   TeacherKind teacher = TeacherKind::kNone;
-  uint32_t kennel = 1;            // pets, each with its own brain
-  std::string device;             // index or part of a name; empty = the best
-  uint32_t budget_us = 500;       // GPU time a frame for learning
-  uint32_t slice_us = 1000;       // longest submission; 0 = no limit
+  uint32_t kennel = 1;       // pets, each with its own brain
+  std::string device;        // index or part of a name; empty = the best
+  uint32_t budget_us = 500;  // GPU time a frame for learning
+  uint32_t slice_us = 1000;  // longest submission; 0 = no limit
   Access access = Access::kRecord;
   bool validation = false;
-  bool ghost = true;              // a pet that does not learn, beside the other
-  bool fresh = false;             // the window's pet starts anew
-  std::vector<PlanStage> plan;    // empty = all tricks all the time
+  bool ghost = true;            // a pet that does not learn, beside the other
+  bool fresh = false;           // the window's pet starts anew
+  std::vector<PlanStage> plan;  // empty = all tricks all the time
   std::string save;
   std::string load;
   std::string report;
   std::string picture;
   std::string frames;
-  std::string log;                // write the events here
-  std::string replay;             // play the events of this log instead of a teacher
+  std::string log;     // write the events here
+  std::string replay;  // play the events of this log instead of a teacher
 };
 
 const char* name(TeacherKind kind);

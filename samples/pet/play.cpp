@@ -63,7 +63,8 @@ void write_report(const std::string& path, const Report& report) {
 
 class WindowGame {
  public:
-  explicit WindowGame(const Options& options) : options_(options), save_path_(options.save.empty() ? own_save(options) : options.save), stage_(stage_options()) {
+  explicit WindowGame(const Options& options)
+      : options_(options), save_path_(options.save.empty() ? own_save(options) : options.save), stage_(stage_options()) {
     bool remembered = false;
     Options first = options_;
     if (first.load.empty() && !first.fresh && first.replay.empty() && std::filesystem::exists(save_path_)) {

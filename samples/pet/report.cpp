@@ -20,7 +20,9 @@ nlohmann::ordered_json to_json(const Spread& spread) {
 Spread spread(std::vector<float> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  const auto at = [&](double share) { return static_cast<double>(values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]); };
+  const auto at = [&](double share) {
+    return static_cast<double>(values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]);
+  };
   return {at(0.5), at(0.99)};
 }
 
@@ -40,13 +42,18 @@ std::optional<float> success_at(const std::vector<Check>& checks, double seconds
 }
 
 bool learned(const Report& report) {
-  // Well above the 10 % or so of a pet that knows nothing, and below what every seed reached: the exact bars are means over ten seeds (tests/learning).
+  // Well above the 10 % or so of a pet that knows nothing, and below what every seed reached: the exact bars are means over ten seeds
+  // (tests/learning).
   switch (report.teacher) {
-    case TeacherKind::kDemo: return report.final_success >= 0.8f;
-    case TeacherKind::kCareless: return report.final_success >= 0.7f;
-    case TeacherKind::kPraise: return report.final_success >= 0.6f;
+    case TeacherKind::kDemo:
+      return report.final_success >= 0.8f;
+    case TeacherKind::kCareless:
+      return report.final_success >= 0.7f;
+    case TeacherKind::kPraise:
+      return report.final_success >= 0.6f;
     case TeacherKind::kNone:
-    case TeacherKind::kOff: return true;
+    case TeacherKind::kOff:
+      return true;
   }
   return true;
 }

@@ -41,19 +41,19 @@ struct Report {
   uint64_t frames = 0;
   std::vector<Check> checks;
   float final_success = 0.0f;
-  std::vector<float> final_per_pet;           // of a kennel
-  std::optional<double> held_90_at_s;         // the second of the first two checks in a row at 90 % or more
+  std::vector<float> final_per_pet;    // of a kennel
+  std::optional<double> held_90_at_s;  // the second of the first two checks in a row at 90 % or more
   uint64_t decisions = 0;
   uint64_t feedbacks = 0;
   uint64_t demonstrations = 0;
   uint64_t minibatches = 0;
-  uint64_t parameters = 0;                    // of all brains that learn
+  uint64_t parameters = 0;  // of all brains that learn
   uint32_t infer_dispatches = 0;
   uint32_t learn_dispatches = 0;
-  Spread infer_gpu_us;                        // of the frames with such work
+  Spread infer_gpu_us;  // of the frames with such work
   Spread learn_gpu_us;
-  Spread gpu_us;                              // both together, of all measured frames
-  Spread frame_cpu_us;                        // inside Imprint, of all frames
+  Spread gpu_us;        // both together, of all measured frames
+  Spread frame_cpu_us;  // inside Imprint, of all frames
   uint64_t over_budget_frames = 0;
   uint64_t frame_thread_compiles = 0;
   uint64_t frame_thread_allocations = 0;

@@ -28,7 +28,9 @@ class TemporaryFile {
 QueueAccess queue_access(Access access) { return access == Access::kRecord ? QueueAccess::record : QueueAccess::submit; }
 
 Run::Run(VulkanHost& host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress)
-    : host_(host), options_(options), game_(std::make_unique<Game>(options, host.device_info(queue_access(options.access)), std::move(log), progress)) {}
+    : host_(host),
+      options_(options),
+      game_(std::make_unique<Game>(options, host.device_info(queue_access(options.access)), std::move(log), progress)) {}
 
 Run::~Run() {
   host_.wait_idle();

@@ -41,11 +41,14 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
       return cue.has_value();
     }
     case SignalKind::kMovePlayer:
-    case SignalKind::kMoveBall: return static_cast<bool>(line >> signal.position.x >> signal.position.y);
+    case SignalKind::kMoveBall:
+      return static_cast<bool>(line >> signal.position.x >> signal.position.y);
     case SignalKind::kRedraw:
     case SignalKind::kUndo:
-    case SignalKind::kLearning: return static_cast<bool>(line >> signal.number);
-    default: return true;
+    case SignalKind::kLearning:
+      return static_cast<bool>(line >> signal.number);
+    default:
+      return true;
   }
 }
 
@@ -61,15 +64,20 @@ SessionLogWriter::~SessionLogWriter() { std::fclose(file_); }
 void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
   std::fprintf(file_, "%" PRIu64 " %zu %s", frame, pet, kWords[static_cast<size_t>(signal.kind)]);
   switch (signal.kind) {
-    case SignalKind::kCue: std::fprintf(file_, " %s", name(signal.cue)); break;
+    case SignalKind::kCue:
+      std::fprintf(file_, " %s", name(signal.cue));
+      break;
     case SignalKind::kMovePlayer:
     case SignalKind::kMoveBall:
       std::fprintf(file_, " %.9g %.9g", static_cast<double>(signal.position.x), static_cast<double>(signal.position.y));
       break;
     case SignalKind::kRedraw:
     case SignalKind::kUndo:
-    case SignalKind::kLearning: std::fprintf(file_, " %" PRIu64, signal.number); break;
-    default: break;
+    case SignalKind::kLearning:
+      std::fprintf(file_, " %" PRIu64, signal.number);
+      break;
+    default:
+      break;
   }
   std::fputc('\n', file_);
 }

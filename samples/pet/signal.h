@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_SIGNAL_H_
 #define IMPRINT_SAMPLES_PET_SIGNAL_H_
-// Everything that reaches a pet from outside, from a person, the scripted teacher or a log alike. The same signals in the same frames make the same pet.
+// Everything that reaches a pet from outside, from a person, the scripted teacher or a log alike. The same signals in the same frames make the same
+// pet.
 
 #include <cstdint>
 

@@ -8,7 +8,8 @@ namespace pet {
 TeacherStyle teacher_style(TeacherKind kind) {
   TeacherStyle style;
   switch (kind) {
-    case TeacherKind::kDemo: break;
+    case TeacherKind::kDemo:
+      break;
     case TeacherKind::kCareless:
       style.demonstrations = 2;
       style.reacts = 0.5f;
@@ -16,7 +17,9 @@ TeacherStyle teacher_style(TeacherKind kind) {
       break;
     case TeacherKind::kNone:
     case TeacherKind::kPraise:
-    case TeacherKind::kOff: style.demonstrations = 0; break;
+    case TeacherKind::kOff:
+      style.demonstrations = 0;
+      break;
   }
   return style;
 }

@@ -16,12 +16,12 @@
 namespace pet {
 
 struct TeacherStyle {
-  uint32_t demonstrations = 1;     // of each trick, before anything else
-  float reacts = 0.8f;             // share of actions that get feedback
-  float wrong = 0.05f;             // share of that feedback with the wrong sign
-  float quickest_s = 0.5f;         // reaction time from the onset of an action
+  uint32_t demonstrations = 1;  // of each trick, before anything else
+  float reacts = 0.8f;          // share of actions that get feedback
+  float wrong = 0.05f;          // share of that feedback with the wrong sign
+  float quickest_s = 0.5f;      // reaction time from the onset of an action
   float slowest_s = 1.1f;
-  double pause_s = 1.0;            // between commands
+  double pause_s = 1.0;  // between commands
 };
 
 TeacherStyle teacher_style(TeacherKind kind);
@@ -47,8 +47,8 @@ class Teacher {
   TeacherStyle style_;
   std::vector<PlanStage> plan_;
   size_t stage_ = 0;
-  Random random_;       // commands and reactions
-  Random yards_;        // where things are: the same yards whatever the pet does
+  Random random_;  // commands and reactions
+  Random yards_;   // where things are: the same yards whatever the pet does
   std::deque<Reaction> reactions_;
   std::vector<Cue> to_show_;
   double next_command_s_ = 0.0;

@@ -8,9 +8,9 @@ namespace {
 
 constexpr float kPi = 3.14159265f;
 constexpr float kStep = static_cast<float>(kStepSeconds);
-constexpr float kWalkSpeed = 7.0f;      // m/s: it runs, so that a decision takes about a second
-constexpr float kTurnSpeed = 9.0f;      // rad/s
-constexpr float kNear = 1.1f;           // metres; less than half of kApart, so two things are never near at once by chance
+constexpr float kWalkSpeed = 7.0f;  // m/s: it runs, so that a decision takes about a second
+constexpr float kTurnSpeed = 9.0f;  // rad/s
+constexpr float kNear = 1.1f;       // metres; less than half of kApart, so two things are never near at once by chance
 constexpr float kApart = 1.7f;
 constexpr double kGlanceSeconds = 0.5;  // the look at the player after an action, which also parts one action's feedback from the next
 constexpr float kReachPlayer = 0.9f;
@@ -21,16 +21,26 @@ constexpr float kReachBowl = 0.5f;
 // Seconds of an action in place, or of what a walk ends with.
 constexpr double duration(Action action) {
   switch (action) {
-    case Action::kSit: return 0.45;
-    case Action::kLie: return 0.45;
-    case Action::kSpin: return 0.5;
-    case Action::kJump: return 0.45;
-    case Action::kBark: return 0.45;
-    case Action::kGoPlayer: return 0.2;
-    case Action::kGoBall: return 0.3;
-    case Action::kGive: return 0.45;
-    case Action::kGoBed: return 0.3;
-    case Action::kGoBowl: return 0.3;
+    case Action::kSit:
+      return 0.45;
+    case Action::kLie:
+      return 0.45;
+    case Action::kSpin:
+      return 0.5;
+    case Action::kJump:
+      return 0.45;
+    case Action::kBark:
+      return 0.45;
+    case Action::kGoPlayer:
+      return 0.2;
+    case Action::kGoBall:
+      return 0.3;
+    case Action::kGive:
+      return 0.45;
+    case Action::kGoBed:
+      return 0.3;
+    case Action::kGoBowl:
+      return 0.3;
   }
   return 0.45;
 }
@@ -57,8 +67,8 @@ const char* name(Cue cue) {
 }
 
 const char* name(Action action) {
-  constexpr std::array<const char*, kActionCount> names = {"sit",       "lie down",     "spin",        "jump",      "bark",
-                                                           "go to you", "get the ball", "give it up",  "go to bed", "go to the bowl"};
+  constexpr std::array<const char*, kActionCount> names = {"sit",       "lie down",     "spin",       "jump",      "bark",
+                                                           "go to you", "get the ball", "give it up", "go to bed", "go to the bowl"};
   return names[static_cast<size_t>(action)];
 }
 
@@ -76,11 +86,16 @@ const std::array<float, kObservationCount>& observation_scale() {
 
 std::optional<Action> right_action(Cue cue, const World& world) {
   switch (cue) {
-    case Cue::kNone: return std::nullopt;
-    case Cue::kSit: return Action::kSit;
-    case Cue::kSpin: return Action::kSpin;
-    case Cue::kCome: return Action::kGoPlayer;
-    case Cue::kBed: return Action::kGoBed;
+    case Cue::kNone:
+      return std::nullopt;
+    case Cue::kSit:
+      return Action::kSit;
+    case Cue::kSpin:
+      return Action::kSpin;
+    case Cue::kCome:
+      return Action::kGoPlayer;
+    case Cue::kBed:
+      return Action::kGoBed;
     case Cue::kFetch:
       if (!world.holding()) return Action::kGoBall;
       return world.near_player() ? Action::kGive : Action::kGoPlayer;
@@ -204,16 +219,36 @@ void World::step() {
     float reach = 0.0f;
     Pose last = Pose::kStand;
     switch (pet.action) {
-      case Action::kSit: last = Pose::kSit; break;
-      case Action::kLie: last = Pose::kLie; break;
-      case Action::kSpin: last = Pose::kSpin; break;
-      case Action::kJump: last = Pose::kJump; break;
-      case Action::kBark: last = Pose::kBark; break;
-      case Action::kGive: last = Pose::kGive; break;
-      case Action::kGoPlayer: goal = view_.player.position, reach = kReachPlayer; break;
-      case Action::kGoBall: goal = pet.holding ? pet.position : view_.ball, reach = kReachBall, last = Pose::kPick; break;
-      case Action::kGoBed: goal = view_.bed, reach = kReachBed, last = Pose::kRest; break;
-      case Action::kGoBowl: goal = view_.bowl, reach = kReachBowl, last = Pose::kEat; break;
+      case Action::kSit:
+        last = Pose::kSit;
+        break;
+      case Action::kLie:
+        last = Pose::kLie;
+        break;
+      case Action::kSpin:
+        last = Pose::kSpin;
+        break;
+      case Action::kJump:
+        last = Pose::kJump;
+        break;
+      case Action::kBark:
+        last = Pose::kBark;
+        break;
+      case Action::kGive:
+        last = Pose::kGive;
+        break;
+      case Action::kGoPlayer:
+        goal = view_.player.position, reach = kReachPlayer;
+        break;
+      case Action::kGoBall:
+        goal = pet.holding ? pet.position : view_.ball, reach = kReachBall, last = Pose::kPick;
+        break;
+      case Action::kGoBed:
+        goal = view_.bed, reach = kReachBed, last = Pose::kRest;
+        break;
+      case Action::kGoBowl:
+        goal = view_.bowl, reach = kReachBowl, last = Pose::kEat;
+        break;
     }
     if (arrived_s_ < 0.0 && walk_to(goal, reach)) {
       arrived_s_ = view_.time_s;
@@ -226,15 +261,20 @@ void World::step() {
       if (pet.action == Action::kJump) pet.height = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
       if (part >= 1.0) {
         switch (pet.action) {
-          case Action::kGoBall: pet.holding = true; break;
+          case Action::kGoBall:
+            pet.holding = true;
+            break;
           case Action::kGive:
             gave_to_player_ = pet.holding && near_player();
             pet.holding = false;
             view_.ball = clamp_to_yard(ahead(pet.position, pet.heading, 0.5f));
             view_.ball_height = 0.0f;
             break;
-          case Action::kGoBowl: pet.drives.hunger = 0.0f; break;
-          default: break;
+          case Action::kGoBowl:
+            pet.drives.hunger = 0.0f;
+            break;
+          default:
+            break;
         }
         end_action(true);
       }

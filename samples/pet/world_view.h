@@ -36,15 +36,15 @@ enum class Pose : uint8_t {
   kWalk,
   kSit,
   kLie,
-  kSpin,    // one whole turn; heading already turns with it
-  kJump,    // up and down
+  kSpin,  // one whole turn; heading already turns with it
+  kJump,  // up and down
   kBark,
-  kPick,    // head down to the ball
-  kGive,    // head down, ball let go
-  kEat,     // at the bowl
-  kRest,    // curled up in bed
-  kPuzzled, // tilts its head: it does not know what is wanted
-  kPlayBow, // after the first success of a trick
+  kPick,     // head down to the ball
+  kGive,     // head down, ball let go
+  kEat,      // at the bowl
+  kRest,     // curled up in bed
+  kPuzzled,  // tilts its head: it does not know what is wanted
+  kPlayBow,  // after the first success of a trick
 };
 
 enum class FeedbackKind : uint8_t { kPraise, kScold, kTreat, kClick, kDemonstration };
@@ -52,12 +52,12 @@ enum class FeedbackKind : uint8_t { kPraise, kScold, kTreat, kClick, kDemonstrat
 // One signal of the player, and which past action gets most of the credit for it.
 struct FeedbackMarker {
   FeedbackKind kind = FeedbackKind::kPraise;
-  double time_s = 0.0;         // when it was given
-  bool credited = false;       // false: no action was recent enough
+  double time_s = 0.0;           // when it was given
+  bool credited = false;         // false: no action was recent enough
   Action action = Action::kSit;  // the action that it is credited to
-  double onset_s = 0.0;        // when that action began
-  Vec2 onset_position;         // where the pet was then
-  Vec2 position;               // where the pet was when it was given
+  double onset_s = 0.0;          // when that action began
+  Vec2 onset_position;           // where the pet was then
+  Vec2 position;                 // where the pet was when it was given
 };
 
 struct Drives {  // 0 .. 1
@@ -67,11 +67,11 @@ struct Drives {  // 0 .. 1
 };
 
 struct Thought {
-  bool valid = false;                    // false before the first answer
-  std::array<Action, 2> actions{};       // the two best, best first
-  std::array<float, 2> confidence{};     // shares of a softmax over the allowed actions, 0..1
+  bool valid = false;                          // false before the first answer
+  std::array<Action, 2> actions{};             // the two best, best first
+  std::array<float, 2> confidence{};           // shares of a softmax over the allowed actions, 0..1
   std::array<float, kActionCount> expected{};  // how the pet believes that each action will be received, -1..1 or so
-  bool undecided = false;                // the two are close: it tilts its head
+  bool undecided = false;                      // the two are close: it tilts its head
 };
 
 struct PetView {
@@ -79,12 +79,12 @@ struct PetView {
   float heading = 0.0f;
   Pose pose = Pose::kStand;
   float pose_progress = 0.0f;
-  float head_turn = 0.0f;       // relative to heading, -1.4 .. 1.4; towards the player after each action
-  float height = 0.0f;          // metres above the ground (jump)
-  bool holding = false;         // the ball is in its mouth
-  bool acting = false;          // `action` is under way
+  float head_turn = 0.0f;  // relative to heading, -1.4 .. 1.4; towards the player after each action
+  float height = 0.0f;     // metres above the ground (jump)
+  bool holding = false;    // the ball is in its mouth
+  bool acting = false;     // `action` is under way
   Action action = Action::kSit;
-  float expected = 0.0f;        // -1..1, smoothed: tail and ears
+  float expected = 0.0f;  // -1..1, smoothed: tail and ears
   Drives drives;
   Thought thought;
 };
@@ -93,27 +93,27 @@ enum class Hand : uint8_t { kRest, kPraise, kScold, kTreat, kClick, kShow, kCue 
 
 struct PlayerView {
   Vec2 position;
-  float heading = 0.0f;         // towards the pet
+  float heading = 0.0f;  // towards the pet
   Hand hand = Hand::kRest;
-  double hand_since_s = -1e9;   // when the hand took that form
+  double hand_since_s = -1e9;  // when the hand took that form
 };
 
 // One yard with one pet.
 struct WorldView {
   double time_s = 0.0;
-  uint64_t scene = 0;           // rises when everything was placed anew: do not interpolate across it
+  uint64_t scene = 0;  // rises when everything was placed anew: do not interpolate across it
   PetView pet;
   PlayerView player;
-  Vec2 ball;                    // in the pet's mouth when pet.holding
+  Vec2 ball;  // in the pet's mouth when pet.holding
   float ball_height = 0.0f;
   Vec2 bowl;
   Vec2 bed;
-  Vec2 sofa;                    // the forbidden place, fixed by the fence; half extents kSofaHalf
-  Cue cue = Cue::kNone;         // the command in force
+  Vec2 sofa;             // the forbidden place, fixed by the fence; half extents kSofaHalf
+  Cue cue = Cue::kNone;  // the command in force
   double cue_since_s = -1e9;
-  bool demonstrating = false;   // the player leads the pet through the action
-  bool trial_over = false;      // between two commands
-  bool trial_success = false;   // of the last command
+  bool demonstrating = false;           // the player leads the pet through the action
+  bool trial_over = false;              // between two commands
+  bool trial_success = false;           // of the last command
   std::vector<FeedbackMarker> markers;  // the newest few, oldest first
 };
 

@@ -20,8 +20,8 @@ struct Plan {
   std::string device;
   bool fast = false;
   bool validation = false;
-  uint64_t seeds = 10;              // 1 .. seeds
-  std::vector<std::string> only;    // names of experiments; empty = all
+  uint64_t seeds = 10;            // 1 .. seeds
+  std::vector<std::string> only;  // names of experiments; empty = all
 };
 
 class Table {

@@ -136,8 +136,13 @@ TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) 
 // Plays a teacher against a mind for some simulated time.
 struct Evening {
   Evening(RuleMind& mind, TeacherKind kind, double seconds, uint64_t seed = 1) : life(mind, seed, {}), teacher(teacher_style(kind), {}, seed, 0) {
-    life.on_onset = [this](double now_s, Action, bool right) { teacher.see_onset(now_s, right); ++onsets; };
-    life.on_trial_end = [this](const Trial& trial, bool shown) { shown ? ++demonstrations : trial.state() == Trial::State::kSuccess ? ++good : ++bad; };
+    life.on_onset = [this](double now_s, Action, bool right) {
+      teacher.see_onset(now_s, right);
+      ++onsets;
+    };
+    life.on_trial_end = [this](const Trial& trial, bool shown) {
+      shown ? ++demonstrations : trial.state() == Trial::State::kSuccess ? ++good : ++bad;
+    };
     std::vector<Signal> signals;
     for (uint64_t frame = 1; life.world().time_s() < seconds; ++frame) {
       signals.clear();
@@ -215,10 +220,18 @@ std::string temporary_log() { return (std::filesystem::temp_directory_path() / (
 
 TEST(SessionLog, ComesBackAsItWasWritten) {
   const std::string path = temporary_log();
-  std::vector<Signal> events = {signal(SignalKind::kRedraw, 0xffffffffffffffffull), give_cue(Cue::kFetch), signal(SignalKind::kPraise),
-                                signal(SignalKind::kScold),   signal(SignalKind::kTreat), signal(SignalKind::kClick),
-                                signal(SignalKind::kShow),    move(SignalKind::kMovePlayer, {1.1f, -0.3f}), move(SignalKind::kMoveBall, {0.1f, 1e-7f}),
-                                signal(SignalKind::kSnapshot), signal(SignalKind::kUndo, 2), signal(SignalKind::kLearning, 1)};
+  std::vector<Signal> events = {signal(SignalKind::kRedraw, 0xffffffffffffffffull),
+                                give_cue(Cue::kFetch),
+                                signal(SignalKind::kPraise),
+                                signal(SignalKind::kScold),
+                                signal(SignalKind::kTreat),
+                                signal(SignalKind::kClick),
+                                signal(SignalKind::kShow),
+                                move(SignalKind::kMovePlayer, {1.1f, -0.3f}),
+                                move(SignalKind::kMoveBall, {0.1f, 1e-7f}),
+                                signal(SignalKind::kSnapshot),
+                                signal(SignalKind::kUndo, 2),
+                                signal(SignalKind::kLearning, 1)};
   {
     SessionLogWriter writer(path, {7, 3, true});
     for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
@@ -239,10 +252,12 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   ASSERT_EQ(back.size(), events.size());
   // Each pet's events come in order; between pets of one frame the order is that of the pets.
   for (const Signal& event : events) {
-    EXPECT_NE(std::find_if(back.begin(), back.end(), [&](const Signal& other) {
-                return other.kind == event.kind && other.cue == event.cue && other.number == event.number && other.position.x == event.position.x &&
-                       other.position.y == event.position.y;
-              }), back.end());
+    EXPECT_NE(std::find_if(back.begin(), back.end(),
+                           [&](const Signal& other) {
+                             return other.kind == event.kind && other.cue == event.cue && other.number == event.number &&
+                                    other.position.x == event.position.x && other.position.y == event.position.y;
+                           }),
+              back.end());
   }
   std::filesystem::remove(path);
 }
@@ -250,9 +265,18 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
 TEST(SessionLog, SaysWhichLineIsWrong) {
   const std::string path = temporary_log();
   const std::string head = "imprint-pet-log 1\nseed 1 pets 1 idle 0\n";
-  const std::vector<std::string> wrong = {"", "imprint-pet-log 2\n", "imprint-pet-log 1\nseed x pets 1 idle 0\n", "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
-                                          head + "1 0 dance\n", head + "1 1 praise\n", head + "1 0 cue dance\n", head + "5 0 praise\n4 0 praise\n",
-                                          head + "1 steps 100000\n", head + "1 0 move_ball 1\n", head + "one 0 praise\n", head + "1 -1 praise\n"};
+  const std::vector<std::string> wrong = {"",
+                                          "imprint-pet-log 2\n",
+                                          "imprint-pet-log 1\nseed x pets 1 idle 0\n",
+                                          "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
+                                          head + "1 0 dance\n",
+                                          head + "1 1 praise\n",
+                                          head + "1 0 cue dance\n",
+                                          head + "5 0 praise\n4 0 praise\n",
+                                          head + "1 steps 100000\n",
+                                          head + "1 0 move_ball 1\n",
+                                          head + "one 0 praise\n",
+                                          head + "1 -1 praise\n"};
   for (const std::string& text : wrong) {
     std::ofstream(path) << text;
     EXPECT_THROW(SessionLogReader{path}, std::runtime_error) << text;
