@@ -58,12 +58,14 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_flag("--headless", options.headless, "no window: a scripted player teaches, progress is shown here");
   app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->capture_default_str();
   double seconds = -1.0;
+  std::string teacher;
+  std::string mode = name(options.access);
   app.add_option("--seconds", seconds, "simulated seconds to play; headless 180, in the window until it is closed")->check(CLI::NonNegativeNumber);
   app.add_option(
-         "--teacher", options.teacher,
+         "--teacher", teacher,
          "demo: shows each trick once, then praises and scolds; praise: only praises and scolds; careless: shows twice, then often misses or errs; "
          "off: nothing is learned")
-      ->transform(CLI::CheckedTransformer(kTeachers, CLI::ignore_case))
+      ->check(CLI::IsMember({"demo", "praise", "careless", "off"}))
       ->option_text("demo|praise|careless|off");
   app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")
       ->check(CLI::Range(1, 1024))
@@ -71,8 +73,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--device", options.device, "GPU by index or part of its name")->option_text("NAME|INDEX");
   app.add_option("--budget-us", options.budget_us, "GPU microseconds that Imprint may use in a frame")->capture_default_str();
   app.add_option("--slice-us", options.slice_us, "longest piece of learning work; 0 = no limit")->capture_default_str();
-  app.add_option("--mode", options.access, "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own on the game's queue")
-      ->transform(CLI::CheckedTransformer(kAccesses, CLI::ignore_case))
+  app.add_option("--mode", mode, "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own on the game's queue")
+      ->check(CLI::IsMember({"record", "submit"}))
       ->option_text("record|submit");
   app.add_option("--save", options.save, "keep the pet in this file at the end")->option_text("FILE");
   app.add_option("--load", options.load, "start with the pet of this file")->option_text("FILE");
@@ -88,12 +90,14 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    *status = app.exit(error);
+    *status = app.exit(error) == 0 ? 0 : 2;
     return std::nullopt;
   }
+  if (!teacher.empty()) options.teacher = kTeachers.at(teacher);
+  options.access = kAccesses.at(mode);
   options.seconds = seconds >= 0.0 ? seconds : options.headless ? 180.0 : 0.0;
-  const auto refuse = [&](const char* why) {
-    std::fprintf(stderr, "pet: %s\n", why);
+  const auto refuse = [&](const std::string& why) {
+    std::fprintf(stderr, "pet: %s\n", why.c_str());
     *status = 2;
     return std::nullopt;
   };
@@ -103,6 +107,13 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
     options.teacher = TeacherKind::kDemo;
   }
   if (options.headless && options.seconds == 0.0) return refuse("--headless needs an end: give --seconds above 0");
+  // Better now than after minutes of play.
+  for (const std::string& file : {options.save, options.report, options.picture, options.log}) {
+    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    std::error_code error;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+      return refuse(file + " cannot be written: there is no folder " + folder.string());
+  }
   if (!options.headless && (!options.picture.empty() || !options.frames.empty())) return refuse("--picture and --frames need --headless");
   return options;
 }
