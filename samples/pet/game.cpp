@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "samples/pet/checkup.h"
+#include "samples/pet/keeper.h"
 #include "samples/pet/lessons.h"
 #include "samples/pet/life.h"
 #include "samples/pet/meters.h"
@@ -28,7 +29,14 @@ constexpr double kAutoCuePause = 1.5;
 // All seats of a brain are answered together, so each pet of a kennel is examined by few probes at a time; that takes two seconds of play.
 uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kTrickCount; }
 
-PetBrain::Setup brain_setup(const Options& options, const char* what) { return {what, options.seed, options.kennel, probes_per_pet(options.kennel)}; }
+// A person's reaction is measured, or guessed: the brain reckons with the quickest, and Life dates back what slower ones say.
+double brain_reaction(const Options& options, const SessionLogReader* replay) {
+  return (replay ? replay->header().idle : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
+}
+
+PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s) {
+  return {what, options.seed, options.kennel, probes_per_pet(options.kennel), reaction_s};
+}
 
 BrainContext::Setup context_setup(const Options& options, const std::function<void(const std::string&)>& log) {
   BrainContext::Setup setup;
@@ -67,9 +75,12 @@ struct Game::Inside {
   void gather(size_t pet, uint64_t frame, std::vector<Signal>& signals);
   void apply(size_t pet, const Signal& signal);
   void apply_to_brain(const Signal& signal);
+  void remember();
+  void switch_ghost();
   void auto_cue();
   void play(uint64_t frame, uint32_t steps);
   bool time_up(uint64_t frame) const;  // learning is over before this frame
+  TeacherKind teacher() const { return replay ? replay->header().teacher : options.teacher; }
   void advance_phase(uint64_t frame);
   void examine(uint64_t frame);
   void record_check();
@@ -112,7 +123,18 @@ struct Game::Inside {
   std::vector<Signal> signals;
   Random dice;
   std::vector<Check> checks;
-  std::vector<uint64_t> snapshot_ids;  // beside overlay.snapshots
+  struct Memory {
+    uint64_t snapshot;
+    std::optional<size_t> wish;  // of the keeper, where there is a file to show it from
+    std::string file;
+  };
+  std::vector<Memory> memories;  // beside overlay.snapshots
+  uint64_t memories_made = 0;
+  Keeper keeper;
+  std::optional<std::optional<size_t>> ghost_wish;  // what the ghost is to become
+  uint64_t ghost_untaught = 0;                      // its snapshot
+  uint64_t ghost_rests_until = 0;                   // frame
+  bool ghost_examined = false;                      // in the examination under way, as the one that never learned
   OverlayState overlay;
 };
 
@@ -121,13 +143,17 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     : replay(wanted.replay.empty() ? nullptr : std::make_unique<SessionLogReader>(wanted.replay)),
       options(with_replay(wanted, replay.get())),
       context(device, context_setup(options, log)),
-      brain(context, brain_setup(options, "pet")),
-      ghost_brain(options.ghost && options.kennel == 1 ? std::make_unique<PetBrain>(context, brain_setup(options, "ghost")) : nullptr),
+      brain(context, brain_setup(options, "pet", brain_reaction(options, replay.get()))),
+      ghost_brain(options.ghost && options.kennel == 1
+                      ? std::make_unique<PetBrain>(context, brain_setup(options, "ghost", brain_reaction(options, replay.get())))
+                      : nullptr),
       checkup(probes(brain)),
-      dice(options.seed, 1u << 20) {
+      dice(options.seed, 1u << 20),
+      keeper(brain) {
   const bool by_person = options.teacher == TeacherKind::kNone;
   LifeOptions life;
   life.idle = replay ? replay->header().idle : by_person;
+  life.brain_reaction_s = brain.setup().reaction_s;
   for (uint32_t pet = 0; pet < options.kennel; ++pet) {
     lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, life));
     teachers.emplace_back();
@@ -154,10 +180,11 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     untaught.taught = false;
     ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
   }
-  if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle});
+  if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher()});
   if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
   context.warmup(progress);
   if (!options.load.empty()) brain.load(options.load);
+  if (ghost_brain && !options.memories.empty()) ghost_untaught = ghost_brain->snapshot();
   overlay.budget_us = static_cast<float>(options.budget_us);
   overlay.ghost = ghost != nullptr;
   show();
@@ -200,6 +227,9 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
     case SignalKind::kScold:
       tick(FeedbackKind::kScold);
       break;
+    case SignalKind::kNo:
+      tick(FeedbackKind::kScold), say("\"No!\"");
+      break;
     case SignalKind::kTreat:
       tick(FeedbackKind::kTreat);
       break;
@@ -227,18 +257,57 @@ void Game::Inside::apply_to_brain(const Signal& signal) {
   if (signal.kind == SignalKind::kLearning) {
     brain.set_learning(signal.number != 0);
   } else if (signal.kind == SignalKind::kSnapshot) {
-    snapshot_ids.push_back(brain.snapshot());
-    overlay.snapshots.push_back({static_cast<float>(clock_s), checks.empty() ? 0.0f : checks.back().success});
-    if (snapshot_ids.size() > kSnapshotsShown) {
-      snapshot_ids.erase(snapshot_ids.begin());
-      overlay.snapshots.erase(overlay.snapshots.begin());
-    }
-  } else if (!snapshot_ids.empty()) {
+    remember();
+  } else if (!memories.empty()) {
     // number counts from 1 through the snapshots that are kept, 0 is the newest: ids differ from run to run.
-    const size_t index = signal.number == 0 ? snapshot_ids.size() - 1 : std::min<size_t>(signal.number - 1, snapshot_ids.size() - 1);
-    brain.restore(snapshot_ids[index]);
+    const size_t index = signal.number == 0 ? memories.size() - 1 : std::min<size_t>(signal.number - 1, memories.size() - 1);
+    brain.restore(memories[index].snapshot);
     report_status("Back to how it was at " + std::to_string(static_cast<int>(overlay.snapshots[index].seconds)) + " s.");
   }
+}
+
+void Game::Inside::remember() {
+  Memory memory{brain.snapshot(), std::nullopt, {}};
+  if (ghost_brain && !options.memories.empty()) {
+    // A snapshot is the brain's own: the ghost, which shows what the pet was, reads a file.
+    memory.file = (std::filesystem::path(options.memories) / (std::to_string(memories_made++) + ".imprint")).string();
+    memory.wish = keeper.save(memory.file);
+  }
+  memories.push_back(std::move(memory));
+  overlay.snapshots.push_back({static_cast<float>(clock_s), checks.empty() ? 0.0f : checks.back().success, !checks.empty()});
+  if (memories.size() <= kSnapshotsShown) return;
+  if (overlay.then == 0u) {
+    overlay.then.reset();
+    ghost_wish = std::optional<size_t>();
+  } else if (overlay.then) {
+    --*overlay.then;
+  }
+  std::error_code ignored;
+  if (!memories.front().file.empty()) std::filesystem::remove(memories.front().file, ignored);
+  memories.erase(memories.begin());
+  overlay.snapshots.erase(overlay.snapshots.begin());
+}
+
+// Between frames: a brain is loaded from a file there only.
+void Game::Inside::switch_ghost() {
+  if (!ghost_wish || !ghost_brain || frame < ghost_rests_until) return;
+  const std::optional<size_t> wanted = *ghost_wish;
+  if (wanted && *wanted < memories.size() && memories[*wanted].wish) {
+    const Memory& memory = memories[*wanted];
+    if (!keeper.done(*memory.wish)) return;
+    try {
+      if (!keeper.problem(*memory.wish).empty()) throw LoadError(keeper.problem(*memory.wish));
+      ghost_brain->load(memory.file);
+      overlay.then = wanted;
+    } catch (const LoadError& error) {
+      report_status(std::string("That memory cannot be shown: ") + error.what());
+    }
+  } else if (overlay.then) {
+    ghost_brain->restore(ghost_untaught);
+    overlay.then.reset();
+  }
+  ghost_wish.reset();
+  ghost_rests_until = frame + kSettleFrames;  // what was asked of the brain is on its way
 }
 
 void Game::Inside::auto_cue() {
@@ -269,8 +338,10 @@ void Game::Inside::examine(uint64_t now_frame) {
   if (!checkup.running() && !(ghost_checkup && ghost_checkup->running())) {
     const bool due = phase == Phase::kPlaying ? clock_s >= next_check_s - 1e-6 && !time_up(now_frame + 1) : phase == Phase::kExamining;
     if (!due) return;
-    check_began_s = phase == Phase::kPlaying ? next_check_s : clock_s;
-    next_check_s += kCheckSeconds;
+    // A step late is on time; where the last one took long, or the screen is slow, this one counts from when it really began.
+    check_began_s = phase == Phase::kPlaying && clock_s < next_check_s + 2.5 * kStepSeconds ? next_check_s : clock_s;
+    next_check_s = check_began_s + kCheckSeconds;
+    ghost_examined = !overlay.then;
     checkup.begin(options.seed);
     if (ghost_checkup) ghost_checkup->begin(options.seed);
   }
@@ -287,13 +358,16 @@ void Game::Inside::record_check() {
   check.per_trick = mean_per_trick(checkup.marks());
   check.success = mean_success(checkup.marks());
   overlay.curve.push_back({static_cast<float>(check.seconds), check.success});
-  if (ghost_checkup) {
+  if (ghost_checkup && ghost_examined && !overlay.then) {
     check.ghost = success(ghost_checkup->marks()[0]);
     overlay.ghost_curve.push_back({static_cast<float>(check.seconds), *check.ghost});
   }
   if (lives.size() > 1) {
     overlay.kennel.clear();
     for (const Marks& marks : checkup.marks()) overlay.kennel.push_back(success(marks));
+  }
+  for (SnapshotEntry& entry : overlay.snapshots) {
+    if (!entry.examined) entry.success = check.success, entry.examined = true;
   }
   checks.push_back(check);
 }
@@ -361,6 +435,8 @@ void Game::end_frame() {
   Inside& in = *inside_;
   in.context.end_frame();
   in.meters.read(in.context.stats());
+  in.keeper.step();
+  in.switch_ghost();
   in.show();
 }
 
@@ -390,15 +466,20 @@ const std::vector<std::vector<Action>>& Game::exam_decisions() const { return in
 
 bool Game::examining() const { return inside_->checkup.running(); }
 
-void Game::save(const std::string& path) { inside_->brain.save(path); }
+size_t Game::save(const std::string& path) { return inside_->keeper.save(path); }
 
-bool Game::saved() { return inside_->brain.saved(); }
+bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
+
+const std::string& Game::save_problem(size_t wish) const { return inside_->keeper.problem(wish); }
+
+void Game::show_then(std::optional<size_t> memory) { inside_->ghost_wish = memory; }
 
 Report Game::report() const {
   const Inside& in = *inside_;
   Report report;
   report.seed = in.options.seed;
-  report.teacher = in.options.teacher;
+  report.teacher = in.teacher();
+  report.replayed = in.replay != nullptr;
   report.access = in.options.access;
   report.pets = in.options.kennel;
   report.budget_us = in.options.budget_us;
@@ -419,7 +500,7 @@ Report Game::report() const {
 std::string Game::weights_hash(const imp_vk_device_info& submit_device, const std::string& saved_file) const {
   const Inside& in = *inside_;
   if (in.options.access == Access::kSubmit) return in.brain.hash();
-  return hash_of_saved(submit_device, brain_setup(in.options, "pet"), saved_file);
+  return hash_of_saved(submit_device, in.brain.setup(), saved_file);
 }
 
 }  // namespace pet

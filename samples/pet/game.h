@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,7 @@ class Game {
 
   size_t pet_count() const;
   const WorldView& yard(size_t pet) const;
-  const WorldView* ghost() const;  // null without one
+  const WorldView* ghost() const;  // null without one; what it is, overlay().then says
   const OverlayState& overlay() const;
   const std::vector<Check>& checks() const;
   // What the pet decided in each trial of the newest examination.
@@ -66,9 +67,14 @@ class Game {
   // An examination is under way.
   bool examining() const;
 
-  // Keeps the pet in a file; goes on over the next frames. saved() is false until it is on disk, and throws when that failed.
-  void save(const std::string& path);
-  bool saved();
+  // Keeps the pet in a file; goes on over the next frames, until saved(); then save_problem() is empty, or why it is not on disk.
+  size_t save(const std::string& path);
+  bool saved(size_t wish) const;
+  const std::string& save_problem(size_t wish) const;
+
+  // The ghost becomes the pet as it was at that memory of overlay().snapshots, or again the one that never learned. Needs Options::memories. Takes
+  // some frames: overlay().then says when.
+  void show_then(std::optional<size_t> memory);
 
   // Figures so far. Device, driver, wall_seconds and weights_hash are the caller's to fill in.
   Report report() const;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -47,7 +48,7 @@ void print_end(const Report& report) {
   std::printf("GPU a frame: infer %.0f us, learn %.0f us (median of frames with such work), both %.0f us (99th percentile); CPU %.0f us.\n",
               report.infer_gpu_us.median, report.learn_gpu_us.median, report.gpu_us.p99, report.frame_cpu_us.median);
   std::printf("weights %s\n", report.weights_hash.c_str());
-  if (!learned(report)) std::printf("It did not learn what this teacher can teach.\n");
+  if (learned(report) == false) std::printf("It did not learn what this teacher can teach.\n");
 }
 
 void write_text(const std::string& path, const std::string& text) {
@@ -89,12 +90,22 @@ int run_headless(const Options& options) {
   Report report = run.finish();
   report.wall_seconds = wall_seconds;
   print_end(report);
-  if (!options.report.empty()) write_text(options.report, to_json(report));
-  if (director) director->write(run.game(), report);
+  // Each of these on its own: what cannot be written must not take the others with it.
+  std::string problem = report.save_problem;
+  const auto attempt = [&](const std::function<void()>& write) {
+    try {
+      write();
+    } catch (const std::exception& error) {
+      problem += (problem.empty() ? "" : "; ") + std::string(error.what());
+    }
+  };
+  if (!options.report.empty()) attempt([&] { write_text(options.report, to_json(report)); });
+  if (director) attempt([&] { director->write(run.game(), report); });
+  if (!problem.empty()) throw std::runtime_error(problem);
   if (host.validation_messages() > 0) {
     throw std::runtime_error(std::to_string(host.validation_messages()) + " messages of the validation layer");
   }
-  return learned(report) ? 0 : 1;
+  return learned(report) == false ? 1 : 0;
 }
 
 }  // namespace pet

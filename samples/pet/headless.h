@@ -6,7 +6,8 @@
 
 namespace pet {
 
-// The exit status: 0, or 1 when the pet was taught and did not learn.
+// The exit status: 0, or 1 when the pet was taught and did not learn. Throws std::runtime_error when something could not be written, after writing
+// what could.
 int run_headless(const Options& options);
 
 }  // namespace pet

@@ -9,9 +9,7 @@ namespace {
 
 constexpr size_t kOnsetsKept = 4;
 constexpr size_t kMarkersKept = 8;
-// Where the brain puts the credit (imp_brain_desc::credit_delay_s and credit_width_s): the ribbon shows the same.
-constexpr double kCreditDelay = 0.8;
-constexpr double kCreditWidth = 0.6;
+constexpr double kCreditWidth = 0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
 constexpr float kShortestIdle = 0.8f;
 constexpr float kLongestIdle = 3.0f;
 constexpr float kUndecided = 0.08f;  // the two best are this close
@@ -22,7 +20,10 @@ bool is_walk(Action action) {
 
 }  // namespace
 
-Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options) : mind_(&mind), options_(options), random_(seed, 0) { world_.redraw(random_); }
+Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options)
+    : mind_(&mind), options_(options), reaction_s_(std::max(kUsualReaction, options.brain_reaction_s)), random_(seed, 0) {
+  world_.redraw(random_);
+}
 
 void Life::apply(const Signal& signal) {
   PlayerView& player = world_.edit_view().player;
@@ -51,7 +52,13 @@ void Life::apply(const Signal& signal) {
       hand(Hand::kTreat), feedback(FeedbackKind::kTreat);
       break;
     case SignalKind::kClick:
-      hand(Hand::kClick), feedback(FeedbackKind::kClick);
+      hand(Hand::kClick), feedback(FeedbackKind::kClick, true);
+      break;
+    case SignalKind::kNo:
+      hand(Hand::kScold), refuse();
+      break;
+    case SignalKind::kReaction:
+      reaction_s_ = std::clamp(static_cast<double>(signal.number) * 1e-3, options_.brain_reaction_s, kSlowestReaction);
       break;
     case SignalKind::kShow:
       if (trial_.over() || !options_.taught) break;
@@ -90,17 +97,25 @@ void Life::command(Cue cue) {
   was_acting_ = false;
 }
 
-void Life::feedback(FeedbackKind kind) {
-  mark(kind);
+void Life::feedback(FeedbackKind kind, bool exact) {
+  mark(kind, exact);
   if (options_.taught) {
     const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
     const float weight = kind == FeedbackKind::kTreat ? 2.0f : 1.0f;
-    mind_->feedback(value, weight, kind == FeedbackKind::kClick, world_.time_s());
+    // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the difference.
+    const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
+    mind_->feedback(value, weight, exact, world_.time_s() - late_s);
   }
   if (kind == FeedbackKind::kScold && world_.acting() && !showing_ && is_walk(world_.view().pet.action)) world_.interrupt();
 }
 
-void Life::mark(FeedbackKind kind) {
+void Life::refuse() {
+  const bool acts = world_.acting() && !showing_;
+  feedback(FeedbackKind::kScold, acts);
+  if (acts) world_.stop();
+}
+
+void Life::mark(FeedbackKind kind, bool exact) {
   FeedbackMarker marker;
   marker.kind = kind;
   marker.time_s = world_.time_s();
@@ -108,7 +123,7 @@ void Life::mark(FeedbackKind kind) {
   double best = 0.0;
   for (const Onset& onset : onsets_) {
     const double age = world_.time_s() - onset.time_s;
-    const double credit = kind == FeedbackKind::kClick ? 1.0 / (1.0 + age) : 1.0 - std::abs(age - kCreditDelay) / kCreditWidth;
+    const double credit = exact ? 1.0 / (1.0 + age) : 1.0 - std::abs(age - reaction_s_) / kCreditWidth;
     if (credit <= best) continue;
     best = credit;
     marker.credited = true;

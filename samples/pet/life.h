@@ -17,9 +17,16 @@ namespace pet {
 
 inline constexpr uint32_t kAnswerFrames = 2;  // from question to answer, whatever the GPU needs: play does not depend on its speed
 
+// How quickly the quickest player reacts to what the pet begins, for the brain; slower ones have their feedback dated back.
+inline constexpr double kQuickestReaction = 0.6;
+// Of a player who was not measured.
+inline constexpr double kUsualReaction = 0.8;
+inline constexpr double kSlowestReaction = 3.0;
+
 struct LifeOptions {
-  bool idle = false;   // without a command it does what it likes, now and then; else it waits
-  bool taught = true;  // feedback and demonstrations reach the mind
+  bool idle = false;                         // without a command it does what it likes, now and then; else it waits
+  bool taught = true;                        // feedback and demonstrations reach the mind
+  double brain_reaction_s = kUsualReaction;  // what the mind takes for the player's reaction time
 };
 
 class Life {
@@ -49,12 +56,13 @@ class Life {
     Vec2 position;
   };
 
-  void feedback(FeedbackKind kind);
+  void feedback(FeedbackKind kind, bool exact = false);
+  void refuse();
   void command(Cue cue);
   void finish_command();
   void begin_action(Action action);
   void think(const Answer& answer);
-  void mark(FeedbackKind kind);
+  void mark(FeedbackKind kind, bool exact = false);
 
   Mind* mind_;
   LifeOptions options_;
@@ -62,6 +70,7 @@ class Life {
   Trial trial_;
   bool showing_ = false;
   bool was_acting_ = false;
+  double reaction_s_ = kUsualReaction;  // of the player
   std::optional<uint64_t> asked_frame_;
   Random random_;  // of idle moments
   double idle_until_s_ = 0.0;

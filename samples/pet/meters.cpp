@@ -51,6 +51,7 @@ void Meters::fill(Report& report) const {
   report.learn_gpu_us = spread(learn_us_);
   report.gpu_us = spread(gpu_us_);
   report.frame_cpu_us = spread(cpu_us_);
+  report.slices = context_.slices;
   report.over_budget_frames = context_.over_budget_frames;
   report.frame_thread_compiles = context_.frame_compiles;
   report.frame_thread_allocations = context_.frame_allocations;

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "samples/pet/keeping.h"
+
 namespace pet {
 namespace {
 
@@ -64,7 +66,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option(
          "--teacher", teacher,
          "demo: shows each trick once, then praises and scolds; praise: only praises and scolds; careless: shows twice, then often misses or errs; "
-         "off: nothing is learned")
+         "off: nothing is learned. In the window it teaches a new pet, kept only with --save")
       ->check(CLI::IsMember({"demo", "praise", "careless", "off"}))
       ->option_text("demo|praise|careless|off");
   app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")
@@ -76,9 +78,15 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--mode", mode, "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own on the game's queue")
       ->check(CLI::IsMember({"record", "submit"}))
       ->option_text("record|submit");
-  app.add_option("--save", options.save, "keep the pet in this file at the end")->option_text("FILE");
-  app.add_option("--load", options.load, "start with the pet of this file")->option_text("FILE");
-  app.add_flag("--fresh", options.fresh, "in the window: start with a new pet instead of the one you left");
+  const std::string own = own_pet_file(Options());
+  app.add_option("--save", options.save,
+                 "keep the pet in this file at the end. Without it the window keeps your own pet in " + own +
+                     ", and no pet of --load, --teacher, --fresh or --replay")
+      ->option_text("FILE");
+  app.add_option("--load", options.load, "start with the pet of this file, which stays as it is; with the same --save it is overwritten at the end")
+      ->option_text("FILE");
+  app.add_flag("--fresh", options.fresh,
+               "in the window: start with a new pet. The one you left stays as it is, and the new one is kept only with --save");
   app.add_flag("!--no-ghost", options.ghost, "without the pet beside it that does not learn");
   app.add_option("--report", options.report, "write figures")->option_text("FILE.json");
   app.add_option("--picture", options.picture, "write a sheet of what happened (headless)")->option_text("FILE.png");

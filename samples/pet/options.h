@@ -47,8 +47,9 @@ struct Options {
   std::string report;
   std::string picture;
   std::string frames;
-  std::string log;     // write the events here
-  std::string replay;  // play the events of this log instead of a teacher
+  std::string log;       // write the events here
+  std::string replay;    // play the events of this log instead of a teacher
+  std::string memories;  // folder for what the pet was at each snapshot, so that it can be seen beside what it is; empty = off. Not an option
 };
 
 const char* name(TeacherKind kind);

@@ -130,7 +130,7 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
     if (!state.kennel.empty()) kennel_card(state);
     lesson_card(state);
     button_bar(anchors, input);
-    if (help_) help_card(size);
+    if (help_) help_card(size, state);
   }
   captions(size, state, panels);
   if (large) enlarge(false);

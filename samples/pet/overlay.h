@@ -23,6 +23,8 @@ struct Anchors {
   Vec3 pet, player;
   bool ghost = false;
   Vec3 ghost_pet;
+  bool then = false;           // the second yard shows what the pet was
+  Vec2 then_offset;            // of that yard
   float youngest_sign = 0.0f;  // seconds; see SceneView::draw
 };
 
@@ -56,11 +58,12 @@ class Overlay {
   void tricks_card(const OverlayState& state, const Anchors& anchors);
   void curve_card(const OverlayState& state);
   void gpu_card(const OverlayState& state);
+  void then_labels(const OverlayState& state, const Anchors& anchors);
   void snapshots_card(const OverlayState& state, PlayerInput& input);
   void kennel_card(const OverlayState& state);
   void lesson_card(const OverlayState& state);
   void button_bar(const Anchors& anchors, PlayerInput& input);
-  void help_card(VkExtent2D size);
+  void help_card(VkExtent2D size, const OverlayState& state);
   void captions(VkExtent2D size, const OverlayState& state, bool panels);
   void bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size);
 

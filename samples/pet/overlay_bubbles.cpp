@@ -115,6 +115,7 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
     }
   }
 
+  if (anchors.then) then_labels(state, anchors);
   if (anchors.ghost) {
     if (const auto at = camera.project(anchors.ghost_pet)) {
       const std::string text = "learning off";
@@ -125,6 +126,24 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
       draw_text(list, fonts_.small, {low.x + px(7), low.y + px(2)}, IM_COL32_WHITE, text);
     }
   }
+}
+
+// Below each of the two yards: which pet it is.
+void Overlay::then_labels(const OverlayState& state, const Anchors& anchors) {
+  ImDrawList& list = *ImGui::GetBackgroundDrawList();
+  const auto label = [&](Vec2 offset, const std::string& text, ImU32 fill) {
+    const auto at = anchors.camera->project({offset.x, offset.y - kYardHalf - 0.6f, 0.0f});
+    if (!at) return;
+    const ImVec2 inner = text_size(fonts_.bold, text);
+    const ImVec2 low{at->x - inner.x * 0.5f - px(12), at->y}, high{at->x + inner.x * 0.5f + px(12), at->y + inner.y + px(8)};
+    list.AddRectFilled(low, high, fill, px(10));
+    draw_text(list, fonts_.bold, {low.x + px(12), low.y + px(4)}, IM_COL32_WHITE, text);
+  };
+  label(anchors.offset, "now", palette::rgb(0x5fa545, 235));
+  if (!state.then || *state.then >= state.snapshots.size()) return;
+  const SnapshotEntry& entry = state.snapshots[*state.then];
+  label(anchors.then_offset, "as it was at " + clock_text(entry.seconds) + (entry.examined ? ": " + percent(entry.success) : ""),
+        palette::rgb(0x5f7ba3, 235));
 }
 
 void Overlay::captions(VkExtent2D size, const OverlayState& state, bool panels) {

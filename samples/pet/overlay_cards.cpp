@@ -166,10 +166,15 @@ void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Memories");
-  const float button_width = px(78), button_height = px(21), y = at.y - px(3);
-  if (button("keep", {right - 2 * button_width - px(6), y}, {right - button_width - px(6), y + button_height}, "keep", "F6", palette::kShow, false))
-    input.snapshot = true;
-  if (button("undo", {right - button_width, y}, {right, y + button_height}, "undo", "U", palette::kScold, false)) input.undo = true;
+  const float button_width = px(60), button_height = px(21), gap = px(5), y = at.y - px(3);
+  const auto place = [&](int from_right) { return right - static_cast<float>(from_right + 1) * button_width - static_cast<float>(from_right) * gap; };
+  const auto next = [&](int from_right, const char* label, const char* key, ImU32 accent, bool active) {
+    const float left = place(from_right);
+    return button(label, {left, y}, {left + button_width, y + button_height}, label, key, accent, active);
+  };
+  if (next(2, "keep", "F6", palette::kShow, false)) input.snapshot = true;
+  if (next(1, "then", "Y", palette::kGhost, state.then.has_value())) input.then = true;
+  if (next(0, "undo", "U", palette::kScold, false)) input.undo = true;
 
   const float line_y = at.y + px(38), last = std::max(static_cast<float>(state.seconds), 30.0f);
   const float left = at.x + px(8), end = right - px(8);
@@ -183,8 +188,13 @@ void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
     ImGui::SetCursorScreenPos({p.x - r, p.y - r});
     if (ImGui::InvisibleButton("memory", {2 * r, 2 * r})) input.restore = i;
     const bool hovered = ImGui::IsItemHovered();
-    if (hovered) ImGui::SetTooltip("  %s: %s  -  click to go back  ", clock_text(entry.seconds).c_str(), percent(entry.success).c_str());
+    if (hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.then_at = i;
+    if (hovered) {
+      ImGui::SetTooltip("  %s: %s  -  click to go back, right-click to see it beside  ", clock_text(entry.seconds).c_str(),
+                        entry.examined ? percent(entry.success).c_str() : "not examined yet");
+    }
     ImGui::PopID();
+    if (state.then == i) list.AddCircle(p, r * 1.6f, palette::kGhost, 24, px(3));
     list.AddCircleFilled(p, hovered ? r * 1.2f : r, palette::kShow, 20);
     list.AddCircleFilled(p, r * 0.45f, palette::kCard, 16);
   }
@@ -193,7 +203,7 @@ void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
   } else {
     const SnapshotEntry& newest = state.snapshots.back();
     draw_text(list, fonts_.small, {at.x, line_y + px(12)}, palette::kSoft,
-              "newest " + clock_text(newest.seconds) + ", it could do " + percent(newest.success) + " then");
+              "newest " + clock_text(newest.seconds) + (newest.examined ? ", it could do " + percent(newest.success) + " then" : ""));
   }
   end_card();
 }
@@ -303,7 +313,7 @@ void Overlay::button_bar(const Anchors& anchors, PlayerInput& input) {
   ImGui::End();
 }
 
-void Overlay::help_card(VkExtent2D size) {
+void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
   const struct {
     const char* key;
     const char* what;
@@ -314,17 +324,21 @@ void Overlay::help_card(VkExtent2D size) {
       {"T", "a treat: praise that counts twice"},
       {"C", "clicker: praise for this very instant"},
       {"D", "show the trick of the command in force"},
-      {"N", "no! stops what it is doing"},
+      {"N", "no! stops what it does, and blames exactly that"},
       {"click the ground", "walk there; drag the ball to move it"},
       {"right-drag, wheel, Home", "turn the view, zoom, reset"},
       {"Space, L", "pause, slow motion"},
       {"G, O", "ghost that does not learn, learning on or off"},
       {"A", "one-key play: commands come by themselves"},
       {"F5, F6, U", "save, keep a memory, back to the newest memory"},
+      {"Y", "see it beside what it was: an older memory each time"},
+      {"F2", "how quick are you? slower players' praise finds its action too"},
+      {"gamepad: cross, bumpers", "commands: sit, spin, come, fetch; left bed, right show"},
+      {"gamepad: A, B, X, Y, trigger", "praise, scold, treat, click, no!; sticks walk and look"},
       {"+  -", "text size"},
       {"F1, Esc", "close this help, quit"},
   };
-  const float row = px(22), width = px(560), height = px(66) + row * static_cast<float>(std::size(lines));
+  const float row = px(22), width = px(580), height = px(92) + row * static_cast<float>(std::size(lines));
   const ImVec2 low{(static_cast<float>(size.width) - width) * 0.5f, (static_cast<float>(size.height) - height) * 0.5f},
       high{low.x + width, low.y + height};
   ImDrawList& list = *ImGui::GetForegroundDrawList();
@@ -336,6 +350,7 @@ void Overlay::help_card(VkExtent2D size) {
     draw_text(list, fonts_.bold, {low.x + px(24), y}, palette::kShow, lines[i].key);
     draw_text(list, fonts_.body, {low.x + px(222), y}, palette::kInk, lines[i].what);
   }
+  draw_text(list, fonts_.small, {low.x + px(24), high.y - px(28)}, palette::kSoft, fitted(fonts_.small, state.keeping, width - px(48)));
 }
 
 }  // namespace pet

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct FeedbackTick {
 struct SnapshotEntry {
   float seconds = 0.0f;
   float success = 0.0f;  // at that time, 0..1
+  bool examined = true;  // false: not yet, success means nothing
 };
 
 struct OverlayState {
@@ -43,6 +45,7 @@ struct OverlayState {
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;
   std::vector<SnapshotEntry> snapshots;  // oldest first
+  std::optional<size_t> then;            // the ghost is the pet as it was at this snapshot; nothing: it is the one that never learned
 
   // What learning costs.
   float infer_gpu_us = 0.0f;  // per frame, smoothed
@@ -62,6 +65,7 @@ struct OverlayState {
   std::string lesson;   // one line: what to try now
   std::string caption;  // what can be heard: "woof!", "click"; empty = silence
   std::string status;   // "saved", "snapshot taken": shown for a moment
+  std::string keeping;  // one line: where this pet is kept
 
   std::vector<float> kennel;  // kennel mode: success of each pet, 0..1; empty otherwise
 };

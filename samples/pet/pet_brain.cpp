@@ -81,6 +81,7 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup) {
   desc.agents_per_brain = 1 + setup.probes;
   desc.seed = setup.seed;
   desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.credit_delay_s = static_cast<float>(setup.reaction_s);
   // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can bind, and keeps fewer snapshots.
   constexpr uint32_t kKennelSamples = 64 * 4096;
   desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);

@@ -61,7 +61,8 @@ class PetBrain {
     std::string name = "pet";
     uint64_t seed = 1;
     uint32_t pets = 1;
-    uint32_t probes = 20;  // each pet's
+    uint32_t probes = 20;     // each pet's
+    double reaction_s = 0.8;  // of the player, from the onset of an action: the centre of the credit
   };
   PetBrain(BrainContext& context, const Setup& setup);
   ~PetBrain();

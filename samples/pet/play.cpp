@@ -7,10 +7,14 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <random>
 #include <stdexcept>
 #include <string>
 
+#include "samples/pet/keeping.h"
 #include "samples/pet/pet_brain.h"
+#include "samples/pet/reaction_test.h"
 #include "samples/pet/run.h"
 #include "samples/pet/stage.h"
 
@@ -21,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kMostStepsAtOnce = 20;  // below 3 frames a second the pet's time slows down
 constexpr double kStatusSeconds = 3.0;
+constexpr double kKeepingSeconds = 8.0;
 
 // Turns the wall clock into simulation steps: as many a frame as have come due.
 class Pace {
@@ -46,12 +51,29 @@ class Pace {
   double frame_ms_ = 1000.0 / 60.0;
 };
 
-// Where the window's pet is kept; a kennel has another shape, so another file.
-std::string own_save(const Options& options) {
-  const std::string folder = data_directory();
-  if (folder.empty()) return {};
-  const std::string file = options.kennel == 1 ? "pet.imprint" : "kennel-" + std::to_string(options.kennel) + ".imprint";
-  return (std::filesystem::path(folder) / file).string();
+// A folder that goes when its owner goes. Without a place for one, its path is empty.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / ("imprint-pet-" + std::to_string(std::random_device()()))) {
+    std::error_code error;
+    if (!std::filesystem::create_directory(path_, error)) path_.clear();
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// An older memory each time, from the newest, then none.
+std::optional<size_t> next_then(std::optional<size_t> shown, size_t memories) {
+  if (!shown) return memories > 0 ? std::optional(memories - 1) : std::nullopt;
+  return *shown > 0 ? std::optional(*shown - 1) : std::nullopt;
 }
 
 void write_report(const std::string& path, const Report& report) {
@@ -64,26 +86,34 @@ void write_report(const std::string& path, const Report& report) {
 class WindowGame {
  public:
   explicit WindowGame(const Options& options)
-      : options_(options), save_path_(options.save.empty() ? own_save(options) : options.save), stage_(stage_options()) {
-    bool remembered = false;
-    Options first = options_;
-    if (first.load.empty() && !first.fresh && first.replay.empty() && std::filesystem::exists(save_path_)) {
-      first.load = save_path_;
-      remembered = true;
-    }
+      : options_(options),
+        own_file_(own_pet_file(options)),
+        keeping_(keeping(options, own_file_, std::filesystem::exists(own_file_))),
+        stage_(stage_options()) {
+    options_.memories = memories_.path();
+    options_.load = keeping_.load;
+    options_.save = keeping_.save;
     const auto log = [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); };
     try {
-      run_ = std::make_unique<Run>(stage_.host(), first, log);
-      if (remembered) tell("It remembers you.");
+      run_ = std::make_unique<Run>(stage_.host(), options_, log);
+      tell((keeping_.remembered ? "It remembers you. " : "") + keeping_.words(), kKeepingSeconds);
     } catch (const LoadError& error) {
-      if (!remembered) throw;
+      if (!keeping_.remembered) throw;
       // A pet of last night that cannot be read must not keep anybody from playing; it is kept aside.
       std::fprintf(stderr, "pet: %s\n", error.what());
-      std::error_code ignored;
-      std::filesystem::rename(save_path_, save_path_ + ".unread", ignored);
+      options_.load.clear();
+      std::error_code in_the_way;
+      std::filesystem::rename(own_file_, own_file_ + ".unread", in_the_way);
+      if (in_the_way && options_.save == own_file_) options_.save = keeping_.save = "";
       run_ = std::make_unique<Run>(stage_.host(), options_, log);
-      tell("The saved pet could not be read; this is a new one.");
+      tell("The saved pet could not be read and is kept aside; this is a new one. " + keeping_.words(), kKeepingSeconds);
     }
+    std::printf("%s\n", keeping_.words().c_str());
+    std::fflush(stdout);
+    if (options_.teacher != TeacherKind::kNone || !options_.replay.empty()) return;
+    if (const std::optional<double> reaction = read_reaction(reaction_file())) game().input(reaction_signal(*reaction));
+    // What it was when you came is the first memory.
+    if (!options_.load.empty()) game().input(signal(SignalKind::kSnapshot));
   }
 
   int play() {
@@ -96,11 +126,15 @@ class WindowGame {
     }
     // The last minibatch and a last examination are a matter of some fifty frames.
     for (game().finish(); !game().finished();) run_->frame();
-    if (options_.teacher != TeacherKind::kOff && options_.replay.empty() && !save_path_.empty()) run_->save(save_path_);
-    if (!options_.report.empty()) {
+    std::string problem;
+    if (options_.report.empty()) {
+      if (!options_.save.empty()) problem = run_->save(options_.save);
+    } else {
       const Report report = run_->finish();
+      problem = report.save_problem;
       write_report(options_.report, report);
     }
+    if (!problem.empty()) throw std::runtime_error(problem);
     return 0;
   }
 
@@ -114,12 +148,46 @@ class WindowGame {
 
   Game& game() { return run_->game(); }
 
-  void tell(const std::string& text) {
+  void tell(const std::string& text, double seconds = kStatusSeconds) {
     status_ = text;
-    status_until_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(kStatusSeconds * 1e3));
+    status_until_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(seconds * 1e3));
+  }
+
+  static Signal reaction_signal(double seconds) { return signal(SignalKind::kReaction, static_cast<uint64_t>(std::llround(seconds * 1e3))); }
+
+  void begin_test() {
+    if (options_.teacher != TeacherKind::kNone || !options_.replay.empty()) return tell("A script teaches: its reaction is known.");
+    if (!paused_) pause(true);
+    test_.emplace(static_cast<uint64_t>(std::random_device()()));
+  }
+
+  void end_test() {
+    if (test_->done()) {
+      game().input(reaction_signal(test_->seconds()));
+      char text[96];
+      std::snprintf(text, sizeof text, "You take %.2f s to react: that is where your praise looks from now on.", test_->seconds());
+      tell(text, kKeepingSeconds);
+      (void)write_reaction(reaction_file(), test_->seconds());  // else it is measured again next time
+    }
+    test_.reset();
+    pause(false);
+  }
+
+  void apply_to_test(const PlayerInput& input) {
+    for (uint32_t i = 0; i < input.praise; ++i) test_->press(true);
+    for (uint32_t i = 0; i < input.scold; ++i) test_->press(false);
+    if (input.measure || test_->done()) end_test();
+  }
+
+  void show_then(std::optional<size_t> memory) {
+    const OverlayState& overlay = game().overlay();
+    if (!game().ghost()) return tell("Without the ghost (--no-ghost, --kennel) there is nothing to show it with.");
+    if (overlay.snapshots.empty()) return tell("No memory yet: F6 keeps one.");
+    game().show_then(memory);
   }
 
   void apply(const PlayerInput& input) {
+    if (test_) return apply_to_test(input);
     const auto send = [&](SignalKind kind, uint32_t times = 1) {
       for (uint32_t i = 0; i < times; ++i) game().input(signal(kind));
     };
@@ -132,7 +200,7 @@ class WindowGame {
     send(SignalKind::kScold, input.scold);
     send(SignalKind::kTreat, input.treat);
     send(SignalKind::kClick, input.click);
-    if (input.interrupt) send(SignalKind::kScold);
+    if (input.interrupt) send(SignalKind::kNo);
     if (input.demonstrate) {
       // Often the command has just ended, well or badly: showing it gives it once more.
       if (game().yard(0).cue == Cue::kNone && !input.cue && last_cue_ != Cue::kNone) game().input(give_cue(last_cue_));
@@ -152,10 +220,11 @@ class WindowGame {
     }
     if (input.undo) game().input(signal(SignalKind::kUndo));
     if (input.restore) game().input(signal(SignalKind::kUndo, *input.restore + 1));
-    if (input.save && !saving_ && !save_path_.empty()) {
-      game().save(save_path_);
-      saving_ = true;
-    }
+    if (input.then) show_then(next_then(game().overlay().then, game().overlay().snapshots.size()));
+    if (input.then_at) show_then(*input.then_at);
+    if (input.measure) begin_test();
+    if (input.save && options_.save.empty()) tell(keeping_.words());
+    if (input.save && !saving_ && !options_.save.empty()) saving_ = game().save(options_.save);
   }
 
   // While the yard stands still the pet does not learn either.
@@ -172,7 +241,10 @@ class WindowGame {
 
   void frame(Pace& pace) {
     // A slow screen shows only some of the steps: the others are frames of their own, so that the pet decides and learns as often a second as ever.
-    uint32_t steps = pace.steps(paused_, slow_);
+    uint32_t steps = pace.steps(paused_ && !test_, slow_ && !test_);
+    if (test_) {
+      for (; steps > 0; --steps) test_->step();
+    }
     for (; steps > 1; --steps) {
       step(stage_.host().begin_frame(), 1);
       stage_.host().end_frame();
@@ -183,32 +255,44 @@ class WindowGame {
     OverlayState overlay = game().overlay();
     overlay.device = stage_.host().properties().deviceName;
     overlay.frame_ms = static_cast<float>(pace.frame_ms());
-    overlay.paused = paused_;
+    overlay.paused = paused_ && !test_;
+    if (test_) overlay.lesson = test_->words();
+    overlay.keeping = keeping_.words();
     overlay.slow = slow_;
     overlay.ghost = overlay.ghost && ghost_;
     if (overlay.status.empty() && Clock::now() < status_until_) overlay.status = status_;
     Show show;
-    for (size_t pet = 0; pet < game().pet_count(); ++pet) show.yards.push_back(&game().yard(pet));
-    show.ghost = overlay.ghost ? game().ghost() : nullptr;
+    if (test_) {
+      show.yards.push_back(&test_->view());
+    } else {
+      for (size_t pet = 0; pet < game().pet_count(); ++pet) show.yards.push_back(&game().yard(pet));
+      show.then = overlay.then.has_value();
+      if (show.then) show.yards.push_back(game().ghost());
+      show.ghost = overlay.ghost && !show.then ? game().ghost() : nullptr;
+    }
     stage_.draw(show, overlay);
     stage_.end_frame();
     game().end_frame();
 
-    if (saving_ && game().saved()) {
-      saving_ = false;
-      tell("Saved.");
+    if (saving_ && game().saved(*saving_)) {
+      const std::string& problem = game().save_problem(*saving_);
+      tell(problem.empty() ? "Saved in " + options_.save + "." : "Not saved: " + problem);
+      saving_.reset();
     }
   }
 
-  Options options_;
-  std::string save_path_;
+  TemporaryFolder memories_;
+  Options options_;  // load and save as keeping_ says
+  std::string own_file_;
+  Keeping keeping_;
   Stage stage_;
   std::unique_ptr<Run> run_;
   Cue last_cue_ = Cue::kNone;
   bool paused_ = false;
   bool slow_ = false;
   bool ghost_ = true;
-  bool saving_ = false;
+  std::optional<size_t> saving_;
+  std::optional<ReactionTest> test_;
   bool learning_before_pause_ = true;
   std::string status_;
   Clock::time_point status_until_{};

@@ -1,6 +1,6 @@
 #ifndef IMPRINT_SAMPLES_PET_PLAYER_INPUT_H_
 #define IMPRINT_SAMPLES_PET_PLAYER_INPUT_H_
-// What the player did since the last frame. Keys, mouse and overlay buttons end here; the game asks nothing else of the window.
+// What the player did since the last frame. Keys, mouse, gamepad and overlay buttons end here; the game asks nothing else of the window.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PlayerInput {
   uint32_t treat = 0;        // T
   uint32_t click = 0;        // C
   bool demonstrate = false;  // D: show the trick of the command in force
-  bool interrupt = false;    // N: "no" while it acts
+  bool interrupt = false;    // N: "no!", which ends what it does and blames exactly that
 
   // The yard.
   std::optional<Vec2> walk_to;  // click on the ground
@@ -36,6 +36,9 @@ struct PlayerInput {
   bool snapshot = false;          // F6
   bool undo = false;              // U or Ctrl+Z: back to the newest snapshot
   std::optional<size_t> restore;  // click on a snapshot of the timeline: its index in OverlayState::snapshots
+  bool then = false;              // Y: beside the pet of now the one of the newest snapshot, then an older one each time, then no more
+  std::optional<size_t> then_at;  // right click on a snapshot: beside the pet of now the one of that snapshot
+  bool measure = false;           // F2: how quick the player is; again: stop
 };
 
 }  // namespace pet

@@ -42,7 +42,8 @@ struct Report {
   std::vector<Check> checks;
   float final_success = 0.0f;
   std::vector<float> final_per_pet;    // of a kennel
-  std::optional<double> held_90_at_s;  // the second of the first two checks in a row at 90 % or more
+  std::optional<double> held_90_at_s;  // see held_90
+  bool replayed = false;               // a log's events, instead of a teacher's or a person's
   uint64_t decisions = 0;
   uint64_t feedbacks = 0;
   uint64_t demonstrations = 0;
@@ -54,19 +55,23 @@ struct Report {
   Spread learn_gpu_us;
   Spread gpu_us;        // both together, of all measured frames
   Spread frame_cpu_us;  // inside Imprint, of all frames
+  uint64_t slices = 0;  // pieces of learning that were sent to the GPU on their own
   uint64_t over_budget_frames = 0;
   uint64_t frame_thread_compiles = 0;
   uint64_t frame_thread_allocations = 0;
   uint64_t frame_thread_waits = 0;
   uint32_t late_actions = 0;
-  std::string weights_hash;
+  std::string weights_hash;  // empty when the brain could not be read back
+  std::string save_problem;  // why the pet is not in the file it was to be saved in; empty: it is, or none was asked for
 };
 
+// When success has stayed at 90 % or more for 15 s: the time of the check that shows it, the second of two or more in a row.
 std::optional<double> held_90(const std::vector<Check>& checks);
 // Success at a time, of the newest check that is not later; nothing before the first.
 std::optional<float> success_at(const std::vector<Check>& checks, double seconds);
-// Whether the pet learned what this teacher can teach; true for one that taught nothing.
-bool learned(const Report& report);
+// Whether the pet learned what this teacher can teach: it did minibatches, and its success is far above that of a pet that knows nothing. Nothing
+// where there is no bar to hold it against: a person taught, or learning was off.
+std::optional<bool> learned(const Report& report);
 
 std::string to_json(const Report& report);
 

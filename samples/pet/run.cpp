@@ -50,26 +50,32 @@ void Run::frame() {
   end();
 }
 
-void Run::save(const std::string& path) {
-  game_->save(path);
-  while (!game_->saved()) frame();
+std::string Run::save(const std::string& path) {
+  const size_t wish = game_->save(path);
+  while (!game_->saved(wish)) frame();
+  return game_->save_problem(wish);
 }
 
 Report Run::finish() {
-  if (!options_.save.empty()) save(options_.save);
+  std::string problem;
+  if (!options_.save.empty()) problem = save(options_.save);
   const TemporaryFile file;
   // Where the game submits, Imprint never does so itself and cannot wait for the GPU: the hash is taken of what was saved.
   std::string saved_file = options_.save;
-  if (options_.access == Access::kRecord && saved_file.empty()) {
+  bool readable = true;
+  if (options_.access == Access::kRecord && (saved_file.empty() || !problem.empty())) {
     saved_file = file.path();
-    save(saved_file);
+    const std::string unread = save(saved_file);
+    readable = unread.empty();
+    if (problem.empty()) problem = unread;
   }
   host_.wait_idle();
   game_->close();
   Report report = game_->report();
   report.device = host_.properties().deviceName;
   report.driver = host_.driver_name();
-  report.weights_hash = game_->weights_hash(host_.device_info(QueueAccess::submit), saved_file);
+  report.save_problem = problem;
+  if (readable) report.weights_hash = game_->weights_hash(host_.device_info(QueueAccess::submit), saved_file);
   return report;
 }
 

@@ -22,9 +22,9 @@ class Run {
   void end();
   // One frame without drawing.
   void frame();
-  // Saves, with as many frames as it takes.
-  void save(const std::string& path);
-  // Ends the game and says what it came to. No frames after this.
+  // Saves, with as many frames as it takes; gives why that failed, or nothing.
+  std::string save(const std::string& path);
+  // Saves where the options say so, ends the game and says what it came to: Report::save_problem too. No frames after this.
   Report finish();
 
  private:

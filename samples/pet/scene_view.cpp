@@ -276,7 +276,7 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
   }
 }
 
-void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign,
+void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, bool same_pet,
                      DrawList& list) const {
   list.clear();
   const std::size_t count = std::min(yards.size(), pets_.size());
@@ -289,7 +289,7 @@ void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView
   for (std::size_t i = 0; i < count; ++i) {
     const Vec2 o = offset(i);
     const Affine at = translation({o.x, o.y, 0.0f});
-    draw_yard(*yards[i], pets_[i], at, i, count <= 4, list);
+    draw_yard(*yards[i], pets_[i], at, same_pet ? 0 : i, count <= 4, list);
     draw_signs(*yards[i], at, camera, youngest_sign, list);
   }
   if (ghost && count > 0) {

@@ -19,7 +19,9 @@ class SceneView {
   // `seconds`: real time since the last call, for what moves by itself.
   void update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds);
   // Signs younger than `youngest_sign` seconds are drawn as if they were that old: a still picture taken at their instant shows them grown.
-  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, DrawList& list) const;
+  // same_pet: one pet in all yards, so one coat.
+  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, bool same_pet,
+            DrawList& list) const;
 
   // The ground that all yards cover.
   Vec2 center() const;

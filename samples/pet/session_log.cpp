@@ -11,8 +11,8 @@ namespace pet {
 namespace {
 
 constexpr const char* kFirstLine = "imprint-pet-log 1";
-constexpr std::array<const char*, 12> kWords = {"redraw", "cue",         "praise",    "scold",    "treat", "click",
-                                                "show",   "move_player", "move_ball", "snapshot", "undo",  "learning"};
+constexpr std::array<const char*, 14> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
+                                                "move_player", "move_ball", "snapshot", "undo",  "learning", "no",    "reaction_ms"};
 
 std::optional<SignalKind> kind_of(const std::string& word) {
   for (size_t i = 0; i < kWords.size(); ++i) {
@@ -24,6 +24,13 @@ std::optional<SignalKind> kind_of(const std::string& word) {
 std::optional<Cue> cue_of(const std::string& word) {
   for (size_t i = 0; i < kCueCount; ++i) {
     if (word == name(static_cast<Cue>(i))) return static_cast<Cue>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<TeacherKind> teacher_of(const std::string& word) {
+  for (const TeacherKind kind : {TeacherKind::kNone, TeacherKind::kDemo, TeacherKind::kPraise, TeacherKind::kCareless, TeacherKind::kOff}) {
+    if (word == name(kind)) return kind;
   }
   return std::nullopt;
 }
@@ -46,6 +53,7 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
     case SignalKind::kRedraw:
     case SignalKind::kUndo:
     case SignalKind::kLearning:
+    case SignalKind::kReaction:
       return static_cast<bool>(line >> signal.number);
     default:
       return true;
@@ -56,7 +64,8 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 
 SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) : file_(std::fopen(path.c_str(), "w")) {
   if (!file_) throw std::runtime_error("cannot write the log " + path);
-  std::fprintf(file_, "%s\nseed %" PRIu64 " pets %u idle %d\n", kFirstLine, header.seed, header.pets, header.idle ? 1 : 0);
+  std::fprintf(file_, "%s\nseed %" PRIu64 " pets %u idle %d teacher %s\n", kFirstLine, header.seed, header.pets, header.idle ? 1 : 0,
+               name(header.teacher));
 }
 
 SessionLogWriter::~SessionLogWriter() { std::fclose(file_); }
@@ -74,6 +83,7 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
     case SignalKind::kRedraw:
     case SignalKind::kUndo:
     case SignalKind::kLearning:
+    case SignalKind::kReaction:
       std::fprintf(file_, " %" PRIu64, signal.number);
       break;
     default:
@@ -105,6 +115,11 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     throw refuse("\"seed N pets N idle 0|1\"");
   }
   header_.idle = idle != 0;
+  if (std::string word, who; head >> word) {
+    const std::optional<TeacherKind> teacher = head >> who ? teacher_of(who) : std::nullopt;
+    if (word != "teacher" || !teacher) throw refuse("\"teacher person|demo|praise|careless|off\" after idle");
+    header_.teacher = *teacher;
+  }
   events_.resize(header_.pets);
   uint64_t last = 0;
   while (next()) {

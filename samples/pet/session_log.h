@@ -3,7 +3,7 @@
 // Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes the same pets, bit for bit.
 //
 //   imprint-pet-log 1
-//   seed 1 pets 1 idle 0
+//   seed 1 pets 1 idle 0 teacher demo
 //   1 0 redraw 8136172635124
 //   1 0 cue sit
 //   95 0 praise
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "samples/pet/options.h"
 #include "samples/pet/signal.h"
 
 namespace pet {
@@ -25,6 +26,7 @@ struct LogHeader {
   uint64_t seed = 0;
   uint32_t pets = 1;
   bool idle = false;
+  TeacherKind teacher = TeacherKind::kNone;  // who sent the events; older logs do not say
 };
 
 class SessionLogWriter {

@@ -22,6 +22,8 @@ enum class SignalKind : uint8_t {
   kSnapshot,    // keep a copy of the brain
   kUndo,        // back to the snapshot at place `number` of those kept, counted from 1, oldest first; 0 = the newest
   kLearning,    // number 1 = on, 0 = off
+  kNo,          // -1 for exactly what it does now, which ends at once; while it does nothing, a scold
+  kReaction,    // how long the player takes to react is `number` milliseconds from now on
 };
 
 struct Signal {

@@ -1,5 +1,6 @@
 #include "samples/pet/stage.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -29,6 +30,7 @@ struct Stage::Parts {
   StageInput input;
   FrameStart frame;
   bool acquired = false;
+  std::chrono::steady_clock::time_point polled = std::chrono::steady_clock::now();
   double last_seconds = -1.0;  // of the last drawn frame: on the wall with a window, in the yard without
 
   ~Parts() {
@@ -71,6 +73,10 @@ PlayerInput Stage::poll() {
   if (!p.window) return {};
   p.window->poll();
   if (p.window->closed()) p.input.pending().quit = true;
+  const auto now = std::chrono::steady_clock::now();
+  const float seconds = std::chrono::duration<float>(now - p.polled).count();
+  p.polled = now;
+  p.input.pad(p.window->pad(), std::min(seconds, 0.1f));
   return p.input.take();
 }
 
@@ -108,7 +114,7 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const SceneView::Frame view = close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
   p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 1.4f);
   const float youngest_sign = close && !p.window ? 0.5f : 0.0f;
-  p.scene.draw(yards, show.ghost, p.camera, youngest_sign, p.list);
+  p.scene.draw(yards, show.ghost, p.camera, youngest_sign, show.then, p.list);
   const Vec2 half = p.scene.half();
   p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(),
                    std::hypot(half.x, half.y) + 0.3f);
@@ -121,6 +127,8 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const Vec3 offset{anchors.offset.x, anchors.offset.y, 0.0f};
   anchors.pet = p.scene.pet_top(first) + offset;
   anchors.player = SceneView::player_top(first) + offset;
+  anchors.then = show.then;
+  if (show.then && yards.size() > 1) anchors.then_offset = p.scene.offset(1);
   anchors.ghost = show.ghost && SceneView::ghost_apart(first, *show.ghost) > 0.5f;
   if (anchors.ghost) anchors.ghost_pet = p.scene.ghost_top(*show.ghost) + offset;
   p.overlay->build(extent, seconds, overlay, anchors, show.panels, p.input.pending());

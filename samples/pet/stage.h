@@ -36,6 +36,7 @@ struct Show {
   std::vector<const WorldView*>
       yards;                         // one, or a kennel's: the first 16 are drawn as a grid (4 on a software device with a window, and in pictures)
   const WorldView* ghost = nullptr;  // the pet that does not learn, drawn translucent in the first yard
+  bool then = false;                 // the second yard is the same pet's, as it was
   bool panels = true;                // false: no cards, only bubbles, and one yard is seen from near, as for pictures
 };
 

@@ -31,6 +31,7 @@ void StageInput::see(const WorldView& world, const Anchors& anchors) {
   pet_ = {world.pet.position.x + offset_.x, world.pet.position.y + offset_.y, 0.45f + world.pet.height};
   ball_ = {world.ball.x + offset_.x, world.ball.y + offset_.y};
   ball_free_ = !world.pet.holding;
+  player_ = world.player.position;
   seen_ = true;
 }
 
@@ -96,6 +97,12 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_F6:
       pending_.snapshot = true;
       break;
+    case GLFW_KEY_Y:
+      pending_.then = true;
+      break;
+    case GLFW_KEY_F2:
+      pending_.measure = true;
+      break;
     case GLFW_KEY_U:
       pending_.undo = true;
       break;
@@ -140,6 +147,15 @@ void StageInput::key(int key, int modifiers) {
     default:
       break;
   }
+}
+
+void StageInput::pad(const std::optional<PadState>& state, float seconds) {
+  if (!camera_) return;
+  const Vec3 right = camera_->right();
+  const float length = std::max(std::hypot(right.x, right.y), 1e-3f);
+  const Pad::Look look = pad_.read(state, seconds, player_, {right.x / length, right.y / length}, pending_);
+  if (look.yaw != 0.0f || look.pitch != 0.0f) camera_->orbit(look.yaw, look.pitch);
+  if (look.reset) camera_->reset();
 }
 
 float StageInput::pixels_per_metre(Vec3 where) const {

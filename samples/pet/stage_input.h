@@ -1,8 +1,9 @@
 #ifndef IMPRINT_SAMPLES_PET_STAGE_INPUT_H_
 #define IMPRINT_SAMPLES_PET_STAGE_INPUT_H_
-// Keys and mouse to what the player means.
+// Keys, mouse and gamepad to what the player means.
 
 #include "samples/pet/overlay.h"
+#include "samples/pet/pad.h"
 #include "samples/pet/player_input.h"
 #include "samples/pet/window.h"
 
@@ -14,6 +15,9 @@ class StageInput {
   void attach(Camera& camera, Overlay& overlay);
   // What was drawn last: clicks are aimed at it.
   void see(const WorldView& world, const Anchors& anchors);
+
+  // The gamepad as it is now; nothing without one. seconds: since the last call.
+  void pad(const std::optional<PadState>& state, float seconds);
 
   PlayerInput& pending() { return pending_; }
   PlayerInput take();
@@ -32,7 +36,8 @@ class StageInput {
   Overlay* overlay_ = nullptr;
   PlayerInput pending_;
   Drag drag_ = Drag::none;
-  Vec2 offset_, ball_;
+  Pad pad_;
+  Vec2 offset_, ball_, player_;
   Vec3 pet_;
   bool ball_free_ = false, seen_ = false, help_shown_ = false;
 };

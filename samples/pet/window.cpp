@@ -99,6 +99,21 @@ void Window::poll() {
 }
 bool Window::closed() const { return glfwWindowShouldClose(window_); }
 
+std::optional<PadState> Window::pad() const {
+  static_assert(PadState::kA == GLFW_GAMEPAD_BUTTON_A && PadState::kY == GLFW_GAMEPAD_BUTTON_Y && PadState::kStart == GLFW_GAMEPAD_BUTTON_START &&
+                PadState::kLeft == GLFW_GAMEPAD_BUTTON_DPAD_LEFT && PadState::kButtons == GLFW_GAMEPAD_BUTTON_LAST + 1 &&
+                PadState::kLeftTrigger == GLFW_GAMEPAD_AXIS_LEFT_TRIGGER && PadState::kAxes == GLFW_GAMEPAD_AXIS_LAST + 1);
+  GLFWgamepadstate now;
+  for (int joystick = GLFW_JOYSTICK_1; joystick <= GLFW_JOYSTICK_LAST; ++joystick) {
+    if (!glfwJoystickIsGamepad(joystick) || !glfwGetGamepadState(joystick, &now)) continue;
+    PadState state;
+    for (std::size_t i = 0; i < state.buttons.size(); ++i) state.buttons[i] = now.buttons[i] == GLFW_PRESS;
+    for (std::size_t i = 0; i < state.axes.size(); ++i) state.axes[i] = now.axes[i];
+    return state;
+  }
+  return std::nullopt;
+}
+
 VkExtent2D Window::size() const {
   int width = 0, height = 0;
   glfwGetFramebufferSize(window_, &width, &height);

@@ -5,9 +5,11 @@
 #include <vulkan/vulkan.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "samples/pet/pad.h"
 #include "samples/pet/vulkan_host.h"
 #include "samples/pet/world_view.h"
 
@@ -40,6 +42,8 @@ class Window {
   void set_events(WindowEvents events) { events_ = std::move(events); }
   void poll();
   bool closed() const;
+  // The first gamepad, if one is plugged in.
+  std::optional<PadState> pad() const;
   // Minimised: there is nothing to draw on.
   bool hidden() const;
   GLFWwindow* handle() const { return window_; }

@@ -183,6 +183,12 @@ void World::interrupt() {
   if (view_.pet.acting) end_action(false);
 }
 
+void World::stop() {
+  if (!view_.pet.acting) return;
+  end_action(false);
+  view_.pet.pose = Pose::kStand;
+}
+
 void World::look_at_player() { look_until_s_ = view_.time_s + kGlanceSeconds; }
 
 void World::end_action(bool completed) {

@@ -37,7 +37,8 @@ class World {
 
   void set_cue(Cue cue);
   void begin_action(Action action);
-  void interrupt();  // "no!": ends the action where it is
+  void interrupt();  // ends the action where it is
+  void stop();       // "no!": the same, and it gets up from what it had begun
   void look_at_player();
 
   bool acting() const { return view_.pet.acting; }

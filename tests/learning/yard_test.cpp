@@ -32,7 +32,11 @@ class RuleMind : public Mind {
     ++asked;
   }
   std::optional<Answer> answer() override { return answer_; }
-  void feedback(float value, float, bool, double) override { value > 0.0f ? ++praised : ++scolded; }
+  void feedback(float value, float, bool exact, double time_s) override {
+    value > 0.0f ? ++praised : ++scolded;
+    last_exact = exact;
+    last_feedback_s = time_s;
+  }
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     shown.push_back({cue, action});
     EXPECT_EQ(observation[static_cast<size_t>(cue)], 1.0f);
@@ -43,6 +47,8 @@ class RuleMind : public Mind {
   int asked = 0;
   int praised = 0;
   int scolded = 0;
+  bool last_exact = false;
+  double last_feedback_s = 0.0;
   std::vector<std::pair<Cue, Action>> shown;
 
  private:
@@ -113,6 +119,83 @@ TEST(Yard, AnInterruptedWalkIsNotAnArrival) {
   world.step();
   world.interrupt();
   EXPECT_EQ(trial.after(world), Trial::State::kRunning);
+}
+
+// A life whose mind always does the same, led until that action is under way.
+struct Doing {
+  explicit Doing(Action action, const LifeOptions& options = {})
+      : mind([action](const Observation&, const Mask&) { return action; }), life(mind, 1, options) {
+    life.apply(give_cue(Cue::kCome));
+    for (uint64_t frame = 1; !life.world().acting(); ++frame) pass(frame);
+    pass(100);
+  }
+  void pass(uint64_t frame) {
+    life.act(frame);
+    life.step();
+    life.ask(frame);
+  }
+  RuleMind mind;
+  Life life;
+};
+
+TEST(No, StopsWhatItDoesAndBlamesExactlyThat) {
+  for (const Action action : {Action::kSit, Action::kSpin, Action::kJump, Action::kGoBed}) {
+    Doing pet(action);
+    ASSERT_TRUE(pet.life.world().acting());
+    pet.life.apply(signal(SignalKind::kNo));
+    EXPECT_FALSE(pet.life.world().acting());
+    EXPECT_FALSE(pet.life.world().completed());
+    EXPECT_EQ(pet.life.world().view().pet.pose, Pose::kStand);
+    EXPECT_EQ(pet.life.world().view().pet.height, 0.0f);
+    EXPECT_EQ(pet.mind.scolded, 1);
+    EXPECT_TRUE(pet.mind.last_exact);
+    EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
+    const FeedbackMarker& marker = pet.life.world().view().markers.back();
+    EXPECT_TRUE(marker.credited);
+    EXPECT_EQ(marker.action, action);
+  }
+}
+
+TEST(No, IsAScoldWhenNothingIsUnderWay) {
+  Doing pet(Action::kSit);
+  while (pet.life.world().acting()) pet.life.step();
+  pet.life.apply(signal(SignalKind::kNo));
+  EXPECT_EQ(pet.mind.scolded, 1);
+  EXPECT_FALSE(pet.mind.last_exact);
+}
+
+TEST(No, AScoldStopsWalksOnlyAndIsNotExact) {
+  Doing sits(Action::kSit);
+  sits.life.apply(signal(SignalKind::kScold));
+  EXPECT_TRUE(sits.life.world().acting());
+  EXPECT_FALSE(sits.mind.last_exact);
+}
+
+TEST(Reaction, FeedbackOfASlowPlayerIsDatedBackAndAClickIsNot) {
+  LifeOptions options;
+  options.brain_reaction_s = kQuickestReaction;
+  Doing pet(Action::kSit, options);
+  const double now = pet.life.world().time_s();
+  pet.life.apply(signal(SignalKind::kPraise));
+  EXPECT_NEAR(pet.mind.last_feedback_s, now - (kUsualReaction - kQuickestReaction), 1e-9);
+  pet.life.apply(signal(SignalKind::kReaction, 1400));
+  pet.life.apply(signal(SignalKind::kPraise));
+  EXPECT_NEAR(pet.mind.last_feedback_s, now - 0.8, 1e-9);
+  pet.life.apply(signal(SignalKind::kClick));
+  EXPECT_EQ(pet.mind.last_feedback_s, now);
+  // The quickest that the brain reckons with, and the slowest.
+  pet.life.apply(signal(SignalKind::kReaction, 100));
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_EQ(pet.mind.last_feedback_s, now);
+  pet.life.apply(signal(SignalKind::kReaction, 60000));
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_NEAR(pet.mind.last_feedback_s, now - (kSlowestReaction - kQuickestReaction), 1e-9);
+}
+
+TEST(Reaction, AScriptedTeacherIsTakenAtItsTime) {
+  Doing pet(Action::kSit);
+  pet.life.apply(signal(SignalKind::kPraise));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
 }
 
 TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) {
@@ -231,9 +314,11 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
                                 move(SignalKind::kMoveBall, {0.1f, 1e-7f}),
                                 signal(SignalKind::kSnapshot),
                                 signal(SignalKind::kUndo, 2),
-                                signal(SignalKind::kLearning, 1)};
+                                signal(SignalKind::kLearning, 1),
+                                signal(SignalKind::kNo),
+                                signal(SignalKind::kReaction, 910)};
   {
-    SessionLogWriter writer(path, {7, 3, true});
+    SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
     for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
     writer.write_steps(20, 0);
     writer.write_end(21);
@@ -242,6 +327,7 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   EXPECT_EQ(reader.header().seed, 7u);
   EXPECT_EQ(reader.header().pets, 3u);
   EXPECT_TRUE(reader.header().idle);
+  EXPECT_EQ(reader.header().teacher, TeacherKind::kCareless);
   EXPECT_EQ(reader.end_frame(), 21u);
   EXPECT_EQ(reader.steps(19), 1u);
   EXPECT_EQ(reader.steps(20), 0u);
@@ -269,6 +355,8 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
                                           "imprint-pet-log 2\n",
                                           "imprint-pet-log 1\nseed x pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
+                                          "imprint-pet-log 1\nseed 1 pets 1 idle 0 teacher nobody\n",
+                                          "imprint-pet-log 1\nseed 1 pets 1 idle 0 dance\n",
                                           head + "1 0 dance\n",
                                           head + "1 1 praise\n",
                                           head + "1 0 cue dance\n",
@@ -282,6 +370,7 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
     EXPECT_THROW(SessionLogReader{path}, std::runtime_error) << text;
   }
   std::ofstream(path) << head << "5 0 praise\n";
+  EXPECT_EQ(SessionLogReader(path).header().teacher, TeacherKind::kNone) << "a log of before teachers were named";
   EXPECT_EQ(SessionLogReader(path).end_frame(), 6u) << "a log that was cut off ends after its last event";
   std::filesystem::remove(path);
   EXPECT_THROW(SessionLogReader{path}, std::runtime_error);
@@ -300,6 +389,15 @@ TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
   };
   EXPECT_FALSE(held_90(checks({0.1f, 0.95f, 0.8f, 0.95f})));
   EXPECT_EQ(held_90(checks({0.1f, 0.95f, 0.9f})), 30.0);
+  // The last check comes when the game ends, which may be soon after the one before.
+  std::vector<Check> late = checks({0.1f, 0.2f, 0.95f, 0.95f});
+  late[3].seconds = 32.0;
+  EXPECT_FALSE(held_90(late));
+  late.push_back(late.back());
+  late.back().seconds = 45.0;
+  EXPECT_EQ(held_90(late), 45.0);
+  late[3].success = 0.5f;
+  EXPECT_FALSE(held_90(late));
   EXPECT_EQ(success_at(checks({0.1f, 0.5f, 0.9f}), 29.0), 0.5f);
   EXPECT_FALSE(success_at({}, 10.0));
   EXPECT_EQ(spread({3.0f, 1.0f, 2.0f}).median, 2.0);
@@ -309,10 +407,20 @@ TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
 TEST(Report, JudgesLearningByTheTeacher) {
   Report report;
   report.teacher = TeacherKind::kDemo;
+  report.minibatches = 100;
   report.final_success = 0.5f;
-  EXPECT_FALSE(learned(report));
-  report.teacher = TeacherKind::kOff;
-  EXPECT_TRUE(learned(report));
+  EXPECT_EQ(learned(report), false);
+  report.final_success = 0.9f;
+  EXPECT_EQ(learned(report), true);
+  // Success without a minibatch was not learned here.
+  report.minibatches = 0;
+  EXPECT_EQ(learned(report), false);
+  EXPECT_NE(to_json(report).find("\"learned\": false"), std::string::npos);
+  for (const TeacherKind nobody : {TeacherKind::kOff, TeacherKind::kNone}) {
+    report.teacher = nobody;
+    EXPECT_FALSE(learned(report).has_value());
+    EXPECT_NE(to_json(report).find("\"learned\": null"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "samples/pet/keeper.h"
+
+#include <stdexcept>
+
+namespace pet {
+
+size_t Keeper::save(const std::string& path) {
+  waiting_.push_back({outcomes_.size(), path});
+  outcomes_.emplace_back();
+  const size_t wish = waiting_.back().number;
+  step();
+  return wish;
+}
+
+void Keeper::end(const std::string& problem) {
+  outcomes_[waiting_.front().number] = {true, problem};
+  waiting_.pop_front();
+  writing_ = false;
+}
+
+void Keeper::step() {
+  while (!waiting_.empty()) {
+    try {
+      if (!writing_) {
+        brain_->save(waiting_.front().path);
+        writing_ = true;
+      }
+      if (!brain_->saved()) return;
+      end({});
+    } catch (const std::runtime_error& error) {
+      end(error.what());
+    }
+  }
+}
+
+}  // namespace pet

@@ -1,0 +1,199 @@
+// What the person at the window has: a pet that nothing overwrites, a gamepad, and a reaction time of their own.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "samples/pet/keeping.h"
+#include "samples/pet/pad.h"
+#include "samples/pet/reaction_test.h"
+
+namespace pet {
+namespace {
+
+TEST(Keeping, OwnPetIsRememberedAndKept) {
+  const Keeping first = keeping({}, "own", false);
+  EXPECT_EQ(first.load, "");
+  EXPECT_EQ(first.save, "own");
+  const Keeping again = keeping({}, "own", true);
+  EXPECT_EQ(again.load, "own");
+  EXPECT_TRUE(again.remembered);
+  EXPECT_EQ(again.save, "own");
+  EXPECT_NE(again.words().find("own"), std::string::npos);
+  EXPECT_EQ(keeping({}, "", false).save, "") << "no place to keep it";
+}
+
+TEST(Keeping, NothingElseOverwritesTheOwnPet) {
+  Options load, teacher, off, fresh, replay;
+  load.load = "other";
+  teacher.teacher = TeacherKind::kDemo;
+  off.teacher = TeacherKind::kOff;
+  fresh.fresh = true;
+  replay.replay = "log";
+  for (Options options : {load, teacher, off, fresh, replay}) {
+    const Keeping unasked = keeping(options, "own", true);
+    EXPECT_EQ(unasked.save, "");
+    EXPECT_EQ(unasked.load, options.load) << "a script or a log does not begin with the person's pet either";
+    EXPECT_FALSE(unasked.remembered);
+    EXPECT_NE(unasked.words().find("--save"), std::string::npos);
+    options.save = "asked";
+    EXPECT_EQ(keeping(options, "own", true).save, "asked");
+  }
+}
+
+TEST(Keeping, TheOwnPetMayBeKeptElsewhere) {
+  Options options;
+  options.save = "elsewhere";
+  const Keeping made = keeping(options, "own", true);
+  EXPECT_EQ(made.load, "own");
+  EXPECT_EQ(made.save, "elsewhere");
+}
+
+TEST(Keeping, RemembersHowQuickThePlayerIs) {
+  const std::string file = (std::filesystem::temp_directory_path() / ("imprint-player-test-" + std::to_string(getpid()) + ".txt")).string();
+  EXPECT_FALSE(read_reaction(file));
+  EXPECT_TRUE(write_reaction(file, 0.9134));
+  EXPECT_NEAR(read_reaction(file).value_or(0.0), 0.913, 1e-9);
+  for (const char* wrong : {"", "reaction_ms", "reaction_ms x", "reaction_ms -3", "reaction_ms nan", "speed 900"}) {
+    std::ofstream(file) << wrong;
+    EXPECT_FALSE(read_reaction(file)) << wrong;
+  }
+  std::filesystem::remove(file);
+  EXPECT_FALSE(write_reaction("", 1.0));
+}
+
+// Presses so many seconds after each onset; with the wrong word every third time.
+double measured(double reaction_s, bool errs, uint32_t* presses = nullptr) {
+  ReactionTest test(3);
+  double onset = -1.0;
+  bool pressed = false, acted = false;
+  uint32_t seen = 0;
+  for (int i = 0; i < 60 * 300 && !test.done(); ++i) {
+    test.step();
+    const PetView& pet = test.view().pet;
+    if (pet.acting && !acted) onset = test.view().time_s, pressed = false, ++seen;
+    acted = pet.acting;
+    if (onset >= 0.0 && !pressed && test.view().time_s >= onset + reaction_s - 1e-9) {
+      pressed = true;
+      const bool wrong = errs && seen % 3 == 0;
+      test.press((pet.action == Action::kSpin) != wrong);
+    }
+  }
+  if (presses) *presses = seen;
+  EXPECT_TRUE(test.done());
+  return test.seconds();
+}
+
+TEST(ReactionTest, MeasuresFromTheOnset) {
+  for (const double reaction : {0.3, 0.6, 0.9, 1.5, 2.5}) EXPECT_NEAR(measured(reaction, false), reaction, 1.0 / 60.0 + 1e-6);
+}
+
+TEST(ReactionTest, WrongWordsDoNotCount) {
+  uint32_t presses = 0;
+  EXPECT_NEAR(measured(0.8, true, &presses), 0.8, 1.0 / 60.0 + 1e-6);
+  EXPECT_GT(presses, ReactionTest::kPresses);
+}
+
+TEST(ReactionTest, GuessesDoNotCount) {
+  ReactionTest test(1);
+  for (int i = 0; i < 600; ++i) {
+    test.press(i % 2 == 0);  // hammers both keys: each onset is met within a step or two
+    test.step();
+  }
+  EXPECT_EQ(test.seconds() == 0.0, test.presses() == 0);
+  if (test.presses() > 0) {
+    EXPECT_GE(test.seconds(), 0.15);
+  }
+  ReactionTest silent(1);
+  for (int i = 0; i < 600; ++i) silent.step();
+  EXPECT_EQ(silent.presses(), 0u);
+}
+
+TEST(Gamepad, EveryButtonSaysItsSignalOnce) {
+  const std::vector<std::pair<int, std::function<bool(const PlayerInput&)>>> buttons = {
+      {PadState::kUp, [](const PlayerInput& i) { return i.cue == Cue::kSit; }},
+      {PadState::kRight, [](const PlayerInput& i) { return i.cue == Cue::kSpin; }},
+      {PadState::kDown, [](const PlayerInput& i) { return i.cue == Cue::kCome; }},
+      {PadState::kLeft, [](const PlayerInput& i) { return i.cue == Cue::kFetch; }},
+      {PadState::kLeftBumper, [](const PlayerInput& i) { return i.cue == Cue::kBed; }},
+      {PadState::kA, [](const PlayerInput& i) { return i.praise == 1; }},
+      {PadState::kB, [](const PlayerInput& i) { return i.scold == 1; }},
+      {PadState::kX, [](const PlayerInput& i) { return i.treat == 1; }},
+      {PadState::kY, [](const PlayerInput& i) { return i.click == 1; }},
+      {PadState::kRightBumper, [](const PlayerInput& i) { return i.demonstrate; }},
+      {PadState::kBack, [](const PlayerInput& i) { return i.undo; }},
+      {PadState::kStart, [](const PlayerInput& i) { return i.toggle_pause; }},
+      {PadState::kLeftThumb, [](const PlayerInput& i) { return i.toggle_auto_cue; }}};
+  for (const auto& [button, says] : buttons) {
+    Pad pad;
+    PadState state;
+    PlayerInput nothing;
+    pad.read(state, 0.016f, {}, {1, 0}, nothing);
+    EXPECT_FALSE(says(nothing));
+    state.buttons[static_cast<size_t>(button)] = true;
+    PlayerInput pressed, held;
+    pad.read(state, 0.016f, {}, {1, 0}, pressed);
+    pad.read(state, 0.016f, {}, {1, 0}, held);
+    EXPECT_TRUE(says(pressed)) << button;
+    EXPECT_FALSE(says(held)) << button;
+  }
+}
+
+TEST(Gamepad, TriggersAreButtons) {
+  Pad pad;
+  PadState state;
+  PlayerInput input;
+  pad.read(state, 0.016f, {}, {1, 0}, input);
+  state.axes[PadState::kLeftTrigger] = 0.4f;
+  pad.read(state, 0.016f, {}, {1, 0}, input);
+  EXPECT_TRUE(input.interrupt);
+  EXPECT_FALSE(input.snapshot);
+  PlayerInput held;
+  state.axes[PadState::kLeftTrigger] = 1.0f;
+  pad.read(state, 0.016f, {}, {1, 0}, held);
+  EXPECT_FALSE(held.interrupt);
+}
+
+TEST(Gamepad, SticksWalkAndLookAsTheCameraStands) {
+  Pad pad;
+  PadState state;
+  PlayerInput input;
+  state.axes[PadState::kLeftX] = 0.1f;  // not quite in the middle
+  EXPECT_EQ(pad.read(state, 0.5f, {1, 1}, {1, 0}, input).yaw, 0.0f);
+  EXPECT_FALSE(input.walk_to);
+  state.axes[PadState::kLeftX] = 0.0f;
+  state.axes[PadState::kLeftY] = -1.0f;  // up
+  pad.read(state, 0.5f, {1, 1}, {1, 0}, input);
+  ASSERT_TRUE(input.walk_to);
+  EXPECT_NEAR(input.walk_to->x, 1.0f, 1e-5f);
+  EXPECT_NEAR(input.walk_to->y, 3.0f, 1e-5f);
+  pad.read(state, 0.5f, {1, 1}, {0, 1}, input);  // the camera looks along -x
+  EXPECT_NEAR(input.walk_to->x, -1.0f, 1e-5f);
+  EXPECT_NEAR(input.walk_to->y, 1.0f, 1e-5f);
+  state.axes[PadState::kRightX] = 1.0f;
+  state.axes[PadState::kRightY] = -1.0f;
+  const Pad::Look look = pad.read(state, 0.5f, {1, 1}, {1, 0}, input);
+  EXPECT_GT(look.yaw, 0.0f);
+  EXPECT_GT(look.pitch, 0.0f);
+}
+
+TEST(Gamepad, WhatIsHeldWhenItIsPluggedInWasNotPressed) {
+  Pad pad;
+  PadState state;
+  state.buttons[PadState::kB] = true;
+  PlayerInput input;
+  pad.read(std::nullopt, 0.016f, {}, {1, 0}, input);
+  pad.read(state, 0.016f, {}, {1, 0}, input);
+  pad.read(std::nullopt, 0.016f, {}, {1, 0}, input);
+  EXPECT_EQ(input.scold, 0u);
+}
+
+}  // namespace
+}  // namespace pet
