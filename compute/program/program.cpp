@@ -31,12 +31,14 @@ std::vector<std::string> Program::glsl() const {
 std::uint32_t Program::slot_count() const { return impl_->source.slots; }
 
 std::span<std::byte> Program::input_bytes(std::uint32_t slot, std::size_t index) {
+  if (slot >= impl_->source.slots || index >= impl_->source.inputs.size()) return {};
   const Port& port = impl_->source.inputs[index];
   if (port.bytes == 0) return {};
   return {static_cast<std::byte*>(impl_->upload_slots[slot].mapped) + port.offset, static_cast<std::size_t>(port.bytes)};
 }
 
 std::span<const std::byte> Program::output_bytes(std::uint32_t slot, std::size_t index) const {
+  if (slot >= impl_->source.slots || index >= impl_->source.outputs.size()) return {};
   const Port& port = impl_->source.outputs[index];
   if (port.bytes == 0) return {};
   return {static_cast<const std::byte*>(impl_->readback_slots[slot].mapped) + port.offset, static_cast<std::size_t>(port.bytes)};
@@ -56,9 +58,12 @@ std::uint32_t Program::first_state_write() const {
 }
 
 std::span<const VkCommandBuffer> Program::pieces(std::uint32_t slot, VkCommandBufferLevel level) const {
+  if (slot >= impl_->source.slots) return {};
   return level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? impl_->primary_pieces[slot] : impl_->secondary_pieces[slot];
 }
 
-VkCommandBuffer Program::whole(std::uint32_t slot, VkCommandBufferLevel level) const { return impl_->whole_commands[slot].get(level); }
+VkCommandBuffer Program::whole(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return slot < impl_->source.slots ? impl_->whole_commands[slot].get(level) : VK_NULL_HANDLE;
+}
 
 }  // namespace imprint

@@ -72,7 +72,8 @@ class Program {
   std::vector<std::string> glsl() const;  // the generated source of each dispatch
 
   // ---- inputs and outputs, by index into the description, per slot < slots ----
-  // Row-major elements of four bytes (bool as 0 or 1). Write inputs before the run is submitted; read outputs when it is complete.
+  // Row-major elements of four bytes (bool as 0 or 1). Write inputs before the run is submitted; read outputs when it is complete. A slot or index
+  // that does not exist gives nothing: no bytes, no pieces, a null command buffer.
   std::uint32_t slot_count() const;
   std::span<std::byte> input_bytes(std::uint32_t slot, std::size_t index);
   std::span<const std::byte> output_bytes(std::uint32_t slot, std::size_t index) const;

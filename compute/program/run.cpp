@@ -45,8 +45,12 @@ Status Session::Impl::submit_and_wait(VkCommandBuffer commands) {
   const auto first = uploads.primary ? 0u : 1u;
   const auto count = (commands ? 2u : 1u) - first;
   if (count == 0) return {};
-  IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(std::span<const VkCommandBuffer>(buffers + first, count)));
-  IMPRINT_CHECK(queue.wait(ticket, kTimeout));
+  const Result<vk::Ticket> ticket = queue.submit(std::span<const VkCommandBuffer>(buffers + first, count));
+  if (!ticket) {
+    runtime.put_back_uploads(uploads);
+    return ticket.error();
+  }
+  IMPRINT_CHECK(queue.wait(*ticket, kTimeout));
   runtime.device().collect();
   return {};
 }
@@ -64,6 +68,8 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
 }
 
 Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const HostTensor> inputs) {
+  if (&program.impl().runtime != &impl_->runtime)
+    return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': it was compiled for another device: compile it for this session's runtime");
   return impl_->run(program, inputs, program.impl().source.inputs, program.impl().source.outputs);
 }
 

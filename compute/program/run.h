@@ -31,7 +31,8 @@ class Session {
 
   Runtime& runtime();
 
-  // Runs once and waits. Inputs in the order of the description; counts, shapes and dtypes are checked.
+  // Runs once and waits. Inputs in the order of the description; counts, shapes and dtypes are checked. What was written to variables before a
+  // submission that fails is not lost: the next one carries it.
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs = {});
 
   // Computes tensors that depend on no input, through a program from a cache keyed by graph structure: evaluating the same structure again

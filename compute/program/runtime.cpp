@@ -109,6 +109,8 @@ Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> b
 }
 
 Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
+  if (bytes.size() > target.size)
+    return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) + " bytes for a place of " + std::to_string(target.size));
   // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by itself.
   if (std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) return queue({}, target);
   IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::upload));
@@ -145,7 +147,8 @@ Result<Commands> RuntimeImpl::take_uploads() {
           break;
         }
       if (!uploads[i].staging) {
-        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset, uploads[i].target.size, 0);
+        // Whole words: the pool hands out whole multiples of 16 bytes.
+        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset, (uploads[i].target.size + 3) / 4 * 4, 0);
         continue;
       }
       const VkBufferCopy region = copy_region(uploads[i].staging, uploads[i].target, uploads[i].staging.size);
@@ -158,14 +161,33 @@ Result<Commands> RuntimeImpl::take_uploads() {
     uploads_.insert(uploads_.begin(), uploads.begin(), uploads.end());
     return std::move(commands).error();
   }
+  auto batch = std::make_shared<Batch>();
+  batch->uploads = std::move(uploads);
+  batch->commands = *commands;
+  {
+    const std::lock_guard lock(upload_mutex_);
+    taken_ = batch;
+  }
   const vk::Ticket carrier{device_.last_ticket().value + 1};
-  device_.retire(carrier, [link = link_, &device = device_, uploads, recorded = *commands] {
-    for (const Upload& upload : uploads)
+  device_.retire(carrier, [link = link_, &device = device_, batch] {
+    if (batch->put_back) return;
+    for (const Upload& upload : batch->uploads)
       if (upload.staging) device.memory().free(upload.staging);
     const std::lock_guard lock(link->mutex);
-    if (link->runtime) link->runtime->release(recorded);
+    if (link->runtime) link->runtime->release(batch->commands);
   });
   return *commands;
+}
+
+void RuntimeImpl::put_back_uploads(const Commands& commands) {
+  if (!commands.primary) return;
+  {
+    const std::lock_guard lock(upload_mutex_);
+    const std::shared_ptr<Batch> batch = taken_.lock();
+    if (!batch || batch->commands.primary != commands.primary || batch->put_back.exchange(true)) return;
+    uploads_.insert(uploads_.begin(), batch->uploads.begin(), batch->uploads.end());
+  }
+  release(commands);
 }
 
 Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variable> variables) {

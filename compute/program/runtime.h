@@ -50,6 +50,9 @@ class Runtime {
   // Uploads queued since the last call, as commands to run before anything else (begins and ends with barriers); null handles when there are
   // none. The staging memory is retired after `Device::last_ticket() + 1`, that is with the submission that carries the commands.
   virtual Result<Commands> take_uploads() = 0;
+  // The submission that was to carry what the newest take_uploads gave did not happen: it waits again, in front of what was queued since. Call it
+  // before anything else is submitted; the commands are gone. Commands without handles: nothing to do.
+  virtual void put_back_uploads(const Commands& commands) = 0;
   virtual bool has_uploads() const = 0;
 
   // ---- state to host ----

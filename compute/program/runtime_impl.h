@@ -1,6 +1,7 @@
 #pragma once
 // The inside of Runtime, for programs: staging uploads, command buffers, storage of variables.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,7 @@ class RuntimeImpl : public Runtime {
   Status place(const Variable& variable) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
   Result<Commands> take_uploads() override;
+  void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) override;
 
@@ -63,6 +65,12 @@ class RuntimeImpl : public Runtime {
 
  private:
   struct Upload { vk::Allocation staging, target; };   // without staging: zeros
+  // What one take_uploads gave. Owned by what frees it once the GPU is done.
+  struct Batch {
+    std::vector<Upload> uploads;
+    Commands commands;
+    std::atomic<bool> put_back{false};                 // nothing to free here: it waits again
+  };
 
   Status queue(const vk::Allocation& staging, const vk::Allocation& target);
 
@@ -72,6 +80,7 @@ class RuntimeImpl : public Runtime {
   mutable std::mutex pool_mutex_;
   mutable std::mutex upload_mutex_;
   std::vector<Upload> uploads_;
+  std::weak_ptr<Batch> taken_;                         // the newest
   Commands barrier_;
 };
 

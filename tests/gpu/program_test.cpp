@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "compute/graph/autodiff.h"
@@ -316,6 +317,64 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
   const auto run = session().run(good, std::span(&wrong, 1));
   ASSERT_FALSE(run.ok());
   EXPECT_THAT(run.error().message, testing::HasSubstr("'x' needs float32[2]"));
+}
+
+// A queue that refuses the next submissions.
+class RefusingQueue final : public vk::Queue {
+ public:
+  explicit RefusingQueue(vk::Queue& queue) : queue_(queue) {}
+  std::uint32_t family() const override { return queue_.family(); }
+  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> commands) override {
+    if (refuse == 0) return queue_.submit(commands);
+    --refuse;
+    return make_error(ErrorCode::out_of_host_memory, "refused");
+  }
+  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return queue_.wait(ticket, timeout_ns); }
+
+  int refuse = 0;
+
+ private:
+  vk::Queue& queue_;
+};
+
+TEST_F(ProgramTest, WritesSurviveARefusedSubmission) {
+  RefusingQueue queue(*test::gpu()->context().queue());
+  Session mine(runtime(), queue);
+  const Variable a("a", {3}, std::vector<float>{1, 2, 3}), zeros = Variable::zeros("zeros", {2});
+  Program program = compile({.name = "double", .updates = {Update::assign(a, a.value() * 2.0f), Update::assign(zeros, zeros.value() + 1.0f)}});
+  queue.refuse = 2;
+  EXPECT_EQ(mine.run(program).error().code, ErrorCode::out_of_host_memory);
+  ASSERT_TRUE(mine.write(a, HostTensor::from({4, 5, 6}, {3})).ok());
+  EXPECT_FALSE(mine.run(program).ok());
+  // Work of somebody else's in between takes the ticket that the refused one would have had.
+  ASSERT_TRUE(session().evaluate(Tensor(1.0f) + Tensor(2.0f)).ok());
+  ASSERT_TRUE(mine.run(program).ok());
+  EXPECT_EQ(floats(a), (std::vector<float>{8, 10, 12}));
+  EXPECT_EQ(floats(zeros), (std::vector<float>{1, 1}));
+}
+
+TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {
+  const Tensor x = input("x", {2});
+  Program program = compile({.name = "small", .inputs = {x}, .outputs = {x + 1.0f}, .slots = 2});
+  EXPECT_EQ(program.input_bytes(1, 0).size(), 8u);
+  EXPECT_TRUE(program.input_bytes(2, 0).empty());
+  EXPECT_TRUE(program.input_bytes(0, 1).empty());
+  EXPECT_TRUE(program.output_bytes(2, 0).empty());
+  EXPECT_TRUE(program.output_bytes(0, 1).empty());
+  EXPECT_TRUE(program.pieces(2, VK_COMMAND_BUFFER_LEVEL_PRIMARY).empty());
+  EXPECT_EQ(program.whole(2, VK_COMMAND_BUFFER_LEVEL_SECONDARY), VkCommandBuffer{VK_NULL_HANDLE});
+}
+
+TEST_F(ProgramTest, AnotherDevicesProgramIsRefused) {
+  bridge::StandaloneOptions options;
+  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
+  auto other = bridge::Standalone::open(options);
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  const auto run = (*other)->session().run(program);
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(run.error().message, testing::HasSubstr("another device"));
 }
 
 TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
