@@ -47,6 +47,7 @@ Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& de
   context->immediate_.reserve(64);
   context->learn_.reserve(64);
   context->issued_.reserve(64);
+  context->owed_.reserve(16);
   context->list_.reserve(512);
   context->plan_.steps.reserve(256);
   context->plan_.slices.reserve(64);
@@ -114,7 +115,11 @@ Status ContextImpl::measure(Program& program) {
   if (!queue_ || device_->capabilities().timestamp_valid_bits == 0) return {};
   if (runtime_->has_uploads()) {
     IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
-    if (uploads.primary) IMPRINT_CHECK(queue_->submit(std::span(&uploads.primary, 1)));
+    const Result<vk::Ticket> submitted = queue_->submit(std::span(&uploads.primary, 1));
+    if (!submitted) {
+      runtime_->put_back_uploads(uploads);
+      return submitted.error();
+    }
   }
   auto measured = measure_pieces(*device_, *queue_, *runtime_, program);
   // Work that the host has recorded and not called safe stands in front: the guess stays, and frames correct it.
@@ -138,9 +143,8 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
   for (;;) {
-    IMPRINT_CHECK(take_uploads());
-    plan(std::numeric_limits<float>::infinity(), static_cast<float>(budget_.max_slice_us), true);
-    IMPRINT_CHECK(submit_planned());
+    frame_budget_us_ = std::numeric_limits<float>::infinity();
+    IMPRINT_CHECK(submit_all(frame_budget_us_, true));
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now()).count();
     IMPRINT_CHECK(in_flight_->wait(device_->last_ticket(), left > 0 ? static_cast<std::uint64_t>(left) : 0));
     const vk::Ticket complete = device_->completion().poll();
@@ -164,6 +168,16 @@ void ContextImpl::cancel(const Program& program) {
     issued.on_complete = nullptr;
   }
   known_.erase(&program);
+}
+
+void ContextImpl::cancel(const Commands& commands) {
+  if (!commands.primary) return;
+  std::erase_if(immediate_, [&](const Immediate& job) { return job.commands.primary == commands.primary; });
+  for (Issued& issued : issued_) {
+    if (issued.commands != commands.primary) continue;
+    issued.commands = VK_NULL_HANDLE;
+    issued.on_complete = nullptr;
+  }
 }
 
 }  // namespace imprint::bridge

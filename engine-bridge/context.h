@@ -9,6 +9,9 @@
 //      as far as the budget goes, up to but not including Program::first_state_write(). So what a learn job writes becomes visible at its
 //      deadline frame exactly, after that frame's immediate jobs, however the pieces before were cut: play is the same to the bit for any budget.
 // Each slice starts with Runtime::barrier().
+//
+// A submission that the host's queue refuses loses nothing: what was left of its frame goes first in the next one that works, in its own order,
+// uploads included. A frame without submit or record is legal; its jobs are the next frame's.
 
 #include <vulkan/vulkan_core.h>
 
@@ -73,7 +76,7 @@ struct FrameTimes {
 struct ContextStats {
   std::uint64_t frames = 0, submits = 0, slices = 0, over_budget_frames = 0;
   FrameTimes times;
-  float frame_cpu_us = 0;        // inside the calls of the last closed frame, wall clock
+  float frame_cpu_us = 0;        // inside the frame calls (FrameCall) of the last closed frame, wall clock
 };
 
 struct ContextDescription {
@@ -104,6 +107,8 @@ class Context {
   virtual Status drain(std::uint64_t timeout_ns) = 0;
   // Forgets all jobs of a program that was not finished, and returns when its pieces in flight need nothing more of it (retires by ticket, no wait).
   virtual void cancel(const Program& program) = 0;
+  // The same for commands that were enqueued: called before what owns them goes.
+  virtual void cancel(const Commands& commands) = 0;
 
   // ---- frame thread ----
   virtual Status frame_begin(const FrameInfo& info) = 0;
@@ -113,8 +118,24 @@ class Context {
   virtual Status submit(std::uint32_t budget_us) = 0;                                     // UINT32_MAX = Budget::gpu_us_per_frame
   virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) = 0;  // estimated us of learning left over
   virtual Status frame_end() = 0;
+  // The length of a call from the frame thread; see FrameCall.
+  virtual void enter_frame_call() = 0;
+  virtual void leave_frame_call() = 0;
 
   virtual ContextStats stats() const = 0;         // any thread
+};
+
+// While one lives, what happens counts as done on the frame thread (vk::Counters::on_frame), and its time as the frame's. The frame calls above hold
+// one; whoever does more for the game's frame than call them holds one round all of it. They nest.
+class FrameCall {
+ public:
+  explicit FrameCall(Context& context) : context_(context) { context_.enter_frame_call(); }
+  ~FrameCall() { context_.leave_frame_call(); }
+  FrameCall(const FrameCall&) = delete;
+  FrameCall& operator=(const FrameCall&) = delete;
+
+ private:
+  Context& context_;
 };
 
 }  // namespace imprint::bridge

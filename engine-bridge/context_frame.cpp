@@ -11,13 +11,19 @@ constexpr std::uint32_t kFromBudget = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-ContextImpl::FrameCall::FrameCall(ContextImpl& context)
-    : context_(context), outer_(context.device_->counters().on_frame.exchange(true)), start_(std::chrono::steady_clock::now()) {}
+void ContextImpl::enter_frame_call() {
+  if (call_depth_++ > 0) return;
+  device_->counters().on_frame = true;
+  call_start_ = std::chrono::steady_clock::now();
+}
 
-ContextImpl::FrameCall::~FrameCall() {
-  if (outer_) return;
-  context_.device_->counters().on_frame = false;
-  context_.frame_cpu_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start_).count();
+void ContextImpl::leave_frame_call() {
+  if (--call_depth_ > 0) return;
+  device_->counters().on_frame = false;
+  frame_cpu_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - call_start_).count();
+  if (!std::exchange(frame_ended_, false)) return;
+  counted_.frame_cpu_us = static_cast<float>(frame_cpu_us_);
+  publish_stats();
 }
 
 Status ContextImpl::check_can_issue(const char* call) const {
@@ -111,7 +117,7 @@ Status ContextImpl::enqueue(Job job) {
       return make_error(ErrorCode::wrong_state,
                         "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
     }
-    immediate_.push_back({&program, job.slot, {}, std::move(job.on_complete)});
+    immediate_.push_back({frame_.value_or(0), &program, job.slot, {}, std::move(job.on_complete)});
     return {};
   }
   LearnJob learn;
@@ -134,7 +140,7 @@ Status ContextImpl::enqueue(const Commands& commands, std::function<void(std::ui
   if (!in_completion_) IMPRINT_CHECK(check_can_issue("enqueue"));
   FrameCall call(*this);
   if (!commands.primary || !commands.secondary) return make_error(ErrorCode::invalid_argument, "enqueue: the commands are null");
-  immediate_.push_back({nullptr, 0, commands, std::move(on_complete)});
+  immediate_.push_back({frame_.value_or(0), nullptr, 0, commands, std::move(on_complete)});
   return {};
 }
 
@@ -144,23 +150,23 @@ const ContextImpl::Learn& ContextImpl::learn_of(const LearnJob& job) const {
 
 // Called as late as possible, so that everything written to the state before is in.
 Status ContextImpl::take_uploads() {
-  if (uploads_.primary) return {};  // of a submission that the queue refused: still to be done, and before newer ones
   if (runtime_->has_uploads()) {
     IMPRINT_ASSIGN(uploads_, runtime_->take_uploads());
   }
   return {};
 }
 
-void ContextImpl::plan(float budget_us, float max_slice_us, bool everything) {
-  frame_budget_us_ = budget_us;
+void ContextImpl::plan(std::uint64_t frame, float learn_budget_us, float max_slice_us, bool everything) {
+  const auto later = std::ranges::find_if(immediate_, [&](const Immediate& job) { return job.frame > frame; });
+  immediate_count_ = static_cast<std::size_t>(later - immediate_.begin());
   immediate_us_ = 0;
-  for (const Immediate& job : immediate_) {
+  for (const Immediate& job : immediate_planned()) {
     if (job.program) immediate_us_ += cost_of(*job.program).range_us(0, job.program->piece_count());
   }
   FrameRequest request;
-  request.frame = frame_.value_or(0);
+  request.frame = frame;
   request.everything = everything;
-  request.budget_us = budget_us - immediate_us_;
+  request.budget_us = learn_budget_us - immediate_us_;
   request.max_slice_us = max_slice_us;
   request.first_slice_open = has_immediate_work();
   request.first_slice_us = immediate_us_;
@@ -171,15 +177,15 @@ void ContextImpl::plan(float budget_us, float max_slice_us, bool everything) {
   if (plan_.slices.empty()) return;
   timing_ = timer_->open();
   if (!timing_) {
-    if (immediate_us_ + plan_.due_us + plan_.early_us > budget_us) ++counted_.over_budget_frames;
+    if (immediate_us_ + plan_.due_us + plan_.early_us > frame_budget_us_) ++counted_.over_budget_frames;
     return;
   }
   Note& note = notes_[*timing_];
   note.frame = request.frame;
-  note.budget_us = budget_us;
+  note.budget_us = frame_budget_us_;
   note.immediate_is_known = uploads_.primary == VK_NULL_HANDLE;
   note.shares.clear();
-  for (const Immediate& job : immediate_) {
+  for (const Immediate& job : immediate_planned()) {
     if (job.program) {
       note.shares.push_back({job.program, 0, cost_of(*job.program).range_us(0, job.program->piece_count())});
     } else {
@@ -205,7 +211,7 @@ void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
   if (index == 0 && has_immediate_work()) {
     list_.push_back(timing_ ? timer_->begin(*timing_, 0, level) : runtime_->barrier().get(level));
     if (uploads_.primary) list_.push_back(uploads_.get(level));
-    for (const Immediate& job : immediate_) {
+    for (const Immediate& job : immediate_planned()) {
       if (job.program) {
         list_.push_back(job.program->whole(job.slot, level));
       } else {
@@ -238,8 +244,11 @@ void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
 void ContextImpl::issued(std::size_t index, vk::Ticket ticket) {
   const std::uint64_t frame = frame_.value_or(0);
   if (index == 0) {
-    for (Immediate& job : immediate_) issued_.push_back({ticket, frame, job.program, job.slot, std::move(job.on_complete)});
-    immediate_.clear();
+    for (Immediate& job : immediate_planned()) {
+      issued_.push_back({ticket, frame, job.program, job.commands.primary, job.slot, std::move(job.on_complete)});
+    }
+    immediate_.erase(immediate_.begin(), immediate_.begin() + static_cast<std::ptrdiff_t>(immediate_count_));
+    immediate_count_ = 0;
     uploads_ = {};
   }
   const Slice& slice = plan_.slices[index];
@@ -250,7 +259,7 @@ void ContextImpl::issued(std::size_t index, vk::Ticket ticket) {
     const LearnJob& job = schedule_.jobs()[step.job];
     if (!job.finished()) continue;
     const auto learn = std::ranges::find(learn_, job.id, &Learn::id);
-    issued_.push_back({ticket, frame, learn->program, learn->slot, std::move(learn->on_complete)});
+    issued_.push_back({ticket, frame, learn->program, VK_NULL_HANDLE, learn->slot, std::move(learn->on_complete)});
     learn_.erase(learn);
   }
 }
@@ -266,11 +275,15 @@ Status ContextImpl::submit_planned() {
   Status status;
   for (std::size_t i = 0; i < plan_.slices.size(); ++i) {
     list_.clear();
+    const std::uint32_t timed = section_;
     assemble(i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
     if (i + 1 == plan_.slices.size()) list_.push_back(exit_.primary);
     Result<vk::Ticket> submitted = queue_->submit(list_);
     if (!submitted) {
       status = std::move(submitted).error();
+      // Nothing of this slice happened. The section that spans slices, if it was open, has no end either.
+      if (timing_) timer_->forget(*timing_, i == 0 ? 0 : std::min(timed + 1, GpuTimer::kSections - 1));
+      runtime_->put_back_uploads(std::exchange(uploads_, {}));
       break;
     }
     ticket = *submitted;
@@ -281,16 +294,35 @@ Status ContextImpl::submit_planned() {
   return status;
 }
 
+void ContextImpl::owe_frame() {
+  if (frame_ && (owed_.empty() || owed_.back() != *frame_)) owed_.push_back(*frame_);
+}
+
+Status ContextImpl::submit_all(float learn_budget_us, bool everything) {
+  const auto give = [&](std::uint64_t frame, float us, bool all) -> Status {
+    IMPRINT_CHECK(take_uploads());
+    plan(frame, us, static_cast<float>(budget_.max_slice_us), all);
+    return submit_planned();
+  };
+  Status status;
+  while (!owed_.empty()) {
+    status = give(owed_.front(), 0, false);
+    if (!status) break;
+    owed_.erase(owed_.begin());
+  }
+  if (status) status = give(frame_.value_or(0), learn_budget_us, everything);
+  if (!status) owe_frame();
+  return status;
+}
+
 Status ContextImpl::submit(std::uint32_t budget_us) {
   IMPRINT_CHECK(check_can_issue("submit"));
   if (!queue_) return make_error(ErrorCode::wrong_state, "submit: the context is record only, as no queue was given at adoption: use record");
   FrameCall call(*this);
   if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
-  IMPRINT_CHECK(take_uploads());
-  plan(budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us), static_cast<float>(budget_.max_slice_us),
-       false);
+  frame_budget_us_ = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);
   state_ = State::submitted;
-  return submit_planned();
+  return submit_all(frame_budget_us_, false);
 }
 
 Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
@@ -298,13 +330,26 @@ Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::u
   if (!command_buffer) return make_error(ErrorCode::invalid_argument, "record: the command buffer is null");
   FrameCall call(*this);
   if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
-  IMPRINT_CHECK(take_uploads());
-  plan(budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us), 0, false);
+  frame_budget_us_ = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);
   state_ = State::recorded;
+  if (Status taken = take_uploads(); !taken) {
+    owe_frame();
+    return std::move(taken).error();
+  }
+  for (const std::uint64_t frame : owed_) {
+    plan(frame, 0, 0, false);
+    record_planned(command_buffer);
+  }
+  owed_.clear();
+  plan(*frame_, frame_budget_us_, 0, false);
   const auto left = static_cast<std::uint32_t>(std::min(plan_.left_us, 4e9f));
-  if (plan_.slices.empty()) return left;
+  record_planned(command_buffer);
+  return left;
+}
 
-  // One slice: in a command buffer there is nothing to cut. It begins with the entry barrier, as every slice does.
+// One slice: in a command buffer there is nothing to cut. It begins with the entry barrier, as every slice does.
+void ContextImpl::record_planned(VkCommandBuffer command_buffer) {
+  if (plan_.slices.empty()) return;
   list_.clear();
   assemble(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
   const vk::Functions& f = device_->functions();
@@ -314,23 +359,16 @@ Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::u
   in_flight_->recorded(ticket, *frame_);
   issued(0, ticket);
   finish_issue(ticket);
-  return left;
 }
 
 Status ContextImpl::frame_end() {
   IMPRINT_CHECK(check_alive("frame_end"));
   if (state_ == State::closed) return make_error(ErrorCode::wrong_state, "frame_end: no frame is open: call frame_begin first");
-  const bool issued_any = state_ != State::open;
-  {
-    FrameCall call(*this);
-    state_ = State::closed;
-    ++counted_.frames;
-  }
-  counted_.frame_cpu_us = static_cast<float>(frame_cpu_us_);
-  publish_stats();
-  if (issued_any) return {};
-  return make_error(ErrorCode::wrong_state, "frame_end: frame " + std::to_string(*frame_) +
-                                                " had neither submit nor record; it is closed, and its jobs wait for the next one");
+  FrameCall call(*this);
+  state_ = State::closed;
+  ++counted_.frames;
+  frame_ended_ = true;
+  return {};
 }
 
 }  // namespace imprint::bridge

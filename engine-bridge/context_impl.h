@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,7 @@ class ContextImpl final : public Context {
   void set_budget(const Budget& budget) override { budget_ = budget; }
   Status drain(std::uint64_t timeout_ns) override;
   void cancel(const Program& program) override;
+  void cancel(const Commands& commands) override;
 
   Status frame_begin(const FrameInfo& info) override;
   Status enqueue(Job job) override;
@@ -40,6 +42,8 @@ class ContextImpl final : public Context {
   Status submit(std::uint32_t budget_us) override;
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
   Status frame_end() override;
+  void enter_frame_call() override;
+  void leave_frame_call() override;
   ContextStats stats() const override;
 
  private:
@@ -47,6 +51,7 @@ class ContextImpl final : public Context {
 
   // A program's whole run, or foreign commands.
   struct Immediate {
+    std::uint64_t frame = 0;
     Program* program = nullptr;
     std::uint32_t slot = 0;
     Commands commands;
@@ -63,6 +68,7 @@ class ContextImpl final : public Context {
     vk::Ticket ticket;
     std::uint64_t frame = 0;
     const Program* program = nullptr;  // null: foreign commands, or cancelled
+    VkCommandBuffer commands = VK_NULL_HANDLE;  // the foreign ones
     std::uint32_t slot = 0;
     Completed on_complete;
   };
@@ -84,8 +90,6 @@ class ContextImpl final : public Context {
   };
   enum class State : std::uint8_t { closed, open, submitted, recorded };
 
-  class FrameCall;
-
   ContextImpl() = default;
   Status check_alive(const char* call) const;
   Status check_can_issue(const char* call) const;
@@ -93,14 +97,19 @@ class ContextImpl final : public Context {
   ProgramCost& cost_of(const Program& program);
   const Learn& learn_of(const LearnJob& job) const;
 
-  void plan(float budget_us, float max_slice_us, bool everything);
+  // Plans what is left of `frame`: immediate jobs enqueued up to it, and learn jobs.
+  void plan(std::uint64_t frame, float learn_budget_us, float max_slice_us, bool everything);
   Status take_uploads();
   void assemble(std::size_t slice, VkCommandBufferLevel level);  // into list_
   void assemble_step(const Step& step, bool after_barrier, VkCommandBufferLevel level);
   void issued(std::size_t slice, vk::Ticket ticket);
   Status submit_planned();
+  Status submit_all(float learn_budget_us, bool everything);   // what is owed, then the frame's
+  void owe_frame();
+  void record_planned(VkCommandBuffer command_buffer);
   void finish_issue(vk::Ticket ticket);
-  bool has_immediate_work() const { return !immediate_.empty() || uploads_.primary != VK_NULL_HANDLE; }
+  std::span<Immediate> immediate_planned() { return std::span(immediate_).first(immediate_count_); }
+  bool has_immediate_work() const { return immediate_count_ > 0 || uploads_.primary != VK_NULL_HANDLE; }
 
   void publish_stats();
   void read_times(vk::Ticket complete);
@@ -125,10 +134,12 @@ class ContextImpl final : public Context {
   std::vector<Learn> learn_;
   FrameSchedule schedule_;
   std::vector<Issued> issued_;         // oldest first
+  std::vector<std::uint64_t> owed_;    // frames whose submission failed, oldest first: their immediate jobs and what was due in them go first
   std::unordered_map<const Program*, KnownProgram> known_;
 
   // ---- of the frame being issued ----
   FramePlan plan_;
+  std::size_t immediate_count_ = 0;   // of immediate_, from the first
   Commands uploads_;
   float immediate_us_ = 0;
   float frame_budget_us_ = 0;
@@ -137,24 +148,15 @@ class ContextImpl final : public Context {
   std::vector<VkCommandBuffer> list_;
   std::array<Note, GpuTimer::kFrames> notes_;
 
+  // ---- frame calls ----
+  std::uint32_t call_depth_ = 0;
+  std::chrono::steady_clock::time_point call_start_;
   double frame_cpu_us_ = 0;
+  bool frame_ended_ = false;          // by the call under way
+
   ContextStats counted_;              // frame thread
   mutable std::mutex stats_mutex_;
   ContextStats published_;            // any thread
-};
-
-// Sets Counters::on_frame and adds up the wall clock, for the length of a frame call.
-class ContextImpl::FrameCall {
- public:
-  explicit FrameCall(ContextImpl& context);
-  ~FrameCall();
-  FrameCall(const FrameCall&) = delete;
-  FrameCall& operator=(const FrameCall&) = delete;
-
- private:
-  ContextImpl& context_;
-  bool outer_;  // an enqueue from inside a callback of frame_begin is already counted
-  std::chrono::steady_clock::time_point start_;
 };
 
 }  // namespace imprint::bridge

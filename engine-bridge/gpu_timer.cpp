@@ -62,6 +62,8 @@ VkCommandBuffer GpuTimer::end(std::uint32_t entry, std::uint32_t section, VkComm
   return entries_[entry].end[section].get(level);
 }
 
+void GpuTimer::forget(std::uint32_t entry, std::uint32_t first_section) { entries_[entry].used &= (1u << first_section) - 1; }
+
 void GpuTimer::close(std::uint32_t entry, vk::Ticket ticket) {
   entries_[entry].ticket = ticket;
   if (ticket.value == 0) entries_[entry].used = 0;

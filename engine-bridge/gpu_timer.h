@@ -37,6 +37,7 @@ class GpuTimer {
   // begin: a global barrier, then the time. end: the time when everything before is done. Once each for a section.
   VkCommandBuffer begin(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level);
   VkCommandBuffer end(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) const;
+  void forget(std::uint32_t entry, std::uint32_t first_section);  // sections from this one on were not issued after all
   void close(std::uint32_t entry, vk::Ticket ticket);  // complete with the ticket; {0}: nothing was issued
 
   // The oldest frame whose work is complete and whose times were not yet read.

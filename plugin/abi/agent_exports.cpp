@@ -42,7 +42,7 @@ imp_result IMP_CALL agent_destroy(imp_agent agent) {
     ContextEntry* entry = find_context_of(agent);
     if (!entry) return stale(call, "agent");
     if (const Status status = entry->gate.enter(Tag::create, call); !status.ok()) return translate(status);
-    GatePass pass(entry->gate, Tag::create);
+    GatePass pass(*entry, Tag::create);
     AgentPlace* place = find_agent(*entry, agent);
     if (!place) return stale(call, "agent");
     place->brain->remove_agent(place->seat);
@@ -80,14 +80,16 @@ imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uin
 
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
   return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_CHECK(check_struct("agent_act", "action", action, IMP_STRUCT_ACTION));
+    IMPRINT_CHECK(check_filled_struct("agent_act", "action", action));
     IMPRINT_ASSIGN(const agent::Answer* answer, brain.act(seat));
-    action->decision = answer->decision;
-    action->requested_frame = answer->requested_frame;
-    action->goal = answer->choice.goal;
-    action->branch_count = copy_some(answer->choice.branches, action->branches);
-    action->continuous_count = copy_some(answer->choice.continuous, action->continuous);
-    action->value_count = copy_some(answer->values, action->values);
+    fill_struct(action, [&](imp_action& filled) {
+      filled.decision = answer->decision;
+      filled.requested_frame = answer->requested_frame;
+      filled.goal = answer->choice.goal;
+      filled.branch_count = copy_some(answer->choice.branches, filled.branches);
+      filled.continuous_count = copy_some(answer->choice.continuous, filled.continuous);
+      filled.value_count = copy_some(answer->values, filled.values);
+    });
     return {};
   });
 }
@@ -103,23 +105,23 @@ imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, c
 
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {
   return with_agent(agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_CHECK(check_struct("agent_feedback", "feedback", feedback, IMP_STRUCT_FEEDBACK));
-    IMPRINT_CHECK(check_enum("agent_feedback", "credit", feedback->credit, IMP_CREDIT_CURRENT));
-    return brain.feedback(seat, {feedback->value, feedback->weight, static_cast<agent::CreditKind>(feedback->credit), feedback->time_s});
+    IMPRINT_ASSIGN(const imp_feedback given, read_struct("agent_feedback", "feedback", feedback));
+    IMPRINT_CHECK(check_enum("agent_feedback", "credit", given.credit, IMP_CREDIT_CURRENT));
+    return brain.feedback(seat, {given.value, given.weight, static_cast<agent::CreditKind>(given.credit), given.time_s});
   });
 }
 
 imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration) {
   return with_agent(agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_CHECK(check_struct("agent_demonstrate", "demonstration", demonstration, IMP_STRUCT_DEMONSTRATION));
-    IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", demonstration->observation));
+    IMPRINT_ASSIGN(const imp_demonstration given, read_struct("agent_demonstrate", "demonstration", demonstration));
+    IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", given.observation));
     const agent::BrainInfo info = brain.info();
     agent::Demonstration shown;
-    shown.observation = {demonstration->observation, demonstration->observation_count};
-    shown.goal = demonstration->goal;
-    shown.branches = {demonstration->branches, std::min<std::size_t>(info.branch_count, IMP_MAX_BRANCHES)};
-    shown.continuous = {demonstration->continuous, std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
-    shown.weight = demonstration->weight;
+    shown.observation = {given.observation, given.observation_count};
+    shown.goal = given.goal;
+    shown.branches = {given.branches, std::min<std::size_t>(info.branch_count, IMP_MAX_BRANCHES)};
+    shown.continuous = {given.continuous, std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
+    shown.weight = given.weight;
     return brain.demonstrate(seat, shown);
   });
 }

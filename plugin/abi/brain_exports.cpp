@@ -51,38 +51,42 @@ imp_result IMP_CALL brain_destroy(imp_brain brain) {
 
 imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
   return with_brain_any(brain, "brain_get_info", [&](agent::Brain& found) -> Status {
-    IMPRINT_CHECK(check_struct("brain_get_info", "info", info, IMP_STRUCT_BRAIN_INFO));
+    IMPRINT_CHECK(check_filled_struct("brain_get_info", "info", info));
     const agent::BrainInfo answer = found.info();
-    info->observation_count = answer.observation_count;
-    info->goal_count = answer.goal_count;
-    info->branch_count = answer.branch_count;
-    info->continuous_count = answer.continuous_count;
-    info->brain_count = answer.brain_count;
-    info->agent_capacity = answer.agent_capacity;
-    info->parameter_count = answer.parameter_count;
+    fill_struct(info, [&](imp_brain_info& filled) {
+      filled.observation_count = answer.observation_count;
+      filled.goal_count = answer.goal_count;
+      filled.branch_count = answer.branch_count;
+      filled.continuous_count = answer.continuous_count;
+      filled.brain_count = answer.brain_count;
+      filled.agent_capacity = answer.agent_capacity;
+      filled.parameter_count = answer.parameter_count;
+    });
     return {};
   });
 }
 
 imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
   return with_brain_any(brain, "brain_get_stats", [&](agent::Brain& found) -> Status {
-    IMPRINT_CHECK(check_struct("brain_get_stats", "stats", stats, IMP_STRUCT_BRAIN_STATS));
+    IMPRINT_CHECK(check_filled_struct("brain_get_stats", "stats", stats));
     const agent::BrainStats answer = found.stats();
-    stats->decisions = answer.counters.decisions;
-    stats->feedbacks = answer.counters.feedbacks;
-    stats->demonstrations = answer.counters.demonstrations;
-    stats->minibatches = answer.counters.minibatches;
-    stats->episodes = answer.counters.episodes;
-    stats->samples = answer.samples;
-    stats->last_loss = answer.last_loss;
-    stats->snapshots = answer.snapshots;
-    stats->infer_dispatches = answer.infer_dispatches;
-    stats->learn_dispatches = answer.learn_dispatches;
-    stats->infer_barriers = answer.infer_barriers;
-    stats->learn_barriers = answer.learn_barriers;
-    stats->late_actions = answer.late_actions;
-    stats->stopped_brains = answer.stopped_brains;
-    stats->dropped_samples = answer.dropped_samples;
+    fill_struct(stats, [&](imp_brain_stats& filled) {
+      filled.decisions = answer.counters.decisions;
+      filled.feedbacks = answer.counters.feedbacks;
+      filled.demonstrations = answer.counters.demonstrations;
+      filled.minibatches = answer.counters.minibatches;
+      filled.episodes = answer.counters.episodes;
+      filled.samples = answer.samples;
+      filled.last_loss = answer.last_loss;
+      filled.snapshots = answer.snapshots;
+      filled.infer_dispatches = answer.infer_dispatches;
+      filled.learn_dispatches = answer.learn_dispatches;
+      filled.infer_barriers = answer.infer_barriers;
+      filled.learn_barriers = answer.learn_barriers;
+      filled.late_actions = answer.late_actions;
+      filled.stopped_brains = answer.stopped_brains;
+      filled.dropped_samples = answer.dropped_samples;
+    });
     return {};
   });
 }

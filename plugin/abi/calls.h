@@ -12,11 +12,16 @@ inline imp_result stale(const char* call, const char* kind) {
   return fail(IMP_ERROR_INVALID_HANDLE, (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
 }
 
-// Leaves the gate whatever happens in between.
+// A call behind the gate: counted as the frame's when it is, and out again whatever happens in between.
 class GatePass {
  public:
-  GatePass(Gate& gate, Tag tag) : gate_(gate), tag_(tag) {}
-  ~GatePass() { gate_.leave(tag_, done_); }
+  GatePass(ContextEntry& entry, Tag tag) : gate_(entry.gate), tag_(tag), frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
+    if (frame_) frame_->enter_frame_call();
+  }
+  ~GatePass() {
+    if (frame_) frame_->leave_frame_call();
+    gate_.leave(tag_, done_);
+  }
   GatePass(const GatePass&) = delete;
   GatePass& operator=(const GatePass&) = delete;
 
@@ -32,6 +37,7 @@ class GatePass {
  private:
   Gate& gate_;
   Tag tag_;
+  bridge::Context* frame_;  // null: not a call of a frame
   bool done_ = false;
 };
 
@@ -42,7 +48,7 @@ imp_result with_context(imp_context context, Tag tag, const char* call, Body&& b
     ContextEntry* entry = find_context(context);
     if (!entry) return stale(call, "context");
     if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
-    GatePass pass(entry->gate, tag);
+    GatePass pass(*entry, tag);
     return pass.finish(body(*entry));
   });
 }
@@ -54,7 +60,7 @@ imp_result with_brain(imp_brain brain, Tag tag, const char* call, Body&& body) n
     ContextEntry* entry = find_context_of(brain);
     if (!entry) return stale(call, "brain");
     if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
-    GatePass pass(entry->gate, tag);
+    GatePass pass(*entry, tag);
     const std::shared_ptr<agent::Brain>* found = find_brain(*entry, brain);
     if (!found) return stale(call, "brain");
     return pass.finish(body(*entry, *found));
@@ -68,7 +74,7 @@ imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) n
     ContextEntry* entry = find_context_of(agent);
     if (!entry) return stale(call, "agent");
     if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
-    GatePass pass(entry->gate, tag);
+    GatePass pass(*entry, tag);
     AgentPlace* place = find_agent(*entry, agent);
     if (!place) return stale(call, "agent");
     return pass.finish(body(*place->brain, place->seat));

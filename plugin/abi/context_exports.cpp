@@ -9,10 +9,6 @@
 namespace imprint::abi {
 namespace {
 
-void set_log(ContextEntry& entry, const imp_host* host) {
-  if (host) entry.log = {host->log, host->user};
-}
-
 Status finish_entry(std::unique_ptr<ContextEntry> entry, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
   IMPRINT_ASSIGN(*context, publish(std::move(entry)));
@@ -27,9 +23,10 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       constexpr const char* call = "context_create";
       IMPRINT_CHECK(check_pointer(call, "context", context));
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
+      IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
       auto entry = std::make_unique<ContextEntry>();
-      IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, device, host, checked, entry->queue));
-      set_log(*entry, host);
+      entry->log = {lent.log, lent.user};
+      IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, device, lent, checked, entry->queue));
       description.options.log = entry->log.sink();
       auto world = agent::World::adopt(description);
       return finish_entry(std::move(entry), std::move(world), context);
@@ -44,9 +41,10 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       constexpr const char* call = "context_create_standalone";
       IMPRINT_CHECK(check_pointer(call, "context", context));
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
-      IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, host, checked));
+      IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
+      IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
-      set_log(*entry, host);
+      entry->log = {lent.log, lent.user};
       options.options.log = entry->log.sink();
       auto world = agent::World::open(options);
       return finish_entry(std::move(entry), std::move(world), context);
@@ -107,36 +105,38 @@ imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms) {
 
 imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats) {
   return with_context_any(context, "context_get_stats", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_struct("context_get_stats", "stats", stats, IMP_STRUCT_CONTEXT_STATS));
+    IMPRINT_CHECK(check_filled_struct("context_get_stats", "stats", stats));
     const agent::WorldStats found = entry.world->stats();
     const auto add = [](auto& field, auto value) { field = static_cast<std::remove_reference_t<decltype(field)>>(value); };
-    add(stats->frames, found.context.frames);
-    add(stats->submits, found.context.submits);
-    add(stats->slices, found.context.slices);
-    add(stats->bytes_in_use, found.memory.bytes_in_use);
-    add(stats->bytes_reserved, found.memory.bytes_reserved);
-    add(stats->bytes_peak, found.memory.bytes_peak);
-    add(stats->largest_free, found.memory.largest_free);
-    add(stats->blocks, found.memory.block_count);
-    add(stats->compiles, found.compiles);
-    add(stats->allocations, found.allocations);
-    add(stats->waits, found.waits);
-    add(stats->frame_compiles, found.frame_compiles);
-    add(stats->frame_allocations, found.frame_allocations);
-    add(stats->frame_waits, found.frame_waits);
-    add(stats->over_budget_frames, found.context.over_budget_frames);
-    add(stats->measured_frame, found.context.times.frame);
-    add(stats->infer_gpu_us, found.context.times.immediate_us);
-    add(stats->learn_gpu_us, found.context.times.learn_us);
-    add(stats->frame_cpu_us, found.context.frame_cpu_us);
+    fill_struct(stats, [&](imp_context_stats& filled) {
+      add(filled.frames, found.context.frames);
+      add(filled.submits, found.context.submits);
+      add(filled.slices, found.context.slices);
+      add(filled.bytes_in_use, found.memory.bytes_in_use);
+      add(filled.bytes_reserved, found.memory.bytes_reserved);
+      add(filled.bytes_peak, found.memory.bytes_peak);
+      add(filled.largest_free, found.memory.largest_free);
+      add(filled.blocks, found.memory.block_count);
+      add(filled.compiles, found.compiles);
+      add(filled.allocations, found.allocations);
+      add(filled.waits, found.waits);
+      add(filled.frame_compiles, found.frame_compiles);
+      add(filled.frame_allocations, found.frame_allocations);
+      add(filled.frame_waits, found.frame_waits);
+      add(filled.over_budget_frames, found.context.over_budget_frames);
+      add(filled.measured_frame, found.context.times.frame);
+      add(filled.infer_gpu_us, found.context.times.immediate_us);
+      add(filled.learn_gpu_us, found.context.times.learn_us);
+      add(filled.frame_cpu_us, found.context.frame_cpu_us);
+    });
     return {};
   });
 }
 
 imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info) {
   return with_context(context, Tag::frame_begin, "frame_begin", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_struct("frame_begin", "info", info, IMP_STRUCT_FRAME_INFO));
-    return entry.world->frame_begin({info->frame, info->safe_frame}, info->time_s);
+    IMPRINT_ASSIGN(const imp_frame_info given, read_struct("frame_begin", "info", info));
+    return entry.world->frame_begin({given.frame, given.safe_frame}, given.time_s);
   });
 }
 
@@ -146,9 +146,9 @@ imp_result IMP_CALL submit(imp_context context, uint32_t budget_us) {
 
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
   return with_context(context, Tag::frame_submit, "record", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_struct("record", "info", info, IMP_STRUCT_RECORD_INFO));
-    IMPRINT_CHECK(check_pointer("record", "info.command_buffer", info->command_buffer));
-    IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(info->command_buffer, info->budget_us));
+    IMPRINT_ASSIGN(const imp_record_info given, read_struct("record", "info", info));
+    IMPRINT_CHECK(check_pointer("record", "info.command_buffer", given.command_buffer));
+    IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(given.command_buffer, given.budget_us));
     if (remaining_us) *remaining_us = left;
     return {};
   });

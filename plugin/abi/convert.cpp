@@ -12,19 +12,13 @@ Status check_array(const char* call, const char* name, const void* pointer, std:
   return {};
 }
 
-vk::DeviceOptions to_options(const imp_host* host, const Limits& limits) {
+vk::DeviceOptions to_options(const imp_host& host, const Limits& limits) {
   vk::DeviceOptions options;
   options.memory.cap_bytes = limits.memory_cap_bytes;
   options.compile_threads = limits.worker_threads;
-  if (host) {
-    if (host->shader_cache_directory) options.shader_cache_directory = host->shader_cache_directory;
-    if (host->shader_dump_directory) options.shader_dump_directory = host->shader_dump_directory;
-  }
+  if (host.shader_cache_directory) options.shader_cache_directory = host.shader_cache_directory;
+  if (host.shader_dump_directory) options.shader_dump_directory = host.shader_dump_directory;
   return options;
-}
-
-Status check_host(const char* call, const imp_host* host) {
-  return host ? check_struct(call, "host", host, IMP_STRUCT_HOST) : Status{};
 }
 
 const imp_vk_queue& host(void* calls) { return static_cast<const HostQueueCalls*>(calls)->host; }
@@ -50,26 +44,15 @@ bridge::QueueAccess to_queue(HostQueueCalls& calls) {
 
 }  // namespace
 
-Status check_header(const char* call, const char* name, const imp_header* header, std::size_t size, imp_struct_type type) {
-  if (!header) return refuse(call, std::string(name) + " is null");
-  if (header->type != static_cast<std::uint32_t>(type))
-    return refuse(call, std::string(name) + " has struct type " + std::to_string(header->type) + "; expected " +
-                            std::to_string(static_cast<std::uint32_t>(type)) + ": make it with its imp_*_init function");
-  if (header->size != size)
-    return refuse(call, std::string(name) + " has size " + std::to_string(header->size) + "; this library knows " + std::to_string(size) +
-                            ": use the header that came with it");
-  if (header->next) return refuse(call, std::string(name) + " has a next chain; it is reserved and must be null");
-  return {};
-}
-
 Status check_pointer(const char* call, const char* name, const void* pointer) {
   return pointer ? Status{} : Status{refuse(call, std::string(name) + " is null")};
 }
 
 Result<Limits> to_limits(const char* call, const imp_limits* limits) {
-  const imp_limits defaults = imp_limits_init();
-  if (limits) IMPRINT_CHECK(check_struct(call, "limits", limits, IMP_STRUCT_LIMITS));
-  const imp_limits& given = limits ? *limits : defaults;
+  imp_limits given = imp_limits_init();
+  if (limits) {
+    IMPRINT_ASSIGN(given, read_struct(call, "limits", limits));
+  }
   if (given.worker_threads == 0) return refuse(call, "limits.worker_threads is 0; at least 1 thread must compile shaders");
   if (given.worker_threads > 64) return refuse(call, "limits.worker_threads is " + std::to_string(given.worker_threads) + "; at most 64");
   Limits result;
@@ -80,43 +63,46 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits) {
   return result;
 }
 
-Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host* host, const Limits& limits,
+Result<imp_host> to_host(const char* call, const imp_host* host) {
+  if (!host) return imp_host_init();
+  return read_struct(call, "host", host);
+}
+
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls) {
-  IMPRINT_CHECK(check_struct(call, "device", device, IMP_STRUCT_VK_DEVICE_INFO));
-  IMPRINT_CHECK(check_host(call, host));
-  IMPRINT_CHECK(check_array(call, "device.instance_extensions", device->instance_extensions, device->instance_extension_count));
-  IMPRINT_CHECK(check_array(call, "device.device_extensions", device->device_extensions, device->device_extension_count));
-  for (std::uint32_t i = 0; i < device->instance_extension_count; ++i)
-    IMPRINT_CHECK(check_pointer(call, "an element of device.instance_extensions", device->instance_extensions[i]));
-  for (std::uint32_t i = 0; i < device->device_extension_count; ++i)
-    IMPRINT_CHECK(check_pointer(call, "an element of device.device_extensions", device->device_extensions[i]));
+  IMPRINT_ASSIGN(const imp_vk_device_info given, read_struct(call, "device", device));
+  IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions, given.instance_extension_count));
+  IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions, given.device_extension_count));
+  for (std::uint32_t i = 0; i < given.instance_extension_count; ++i)
+    IMPRINT_CHECK(check_pointer(call, "an element of device.instance_extensions", given.instance_extensions[i]));
+  for (std::uint32_t i = 0; i < given.device_extension_count; ++i)
+    IMPRINT_CHECK(check_pointer(call, "an element of device.device_extensions", given.device_extensions[i]));
 
   bridge::ContextDescription description;
   vk::DeviceDescription& vulkan = description.device;
-  vulkan.get_instance_proc_addr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(device->get_instance_proc_addr);
-  vulkan.instance = device->instance;
-  vulkan.physical_device = device->physical_device;
-  vulkan.device = device->device;
-  vulkan.api_version = device->api_version;
-  vulkan.instance_extensions = {device->instance_extensions, device->instance_extension_count};
-  vulkan.device_extensions = {device->device_extensions, device->device_extension_count};
-  vulkan.features = static_cast<const VkPhysicalDeviceFeatures2*>(device->features);
-  vulkan.allocation_callbacks = static_cast<const VkAllocationCallbacks*>(device->allocation_callbacks);
-  std::memcpy(&vulkan.pipeline_cache, &device->pipeline_cache, sizeof vulkan.pipeline_cache);
-  vulkan.queue_family = device->queue.family;
+  vulkan.get_instance_proc_addr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(given.get_instance_proc_addr);
+  vulkan.instance = given.instance;
+  vulkan.physical_device = given.physical_device;
+  vulkan.device = given.device;
+  vulkan.api_version = given.api_version;
+  vulkan.instance_extensions = {given.instance_extensions, given.instance_extension_count};
+  vulkan.device_extensions = {given.device_extensions, given.device_extension_count};
+  vulkan.features = static_cast<const VkPhysicalDeviceFeatures2*>(given.features);
+  vulkan.allocation_callbacks = static_cast<const VkAllocationCallbacks*>(given.allocation_callbacks);
+  std::memcpy(&vulkan.pipeline_cache, &given.pipeline_cache, sizeof vulkan.pipeline_cache);
+  vulkan.queue_family = given.queue.family;
   description.options = to_options(host, limits);
-  calls.host = device->queue;
+  calls.host = given.queue;
   description.queue = to_queue(calls);
   description.budget = limits.budget;
   return description;
 }
 
-Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host* host, const Limits& limits) {
-  IMPRINT_CHECK(check_struct(call, "device", device, IMP_STRUCT_STANDALONE_INFO));
-  IMPRINT_CHECK(check_host(call, host));
+Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host& host, const Limits& limits) {
+  IMPRINT_ASSIGN(const imp_standalone_info given, read_struct(call, "device", device));
   bridge::StandaloneOptions options;
-  if (device->device) options.device = device->device;
-  options.validation = device->validation != 0;
+  if (given.device) options.device = given.device;
+  options.validation = given.validation != 0;
   options.options = to_options(host, limits);
   options.budget = limits.budget;
   return options;
@@ -124,53 +110,53 @@ Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_stan
 
 Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   constexpr const char* call = "brain_create";
-  IMPRINT_CHECK(check_struct(call, "desc", desc, IMP_STRUCT_BRAIN_DESC));
-  IMPRINT_CHECK(check_array(call, "desc.branch_sizes", desc->branch_sizes, desc->branch_count));
-  if (desc->branch_count > IMP_MAX_BRANCHES)
-    return refuse(call, "desc.branch_count is " + std::to_string(desc->branch_count) + "; at most " + std::to_string(IMP_MAX_BRANCHES));
-  if (desc->hidden_count > 16) return refuse(call, "desc.hidden_count is " + std::to_string(desc->hidden_count) + "; at most 16");
-  IMPRINT_CHECK(check_enum(call, "desc.activation", desc->activation, IMP_ACTIVATION_GELU));
-  IMPRINT_CHECK(check_enum(call, "desc.learner", desc->learner, IMP_LEARNER_CLONING));
-  if (desc->observation_scale && desc->observation_count > (1u << 20)) return refuse(call, "desc.observation_count is above 1048576");
+  IMPRINT_ASSIGN(const imp_brain_desc given, read_struct(call, "desc", desc));
+  IMPRINT_CHECK(check_array(call, "desc.branch_sizes", given.branch_sizes, given.branch_count));
+  if (given.branch_count > IMP_MAX_BRANCHES)
+    return refuse(call, "desc.branch_count is " + std::to_string(given.branch_count) + "; at most " + std::to_string(IMP_MAX_BRANCHES));
+  if (given.hidden_count > 16) return refuse(call, "desc.hidden_count is " + std::to_string(given.hidden_count) + "; at most 16");
+  IMPRINT_CHECK(check_enum(call, "desc.activation", given.activation, IMP_ACTIVATION_GELU));
+  IMPRINT_CHECK(check_enum(call, "desc.learner", given.learner, IMP_LEARNER_CLONING));
+  if (given.observation_scale && given.observation_count > (1u << 20)) return refuse(call, "desc.observation_count is above 1048576");
 
   agent::BrainSpec spec;
-  if (desc->name) spec.name = desc->name;
-  spec.observation.count = desc->observation_count;
-  if (desc->observation_scale) spec.observation.scale.assign(desc->observation_scale, desc->observation_scale + desc->observation_count);
-  if (desc->branch_count > 0) spec.action.branch_sizes.assign(desc->branch_sizes, desc->branch_sizes + desc->branch_count);
-  spec.action.continuous_count = desc->continuous_count;
-  spec.goal_count = desc->goal_count;
-  spec.hidden_sizes.assign(desc->hidden_count, 64);
-  if (desc->hidden_sizes) spec.hidden_sizes.assign(desc->hidden_sizes, desc->hidden_sizes + desc->hidden_count);
-  spec.activation = static_cast<agent::Activation>(desc->activation);
-  spec.brain_count = desc->brain_count;
-  spec.agents_per_brain = desc->agents_per_brain;
-  spec.seed = desc->seed;
-  spec.action_latency_frames = desc->action_latency_frames;
-  spec.learner = static_cast<agent::LearnerKind>(desc->learner);
-  spec.learn_period_frames = desc->learn_period_frames;
-  spec.batch_size = desc->batch_size;
-  spec.replay_capacity = desc->replay_capacity;
-  spec.learning_rate = desc->learning_rate;
-  spec.max_gradient_norm = desc->max_gradient_norm;
-  spec.exploration = desc->exploration;
-  spec.margin = desc->margin;
-  spec.margin_weight = desc->margin_weight;
-  spec.credit_delay_s = desc->credit_delay_s;
-  spec.credit_width_s = desc->credit_width_s;
-  spec.snapshot_count = desc->snapshot_count;
+  if (given.name) spec.name = given.name;
+  spec.observation.count = given.observation_count;
+  if (given.observation_scale) spec.observation.scale.assign(given.observation_scale, given.observation_scale + given.observation_count);
+  if (given.branch_count > 0) spec.action.branch_sizes.assign(given.branch_sizes, given.branch_sizes + given.branch_count);
+  spec.action.continuous_count = given.continuous_count;
+  spec.goal_count = given.goal_count;
+  spec.hidden_sizes.assign(given.hidden_count, 64);
+  if (given.hidden_sizes) spec.hidden_sizes.assign(given.hidden_sizes, given.hidden_sizes + given.hidden_count);
+  spec.activation = static_cast<agent::Activation>(given.activation);
+  spec.brain_count = given.brain_count;
+  spec.agents_per_brain = given.agents_per_brain;
+  spec.seed = given.seed;
+  spec.action_latency_frames = given.action_latency_frames;
+  spec.learner = static_cast<agent::LearnerKind>(given.learner);
+  spec.learn_period_frames = given.learn_period_frames;
+  spec.batch_size = given.batch_size;
+  spec.replay_capacity = given.replay_capacity;
+  spec.learning_rate = given.learning_rate;
+  spec.max_gradient_norm = given.max_gradient_norm;
+  spec.exploration = given.exploration;
+  spec.margin = given.margin;
+  spec.margin_weight = given.margin_weight;
+  spec.credit_delay_s = given.credit_delay_s;
+  spec.credit_width_s = given.credit_width_s;
+  spec.snapshot_count = given.snapshot_count;
   return spec;
 }
 
 Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
   constexpr const char* call = "brain_create_from_onnx";
-  IMPRINT_CHECK(check_struct(call, "desc", desc, IMP_STRUCT_POLICY_DESC));
-  IMPRINT_CHECK(check_array(call, "desc.data", desc->data, desc->size));
+  IMPRINT_ASSIGN(const imp_policy_desc given, read_struct(call, "desc", desc));
+  IMPRINT_CHECK(check_array(call, "desc.data", given.data, given.size));
   agent::PolicySpec spec;
-  if (desc->name) spec.name = desc->name;
-  spec.file = {static_cast<const std::byte*>(desc->data), desc->size};
-  spec.agent_capacity = desc->agent_capacity;
-  spec.action_latency_frames = desc->action_latency_frames;
+  if (given.name) spec.name = given.name;
+  spec.file = {static_cast<const std::byte*>(given.data), given.size};
+  spec.agent_capacity = given.agent_capacity;
+  spec.action_latency_frames = given.action_latency_frames;
   return spec;
 }
 

@@ -8,19 +8,12 @@
 #include "compute/base/result.h"
 #include "engine-bridge/context.h"
 #include "engine-bridge/standalone.h"
+#include "plugin/abi/structs.h"
 #include "plugin/agent/policy.h"
 #include "plugin/agent/schema.h"
 #include "plugin/include/imprint/imprint.h"
 
 namespace imprint::abi {
-
-// Errors: invalid_argument for a null pointer, another type, a size that this version does not know, a next chain.
-Status check_header(const char* call, const char* name, const imp_header* header, std::size_t size, imp_struct_type type);
-
-template <class T>
-Status check_struct(const char* call, const char* name, const T* value, imp_struct_type type) {
-  return check_header(call, name, value ? &value->header : nullptr, sizeof(T), type);
-}
 
 Status check_pointer(const char* call, const char* name, const void* pointer);
 
@@ -49,15 +42,18 @@ struct Limits {
 };
 Result<Limits> to_limits(const char* call, const imp_limits* limits);
 
+// What the host lends; null = nothing.
+Result<imp_host> to_host(const char* call, const imp_host* host);
+
 // The host's queue functions, which are declared without Vulkan's types, behind functions that have them.
 struct HostQueueCalls {
   imp_vk_queue host{};
 };
 
 // The lists are borrowed from `device`; `calls` is filled, borrowed, and outlives the context.
-Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host* host, const Limits& limits,
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls);
-Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host* host, const Limits& limits);
+Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host& host, const Limits& limits);
 Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc);
 Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc);
 

@@ -26,6 +26,8 @@ class Gate {
   Status enter(Tag tag, const char* call);
   // `done`: the call succeeded, so that the state that its tag leads to is reached.
   void leave(Tag tag, bool done);
+  // Of the call that entered: whether it is the frame's.
+  bool in_frame(Tag tag) const { return tag == Tag::frame_begin || state_.load(std::memory_order_relaxed) != State::closed; }
 
  private:
   enum class State : std::uint8_t { closed, open, submitted };

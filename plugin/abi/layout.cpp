@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "plugin/include/imprint/imprint.h"
+#include "plugin/abi/structs.h"
 
 #if UINTPTR_MAX == UINT64_MAX
 namespace {
@@ -10,6 +10,14 @@ namespace {
 static_assert(sizeof(imp_header) == 16);
 static_assert(sizeof(imp_context) == 8 && sizeof(imp_brain) == 8 && sizeof(imp_agent) == 8);
 static_assert(sizeof(imp_vk_queue) == 56);
+// Version 1, for ever: hosts with its header are served by every later library.
+using imprint::abi::kKind;
+static_assert(kKind<imp_vk_device_info>.first_size == 160 && kKind<imp_standalone_info>.first_size == 32 && kKind<imp_host>.first_size == 48);
+static_assert(kKind<imp_limits>.first_size == 40 && kKind<imp_frame_info>.first_size == 40 && kKind<imp_record_info>.first_size == 32);
+static_assert(kKind<imp_brain_desc>.first_size == 152 && kKind<imp_policy_desc>.first_size == 48 && kKind<imp_brain_info>.first_size == 48);
+static_assert(kKind<imp_action>.first_size == 592 && kKind<imp_feedback>.first_size == 40 && kKind<imp_demonstration>.first_size == 328);
+static_assert(kKind<imp_brain_stats>.first_size == 104 && kKind<imp_context_stats>.first_size == 160);
+
 static_assert(sizeof(imp_vk_device_info) == 160 && offsetof(imp_vk_device_info, queue) == 104);
 static_assert(sizeof(imp_standalone_info) == 32);
 static_assert(sizeof(imp_host) == 48);

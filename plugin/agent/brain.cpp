@@ -9,9 +9,6 @@
 namespace imprint::agent {
 namespace {
 
-// A way back to the host up to this size is made at warmup, so that a save in the middle of play allocates nothing; a larger one at its first use.
-constexpr std::uint64_t kPreparedSaveBytes = 16ull << 20;
-
 std::uint64_t bytes_of(std::span<const StateVariable> state) {
   std::uint64_t bytes = 0;
   for (const StateVariable& entry : state)
@@ -33,10 +30,19 @@ Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec)
   for (std::uint32_t i = 0; i < spec.seat_count(); ++i) seats_.emplace_back(spec.action, spec.action_latency_frames);
 }
 
-Brain::~Brain() {
+Brain::~Brain() { give_up(); }
+
+void Brain::give_up() {
   if (inference_ && inference_->compiled()) at_.context.cancel(inference_->program());
   if (learner_ && learner_->compiled()) at_.context.cancel(learner_->program());
   if (snapshots_) snapshots_->each_program([&](Program& program) { at_.context.cancel(program); });
+  if (!saving_) return;
+  if (saving_->prepared()) at_.context.cancel(saving_->commands());
+  if (saving_->idle()) return;
+  Error error = make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
+                                                       "' was destroyed before it was read back; nothing was written to '" + saving_->path() + "'");
+  at_.log(LogLevel::warning, error.message);
+  saving_->fail(std::move(error));
 }
 
 Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec) {
@@ -132,7 +138,16 @@ Status Brain::warmup(const std::function<void()>& advance) {
     advance();
   }
   if (snapshots_) IMPRINT_CHECK(snapshots_->compile(runtime, advance));
-  if (saving_ && bytes_of(state_) <= kPreparedSaveBytes) IMPRINT_CHECK(saving_->prepare(runtime));
+  return {};
+}
+
+Status Brain::prepare_saving() {
+  if (!saving_) return {};
+  Status prepared = saving_->prepare(at_.context.runtime());
+  if (prepared || prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
+  at_.log(LogLevel::warning, "brain '" + spec_.name + "': no memory for the " + std::to_string(bytes_of(state_)) +
+                                 " bytes of its way back to the host, so it can be saved between frames only, if there is room then: " +
+                                 prepared.error().message);
   return {};
 }
 

@@ -37,6 +37,7 @@ namespace imprint::agent {
 struct FrameClock {
   std::uint64_t frame = 0;
   double time_s = 0;
+  bool open = false;                   // between frame_begin and frame_end
 };
 
 // What a brain lives in; all of it outlives the brain.
@@ -86,8 +87,8 @@ struct PolicyModel;
 
 class Brain : public std::enable_shared_from_this<Brain> {
  public:
-  // Makes and places everything that takes memory; compiles nothing. Errors: those of validate(), out_of_*_memory, unsupported (a tensor beyond
-  // the device's buffer range).
+  // Makes and places everything that learning takes memory for; compiles nothing. Errors: those of validate(), out_of_*_memory, unsupported (a
+  // tensor beyond the device's buffer range).
   static Result<std::shared_ptr<Brain>> create(const Surroundings& surroundings, const BrainSpec& spec);
   static Result<std::shared_ptr<Brain>> create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model);
   ~Brain();
@@ -100,16 +101,20 @@ class Brain : public std::enable_shared_from_this<Brain> {
   // Compiles the programs that are not compiled yet; `advance` is called after each.
   std::size_t programs_to_compile() const;
   Status warmup(const std::function<void()>& advance);
+  // Takes the memory that save() in a frame needs. Where there is none the log says so, and save() works between frames only, once there is.
+  Status prepare_saving();
   Result<Hash128> hash();              // of the state on the device and the replay's fill; waits. Errors: unsupported (record only)
   Status load(const std::string& path);
   Result<std::uint32_t> add_agent(std::uint32_t brain_index);  // its seat. Errors: invalid_argument, unsupported (all seats taken)
   void remove_agent(std::uint32_t seat);
+  // Forgets what is on its way, as when it is destroyed: a save that was not read back fails, and the log says so.
+  void give_up();
   // After the bridge was drained: the step under way is over, and what waits for a boundary is done at once. Waits for the GPU.
   Status settle();
 
   // ---- frame thread, or between frames ----
   Status set_learning(bool enabled);
-  Status save(const std::string& path);
+  Status save(const std::string& path);  // in a frame: wrong_state without prepare_saving
   Status save_status();                // not_ready, or the outcome; not_found when there was none
   Result<std::uint64_t> snapshot();
   Status restore(std::uint64_t snapshot);

@@ -26,14 +26,16 @@ Status Brain::run_now(std::span<const VkCommandBuffer> commands) {
     return make_error(ErrorCode::unsupported, "this context only records into the host's command buffers and cannot wait for the GPU; give it a queue");
   std::vector<VkCommandBuffer> list;
   Runtime& runtime = at_.context.runtime();
-  if (runtime.has_uploads()) {
-    IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
-    if (uploads.primary) list.push_back(uploads.primary);
-  }
+  IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
+  if (uploads.primary) list.push_back(uploads.primary);
   list.push_back(runtime.barrier().primary);
   list.insert(list.end(), commands.begin(), commands.end());
-  IMPRINT_ASSIGN(const vk::Ticket ticket, queue->submit(list));
-  return queue->wait(ticket, kWaitNs);
+  const Result<vk::Ticket> ticket = queue->submit(list);
+  if (!ticket) {
+    runtime.put_back_uploads(uploads);
+    return ticket.error();
+  }
+  return queue->wait(*ticket, kWaitNs);
 }
 
 Result<Hash128> Brain::hash() {
@@ -56,8 +58,7 @@ Status Brain::settle() {
   if (!saving_) return {};
   if (learner_) learner_->end();
   while (!requests_.empty()) {
-    const Request request = requests_.front();
-    requests_.pop_front();
+    const Request& request = requests_.front();  // stays when it fails, for another try
     if (request.kind == Request::Kind::copy) {
       const VkCommandBuffer commands = request.program->whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
       IMPRINT_CHECK(run_now(std::span(&commands, 1)));
@@ -66,6 +67,7 @@ Status Brain::settle() {
       IMPRINT_CHECK(run_now(std::span(&commands, 1)));
       saving_->delivered();
     }
+    requests_.pop_front();
   }
   return {};
 }
@@ -81,7 +83,13 @@ Status Brain::set_learning(bool enabled) {
 Status Brain::save(const std::string& path) {
   if (!saving_) return make_error(ErrorCode::unsupported, "brain_save: '" + spec_.name + "' is a policy from a file, which does not change");
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: the path is empty");
-  IMPRINT_CHECK(saving_->prepare(at_.context.runtime()));
+  if (!saving_->prepared()) {
+    if (at_.clock.open)
+      return make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
+                                                    "' has no memory yet for its way back to the host, and none is taken in a frame: call "
+                                                    "warmup before, or where the memory cap left no room then, save between frames");
+    IMPRINT_CHECK(saving_->prepare(at_.context.runtime()));
+  }
   IMPRINT_CHECK(saving_->begin(path, host_state()));
   requests_.push_back({Request::Kind::save, nullptr, 0});
   return {};

@@ -19,7 +19,7 @@ class Saving {
  public:
   Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
-  // Makes the way back to the host, once. Called by warmup when that is cheap, else by the first save.
+  // Makes the way back to the host, once: as much memory as the state is long. Not on a frame thread.
   Status prepare(Runtime& runtime);
   bool prepared() const { return readback_ != nullptr; }
   const Commands& commands() const { return readback_->commands(); }
@@ -28,6 +28,7 @@ class Saving {
   // Errors: wrong_state while an earlier save is on its way.
   Status begin(const std::string& path, HostState host);
   bool idle() const;                    // the readback may be used for something else
+  const std::string& path() const { return job_->path; }  // of the newest save; there was one
   void delivered();                     // the commands are complete: hands the bytes to the writer
   void fail(Error error);               // the commands will never complete
   Status status() const;                // not_ready, the outcome, or not_found when nothing was saved yet

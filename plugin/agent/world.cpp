@@ -25,6 +25,7 @@ Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& opti
 World::~World() {
   // Files first: what is being written reads from the brains.
   files_.flush();
+  for (const auto& brain : brains_) brain->give_up();  // somebody may hold it longer than the context lives
   brains_.clear();
 }
 
@@ -59,6 +60,7 @@ Result<std::shared_ptr<Brain>> World::add_policy(const PolicySpec& spec) {
 
 void World::remove_brain(const std::shared_ptr<Brain>& brain) {
   files_.flush();
+  brain->give_up();
   std::erase(brains_, brain);
 }
 
@@ -72,6 +74,8 @@ Status World::warmup(const std::function<void(float)>& progress) {
       progress(static_cast<float>(done) / static_cast<float>(total));
     }));
   }
+  // Last, and without insisting: what a game can do without never stands in the way of what it cannot.
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->prepare_saving());
   if (total == 0) progress(1.0f);
   const vk::Counters& counters = context_->device().counters();
   base_compiles_ = counters.frame_compiles.load();
@@ -116,7 +120,7 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
     return make_error(ErrorCode::invalid_argument, "frame_begin: time_s " + std::to_string(time_s) + " after " + std::to_string(clock_.time_s) +
                                                        "; the game's time never falls");
   const FrameClock before = clock_;
-  clock_ = {info.frame, time_s};  // completions of earlier frames arrive inside the call below and ask for it
+  clock_ = {info.frame, time_s, true};  // completions of earlier frames arrive inside the call below and ask for it
   if (Status begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;
@@ -147,6 +151,9 @@ Result<std::uint32_t> World::record(VkCommandBuffer command_buffer, std::uint32_
   return left;
 }
 
-Status World::frame_end() { return context_->frame_end(); }
+Status World::frame_end() {
+  clock_.open = false;
+  return context_->frame_end();
+}
 
 }  // namespace imprint::agent

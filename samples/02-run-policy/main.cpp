@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   // The GPU is done with everything: say so, then Imprint can go.
   host.wait_for_all();
   if (failed("frame_begin", context->frame_begin(kFrames + 1, static_cast<double>(kFrames + 1) / 60, host.safe_frame()))) return 1;
-  (void)context->frame_end();  // remarks that nothing was recorded in this last frame: there was nothing to record
+  if (failed("frame_end", context->frame_end())) return 1;
 
   bool good = true;
   for (const Creature& creature : creatures) {

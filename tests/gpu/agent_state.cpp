@@ -306,8 +306,48 @@ TEST_F(StateTest, BusyBrainsMayBeDestroyed) {
     ASSERT_OK(world->submit(UINT32_MAX));
     ASSERT_OK(world->frame_end());
     world->remove_brain(brain);
+    const Status save = brain->save_status();
+    ASSERT_FALSE(save.ok());
+    EXPECT_EQ(save.error().code, ErrorCode::wrong_state);
+    ASSERT_EQ(messages.texts.size(), 1u) << "the save is given up, and that is all there is to say";
+    EXPECT_THAT(messages.texts.front(), ::testing::HasSubstr("destroyed before"));
+    messages.texts.clear();
     start(small_spec());
   }
+}
+
+// The world goes first, with a save on its way.
+TEST_F(StateTest, AWorldMayGoBeforeItsSaves) {
+  start(small_spec());
+  live(*brain, 7);
+  ASSERT_OK(brain->save(path("late.brain")));
+  ++frame;
+  ASSERT_OK(world->frame_begin({frame, 0}, now()));
+  ASSERT_OK(world->submit(UINT32_MAX));
+  ASSERT_OK(world->frame_end());
+  brain.reset();
+  world.reset();
+  ASSERT_EQ(messages.texts.size(), 1u);
+  EXPECT_THAT(messages.texts.front(), ::testing::HasSubstr("destroyed before"));
+  messages.texts.clear();
+}
+
+TEST_F(StateTest, AFrameTakesNoMemoryForASave) {
+  const auto made = world->add_brain(small_spec());
+  ASSERT_TRUE(made.ok());
+  const Status cold = [&] {
+    ++frame;
+    EXPECT_OK(world->frame_begin({frame, 0}, now()));
+    const Status status = (*made)->save(path("cold.brain"));
+    EXPECT_OK(world->frame_end());
+    return status;
+  }();
+  ASSERT_FALSE(cold.ok());
+  EXPECT_EQ(cold.error().code, ErrorCode::wrong_state);
+  EXPECT_THAT(cold.error().message, ::testing::HasSubstr("warmup"));
+  EXPECT_OK((*made)->save(path("cold.brain")));
+  ASSERT_OK(world->drain(10000));
+  EXPECT_OK((*made)->save_status());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compute/program/run.h"
 #include "tests/hosts/plain_host.h"
 #include "tests/hosts/regression.h"
 
@@ -56,7 +57,7 @@ class Player {
     readback_ = std::move(*readback);
   }
 
-  void frame(std::uint64_t frame, std::uint64_t safe_frame, VkCommandBuffer commands) {
+  void frame(std::uint64_t frame, std::uint64_t safe_frame, VkCommandBuffer commands, bool refused = false) {
     expect(context_.frame_begin({frame, safe_frame}));
     if (frame < kFrames) {
       if (frame % 2 == 0) {
@@ -84,8 +85,11 @@ class Player {
     if (mode_ == Mode::record) {
       const auto left = context_.record(commands, kFromBudget);
       EXPECT_TRUE(left) << left.error().message;
+    } else if (const Status status = context_.submit(kFromBudget); refused) {
+      EXPECT_FALSE(status);
+      EXPECT_EQ(status.error().code, ErrorCode::out_of_host_memory);
     } else {
-      expect(context_.submit(kFromBudget));
+      expect(status);
     }
     expect(context_.frame_end());
   }
@@ -218,6 +222,107 @@ TEST(HostContexts, TwoOnOneDeviceDoNotMeet) {
     }
     EXPECT_EQ(host.messages(), 0u) << host.first_message();
   }
+}
+
+// A host whose queue refuses now and then: everything that a refused submission was to carry comes with the next, in the same order.
+struct MoodyHost {
+  PlainHost& host;
+  int accept = -1;    // submissions until one is refused; < 0: all are accepted
+  int refused = 0;
+
+  static VkResult submit(void* user, VkQueue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+    auto& self = *static_cast<MoodyHost*>(user);
+    if (self.accept == 0) {
+      ++self.refused;
+      return VK_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    if (self.accept > 0) --self.accept;
+    return self.host.submit(count, submits, fence);
+  }
+
+  Result<std::unique_ptr<Context>> adopt(const Budget& budget) {
+    ContextDescription description;
+    description.device = host.describe();
+    description.budget = budget;
+    description.queue.family = host.family();
+    description.queue.queue = host.queue();
+    description.queue.user = this;
+    description.queue.submit = submit;
+    return Context::adopt(description);
+  }
+};
+
+TEST(HostContexts, ARefusedSubmissionLosesNothing) {
+  // Slices of one piece each: a frame is refused as a whole, or in the middle.
+  for (const HostProfile* profile : {&kBaseline, &kEverything}) {
+    for (const Budget budget : {Budget{100, 0}, Budget{1000, 1}}) {
+      PlainHost host(*profile);
+      ASSERT_TRUE(host.ok());
+      MoodyHost moody{host};
+      {
+        auto adopted = moody.adopt(budget);
+        ASSERT_TRUE(adopted) << adopted.error().message;
+        Player player(**adopted, Mode::submit);
+        for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+          const VkCommandBuffer commands = host.begin_frame(frame);
+          const bool refuse = frame == 1 || frame % 17 == 0;
+          moody.accept = refuse ? static_cast<int>(budget.max_slice_us && frame > 1 ? frame % 3 : 0) : -1;
+          const int refused = moody.refused;
+          player.frame(frame, 0, commands, refuse);
+          EXPECT_EQ(moody.refused, refused + (refuse ? 1 : 0)) << "frame " << frame;
+          host.end_frame();
+        }
+        moody.accept = -1;
+        host.finish_frames();
+        ASSERT_TRUE((*adopted)->drain(60'000'000'000));
+        const VkCommandBuffer commands = host.begin_frame(kFrames + 1);
+        player.frame(kFrames + 1, 0, commands);
+        host.end_frame();
+        host.finish_frames();
+        EXPECT_EQ(player.weights, expected()) << profile->name << ", slices of " << budget.max_slice_us << " us";
+      }
+      EXPECT_EQ(host.messages(), 0u) << host.first_message();
+    }
+  }
+}
+
+TEST(HostContexts, CommandsOfARefusedSubmissionCanBeCancelled) {
+  PlainHost host(kEverything);
+  ASSERT_TRUE(host.ok());
+  MoodyHost moody{host};
+  {
+    auto adopted = moody.adopt({});
+    ASSERT_TRUE(adopted) << adopted.error().message;
+    Context& context = **adopted;
+    Regression model;
+    ASSERT_TRUE(model.build(context.runtime()));
+    bool called = false;
+    for (std::uint64_t frame = 1; frame <= 4; ++frame) {
+      auto readback = context.runtime().read(std::vector<Variable>{model.weight});
+      ASSERT_TRUE(readback) << readback.error().message;
+      moody.accept = frame % 2 ? 0 : -1;  // refused, and on its way when it is cancelled
+      ASSERT_TRUE(context.frame_begin({frame, 0}));
+      ASSERT_TRUE(context.enqueue((*readback)->commands(), [&](std::uint64_t) { called = true; }));
+      EXPECT_EQ(context.submit(kFromBudget).ok(), frame % 2 == 0);
+      ASSERT_TRUE(context.frame_end());
+      context.cancel((*readback)->commands());
+    }
+    ASSERT_TRUE(context.drain(60'000'000'000));
+    EXPECT_FALSE(called);
+    moody.accept = 0;
+    Regression late;
+    ASSERT_TRUE(late.build(context.runtime()));
+    if (context.device().capabilities().timestamp_valid_bits > 0) EXPECT_FALSE(context.measure(*late.infer));
+    moody.accept = -1;
+    ASSERT_TRUE(context.measure(*late.infer));
+    Session session(context.runtime(), *context.queue());
+    const std::vector<float> ones{1, 1, 1, 1};
+    const HostTensor in[] = {HostTensor::from(ones, {1, 4})};
+    const auto out = session.run(*late.infer, in);
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_EQ((*out)[0].floats, std::vector<float>{0});
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }
 
 TEST(HostContexts, RecordOnlyCannotSubmit) {

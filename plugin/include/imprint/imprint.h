@@ -17,6 +17,10 @@
  * Output pointers are written only on success. Every struct starts with its size and type: make them with the imp_*_init functions, which also set
  * defaults.
  *
+ * Game and library may come from different versions of this header. Structs grow at their end, and what came later means its default when it is zero.
+ * So a shorter struct of an older header is taken with the rest as zero, and a longer one of a newer header while its unknown rest is zero; structs
+ * that the library fills are filled as far as both know them. A size below that of version 1 is refused. Of the table, see imp_api.size.
+ *
  * Handles are values. A destroyed or foreign handle is recognised and refused with IMP_ERROR_INVALID_HANDLE.
  */
 
@@ -55,7 +59,7 @@ typedef int32_t imp_result; /* 0 success, > 0 success with a remark, < 0 failure
 enum {
   IMP_OK = 0,
   IMP_NOT_READY = 1,                     /* the answer is still on its way: ask again in a later frame */
-  IMP_ERROR_INVALID_ARGUMENT = -1,       /* null, out of range, NaN or infinite observation, unknown struct size or type */
+  IMP_ERROR_INVALID_ARGUMENT = -1,       /* null, out of range, NaN or infinite observation, a struct of the wrong size or type */
   IMP_ERROR_SHAPE_MISMATCH = -2,
   IMP_ERROR_DTYPE_MISMATCH = -3,
   IMP_ERROR_UNSUPPORTED = -4,
@@ -93,7 +97,7 @@ typedef enum imp_struct_type {
 } imp_struct_type;
 
 typedef struct imp_header {
-  uint32_t size;  /* sizeof the whole struct */
+  uint32_t size;  /* sizeof the whole struct, as the caller's header has it */
   uint32_t type;  /* imp_struct_type */
   const void* next;
 } imp_header;
@@ -167,7 +171,7 @@ typedef struct imp_frame_info {
 
 /* Recording into the host's command buffer: recording state, outside a render pass and dynamic rendering, of the declared family, not protected,
  * primary. Clobbered: bound compute pipeline, compute descriptor sets. Left behind: a barrier from our work to all later compute and transfer
- * commands. */
+ * commands. Then submit it once, in the order of frames: what was recorded counts as done when its frame is safe. */
 typedef struct imp_record_info {
   imp_header header;
   VkCommandBuffer command_buffer;
@@ -319,11 +323,12 @@ typedef struct imp_context_stats {
   uint64_t bytes_in_use, bytes_reserved, bytes_peak, largest_free;
   uint32_t blocks;
   uint64_t compiles, allocations, waits;                   /* since creation: pipelines, vkAllocateMemory, blocking waits */
-  uint64_t frame_compiles, frame_allocations, frame_waits; /* the same, on the frame thread, since warmup returned: 0 */
+  uint64_t frame_compiles, frame_allocations, frame_waits; /* the same, inside calls of an open frame, since warmup returned: 0 */
   uint64_t over_budget_frames;                             /* frames whose measured GPU time exceeded the budget */
   uint64_t measured_frame;                                 /* newest frame whose timestamps arrived; 0 = none yet */
   float infer_gpu_us, learn_gpu_us;                        /* of measured_frame; 0 where the queue has no timestamps */
-  float frame_cpu_us;                                      /* CPU time inside [frame] calls of the last closed frame */
+  float frame_cpu_us;                                      /* inside all calls from frame_begin to frame_end of the last closed frame, but for
+                                                              [any] calls: wall clock of the frame thread */
 } imp_context_stats;
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------------------------ */
@@ -348,7 +353,8 @@ typedef struct imp_api {
   imp_result (IMP_CALL* context_destroy)(imp_context context);
   /* [create] What was adopted, what is missing, what that costs and how to get it: text, NUL-terminated. Two calls: buffer null gives *size. */
   imp_result (IMP_CALL* context_report)(imp_context context, char* buffer, size_t* size);
-  /* [create] Compiles and uploads everything that the brains made so far need. progress (may be null) is called on this thread with 0..1. */
+  /* [create] Compiles and uploads everything that the brains made so far need, and takes the memory that brain_save needs. progress (may be null) is
+   * called on this thread with 0..1. */
   imp_result (IMP_CALL* warmup)(imp_context context, void (*progress)(void* user, float fraction), void* user);
   /* [create] Between frames. Changes the GPU budget and the slice; threads and memory cap stay what they were at creation. */
   imp_result (IMP_CALL* set_limits)(imp_context context, const imp_limits* limits);
@@ -357,8 +363,9 @@ typedef struct imp_api {
   /* [any] */
   imp_result (IMP_CALL* context_get_stats)(imp_context context, imp_context_stats* stats);
 
-  /* A frame: frame_begin, any agent calls, then exactly one of submit (own submits) or record (the host's command buffer), frame_end. frame_end
-   * without either closes the frame all the same and returns IMP_ERROR_WRONG_STATE; what was asked waits for the next frame. */
+  /* A frame: frame_begin, any agent calls, then one of submit (own submits) or record (the host's command buffer), frame_end. A frame may end with
+   * neither, as one that only tells of safe_frame does: what was asked in it waits for the next frame. So does everything that a failed submit was to
+   * carry: nothing given is lost, and it is done first and in its own order when submit works again. */
   imp_result (IMP_CALL* frame_begin)(imp_context context, const imp_frame_info* info);                 /* [frame] */
   imp_result (IMP_CALL* submit)(imp_context context, uint32_t budget_us);                              /* [frame] UINT32_MAX = the limit */
   /* [frame] remaining_us may be null: estimated learning work that did not fit. */
@@ -367,7 +374,8 @@ typedef struct imp_api {
 
   imp_result (IMP_CALL* brain_create)(imp_context context, const imp_brain_desc* desc, imp_brain* brain);           /* [create] */
   imp_result (IMP_CALL* brain_create_from_onnx)(imp_context context, const imp_policy_desc* desc, imp_brain* brain);  /* [create] */
-  /* [create] And its agents; legal while the GPU is busy. */
+  /* [create] And its agents; legal while the GPU is busy. A save that the GPU has not delivered yet is given up, which the log says; one that is
+   * being written is waited for. */
   imp_result (IMP_CALL* brain_destroy)(imp_brain brain);
   imp_result (IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info);                        /* [any] */
   imp_result (IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats);                     /* [any] */
@@ -377,7 +385,9 @@ typedef struct imp_api {
 
   /* [frame or create] Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete. Poll
    * with brain_save_status: IMP_NOT_READY until the GPU has delivered and the file is on disk, then the outcome. The file holds the brain as it is
-   * when the minibatch under way is done, without feedback given after this call. One save at a time, else IMP_ERROR_WRONG_STATE. */
+   * when the minibatch under way is done, without feedback given after this call. One save at a time, else IMP_ERROR_WRONG_STATE. The way back takes
+   * as much host-visible device memory as weights, moments and replay together, and none of it in a frame: warmup has taken it. Where the memory cap
+   * had no room then, which the log says, a save in a frame is IMP_ERROR_WRONG_STATE, and one between frames tries for the memory again. */
   imp_result (IMP_CALL* brain_save)(imp_brain brain, const char* path);
   imp_result (IMP_CALL* brain_save_status)(imp_brain brain);
   /* [create] Replaces everything by a saved brain of equal schema, its seed included. A damaged, truncated or foreign file is refused with a reason
