@@ -17,12 +17,18 @@ struct Options {
   Repeats repeats;
 };
 
+// What the columns are, for the table and --help.
+constexpr const char* kColumns =
+    "Microseconds. gpu: one run between timestamps, with its copies; pieces: its dispatches alone, as the separately recorded pieces that slicing\n"
+    "executes; chained: a whole run in a row of eight; wall: submit to the end of the wait; cpu: the submitting thread's. Rows of suite frame are "
+    "of\n"
+    "frames that did what the row names: inferred (learning-off), ran a slice of learning (learning-on). A measured run that allocates fails.";
+
 struct Suite {
   const char* name;
   std::vector<BenchCase> (*cases)();
 };
-constexpr Suite kSuites[] = {
-    {"floor", floor_cases}, {"policy", policy_cases}, {"pet", pet_cases}, {"kennel", kennel_cases}, {"frame", frame_cases}};
+constexpr Suite kSuites[] = {{"floor", floor_cases}, {"policy", policy_cases}, {"pet", pet_cases}, {"kennel", kennel_cases}, {"frame", frame_cases}};
 
 std::vector<BenchCase> chosen_cases(const Options& options) {
   std::vector<BenchCase> cases;
@@ -40,10 +46,12 @@ nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread
 nlohmann::ordered_json to_json(const BenchResult& r) {
   return {{"name", r.name},
           {"gpu_us", to_json(r.gpu_us)},
-          {"kernels_gpu_us", to_json(r.kernels_us)},
           {"chained_gpu_us", to_json(r.chained_us)},
+          {"pieces_gpu_us", to_json(r.pieces_us)},
           {"wall_us", to_json(r.wall_us)},
           {"frame_cpu_us", to_json(r.frame_cpu_us)},
+          {"samples", r.samples},
+          {"samples_are", r.samples_are},
           {"dispatches", r.dispatches},
           {"barriers", r.barriers},
           {"allocations", r.allocations},
@@ -52,15 +60,14 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
 }
 
 void print_header(const vk::Capabilities& capabilities) {
-  std::printf("%s, %s\nmicroseconds, median (p95); gpu: one run with its copies; kernels: its dispatches; chained: a run in a row of runs\n\n",
-              capabilities.device_name.c_str(), capabilities.driver_name.c_str());
-  std::printf("%-34s %19s %19s %10s %19s %9s %6s %6s %6s %10s %10s\n", "name", "gpu", "kernels", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
+  std::printf("%s, %s; median (p95)\n%s\n\n", capabilities.device_name.c_str(), capabilities.driver_name.c_str(), kColumns);
+  std::printf("%-34s %19s %19s %10s %19s %9s %6s %6s %6s %10s %10s\n", "name", "gpu", "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
               "kB", "kFLOP");
 }
 
 void print_row(const BenchResult& r) {
   std::printf("%-34s %9.1f (%7.1f) %9.1f (%7.1f) %10.2f %9.1f (%7.1f) %9.1f %6u %6u %6llu %10.1f %10.1f\n", r.name.c_str(), r.gpu_us.median,
-              r.gpu_us.p95, r.kernels_us.median, r.kernels_us.p95, r.chained_us.median, r.wall_us.median, r.wall_us.p95, r.frame_cpu_us.median,
+              r.gpu_us.p95, r.pieces_us.median, r.pieces_us.p95, r.chained_us.median, r.wall_us.median, r.wall_us.p95, r.frame_cpu_us.median,
               r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations), static_cast<double>(r.bytes) * 1e-3,
               static_cast<double>(r.flops) * 1e-3);
   std::fflush(stdout);
@@ -75,7 +82,8 @@ Status write_file(const std::string& path, const std::string& text) {
 }
 
 std::string json_text(const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
-  nlohmann::ordered_json json{{"device", capabilities.device_name}, {"driver", capabilities.driver_name}, {"results", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{
+      {"device", capabilities.device_name}, {"driver", capabilities.driver_name}, {"results", nlohmann::ordered_json::array()}};
   for (const BenchResult& result : results) json["results"].push_back(to_json(result));
   return json.dump(2) + "\n";
 }
@@ -83,7 +91,7 @@ std::string json_text(const vk::Capabilities& capabilities, const std::vector<Be
 // The table of README.md: medians only.
 std::string markdown_text(const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
   std::string text = capabilities.device_name + ", " + capabilities.driver_name + "\n\n" +
-                     "| | gpu | kernels | chained | wall | cpu | dispatches | barriers | kB | kFLOP |\n" +
+                     "| | gpu | pieces | chained | wall | cpu | dispatches | barriers | kB | kFLOP |\n" +
                      "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
   const auto cell = [](double value, int digits) {
     char number[32];
@@ -91,7 +99,7 @@ std::string markdown_text(const vk::Capabilities& capabilities, const std::vecto
     return " | " + std::string(number);
   };
   for (const BenchResult& r : results) {
-    text += "| `" + r.name + "`" + cell(r.gpu_us.median, 1) + cell(r.kernels_us.median, 1) + cell(r.chained_us.median, 1) + cell(r.wall_us.median, 1) +
+    text += "| `" + r.name + "`" + cell(r.gpu_us.median, 1) + cell(r.pieces_us.median, 1) + cell(r.chained_us.median, 1) + cell(r.wall_us.median, 1) +
             cell(r.frame_cpu_us.median, 1) + cell(r.dispatches, 0) + cell(r.barriers, 0) + cell(static_cast<double>(r.bytes) * 1e-3, 1) +
             cell(static_cast<double>(r.flops) * 1e-3, 1) + " |\n";
   }
@@ -117,6 +125,11 @@ Status run_bench(const Options& options) {
     auto result = one.run(device);
     if (result) {
       print_row(*result);
+      if (result->allocations > 0) {
+        std::printf("%-34s failed: its measured runs allocated device memory %llu times; a replay must not allocate\n", one.name.c_str(),
+                    static_cast<unsigned long long>(result->allocations));
+        ++failed;
+      }
       results.push_back(std::move(*result));
     } else {
       // The others may still say something about this device.
@@ -126,7 +139,8 @@ Status run_bench(const Options& options) {
   }
   if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(capabilities, results)));
   if (!options.markdown.empty()) IMPRINT_CHECK(write_file(options.markdown, markdown_text(capabilities, results)));
-  if (failed > 0) return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) + " benchmarks failed: see above");
+  if (failed > 0)
+    return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) + " benchmarks failed: see above");
   return {};
 }
 
@@ -179,14 +193,15 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   }));
   IMPRINT_ASSIGN(const Timing chained, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
     for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) {
-      execute(into, std::span(&barrier, 1));
-      execute(into, kernels(slot));
+      const VkCommandBuffer run = program.whole(slot, kSecondary);
+      execute(into, std::span(&run, 1));
     }
   }));
   result.gpu_us = spread(whole.gpu_us);
   result.wall_us = spread(whole.wall_us);
   result.frame_cpu_us = spread(whole.cpu_us);
-  result.kernels_us = spread(alone.gpu_us);
+  result.samples = whole.gpu_us.size();
+  result.pieces_us = spread(alone.gpu_us);
   result.chained_us = spread(chained.gpu_us);
   result.chained_us.median /= program.slot_count();
   result.chained_us.p95 /= program.slot_count();
@@ -201,6 +216,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("bench", "measure what runs cost on a device");
+  command->footer(kColumns);
   std::vector<std::string> names{"all"};
   for (const Suite& suite : kSuites) names.emplace_back(suite.name);
   command->add_option("--suite", options->suite, "floor, policy, pet, kennel, frame or all")->check(CLI::IsMember(names))->capture_default_str();

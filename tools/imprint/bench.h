@@ -30,11 +30,14 @@ Spread spread(std::vector<double> samples);
 // One line of the table. Times are microseconds of one run; what does not apply is left at 0.
 struct BenchResult {
   std::string name;
-  Spread gpu_us;        // timestamps round a whole run alone, copies of its inputs and outputs included
-  Spread kernels_us;    // the same round its dispatches only: data already on the device
-  Spread chained_us;    // dispatches of several runs back to back, each depending on the one before, divided by the runs
+  Spread gpu_us;        // timestamps round a whole run alone, as recorded for it, copies of its inputs and outputs included
+  Spread chained_us;    // the same round several such runs back to back, each depending on the one before, divided by the runs (suite floor: by
+                        // dispatches)
+  Spread pieces_us;     // the same round the run's dispatches as the separately recorded pieces that slicing executes, without the copies
   Spread wall_us;       // submit until the host knows that it is complete
   Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all frame calls)
+  std::string samples_are = "runs";
+  std::uint64_t samples = 0;  // of gpu_us
   std::uint32_t dispatches = 0, barriers = 0;
   std::uint64_t allocations = 0;  // vkAllocateMemory calls while measuring
   std::uint64_t bytes = 0;        // read and written by the kernels of one run

@@ -115,7 +115,8 @@ class AddOne {
 BenchResult to_result(const std::string& name, const Timing& timing) {
   BenchResult result;
   result.name = name;
-  result.gpu_us = result.kernels_us = spread(timing.gpu_us);
+  result.gpu_us = spread(timing.gpu_us);
+  result.samples = timing.gpu_us.size();
   result.wall_us = spread(timing.wall_us);
   result.frame_cpu_us = spread(timing.cpu_us);
   return result;
@@ -137,7 +138,8 @@ Result<BenchResult> run_dispatches(BenchDevice& device, const std::string& name,
   const std::uint64_t made = vulkan.counters().allocations - allocations;
   IMPRINT_ASSIGN(const std::uint32_t after, add_one.read(*device.timer));
   if (after - before != expected) {
-    return make_error(ErrorCode::internal, name + ": " + std::to_string(after - before) + " dispatches took effect, expected " + std::to_string(expected));
+    return make_error(ErrorCode::internal,
+                      name + ": " + std::to_string(after - before) + " dispatches took effect, expected " + std::to_string(expected));
   }
   BenchResult result = to_result(name, timing);
   result.dispatches = count;

@@ -129,7 +129,12 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, std
   Yard yard(*api, pets);
   IMPRINT_CHECK(yard.open(device.name, learning));
 
+  // Of frames that did what the row names. A frame's GPU time becomes known some frames later.
   std::vector<double> gpu, wall, cpu;
+  struct Cost {
+    double wall_us = 0, cpu_us = 0;
+  };
+  std::vector<Cost> costs(1);  // by frame number, from 1
   std::uint64_t seen = 0;
   auto next_frame = Clock::now();
   for (std::uint32_t i = 0; i < kWarmupFrames + kFrames; ++i) {
@@ -141,17 +146,23 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, std
     const std::chrono::duration<double, std::micro> wall_us = Clock::now() - wall_start;
     IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
     std::this_thread::sleep_until(next_frame);
-    if (i < kWarmupFrames) continue;
-    wall.push_back(wall_us.count());
-    cpu.push_back(cpu_us);
-    if (stats.measured_frame != seen) gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
-    seen = stats.measured_frame;
+    costs.push_back({wall_us.count(), cpu_us});
+    const std::uint64_t measured = stats.measured_frame;
+    if (measured == seen || measured <= kWarmupFrames) continue;
+    seen = measured;
+    if ((learning ? stats.learn_gpu_us : stats.infer_gpu_us) <= 0) continue;
+    gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
+    wall.push_back(costs[measured].wall_us);
+    cpu.push_back(costs[measured].cpu_us);
   }
 
   IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
   IMPRINT_ASSIGN(const imp_brain_stats brain, yard.brain_stats());
   BenchResult result;
   result.name = name;
+  if (gpu.empty()) return make_error(ErrorCode::internal, "no frame with such work was measured");
+  result.samples_are = learning ? "frames that ran a slice of learning" : "frames that inferred";
+  result.samples = gpu.size();
   result.gpu_us = spread(gpu);
   result.wall_us = spread(wall);
   result.frame_cpu_us = spread(cpu);
