@@ -142,8 +142,8 @@ void Overlay::then_labels(const OverlayState& state, const Anchors& anchors) {
   label(anchors.offset, "now", palette::rgb(0x5fa545, 235));
   if (!state.then || *state.then >= state.snapshots.size()) return;
   const SnapshotEntry& entry = state.snapshots[*state.then];
-  label(anchors.then_offset, "as it was at " + clock_text(entry.seconds) + (entry.examined ? ": " + percent(entry.success) : ""),
-        palette::rgb(0x5f7ba3, 235));
+  const std::string when = entry.seconds < 0.5f ? "as it was when you came" : "as it was at " + clock_text(entry.seconds);
+  label(anchors.then_offset, when + (entry.examined ? ": " + percent(entry.success) : ""), palette::rgb(0x5f7ba3, 235));
 }
 
 void Overlay::captions(VkExtent2D size, const OverlayState& state, bool panels) {
@@ -157,7 +157,8 @@ void Overlay::captions(VkExtent2D size, const OverlayState& state, bool panels) 
   };
   const float bottom = static_cast<float>(size.height) - (panels ? px(84) : px(12));
   if (!state.caption.empty()) pill(fonts_.bold, state.caption, bottom - px(34), palette::rgb(0x3a3340, 205), IM_COL32_WHITE);
-  if (!state.status.empty() && panels) pill(fonts_.body, state.status, px(50), palette::rgb(0xfffbf4, 240), palette::kInk);
+  if (!state.status.empty() && panels)
+    pill(fonts_.body, fitted(fonts_.body, state.status, column_left_ - px(60)), px(50), palette::rgb(0xfffbf4, 240), palette::kInk);
   if (state.paused && panels) pill(fonts_.title, "paused", static_cast<float>(size.height) * 0.42f, palette::rgb(0x3a3340, 190), IM_COL32_WHITE);
 }
 

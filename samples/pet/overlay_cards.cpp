@@ -331,14 +331,14 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
       {"G, O", "ghost that does not learn, learning on or off"},
       {"A", "one-key play: commands come by themselves"},
       {"F5, F6, U", "save, keep a memory, back to the newest memory"},
-      {"Y", "see it beside what it was: an older memory each time"},
-      {"F2", "how quick are you? slower players' praise finds its action too"},
+      {"Y", "see beside it what it was: an older memory each time"},
+      {"F2", "how quick are you? five presses tell where praise looks"},
       {"gamepad: cross, bumpers", "commands: sit, spin, come, fetch; left bed, right show"},
       {"gamepad: A, B, X, Y, trigger", "praise, scold, treat, click, no!; sticks walk and look"},
       {"+  -", "text size"},
       {"F1, Esc", "close this help, quit"},
   };
-  const float row = px(22), width = px(580), height = px(92) + row * static_cast<float>(std::size(lines));
+  const float row = px(22), width = px(600), height = px(92) + row * static_cast<float>(std::size(lines));
   const ImVec2 low{(static_cast<float>(size.width) - width) * 0.5f, (static_cast<float>(size.height) - height) * 0.5f},
       high{low.x + width, low.y + height};
   ImDrawList& list = *ImGui::GetForegroundDrawList();
@@ -348,7 +348,7 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
   for (std::size_t i = 0; i < std::size(lines); ++i) {
     const float y = low.y + px(54) + row * static_cast<float>(i);
     draw_text(list, fonts_.bold, {low.x + px(24), y}, palette::kShow, lines[i].key);
-    draw_text(list, fonts_.body, {low.x + px(222), y}, palette::kInk, lines[i].what);
+    draw_text(list, fonts_.body, {low.x + px(236), y}, palette::kInk, lines[i].what);
   }
   draw_text(list, fonts_.small, {low.x + px(24), high.y - px(28)}, palette::kSoft, fitted(fonts_.small, state.keeping, width - px(48)));
 }

@@ -135,6 +135,8 @@ class WindowGame {
       write_report(options_.report, report);
     }
     if (!problem.empty()) throw std::runtime_error(problem);
+    const auto messages = stage_.host().validation_messages();
+    if (messages > 0) throw std::runtime_error(std::to_string(messages) + " messages of the validation layer");
     return 0;
   }
 

@@ -1,6 +1,7 @@
 #include "tests/learning/learning.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -227,6 +228,45 @@ void Table::undo() {
   row("undo: largest difference to before the bad lesson", points(worst), "<= 2.0 points", worst <= 0.02 + 1e-9);
 }
 
+void Table::then() {
+  // The pet that never learns becomes the pet of a memory, and itself again: what each of them makes of the commands given meanwhile.
+  const std::string folder = temporary("memories");
+  std::filesystem::create_directory(folder);
+  pet::Options wanted = options(1, TeacherKind::kDemo, 90.0);
+  wanted.ghost = true;
+  wanted.memories = folder;
+  struct Count {
+    double good = 0.0, all = 0.0;
+    double share() const { return all > 0.0 ? good / all : 0.0; }
+  };
+  std::array<Count, 3> counts;  // before, as the memory, after
+  size_t part = 0;
+  bool asked = false, was_over = true;
+  double command_s = -1.0;
+  play(wanted, [&](pet::Game& game) {
+    const double now = game.time_s();
+    if (!asked && now >= 30.0) {
+      game.input(pet::signal(pet::SignalKind::kSnapshot));
+      asked = true;
+    }
+    if (part == 0 && !game.overlay().snapshots.empty()) game.show_then(0);
+    if (part == 0 && game.overlay().then) part = 1;
+    if (part == 1 && now >= 60.0) game.show_then(std::nullopt);
+    if (part == 1 && !game.overlay().then) part = 2;
+    const pet::WorldView& ghost = *game.ghost();
+    if (ghost.cue != Cue::kNone && ghost.cue_since_s != command_s) {
+      command_s = ghost.cue_since_s;
+      counts[part].all += 1.0;
+    }
+    if (ghost.trial_over && !was_over && ghost.trial_success) counts[part].good += 1.0;
+    was_over = ghost.trial_over;
+  });
+  std::filesystem::remove_all(folder);
+  row("the ghost follows commands: untaught, as a memory, untaught",
+      percent(counts[0].share()) + ", " + percent(counts[1].share()) + ", " + percent(counts[2].share()), "< 40, > 70, < 40 %",
+      counts[0].share() < 0.4 && counts[1].share() > 0.7 && counts[2].share() < 0.4 && counts[2].all > 0.0);
+}
+
 void Table::same_hash() {
   struct Way {
     pet::Access access;
@@ -292,8 +332,9 @@ bool Table::run() {
   const std::vector<Experiment> experiments = {{"off", &Table::learning_off, true},     {"demo", &Table::demonstration, true},
                                                {"praise", &Table::praise_only, false},  {"careless", &Table::careless, false},
                                                {"retention", &Table::retention, false}, {"save", &Table::save_and_load, true},
-                                               {"undo", &Table::undo, false},           {"hash", &Table::same_hash, true},
-                                               {"replay", &Table::replayed_log, true},  {"kennel", &Table::kennel, true}};
+                                               {"undo", &Table::undo, false},           {"then", &Table::then, true},
+                                               {"hash", &Table::same_hash, true},       {"replay", &Table::replayed_log, true},
+                                               {"kennel", &Table::kennel, true}};
   std::printf("%s, %s; seeds 1 to %llu\n", host_.properties().deviceName, host_.driver_name().c_str(), static_cast<unsigned long long>(plan_.seeds));
   const auto start = std::chrono::steady_clock::now();
   for (const Experiment& experiment : experiments) {

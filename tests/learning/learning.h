@@ -49,6 +49,7 @@ class Table {
   void retention();
   void save_and_load();
   void undo();
+  void then();
   void same_hash();
   void replayed_log();
   void kennel();
