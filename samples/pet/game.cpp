@@ -11,6 +11,7 @@
 #include "samples/pet/keeper.h"
 #include "samples/pet/lessons.h"
 #include "samples/pet/life.h"
+#include "samples/pet/memories.h"
 #include "samples/pet/meters.h"
 #include "samples/pet/pet_brain.h"
 #include "samples/pet/session_log.h"
@@ -21,7 +22,6 @@ namespace {
 
 constexpr double kCheckSeconds = 15.0;
 constexpr uint64_t kSettleFrames = 12;  // for minibatches under way when learning ends
-constexpr size_t kSnapshotsShown = 8;   // as many as the brain keeps
 constexpr double kCaptionSeconds = 1.2;
 constexpr double kStatusSeconds = 3.0;
 constexpr double kAutoCuePause = 1.5;
@@ -75,8 +75,6 @@ struct Game::Inside {
   void gather(size_t pet, uint64_t frame, std::vector<Signal>& signals);
   void apply(size_t pet, const Signal& signal);
   void apply_to_brain(const Signal& signal);
-  void remember();
-  void switch_ghost();
   void auto_cue();
   void play(uint64_t frame, uint32_t steps);
   bool time_up(uint64_t frame) const;  // learning is over before this frame
@@ -123,18 +121,9 @@ struct Game::Inside {
   std::vector<Signal> signals;
   Random dice;
   std::vector<Check> checks;
-  struct Memory {
-    uint64_t snapshot;
-    std::optional<size_t> wish;  // of the keeper, where there is a file to show it from
-    std::string file;
-  };
-  std::vector<Memory> memories;  // beside overlay.snapshots
-  uint64_t memories_made = 0;
   Keeper keeper;
-  std::optional<std::optional<size_t>> ghost_wish;  // what the ghost is to become
-  uint64_t ghost_untaught = 0;                      // its snapshot
-  uint64_t ghost_rests_until = 0;                   // frame
-  bool ghost_examined = false;                      // in the examination under way, as the one that never learned
+  Memories memories;
+  bool ghost_examined = false;  // in the examination under way, as the one that never learned
   OverlayState overlay;
 };
 
@@ -149,7 +138,8 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
                       : nullptr),
       checkup(probes(brain)),
       dice(options.seed, 1u << 20),
-      keeper(brain) {
+      keeper(brain),
+      memories(brain, ghost_brain.get(), keeper, options.memories) {
   const bool by_person = options.teacher == TeacherKind::kNone;
   LifeOptions life;
   life.idle = replay ? replay->header().idle : by_person;
@@ -184,7 +174,7 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
   context.warmup(progress);
   if (!options.load.empty()) brain.load(options.load);
-  if (ghost_brain && !options.memories.empty()) ghost_untaught = ghost_brain->snapshot();
+  memories.begin();
   overlay.budget_us = static_cast<float>(options.budget_us);
   overlay.ghost = ghost != nullptr;
   show();
@@ -257,57 +247,10 @@ void Game::Inside::apply_to_brain(const Signal& signal) {
   if (signal.kind == SignalKind::kLearning) {
     brain.set_learning(signal.number != 0);
   } else if (signal.kind == SignalKind::kSnapshot) {
-    remember();
-  } else if (!memories.empty()) {
-    // number counts from 1 through the snapshots that are kept, 0 is the newest: ids differ from run to run.
-    const size_t index = signal.number == 0 ? memories.size() - 1 : std::min<size_t>(signal.number - 1, memories.size() - 1);
-    brain.restore(memories[index].snapshot);
-    report_status("Back to how it was at " + std::to_string(static_cast<int>(overlay.snapshots[index].seconds)) + " s.");
+    memories.keep(clock_s, checks.empty() ? std::nullopt : std::optional(checks.back().success), overlay);
+  } else {
+    report_status(memories.restore(signal.number, overlay));
   }
-}
-
-void Game::Inside::remember() {
-  Memory memory{brain.snapshot(), std::nullopt, {}};
-  if (ghost_brain && !options.memories.empty()) {
-    // A snapshot is the brain's own: the ghost, which shows what the pet was, reads a file.
-    memory.file = (std::filesystem::path(options.memories) / (std::to_string(memories_made++) + ".imprint")).string();
-    memory.wish = keeper.save(memory.file);
-  }
-  memories.push_back(std::move(memory));
-  overlay.snapshots.push_back({static_cast<float>(clock_s), checks.empty() ? 0.0f : checks.back().success, !checks.empty()});
-  if (memories.size() <= kSnapshotsShown) return;
-  if (overlay.then == 0u) {
-    overlay.then.reset();
-    ghost_wish = std::optional<size_t>();
-  } else if (overlay.then) {
-    --*overlay.then;
-  }
-  std::error_code ignored;
-  if (!memories.front().file.empty()) std::filesystem::remove(memories.front().file, ignored);
-  memories.erase(memories.begin());
-  overlay.snapshots.erase(overlay.snapshots.begin());
-}
-
-// Between frames: a brain is loaded from a file there only.
-void Game::Inside::switch_ghost() {
-  if (!ghost_wish || !ghost_brain || frame < ghost_rests_until) return;
-  const std::optional<size_t> wanted = *ghost_wish;
-  if (wanted && *wanted < memories.size() && memories[*wanted].wish) {
-    const Memory& memory = memories[*wanted];
-    if (!keeper.done(*memory.wish)) return;
-    try {
-      if (!keeper.problem(*memory.wish).empty()) throw LoadError(keeper.problem(*memory.wish));
-      ghost_brain->load(memory.file);
-      overlay.then = wanted;
-    } catch (const LoadError& error) {
-      report_status(std::string("That memory cannot be shown: ") + error.what());
-    }
-  } else if (overlay.then) {
-    ghost_brain->restore(ghost_untaught);
-    overlay.then.reset();
-  }
-  ghost_wish.reset();
-  ghost_rests_until = frame + kSettleFrames;  // what was asked of the brain is on its way
 }
 
 void Game::Inside::auto_cue() {
@@ -436,7 +379,7 @@ void Game::end_frame() {
   in.context.end_frame();
   in.meters.read(in.context.stats());
   in.keeper.step();
-  in.switch_ghost();
+  if (const std::string word = in.memories.step(in.frame, in.overlay); !word.empty()) in.report_status(word);
   in.show();
 }
 
@@ -472,7 +415,7 @@ bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
 const std::string& Game::save_problem(size_t wish) const { return inside_->keeper.problem(wish); }
 
-void Game::show_then(std::optional<size_t> memory) { inside_->ghost_wish = memory; }
+void Game::show_then(std::optional<size_t> memory) { inside_->memories.show(memory); }
 
 Report Game::report() const {
   const Inside& in = *inside_;

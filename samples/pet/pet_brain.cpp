@@ -68,6 +68,8 @@ class AgentMind : public Mind {
   Agent agent_;
 };
 
+uint32_t snapshots_of(uint32_t pets) { return pets <= 16 ? 8 : 2; }
+
 Brain make_brain(Context& context, const PetBrain::Setup& setup) {
   const uint32_t choices = kActionCount;
   imp_brain_desc desc = imp_brain_desc_init();
@@ -85,7 +87,7 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup) {
   // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can bind, and keeps fewer snapshots.
   constexpr uint32_t kKennelSamples = 64 * 4096;
   desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);
-  desc.snapshot_count = setup.pets <= 16 ? 8 : 2;
+  desc.snapshot_count = snapshots_of(setup.pets);
   // The rest as it comes: two hidden layers of 64, a minibatch of 32 every 6 frames, 4,096 samples remembered, noise 0.2, answers after 2 frames.
   return expect(context.create_brain(desc), "create_brain");
 }
@@ -169,6 +171,8 @@ void PetBrain::load(const std::string& path) {
   const Status status = brain_.load(path.c_str());
   if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
 }
+
+size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
 
 uint64_t PetBrain::snapshot() { return expect(brain_.snapshot(), "snapshot"); }
 

@@ -73,6 +73,8 @@ class PetBrain {
   // Decides greedily and cannot be taught.
   Mind& probe(size_t pet, size_t index) { return *probes_[pet * setup_.probes + index]; }
   const Setup& setup() const { return setup_; }
+  // As many as it keeps; the oldest gives way.
+  size_t snapshots_kept() const;
 
   void set_learning(bool on);
   bool learning() const { return learning_; }
