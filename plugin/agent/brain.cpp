@@ -125,16 +125,16 @@ Status Brain::warmup(const std::function<void()>& advance) {
   Runtime& runtime = at_.context.runtime();
   if (!inference_->compiled()) {
     IMPRINT_CHECK(inference_->compile(runtime));
-    IMPRINT_CHECK(at_.context.measure(inference_->program()));
     counts_->infer_dispatches = inference_->stats()->dispatches;
     counts_->infer_barriers = inference_->stats()->barriers;
+    IMPRINT_CHECK(at_.context.measure(inference_->program()));
     advance();
   }
   if (learner_ && !learner_->compiled()) {
     IMPRINT_CHECK(learner_->compile(runtime));
-    IMPRINT_CHECK(at_.context.measure(learner_->program()));
     counts_->learn_dispatches = learner_->stats()->dispatches;
     counts_->learn_barriers = learner_->stats()->barriers;
+    IMPRINT_CHECK(at_.context.measure(learner_->program()));
     advance();
   }
   if (snapshots_) IMPRINT_CHECK(snapshots_->compile(runtime, advance));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -152,6 +153,63 @@ TEST_F(FrameTest, WithoutRoomALargeSaveIsRefusedInAFrame) {
   EXPECT_EQ(context.stats().value.frame_allocations, 0u);
   begin();
   end();
+}
+
+// Calls marked [any] on another thread, while frames pass, files are written, and brains come and go.
+TEST_F(FrameTest, AnyCallsMeetEverything) {
+  open();
+  add(8, 64);
+  const imp_api* api = context.api();
+  const imp_context context_handle = context.handle();
+  const imp_brain brain_handle = brain.handle();
+  std::atomic<bool> stop{false};
+  std::uint64_t polls = 0;
+  std::thread other([&] {
+    for (; !stop; ++polls) {
+      imp_context_stats all = imp_context_stats_init();
+      imp_brain_stats stats = imp_brain_stats_init();
+      imp_brain_info info = imp_brain_info_init();
+      EXPECT_EQ(api->context_get_stats(context_handle, &all), IMP_OK);
+      EXPECT_EQ(api->brain_get_stats(brain_handle, &stats), IMP_OK);
+      EXPECT_EQ(api->brain_get_info(brain_handle, &info), IMP_OK);
+      EXPECT_EQ(info.observation_count, 8u);
+      EXPECT_EQ(api->brain_get_stats(imp_brain{}, &stats), IMP_ERROR_INVALID_HANDLE);
+      std::this_thread::yield();
+    }
+  });
+  const std::string path = ::testing::TempDir() + "imprint-any.brain";
+  const std::vector<float> seen(8, 0.5f);
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      begin();
+      EXPECT_TRUE(agent.act().status.ok() || frame < 4);
+      EXPECT_TRUE(agent.observe(seen));
+      EXPECT_TRUE(agent.reward(0.5f));
+      if (i == 7) EXPECT_TRUE(brain.save(path.c_str()));
+      end();
+    }
+    Made<Brain> guest = context.create_brain([] {
+      static const std::uint32_t branch = 2;
+      imp_brain_desc desc = imp_brain_desc_init();
+      desc.observation_count = 3;
+      desc.branch_count = 1;
+      desc.branch_sizes = &branch;
+      desc.learner = IMP_LEARNER_CLONING;
+      return desc;
+    }());
+    EXPECT_TRUE(guest) << guest.status.message();
+    EXPECT_TRUE(guest->create_agent().status.ok());
+    EXPECT_TRUE(context.warmup());
+    begin();
+    end();
+    guest->reset();
+    EXPECT_TRUE(context.drain(60'000));
+    EXPECT_EQ(brain.save_status().result(), IMP_OK);
+  }
+  stop = true;
+  other.join();
+  EXPECT_GT(polls, 0u);
+  EXPECT_TRUE(log.empty()) << log.front();
 }
 
 // A struct with room behind it, as a newer header has it.

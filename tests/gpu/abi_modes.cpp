@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -157,7 +158,8 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
     const Made<imp_brain_stats> stats = brain->stats();
     EXPECT_EQ(stats.value.late_actions, 0u);
     EXPECT_GT(stats.value.minibatches, 30u);
-    EXPECT_GE(side.refused, static_cast<int>(refused.size() * 3 / 4));
+    // Of the others, how much learning there is to submit is the budget's and the device's to say.
+    EXPECT_GE(side.refused, std::ranges::count_if(refused, [](std::uint64_t frame) { return frame % 3 == 0; }));
     const Made<imp_context_stats> all = context->stats();
     EXPECT_EQ(all.value.frame_compiles, 0u);
     EXPECT_EQ(all.value.frame_allocations, 0u);
