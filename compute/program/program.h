@@ -56,7 +56,8 @@ class Program {
   struct Impl;   // for this room
   Impl& impl() { return *impl_; }
 
-  // Fuses, plans, compiles (waits for the workers) and records. Never on a frame thread.
+  // Fuses, plans, compiles (waits for the workers) and records. Never on a frame thread. Where a fused kernel would need more than the device binds,
+  // the program is not fused, and the log says so.
   // Errors: any error carried by a tensor of the description, invalid_argument (an input listed twice, an unlisted input that is used, two
   // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range), out_of_*_memory,
   // compile_failed.

@@ -131,19 +131,34 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   auto impl = std::make_unique<Impl>(runtime);
   impl->source = std::move(source);
+  const Status built = impl->build();
+  if (built) return impl;
+  if (built.error().code != ErrorCode::unsupported || !impl->source.fuse) return built.error();
+
+  // Joined work reads more memory blocks, or more tensors, than one kernel of this device can. Fusion does not know where things lie; taken one by one
+  // the operations fit, since none of them reads many.
+  auto plain = std::make_unique<Impl>(runtime);
+  plain->source = std::move(impl->source);
+  plain->source.fuse = false;
+  impl.reset();
+  if (!plain->build()) return built.error();
+  runtime.device().options().log(LogLevel::warning, "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
+  return plain;
+}
+
+Status Program::Impl::build() {
   FusionOptions options;
-  options.fuse = impl->source.fuse;
-  IMPRINT_ASSIGN(impl->schedule, imprint::fuse(impl->source.graph, impl->source.request, options));
-  IMPRINT_CHECK(impl->place_variables());
-  IMPRINT_CHECK(impl->place_constants());
-  impl->plan();
-  IMPRINT_CHECK(impl->make_io());
-  IMPRINT_CHECK(impl->make_kernels());
-  IMPRINT_CHECK(impl->make_tables());
-  IMPRINT_CHECK(impl->make_descriptor_sets());
-  impl->count();
-  IMPRINT_CHECK(impl->record());
-  return impl;
+  options.fuse = source.fuse;
+  IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
+  IMPRINT_CHECK(place_variables());
+  IMPRINT_CHECK(place_constants());
+  plan();
+  IMPRINT_CHECK(make_io());
+  IMPRINT_CHECK(make_kernels());
+  IMPRINT_CHECK(make_tables());
+  IMPRINT_CHECK(make_descriptor_sets());
+  count();
+  return record();
 }
 
 Program::Impl::~Impl() {

@@ -44,6 +44,7 @@ struct Program::Impl {
   static Program wrap(std::unique_ptr<Impl> impl) { return Program(std::move(impl)); }
 
   // ---- building ----
+  Status build();
   Status place_variables();
   Status place_constants();
   void plan();                       // the arena: inputs, outputs, intermediates

@@ -365,6 +365,36 @@ TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {
   EXPECT_EQ(program.whole(2, VK_COMMAND_BUFFER_LEVEL_SECONDARY), VkCommandBuffer{VK_NULL_HANDLE});
 }
 
+// Variables in more memory blocks than a kernel can bind: fused they would all be read by one.
+TEST_F(ProgramTest, MoreBlocksThanAKernelBindsAreTakenOneByOne) {
+  bridge::StandaloneOptions options;
+  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
+  options.validation = test::gpu()->context().device().capabilities().debug_utils;
+  options.options.memory.block_bytes = 1024;
+  std::vector<std::string> log;
+  options.options.log = {[](void* user, LogLevel level, std::string_view text) {
+                           if (level >= LogLevel::warning) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+                         },
+                         &log};
+  auto opened = bridge::Standalone::open(options);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  Session& own = (*opened)->session();
+  std::vector<Variable> variables;
+  Tensor total = Tensor(0.5f);
+  for (int i = 0; i < 40; ++i) {
+    variables.push_back(Variable("v" + std::to_string(i), {256}, std::vector<float>(256, static_cast<float>(i))));
+    total = total + variables.back().value() * 2.0f;
+  }
+  auto program = Program::compile(own.runtime(), {.name = "scattered", .outputs = {total}});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto found = own.run(*program);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ((*found)[0].floats, std::vector<float>(256, 1560.5f));
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], testing::HasSubstr("'scattered' is not fused"));
+  EXPECT_THAT(log[0], testing::HasSubstr("memory blocks"));
+}
+
 TEST_F(ProgramTest, AnotherDevicesProgramIsRefused) {
   bridge::StandaloneOptions options;
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;

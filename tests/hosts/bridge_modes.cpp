@@ -291,7 +291,8 @@ TEST(HostContexts, ARefusedSubmissionLosesNothing) {
 // What was due in the refused frame is done before the next frame looks.
 TEST(HostContexts, ARefusedFrameComesBeforeTheNext) {
   std::vector<std::vector<float>> read;
-  for (const bool refuse : {false, true}) {
+  enum class Course { accepted, refused, refused_then_recorded };
+  for (const Course course : {Course::accepted, Course::refused, Course::refused_then_recorded}) {
     PlainHost host(kEverything);
     ASSERT_TRUE(host.ok());
     MoodyHost moody{host};
@@ -316,10 +317,18 @@ TEST(HostContexts, ARefusedFrameComesBeforeTheNext) {
         } else {
           ASSERT_TRUE(context.enqueue((*readback)->commands(), {}));
         }
-        moody.accept = refuse && frame < 3 ? 0 : -1;
-        EXPECT_EQ(context.submit(kFromBudget).ok(), moody.accept < 0);
+        if (frame == 3 && course == Course::refused_then_recorded) {
+          ASSERT_TRUE(context.record(host.begin_frame(frame), kFromBudget));
+          host.end_frame();
+          host.finish_frames();
+        } else {
+          moody.accept = course != Course::accepted && frame < 3 ? 0 : -1;
+          EXPECT_EQ(context.submit(kFromBudget).ok(), moody.accept < 0);
+        }
         ASSERT_TRUE(context.frame_end());
       }
+      ASSERT_TRUE(context.frame_begin({4, host.safe_frame()}));
+      ASSERT_TRUE(context.frame_end());
       ASSERT_TRUE(context.drain(60'000'000'000));
       const auto* floats = reinterpret_cast<const float*>((*readback)->bytes(0).data());
       read.emplace_back(floats, floats + 4);
@@ -328,6 +337,7 @@ TEST(HostContexts, ARefusedFrameComesBeforeTheNext) {
   }
   EXPECT_NE(read[0], std::vector<float>(4, 0));
   EXPECT_EQ(read[1], read[0]);
+  EXPECT_EQ(read[2], read[0]);
 }
 
 TEST(HostContexts, CommandsOfARefusedSubmissionCanBeCancelled) {
