@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine-bridge/context_impl.h"
+#include "engine-bridge/ticks.h"
 
 namespace imprint::bridge {
 namespace {
@@ -13,16 +14,20 @@ constexpr std::uint32_t kFromBudget = std::numeric_limits<std::uint32_t>::max();
 
 void ContextImpl::enter_frame_call() {
   if (call_depth_++ > 0) return;
-  device_->counters().on_frame = true;
-  call_start_ = std::chrono::steady_clock::now();
+  device_->counters().on_frame.store(true, std::memory_order_relaxed);  // of this thread's doings, and read by this thread
+  call_start_ = ticks();
 }
 
 void ContextImpl::leave_frame_call() {
   if (--call_depth_ > 0) return;
-  device_->counters().on_frame = false;
-  frame_cpu_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - call_start_).count();
+  device_->counters().on_frame.store(false, std::memory_order_relaxed);
+  const std::uint64_t now = ticks();
+  call_ticks_ += now - call_start_;
   if (!std::exchange(frame_ended_, false)) return;
-  counted_.frame_cpu_us = static_cast<float>(frame_cpu_us_);
+  // The frame itself tells how long a tick is.
+  const double frame_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - frame_start_).count();
+  const double frame_ticks = static_cast<double>(std::max<std::uint64_t>(now - frame_start_ticks_, 1));
+  counted_.frame_cpu_us = static_cast<float>(static_cast<double>(call_ticks_) * frame_us / frame_ticks);
   publish_stats();
 }
 
@@ -47,8 +52,10 @@ Status ContextImpl::frame_begin(const FrameInfo& info) {
     return make_error(ErrorCode::wrong_state, "frame_begin: frame " + std::to_string(info.frame) + " does not follow frame " +
                                                   std::to_string(*frame_) + ": frame numbers rise");
   }
-  frame_cpu_us_ = 0;
   FrameCall call(*this);
+  call_ticks_ = 0;
+  frame_start_ticks_ = call_start_;
+  frame_start_ = std::chrono::steady_clock::now();
   frame_ = info.frame;
   state_ = State::open;
   if (info.safe_frame > 0) in_flight_->safe_frame(info.safe_frame);

@@ -150,9 +150,11 @@ class ContextImpl final : public Context {
 
   // ---- frame calls ----
   std::uint32_t call_depth_ = 0;
-  std::chrono::steady_clock::time_point call_start_;
-  double frame_cpu_us_ = 0;
   bool frame_ended_ = false;          // by the call under way
+  std::uint64_t call_start_ = 0;      // ticks
+  std::uint64_t call_ticks_ = 0;      // inside the frame's calls so far
+  std::uint64_t frame_start_ticks_ = 0;
+  std::chrono::steady_clock::time_point frame_start_;
 
   ContextStats counted_;              // frame thread
   mutable std::mutex stats_mutex_;
