@@ -1,0 +1,122 @@
+#pragma once
+// A host as engines are: its own Vulkan loader, a window with a swapchain, a graphics pipeline, frames in flight behind fences, and a picture of
+// every frame read back. Nothing in it knows Imprint, but for declare(), which repeats what it gave to vkCreateInstance and vkCreateDevice.
+// Built twice: with volk and without libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
+
+#ifdef HOST_LINKS_LIBVULKAN
+#include <vulkan/vulkan.h>
+#else
+#include <volk.h>
+#endif
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/hosts/scene.h"
+
+struct GLFWwindow;
+
+namespace imprint::hosts {
+
+struct EngineOptions {
+  std::uint32_t api_version = VK_API_VERSION_1_1;
+  bool modern = false;  // timeline semaphores, synchronization2, float16 and what else new engines enable, where supported
+  bool godot = false;   // what Godot 4 enables and nothing more: neither timeline semaphores nor synchronization2
+  std::uint32_t frames_in_flight = 2;
+  bool window = true;
+  bool validation = true;  // with synchronisation checks
+};
+
+enum class Access { record, lock, single_thread, submit };
+
+class Engine {
+ public:
+  static constexpr VkExtent2D kExtent{128, 128};
+
+  explicit Engine(const EngineOptions& options);  // failures are gtest failures; ok() tells
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  bool ok() const { return ok_; }
+
+  imp_vk_device_info declare(Access access);
+
+  struct Frame {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    std::uint64_t number = 0;  // from 1
+    std::uint64_t safe_frame = 0;
+  };
+  Frame begin_frame();        // graphics state is bound already; a guest may record
+  void end_frame(Place pet);  // draws, submits, presents
+  void finish_frames();       // waits for all: what is safe then
+  std::uint64_t newest_frame() const { return number_; }
+  void resize();  // a new swapchain, behind vkDeviceWaitIdle as hosts do it
+
+  const std::vector<std::uint64_t>& pictures() const { return pictures_; }  // a hash of each finished frame's pixels, in order
+  std::uint64_t messages() const { return messages_; }                      // of validation
+  const std::string& first_message() const { return first_message_; }
+
+ private:
+  struct Slot {
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkFence done = VK_NULL_HANDLE;
+    VkSemaphore acquired = VK_NULL_HANDLE;
+    VkImage image = VK_NULL_HANDLE;
+    VkDeviceMemory image_memory = VK_NULL_HANDLE;
+    VkImageView view = VK_NULL_HANDLE;
+    VkFramebuffer framebuffer = VK_NULL_HANDLE;
+    VkBuffer read = VK_NULL_HANDLE;
+    VkDeviceMemory read_memory = VK_NULL_HANDLE;
+    const std::uint8_t* pixels = nullptr;
+    std::uint64_t number = 0;  // 0: nothing submitted since it was read
+  };
+  bool make_window();
+  bool make_instance(const EngineOptions& options);
+  bool make_device(const EngineOptions& options);
+  bool make_render_pass();
+  bool make_slot(Slot& slot);
+  bool make_swapchain();
+  void destroy_swapchain();
+  void collect(Slot& slot);
+  void show(Slot& slot);
+  VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags flags);
+  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+                                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+
+  bool ok_ = false;
+  GLFWwindow* window_ = nullptr;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  VkSurfaceKHR surface_ = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  std::mutex queue_mutex_;
+  std::uint32_t family_ = 0;
+  std::uint32_t api_version_ = 0;
+  std::vector<const char*> instance_extensions_, device_extensions_;
+  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  VkPhysicalDeviceVulkan11Features features_11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+  VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  VkRenderPass render_pass_ = VK_NULL_HANDLE;
+  Scene scene_;
+  std::vector<Slot> slots_;
+  VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
+  VkExtent2D swapchain_extent_{};
+  std::vector<VkImage> swapchain_images_;
+  std::vector<VkSemaphore> drawn_;  // of each swapchain image
+  std::uint32_t picture_ = 0;
+  std::uint64_t number_ = 0;
+  std::uint64_t safe_frame_ = 0;
+  std::vector<std::uint64_t> pictures_;
+  std::atomic<std::uint64_t> messages_{0};
+  std::mutex message_mutex_;
+  std::string first_message_;
+};
+
+}  // namespace imprint::hosts
