@@ -1,0 +1,33 @@
+#ifndef IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_
+#define IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_
+// What was enabled on an engine's device, as far as its interface does not tell. Vulkan cannot be asked for it, and Imprint uses only what is
+// declared; to declare less than was enabled is always right and costs speed, to declare more is undefined behaviour.
+
+#include <imprint/imprint.h>
+
+#include <cstdint>
+#include <span>
+
+namespace imprint::adapters {
+
+struct Enabled {
+  std::uint32_t api_version = (1u << 22) | (1u << 12);  // 1.1: the least that Imprint takes
+  std::span<const char* const> instance_extensions;
+  std::span<const char* const> device_extensions;
+  const void* features = nullptr;  // const VkPhysicalDeviceFeatures2*, as it was chained to VkDeviceCreateInfo
+};
+
+inline imp_vk_device_info begin_description(const Enabled& enabled) {
+  imp_vk_device_info info = imp_vk_device_info_init();
+  info.api_version = enabled.api_version;
+  info.instance_extension_count = static_cast<std::uint32_t>(enabled.instance_extensions.size());
+  info.instance_extensions = enabled.instance_extensions.data();
+  info.device_extension_count = static_cast<std::uint32_t>(enabled.device_extensions.size());
+  info.device_extensions = enabled.device_extensions.data();
+  info.features = enabled.features;
+  return info;
+}
+
+}  // namespace imprint::adapters
+
+#endif  // IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_

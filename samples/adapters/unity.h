@@ -1,0 +1,52 @@
+#ifndef IMPRINT_SAMPLES_ADAPTERS_UNITY_H_
+#define IMPRINT_SAMPLES_ADAPTERS_UNITY_H_
+// Unity: Imprint in a native rendering plugin. WRITTEN AGAINST THE INTERFACE (IUnityGraphicsVulkan, IUnityGraphicsVulkanV2), NOT RUN.
+//
+// Create the context at kUnityGfxDeviceEventInitialize, destroy it at kUnityGfxDeviceEventShutdown. Then either
+//   record: configure a plugin event with kUnityVulkanRenderPass_EnsureOutside and kUnityVulkanEventConfigFlag_ModifiesCommandBuffersState; in it
+//   take CommandRecordingState and call frame_begin, record into its commandBuffer and frame_end, once a frame; or submit: configure the event with
+//   kUnityVulkanGraphicsQueueAccess_Allow, and make the frame's calls, all of them, in it.
+// Unity's interface does not tell what it enabled. Who needs more than the baseline wraps vkCreateDevice by AddInterceptInitialization (a plugin that
+// is loaded on start) and declares what passes through there.
+
+#include <IUnityGraphicsVulkan.h>
+
+#include <cstring>
+
+#include "enabled.h"
+
+namespace imprint::adapters {
+
+enum class UnityAccess { record, submit };
+
+// vulkan: an IUnityGraphicsVulkan or IUnityGraphicsVulkanV2.
+template <class Vulkan>
+imp_vk_device_info describe_unity(Vulkan& vulkan, UnityAccess access, const Enabled& enabled = {}) {
+  const UnityVulkanInstance unity = vulkan.Instance();
+  imp_vk_device_info info = begin_description(enabled);
+  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(unity.getInstanceProcAddr);
+  info.instance = unity.instance;
+  info.physical_device = unity.physicalDevice;
+  info.device = unity.device;
+  static_assert(sizeof unity.pipelineCache == sizeof info.pipeline_cache);
+  std::memcpy(&info.pipeline_cache, &unity.pipelineCache, sizeof info.pipeline_cache);
+  info.queue.family = unity.queueFamilyIndex;
+  if (access == UnityAccess::submit) {
+    info.queue.queue = unity.graphicsQueue;
+    info.queue.single_thread = 1;  // Unity keeps everything else off the queue while such an event runs
+  }
+  return info;
+}
+
+// time_s: the game's time, such as Time.timeAsDouble.
+inline imp_frame_info unity_frame(const UnityVulkanRecordingState& state, double time_s) {
+  imp_frame_info frame = imp_frame_info_init();
+  frame.frame = state.currentFrameNumber;
+  frame.safe_frame = state.safeFrameNumber;
+  frame.time_s = time_s;
+  return frame;
+}
+
+}  // namespace imprint::adapters
+
+#endif  // IMPRINT_SAMPLES_ADAPTERS_UNITY_H_

@@ -1,0 +1,131 @@
+// The adapters for engines compile against their interfaces as far as these are declared here, and fill in what they should. The engines themselves
+// are not there.
+
+#include "samples/adapters/godot.h"
+#include "samples/adapters/unity.h"
+#include "samples/adapters/unreal.h"
+#include "samples/adapters/vsg.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace imprint::adapters {
+namespace {
+
+template <class Handle>
+Handle handle(std::uintptr_t value) {
+  return reinterpret_cast<Handle>(value);
+}
+
+PFN_vkVoidFunction VKAPI_CALL no_function(VkInstance, const char*) { return nullptr; }
+
+void expect_handles(const imp_vk_device_info& info, std::uintptr_t instance, std::uintptr_t physical_device, std::uintptr_t device) {
+  EXPECT_EQ(info.header.size, sizeof info);
+  EXPECT_EQ(info.instance, handle<VkInstance>(instance));
+  EXPECT_EQ(info.physical_device, handle<VkPhysicalDevice>(physical_device));
+  EXPECT_EQ(info.device, handle<VkDevice>(device));
+}
+
+TEST(AdapterUnity, FillsInWhatUnityTells) {
+  IUnityGraphicsVulkan vulkan{[] {
+    UnityVulkanInstance unity{};
+    unity.pipelineCache = handle<VkPipelineCache>(5);
+    unity.instance = handle<VkInstance>(1);
+    unity.physicalDevice = handle<VkPhysicalDevice>(2);
+    unity.device = handle<VkDevice>(3);
+    unity.graphicsQueue = handle<VkQueue>(4);
+    unity.getInstanceProcAddr = no_function;
+    unity.queueFamilyIndex = 6;
+    return unity;
+  }};
+  const imp_vk_device_info record = describe_unity(vulkan, UnityAccess::record);
+  expect_handles(record, 1, 2, 3);
+  EXPECT_EQ(record.get_instance_proc_addr, reinterpret_cast<imp_get_instance_proc_addr>(no_function));
+  EXPECT_EQ(record.api_version, VK_API_VERSION_1_1);
+  EXPECT_EQ(record.pipeline_cache, 5u);
+  EXPECT_EQ(record.queue.queue, nullptr);
+  EXPECT_EQ(record.queue.family, 6u);
+  const imp_vk_device_info submit = describe_unity(vulkan, UnityAccess::submit);
+  EXPECT_EQ(submit.queue.queue, handle<VkQueue>(4));
+  EXPECT_EQ(submit.queue.single_thread, 1u);
+  UnityVulkanRecordingState state{};
+  state.currentFrameNumber = 9;
+  state.safeFrameNumber = 7;
+  const imp_frame_info frame = unity_frame(state, 0.5);
+  EXPECT_EQ(frame.frame, 9u);
+  EXPECT_EQ(frame.safe_frame, 7u);
+  EXPECT_EQ(frame.time_s, 0.5);
+}
+
+class FakeRhi : public IVulkanDynamicRHI {
+ public:
+  std::uint32_t RHIGetVulkanVersion() const override { return VK_API_VERSION_1_3; }
+  VkInstance RHIGetVkInstance() const override { return handle<VkInstance>(1); }
+  VkPhysicalDevice RHIGetVkPhysicalDevice() const override { return handle<VkPhysicalDevice>(2); }
+  VkDevice RHIGetVkDevice() const override { return handle<VkDevice>(3); }
+  const VkAllocationCallbacks* RHIGetVkAllocationCallbacks() override { return &allocation; }
+  std::uint32_t RHIGetGraphicsQueueIndex() const override { return 7; }
+  std::uint32_t RHIGetGraphicsQueueFamilyIndex() const override { return 6; }
+  void* RHIGetVkInstanceProcAddr(const char* name) const override {
+    return std::strcmp(name, "vkGetInstanceProcAddr") == 0 ? reinterpret_cast<void*>(no_function) : nullptr;
+  }
+  TArray<FAnsiString> RHIGetLoadedDeviceExtensions() const override {
+    TArray<FAnsiString> names;
+    names.push_back({"VK_KHR_swapchain"});
+    names.push_back({"VK_EXT_memory_budget"});
+    return names;
+  }
+  VkAllocationCallbacks allocation{};
+};
+
+TEST(AdapterUnreal, FillsInWhatTheRhiTells) {
+  FakeRhi rhi;
+  const UnrealDevice made = describe_unreal(rhi);
+  expect_handles(made.info, 1, 2, 3);
+  EXPECT_EQ(made.info.get_instance_proc_addr, reinterpret_cast<imp_get_instance_proc_addr>(no_function));
+  EXPECT_EQ(made.info.api_version, VK_API_VERSION_1_3);
+  EXPECT_EQ(made.info.allocation_callbacks, &rhi.allocation);
+  ASSERT_EQ(made.info.device_extension_count, 2u);
+  EXPECT_STREQ(made.info.device_extensions[0], "VK_KHR_swapchain");
+  EXPECT_STREQ(made.info.device_extensions[1], "VK_EXT_memory_budget");
+  EXPECT_EQ(made.info.queue.queue, nullptr);
+  EXPECT_EQ(made.info.queue.family, 6u);
+  EXPECT_EQ(made.info.queue.index, 7u);
+}
+
+TEST(AdapterGodot, FillsInTheDriversResources) {
+  godot::RenderingDevice rendering;
+  const imp_vk_device_info info = describe_godot(rendering, reinterpret_cast<imp_get_instance_proc_addr>(no_function));
+  expect_handles(info, 0x102, 0x101, 0x100);
+  EXPECT_EQ(info.queue.queue, handle<VkQueue>(0x103));
+  EXPECT_EQ(info.queue.family, 0x104u);
+  EXPECT_EQ(info.queue.single_thread, 1u);
+}
+
+TEST(AdapterVsg, FillsInInstanceDeviceAndDeclaredExtensions) {
+  vsg::Instance instance;
+  vsg::PhysicalDevice physical_device;
+  vsg::AllocationCallbacks allocation{};
+  vsg::Device device;
+  instance.instance = handle<VkInstance>(1);
+  physical_device.device = handle<VkPhysicalDevice>(2);
+  device.device = handle<VkDevice>(3);
+  device.instance = &instance;
+  device.physical_device = &physical_device;
+  device.allocation = &allocation;
+  const char* const names[] = {"VK_KHR_swapchain"};
+  Enabled enabled;
+  enabled.device_extensions = names;
+  const imp_vk_device_info info = describe_vsg(device, 6, enabled);
+  expect_handles(info, 1, 2, 3);
+  EXPECT_EQ(info.get_instance_proc_addr, reinterpret_cast<imp_get_instance_proc_addr>(&vkGetInstanceProcAddr));
+  EXPECT_EQ(info.api_version, VK_API_VERSION_1_1);
+  EXPECT_EQ(info.device_extensions, names);
+  EXPECT_EQ(info.allocation_callbacks, &allocation);
+  EXPECT_EQ(info.queue.family, 6u);
+  EXPECT_EQ(info.queue.queue, nullptr);
+}
+
+}  // namespace
+}  // namespace imprint::adapters

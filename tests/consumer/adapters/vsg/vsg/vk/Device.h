@@ -1,0 +1,37 @@
+#pragma once
+// As much of VulkanSceneGraph as samples/adapters/vsg.h uses, for compiling it: names and types, no more.
+
+#include <vulkan/vulkan.h>
+
+#include <cstdint>
+
+namespace vsg {
+
+class AllocationCallbacks : public VkAllocationCallbacks {};
+
+class Instance {
+ public:
+  const std::uint32_t apiVersion = VK_API_VERSION_1_1;
+  VkInstance vk() const { return instance; }
+  VkInstance instance = VK_NULL_HANDLE;
+};
+
+class PhysicalDevice {
+ public:
+  VkPhysicalDevice vk() const { return device; }
+  VkPhysicalDevice device = VK_NULL_HANDLE;
+};
+
+class Device {
+ public:
+  VkDevice vk() const { return device; }
+  const Instance* getInstance() const { return instance; }
+  const PhysicalDevice* getPhysicalDevice() const { return physical_device; }
+  const AllocationCallbacks* getAllocationCallbacks() const { return allocation; }
+  VkDevice device = VK_NULL_HANDLE;
+  const Instance* instance = nullptr;
+  const PhysicalDevice* physical_device = nullptr;
+  const AllocationCallbacks* allocation = nullptr;
+};
+
+}  // namespace vsg
