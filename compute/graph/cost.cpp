@@ -9,7 +9,11 @@ namespace {
 std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 // Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less readily.
-double recompute_limit(const Graph& graph, NodeIndex index, const FusionOptions& options) {
+// In a region a value kept costs a barrier, which is little beside a dispatch; `kRegionRecompute` operations an invocation are worth one.
+constexpr double kRegionRecompute = 24;
+
+double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<std::int32_t>& region_of, const FusionOptions& options) {
+  if (region_of[at(index)] >= 0) return kRegionRecompute * static_cast<double>(options.region_groups * options.region_invocations);
   return fold_length(graph, index) >= 4 ? options.recompute_limit / 4 : options.recompute_limit;
 }
 
@@ -21,7 +25,16 @@ NodeIndex without_views(const Graph& graph, NodeIndex index) {
   return index;
 }
 
+constexpr double kCheapCombination = 256;   // operations of one invocation that are never worth a dispatch
+constexpr double kShared = 256;   // lanes that fold, and keep, what all of them need
 constexpr double kDear = 96;   // operations of one element, past which an evaluation too many is not risked
+
+bool is_cheap_scalar(const GraphNode& node, double cost) { return node.element_count() == 1 && cost <= kCheapCombination; }
+
+// Partial results side by side, for a workgroup's fold of all of them.
+bool joins_tails(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) {
+  return graph[index].op == Op::concat && !consumers[at(index)].empty() && wants_lanes(graph, consumers[at(index)][0]);
+}
 
 // Operations for one element: its own, and those of the inputs that have no memory. x * x evaluates x once.
 double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& memory, const std::vector<double>& cost) {
@@ -76,7 +89,7 @@ double cost_above_folds(const Graph& graph, const std::vector<std::uint8_t>& mem
     const double evaluations = evaluations_per_element(graph, index, slot);
     if (memory[at(input)]) {
       cost += evaluations;
-    } else if (fold_length(graph, input) >= 8) {
+    } else if (fold_length(graph, input) >= 8 && !wants_lanes(graph, input)) {
       if (std::ranges::find(folds, input) == folds.end()) folds.push_back(input);
       cost += evaluations;
     } else {
@@ -105,14 +118,15 @@ std::int32_t inline_size(const Graph& graph, NodeIndex index, const std::vector<
 
 std::int64_t fold_length(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
+  const auto whole = [&](std::int64_t length) { return node.blocks > 0 ? (length + node.blocks - 1) / node.blocks : length; };
   const auto input_shape = [&](std::size_t slot) -> const Shape& { return graph[node.inputs[slot]].shape; };
   switch (node.op) {
     case Op::reduce_sum: case Op::reduce_prod: case Op::reduce_max: case Op::reduce_min: case Op::argmax: case Op::argmin: {
       std::int64_t length = 1;
       for (std::int64_t axis : node.ints) length *= input_shape(0)[static_cast<int>(axis)];
-      return length;
+      return whole(length);
     }
-    case Op::matmul: return input_shape(0)[input_shape(0).rank() - 1];
+    case Op::matmul: return whole(input_shape(0)[input_shape(0).rank() - 1]);
     case Op::scatter_add: return input_shape(1)[static_cast<int>(node.ints[0])];
     case Op::unwindow: return node.ints[1];
     default: return 1;
@@ -156,7 +170,28 @@ bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& optio
   if (node.op == Op::scatter_add || node.op == Op::unwindow) return false;
   const std::int64_t length = fold_length(graph, index);
   const std::int64_t outputs = node.element_count();
+  if (node.blocks > 0 || wants_lanes(graph, index)) return false;
   return length >= options.group_fold_length && outputs <= options.group_fold_outputs;
+}
+
+bool wants_lanes(const Graph& graph, NodeIndex index) {
+  constexpr std::int64_t kMost = 1024;
+  const GraphNode& node = graph[index];
+  if (node.op != Op::reduce_sum || node.blocks > 0 || node.element_count() != 1 || fold_length(graph, index) > kMost || node.shape.rank() != 1) return false;
+  const GraphNode& source = graph[node.inputs[0]];
+  const auto is_tail = [](const GraphNode& entry) { return entry.op == Op::reduce_sum && entry.blocks > 0 && entry.shape.rank() == 1; };
+  return is_tail(source) || (source.op == Op::concat && std::ranges::all_of(source.inputs, [&](NodeIndex input) { return is_tail(graph[input]); }));
+}
+
+bool wants_columns(const Graph& graph, NodeIndex index, const FusionOptions& options) {
+  const GraphNode& node = graph[index];
+  if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min && node.op != Op::reduce_prod) return false;
+  const std::int64_t length = fold_length(graph, index), outputs = node.element_count();
+  if (!node.has_tails && (length < options.column_fold_length || outputs < kFoldColumns || outputs > options.group_fold_outputs * 16))
+    return false;
+  if (wants_lanes(graph, index)) return false;
+  // Outermost axes alone, and not all of them.
+  return static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size() && static_cast<int>(node.ints.size()) < node.shape.rank();
 }
 
 bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& options) {
@@ -188,7 +223,8 @@ double operations_per_element(const Graph& graph, const std::vector<std::uint8_t
   return operations;
 }
 
-std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced, const FusionOptions& options) {
+std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced, const std::vector<std::int32_t>& region_of,
+                                              const FusionOptions& options) {
   const std::size_t count = graph.nodes.size();
   std::vector<std::uint8_t> memory(count, 0);
   const auto consumers = graph.consumers();
@@ -206,37 +242,42 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     const GraphNode& node = graph[i];
     // The lanes of a group share the fold.
-    const double lanes = wants_group(graph, i, options) ? 64.0 : 1.0;
+    const bool in_region = region_of[at(i)] >= 0;
+    const double lanes = wants_lanes(graph, i) ? kShared : !in_region && wants_group(graph, i, options) ? 64.0 : 1.0;
     cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
-    if (cost[at(i)] > options.serial_limit)
+    if (cost[at(i)] > (in_region ? options.region_serial_limit : options.serial_limit))
       for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
         const NodeIndex source = without_views(graph, node.inputs[slot]);
         const double share = evaluations_per_element(graph, i, slot) / lanes * cost[at(source)];
-        if (!memory[at(source)] && !is_literal(graph[source]) && share > options.serial_limit / 2 && cost[at(source)] > 16) {
+        const double limit = in_region && region_of[at(source)] == region_of[at(i)] ? options.region_serial_limit : options.serial_limit;
+        if (!memory[at(source)] && !is_literal(graph[source]) && share > limit / 2 && cost[at(source)] > 16) {
           memory[at(source)] = 1;
           for (NodeIndex view = node.inputs[slot]; view != source; view = graph[view].inputs[0]) cost[at(view)] = 2;
         }
       }
     cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
     if (memory[at(i)]) continue;  // a consumer of what it computes asked for it
-    memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.op == Op::cumsum || wants_group(graph, i, options) || wants_tiles(graph, i, options) ||
+    if (wants_lanes(graph, i) || joins_tails(graph, consumers, i)) continue;
+    const bool own_kernel = !in_region && (wants_group(graph, i, options) || wants_columns(graph, i, options) || wants_tiles(graph, i, options));
+    memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.op == Op::cumsum || own_kernel ||
                     inline_size(graph, i, memory, options.node_limit) > options.node_limit;
     if (memory[at(i)] || is_literal(node) || node.kind() == OpKind::view) continue;
     const double again = std::max(0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));
-    if (again * cost[at(i)] <= recompute_limit(graph, i, options)) continue;
+    if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) || is_cheap_scalar(node, cost[at(i)])) continue;
     // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory, which they can beside each other, than
     // that a kernel of its own combines them while everything waits.
     std::vector<NodeIndex> folds;
-    if (again * cost_above_folds(graph, memory, i, folds) <= options.recompute_limit && !folds.empty()) {
+    const double above = cost_above_folds(graph, memory, i, folds);
+    if (!in_region && !folds.empty() && (again * above <= options.recompute_limit || above <= kCheapCombination)) {
       for (NodeIndex fold : folds) memory[at(fold)] = 1;
-      cost[at(i)] = cost_above_folds(graph, memory, i, folds);
+      cost[at(i)] = above;
     } else {
       memory[at(i)] = 1;
     }
   }
 
   // Costs again, now that it is known what has memory.
-  for (NodeIndex i = 0; i < graph.size(); ++i) cost[at(i)] = cost_of(graph, i, memory, cost);
+  for (NodeIndex i = 0; i < graph.size(); ++i) cost[at(i)] = cost_of(graph, i, memory, cost) / (wants_lanes(graph, i) ? kShared : 1.0);
 
   // Backward: how often each node is really evaluated, consumers of consumers included.
   std::vector<double> evaluated(count, 0);
@@ -244,8 +285,8 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     const GraphNode& node = graph[i];
     const double own = static_cast<double>(node.element_count());
     evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)], [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
-    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view)
-      memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, options);
+    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) && !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)]))
+      memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, region_of, options);
     if (memory[at(i)]) evaluated[at(i)] = own;
   }
   return memory;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/region.h"
 
 namespace imprint {
 namespace {
@@ -15,22 +16,26 @@ constexpr double kMaxEpilogueCost = 400;     // operations that the one writing 
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const FusionRequest& request, const FusionOptions& options) : graph_(graph), request_(request), options_(options) {}
+  Fuser(const Graph& graph, const FusionRequest& request, const RegionSplit& split, const FusionOptions& options)
+      : graph_(graph), request_(request), split_(split), options_(options) {}
 
   Result<Schedule> run() {
     schedule_.variables = request_.variables;
     schedule_.place.resize(graph_.nodes.size());
     task_of_.assign(graph_.nodes.size(), -1);
     IMPRINT_CHECK(place_leaves());
-    schedule_.materialized = choose_materialized(graph_, forced_nodes(), options_);
-    for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (schedule_.materialized[at(i)] && !is_memory_leaf(graph_[i])) add_node(i);
+    schedule_.materialized = choose_materialized(graph_, forced_nodes(), split_.region_of, options_);
+    add_tasks();
     store_outputs();
     store_updates();
     store_temporaries();
+    plan_regions();
     IMPRINT_CHECK(assign_levels());
     return std::move(schedule_);
   }
+
+  // Positions in the split's regions of those whose workgroup does not fit into shared memory; the schedule is of no use then.
+  const std::vector<std::int32_t>& outgrown() const { return outgrown_; }
 
  private:
   // ---- leaves and roots ----
@@ -72,7 +77,24 @@ class Fuser {
         forced[at(without_reshape(update.rows))] = 1;
       }
     }
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (graph_[i].blocks > 0 || graph_[i].is_snapshot) forced[at(i)] = 1;
+    const auto consumers = split_.regions.empty() ? std::vector<std::vector<NodeIndex>>{} : graph_.consumers();
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      const std::int32_t region = split_.region_of[at(i)];
+      if (region < 0 || graph_[i].kind() == OpKind::view) continue;
+      const bool contracts = graph_[i].op == Op::matmul && split_.row_axis[at(i)] >= graph_[i].shape.rank() - 2;
+      if (contracts || leaves_region(consumers, i, region)) forced[at(i)] = 1;
+    }
     return forced;
+  }
+
+  // Whether a value of a region is asked for from outside of it.
+  bool leaves_region(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index, std::int32_t region) const {
+    return std::ranges::any_of(consumers[at(index)], [&](NodeIndex consumer) {
+      if (split_.region_of[at(consumer)] == region) return false;
+      return graph_[consumer].kind() != OpKind::view || leaves_region(consumers, consumer, region);
+    });
   }
 
   bool reads_updated_variable(NodeIndex index) const {
@@ -91,6 +113,47 @@ class Fuser {
   }
 
   // ---- kernels ----
+
+  // Phase by phase: what a region waits for stands before it, and what waits for the region behind it.
+  void add_tasks() {
+    std::int32_t phases = 0;
+    for (std::int32_t phase : split_.phase) phases = std::max(phases, phase + 1);
+    for (std::int32_t phase = 0; phase < phases; ++phase) {
+      for (NodeIndex i = 0; i < graph_.size(); ++i)
+        if (split_.phase[at(i)] == phase && schedule_.materialized[at(i)] && !is_memory_leaf(graph_[i]) && split_.region_of[at(i)] < 0) add_node(i);
+      for (std::size_t r = 0; r < split_.regions.size(); ++r)
+        if (split_.regions[r].phase == phase) add_region(static_cast<std::int32_t>(r));
+    }
+  }
+
+  void add_region(std::int32_t index) {
+    const RegionNodes& nodes = split_.regions[static_cast<std::size_t>(index)];
+    Region region;
+    region.rows = nodes.rows;
+    region.groups = nodes.groups;
+    region.row_block = nodes.row_block;
+    region.blocks = nodes.blocks;
+    region.invocations = nodes.row_block >= 32 ? std::min(128, options_.region_invocations) : options_.region_invocations;
+    Task task;
+    task.kind = TaskKind::region;
+    task.region = index;
+    task.element_count = nodes.groups * nodes.blocks;
+    schedule_.regions.push_back(std::move(region));
+    schedule_.tasks.push_back(std::move(task));
+    const auto t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (split_.region_of[at(i)] == index && schedule_.materialized[at(i)]) {
+        std::vector<Read> reads = reads_of(i);
+        for (Read& read : reads) read.aligned = false;
+        join(t, i, reads);
+      }
+  }
+
+  void plan_regions() {
+    for (const Task& task : schedule_.tasks)
+      if (task.kind == TaskKind::region && !plan_region(graph_, schedule_, split_, options_, task, schedule_.regions[static_cast<std::size_t>(task.region)]))
+        outgrown_.push_back(task.region);
+  }
 
   // What the evaluation of a node reads from memory, and whether always at the element's own linear index.
   std::vector<Read> reads_of(NodeIndex index) const {
@@ -122,9 +185,16 @@ class Fuser {
   void add_node(NodeIndex index) {
     const std::vector<Read> reads = reads_of(index);
     const GraphNode& node = graph_[index];
+    if (node.blocks > 0) {  // of the elements of the one sum that it reads
+      const std::int32_t t = task_of_[at(reads.front().node)];
+      schedule_.tasks[static_cast<std::size_t>(t)].tails.push_back(index);
+      task_of_[at(index)] = t;
+      return;
+    }
     TaskKind kind = TaskKind::map;
     if (node.op == Op::cumsum) kind = TaskKind::scan;
     else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::matmul_tile;
+    else if (options_.fuse && wants_columns(graph_, index, options_)) kind = TaskKind::column_fold;
     else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;
 
     if (kind == TaskKind::map && options_.fuse)
@@ -145,7 +215,9 @@ class Fuser {
     std::int32_t best = -1;
     for (std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1; t >= 0; --t) {
       const Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
-      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.members.size() >= kMaxMembers) continue;
+      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.kind == TaskKind::region ||
+          task.members.size() >= kMaxMembers)
+        continue;
       bool possible = true, shares = false, continues = false;
       for (const Read& read : reads) {
         const std::int32_t producer = task_of_[at(read.node)];
@@ -334,6 +406,7 @@ class Fuser {
       last = std::max(last, task.level);
       for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
     }
+    leave_regions_alone();
     for (std::size_t t = 0; t < tasks.size(); ++t)
       if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) { return store.place.kind == PlaceKind::variable; }))
         tasks[t].level = last;
@@ -352,17 +425,142 @@ class Fuser {
     return {};
   }
 
+  // A region's dispatch has no room for others: what runs beside one and is not waited for yet runs later, beside something else.
+  void leave_regions_alone() {
+    std::vector<Task>& tasks = schedule_.tasks;
+    std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
+    for (const Task& task : tasks)
+      for (std::int32_t before : task.after) latest[static_cast<std::size_t>(before)] = std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
+    std::vector<std::uint8_t> has_region, has_other;
+    for (const Task& task : tasks) {
+      const auto level = static_cast<std::size_t>(task.level);
+      has_region.resize(std::max(has_region.size(), level + 1));
+      has_other.resize(has_region.size());
+      (task.kind == TaskKind::region ? has_region : has_other)[level] = 1;
+    }
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      Task& task = tasks[t];
+      if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] || latest[t] == INT32_MAX) continue;
+      for (std::int32_t level = task.level + 1; level <= latest[t]; ++level)
+        if (has_other[static_cast<std::size_t>(level)] && !has_region[static_cast<std::size_t>(level)]) {
+          task.level = level;
+          break;
+        }
+    }
+  }
+
   const Graph& graph_;
   const FusionRequest& request_;
+  const RegionSplit& split_;
   const FusionOptions& options_;
   Schedule schedule_;
+  std::vector<std::int32_t> outgrown_;
   std::vector<std::int32_t> task_of_;  // per node, -1: none
 };
 
 }  // namespace
 
-Result<Schedule> fuse(const Graph& graph, const FusionRequest& request, const FusionOptions& options) {
-  return Fuser(graph, request, options).run();
+namespace {
+
+// Whether the value takes more than its own elements of memory to compute.
+bool waits_for_others(const Graph& graph, NodeIndex index) {
+  const GraphNode& node = graph[index];
+  if (is_memory_leaf(node)) return false;
+  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.kind() != OpKind::generate) return true;
+  return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return waits_for_others(graph, input); });
+}
+
+// A counter of steps that were not skipped, say: everything reads it, it is updated by what is known only at the end, and whoever reads the updated
+// value would have to wait for the kernel that stores it. Readers compute it instead, from a copy of the old content that is taken early, so that the
+// store can run beside them.
+void free_small_updates(Graph& graph, FusionRequest& request) {
+  constexpr std::int64_t kMost = 4096;   // elements
+  const auto consumers = graph.consumers();
+  std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
+  std::vector<std::size_t> freed;
+  for (std::size_t u = 0; u < request.updates.size(); ++u) {
+    const GraphUpdate& update = request.updates[u];
+    const GraphNode& node = graph[update.value];
+    if (update.rows >= 0 || node.kind() != OpKind::elementwise || node.element_count() > kMost || consumers[at(update.value)].empty()) continue;
+    const bool is_wide = std::ranges::any_of(consumers[at(update.value)], [&](NodeIndex consumer) {
+      return graph[consumer].kind() == OpKind::view || graph[consumer].element_count() > node.element_count() || node.element_count() == 1;
+    });
+    if (!is_wide || !waits_for_others(graph, update.value)) continue;
+    freed.push_back(u);
+    for (NodeIndex i = 0; i < graph.size(); ++i)
+      if (graph[i].op == Op::variable && graph[i].source->variable == request.variables[static_cast<std::size_t>(update.variable)]) snapshot[at(i)] = 1;
+  }
+  if (freed.empty()) return;
+
+  std::vector<GraphNode> nodes;
+  std::vector<NodeIndex> index;
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    GraphNode node = graph[i];
+    for (NodeIndex& input : node.inputs) input = index[at(input)];
+    nodes.push_back(std::move(node));
+    if (snapshot[at(i)]) {
+      const GraphNode& variable = nodes.back();
+      const auto leaf = static_cast<NodeIndex>(nodes.size()) - 1;
+      GraphNode copy{Op::cast, variable.dtype, variable.shape, {leaf}, {}, {}, variable.source};
+      copy.is_snapshot = true;
+      nodes.push_back(std::move(copy));
+    }
+    index.push_back(static_cast<NodeIndex>(nodes.size()) - 1);
+  }
+  graph.nodes = std::move(nodes);
+  request.renumber(index);
+  for (NodeIndex& root : graph.roots) root = index[at(root)];
+  for (std::size_t u : freed) {
+    GraphNode own = graph[request.updates[u].value];
+    graph.nodes.push_back(std::move(own));
+    request.updates[u].value = graph.size() - 1;
+  }
+}
+
+}  // namespace
+
+void FusionRequest::renumber(const std::vector<NodeIndex>& index) {
+  for (GraphOutput& output : outputs) output.node = index[at(output.node)];
+  for (GraphUpdate& update : updates) {
+    update.value = index[at(update.value)];
+    if (update.rows >= 0) update.rows = index[at(update.rows)];
+  }
+  for (NodeIndex& input : inputs)
+    if (input >= 0) input = index[at(input)];
+}
+
+Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options) {
+  if (options.fuse) free_small_updates(graph, request);
+  RowBlockLimits limits;
+  std::vector<std::string> notes;
+  for (;;) {
+    Graph split_graph = graph;
+    FusionRequest split_request = request;
+    RegionSplit split;
+    if (options.fuse && options.regions) {
+      split = split_regions(split_graph, split_request, options, limits);
+      split_tails(split_graph, split_request, split);
+    } else {
+      split.region_of.assign(graph.nodes.size(), -1);
+      split.phase.assign(graph.nodes.size(), 0);
+    }
+    Fuser fuser(split_graph, split_request, split, options);
+    IMPRINT_ASSIGN(Schedule schedule, fuser.run());
+    if (fuser.outgrown().empty()) {
+      schedule.notes = std::move(notes);
+      graph = std::move(split_graph);
+      request = std::move(split_request);
+      return schedule;
+    }
+    for (std::int32_t index : fuser.outgrown()) {
+      const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
+      const std::int32_t smaller = region.row_block / 2;
+      limits[region.key] = smaller;
+      if (smaller == 0)
+        notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " + std::to_string(options.region_shared_bytes) +
+                        " bytes of shared memory for one row and becomes separate kernels");
+    }
+  }
 }
 
 }  // namespace imprint

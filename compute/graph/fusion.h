@@ -1,5 +1,6 @@
 #pragma once
-// From a graph to kernels. Three decisions, each pure arithmetic:
+// From a graph to kernels. Four decisions, each pure arithmetic:
+//   0. which nodes form row-local regions, each one kernel (region.h); the rest of the page is about what is left;
 //   1. which values get memory: those whose repeated evaluation inside their consumers would cost more than a dispatch, or would make one
 //      invocation work longer than a dispatch takes (cost.cpp's rules); everything else is computed inside the kernels that use it, views by index arithmetic alone;
 //   2. which values share a kernel: those with equal element counts that are computed at the same linear index and wait for nothing later;
@@ -21,8 +22,19 @@ struct FusionOptions {
   double serial_limit = 1024;            // operations of one invocation, past which the values that it folds are computed ahead, in parallel
   std::int64_t group_fold_length = 192;  // folds at least this long with few outputs get a workgroup an output
   std::int64_t group_fold_outputs = 16384;
+  std::int64_t column_fold_length = 24;   // reductions over outermost axes at least this long go by columns
   std::int64_t matmul_tile_operations = 1 << 22;  // multiply-adds from which a matmul gets tiles
   std::int32_t node_limit = 400;         // nodes computed inside one value, so that shaders stay compilable
+
+  // Row-local regions. The defaults are what every Vulkan device has.
+  bool regions = true;
+  std::int64_t region_groups = 128;      // workgroups that fill the device
+  std::int64_t region_rows = 32;         // most rows of a workgroup
+  std::int64_t region_fold_rows = 4;     // least rows where partial results are left
+  std::int32_t region_invocations = 128;
+  std::int64_t region_shared_bytes = 16384;
+  std::int64_t region_load_rows = 16;    // most rows of a workgroup that copies weights into shared memory first; 0: none does
+  double region_serial_limit = 48;       // operations of one invocation between two barriers, past which what it folds is a stage of its own
 };
 
 // What a program leaves behind, by graph root.
@@ -38,10 +50,12 @@ struct FusionRequest {
   std::vector<GraphUpdate> updates;
   std::vector<std::shared_ptr<VariableState>> variables;  // all that are read or updated
   std::vector<NodeIndex> inputs;                          // node of each program input; -1 when unused
+
+  void renumber(const std::vector<NodeIndex>& index);     // after the graph's nodes: index[old]
 };
 
-// Errors: invalid_argument for an input node that is not in the request.
-Result<Schedule> fuse(const Graph& graph, const FusionRequest& request, const FusionOptions& options);
+// Renumbers the nodes of graph and request where it splits folds (region.h). Errors: invalid_argument for an input node that is not in the request.
+Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options);
 
 // Number of elements folded into one output element by a reduction, contraction or scatter; 1 for everything else.
 std::int64_t fold_length(const Graph& graph, NodeIndex index);

@@ -24,6 +24,11 @@ struct GraphNode {
   std::vector<std::int64_t> ints;
   std::vector<double> floats;
   NodeRef source;  // keeps constants, variables and labels alive
+  // > 0: the value is kept as this many partial results, along an outermost axis that the op itself does not have: its fold ends at the borders of
+  // the blocks of rows that a region's workgroups take, or of the elements of a column fold's. Made by region.h alone, computed by those alone.
+  std::int64_t blocks = 0;
+  bool is_snapshot = false;  // a copy of a variable's content from before the run, taken early
+  bool has_tails = false;  // a sum whose workgroups leave partial results of another sum
 
   OpKind kind() const { return op_info(op).kind; }
   std::int64_t element_count() const { return shape.element_count(); }

@@ -1,9 +1,16 @@
 #include "compute/graph/schedule.h"
 
+#include <algorithm>
+
 namespace imprint {
 
+const RegionValue* Region::find(NodeIndex node) const {
+  const auto found = std::ranges::lower_bound(values, node, {}, &RegionValue::node);
+  return found != values.end() && found->node == node ? &*found : nullptr;
+}
+
 std::string task_text(const Graph& graph, const Task& task) {
-  static constexpr const char* kKinds[] = {"map", "group fold", "scan", "matmul tile"};
+  static constexpr const char* kKinds[] = {"map", "group fold", "column fold", "scan", "matmul tile", "region"};
   std::string text = kKinds[static_cast<int>(task.kind)];
   text += " of " + std::to_string(task.element_count) + ":";
   for (const Store& store : task.stores) text += " " + node_text(graph, store.node) + (store.row_indices >= 0 ? " by rows" : "") + ",";

@@ -9,6 +9,9 @@
 
 namespace imprint {
 
+// Neighbouring outputs that a workgroup of a column fold takes.
+inline constexpr int kFoldColumns = 16;
+
 // Where a value lies between kernels. index: temporary -> node, input / output -> position in the program's description,
 // variable -> position in Schedule::variables, constant -> node.
 enum class PlaceKind : std::uint8_t { none, temporary, input, output, variable, constant };
@@ -34,19 +37,67 @@ struct Read {
 enum class TaskKind : std::uint8_t {
   map,          // one invocation an output element; folds and contractions inside run as loops
   group_fold,   // one workgroup an output element of `anchor`, a reduction or contraction too long for one invocation
+  column_fold,  // a few neighbouring outputs of `anchor`, a reduction over outermost axes, a workgroup; its lanes take the terms in turns
   scan,         // one invocation a line of `anchor`
-  matmul_tile   // one workgroup a tile of `anchor`, a large contraction
+  matmul_tile,  // one workgroup a tile of `anchor`, a large contraction
+  region        // one workgroup a block of rows, through everything that is independent for each row
+};
+
+// One step of a region's workgroup, between barriers where it needs what others wrote.
+struct RegionStage {
+  enum class Kind : std::uint8_t {
+    load,           // weights are copied into shared memory, all at once
+    spread,         // invocations take elements in turns; folds inside run as loops
+    product,        // `anchor`: a contraction whose left or right side has the rows; register tiles
+    outer_product,  // `anchor`: a contraction over the rows: a partial weight gradient
+    row_fold        // `anchor`: a reduction over the rows: a partial sum
+  };
+  Kind kind = Kind::spread;
+  NodeIndex anchor = -1;
+  std::vector<NodeIndex> members;   // of as many features a row, in one order, computed at the same feature
+  bool barrier_before = false;
+  // Of a product or an outer product: the outputs that one invocation keeps in registers. `parts` invocations share the terms of one output where
+  // outputs are fewer than invocations; their sums meet in `scratch` of the float array.
+  std::int32_t tile_rows = 1, tile_columns = 1, parts = 1;
+  std::int64_t scratch = -1;
+};
+
+// Where a value of a region lies while its workgroup runs.
+struct RegionValue {
+  NodeIndex node = -1;
+  std::int32_t row_axis = -1;       // -1: a partial result, or weights
+  std::int32_t group_axis = -1;     // -1: none
+  std::int64_t width = 1;           // elements a row
+  std::int64_t offset = -1;         // in the workgroup's float or int array; -1: registers of its stage alone
+  std::int64_t stride = 0;          // from row to row
+  std::int64_t height = 0;          // rows kept: of the block, or of a matrix of weights
+};
+
+// A row-local region: what depends, for each row of a batch, on that row and on values without rows. A workgroup takes `row_block` rows through all
+// stages and folds over its rows leave a partial result each; `groups` networks of equal shape go side by side.
+struct Region {
+  std::int64_t rows = 0, groups = 1;
+  std::int32_t row_block = 0;       // a power of two
+  std::int64_t blocks = 0;          // of rows, a group
+  std::int32_t invocations = 0;
+  std::int64_t shared_floats = 0, shared_ints = 0;
+  std::vector<RegionStage> stages;
+  std::vector<RegionValue> values;  // by node
+
+  const RegionValue* find(NodeIndex node) const;
 };
 
 // One kernel: everything in `members` is computed at the same linear index, in order.
 struct Task {
   TaskKind kind = TaskKind::map;
-  NodeIndex anchor = -1;               // group_fold, scan, matmul_tile
+  NodeIndex anchor = -1;               // group_fold, column_fold, scan, matmul_tile
+  std::int32_t region = -1;            // position in Schedule::regions
   std::vector<NodeIndex> members;      // ascending; the anchor first where there is one
+  std::vector<NodeIndex> tails;        // column_fold: sums over the elements of each workgroup
   std::vector<Store> stores;
   std::vector<Read> reads;             // memory read, each node once
   std::vector<std::int32_t> after;     // tasks that must have finished
-  std::int64_t element_count = 0;      // of each member
+  std::int64_t element_count = 0;      // of each member; of a region, the workgroups
   std::int32_t level = 0;              // tasks of one level are independent of each other
 };
 
@@ -54,6 +105,8 @@ struct Schedule {
   std::vector<std::uint8_t> materialized;   // per node: has memory (leaves, and what tasks store or keep)
   std::vector<Place> place;                 // per node: where consumers read it
   std::vector<Task> tasks;                  // in order of level
+  std::vector<Region> regions;
+  std::vector<std::string> notes;           // what could not be fused as asked, and why
   std::vector<std::shared_ptr<VariableState>> variables;
   std::int32_t level_count = 0;
 };

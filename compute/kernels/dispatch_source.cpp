@@ -5,6 +5,7 @@
 
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
+#include "compute/kernels/region_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
 namespace imprint {
@@ -56,26 +57,39 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
                 DispatchSource& source) {
   DispatchNames names(source, buffer_of);
   std::set<std::string> includes;
-  std::string functions, calls;
+  std::string functions, calls, shared_arrays;
+  int workgroup_size = kWorkgroupSize;
+  const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
+  const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold; };
+  const auto is_tiled = [&](std::int32_t t) { return kind_of(t) == TaskKind::matmul_tile; };   // for 64 invocations, no more
+  if (std::ranges::any_of(source.tasks, shares_folds) && std::ranges::none_of(source.tasks, is_tiled)) workgroup_size = limits.fold_workgroup_size;
   std::int64_t groups = 0;
-  bool folds = false, tiles = false;
+  bool tiles = false;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
-    folds = folds || task.kind == TaskKind::group_fold;
     tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
-    functions += Emitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, kWorkgroupSize) + "\n";
+    if (task.kind == TaskKind::region) {
+      RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
+      functions += emitter.function(name) + "\n";
+      shared_arrays += emitter.shared_arrays();
+      workgroup_size = schedule.regions[static_cast<std::size_t>(task.region)].invocations;
+    } else {
+      functions += Emitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, workgroup_size) + "\n";
+    }
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
-    groups += Emitter::group_count(graph, task, kWorkgroupSize);
+    groups += Emitter::group_count(graph, task, workgroup_size);
     calls += "  if (group < " + std::to_string(groups) + ") { " + name + "(" + first + "); return; }\n";
   }
   source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));
   source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);
 
   std::string& text = source.glsl;
-  text = "#version 450\nlayout(local_size_x = " + std::to_string(kWorkgroupSize) + ") in;\n\n" + names.declarations() + "\n";
-  if (folds) {
-    const std::string size = "[" + std::to_string(kWorkgroupSize) + "];\n";
+  text = "#version 450\n";
+  if (!shared_arrays.empty()) text += "#extension GL_EXT_control_flow_attributes : enable\n";
+  text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
+  if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
+    const std::string size = "[" + std::to_string(workgroup_size) + "];\n";
     text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
   }
   if (tiles)
@@ -112,7 +126,8 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
                                                     std::to_string(limits.table_entries) + ": join them in steps");
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
-    const bool fits = open && task.level == level && groups <= kMaxPackedGroups && merged.size() <= limits.storage_buffers &&
+    const bool alone = groups > kMaxPackedGroups || task.kind == TaskKind::region;  // a region has its own number of invocations
+    const bool fits = open && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks && entries + own_entries <= limits.table_entries;
     if (!fits) {
       dispatches.emplace_back();
@@ -123,7 +138,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     buffers = std::move(merged);
     entries += own_entries;
     level = task.level;
-    open = groups <= kMaxPackedGroups;
+    open = !alone;
   }
   for (DispatchSource& dispatch : dispatches) write_glsl(graph, schedule, limits, buffer_of, dispatch);
   return dispatches;

@@ -20,6 +20,7 @@ struct DispatchLimits {
   std::uint32_t table_entries = 1024;
   // Most terms of a fold that one turn of its loop loads together. Hides memory latency on a GPU; on a processor it only makes longer code.
   int fold_terms = 8;
+  int fold_workgroup_size = 64;   // invocations of a dispatch with folds that a workgroup shares; a power of two
 };
 
 struct DispatchSource {

@@ -1,6 +1,7 @@
 #include "compute/kernels/emitter.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "compute/graph/fusion.h"
@@ -11,6 +12,8 @@ namespace {
 
 std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
+}  // namespace
+
 std::string fold_start(Op op, DType dtype) {
   switch (op) {
     case Op::reduce_prod: return glsl_literal(1, dtype);
@@ -19,8 +22,6 @@ std::string fold_start(Op op, DType dtype) {
     default: return glsl_literal(0, dtype);
   }
 }
-
-}  // namespace
 
 Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes,
                  int fold_terms)
@@ -147,6 +148,7 @@ std::string Emitter::key_of(NodeIndex node, const ElementIndex& index) {
 
 std::string Emitter::value(NodeIndex node, const ElementIndex& index) {
   if (const auto member = members_.find(node); member != members_.end()) return member->second;
+  if (const auto uniform = uniforms_.find(node); uniform != uniforms_.end()) return uniform->second;
   const std::string key = key_of(node, index);
   if (const std::string* name = known(key)) return *name;
   const std::string name = schedule_.materialized[at(node)] ? load(node, index) : compute(node, index);
@@ -318,7 +320,11 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   // added in order.
   const std::int64_t length = fold_length(graph_, node);
   const int stride = std::stoi(step);
-  const int terms = length / stride < 8 || computes_folds(node) ? 1 : std::min(fold_terms_, length / stride < 32 ? 4 : 8);
+  const std::int64_t turns_alone = length / stride;
+  int terms = turns_alone < 8 ? 1 : std::min(fold_terms_, turns_alone < 32 ? 4 : 8);
+  if (stride > 1 && turns_alone > 1)  // a workgroup's fold is nothing but latency
+    terms = std::min(fold_terms_, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(turns_alone))));
+  if (computes_folds(node)) terms = 1;
   const std::int64_t turns = length / (static_cast<std::int64_t>(stride) * terms);
   const std::string k = fresh('k');
   if (terms > 1) {

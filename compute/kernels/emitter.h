@@ -19,6 +19,9 @@ namespace imprint {
 // Whether a fold keeps the position of its best term beside the term.
 inline bool finds_position(Op op) { return op == Op::argmax || op == Op::argmin; }
 
+// What a fold's accumulator holds before the first term, as a literal.
+std::string fold_start(Op op, DType dtype);
+
 // The position of an element: by its row-major linear index, by its index along each axis, or both.
 struct ElementIndex {
   std::optional<IndexExpression> linear;
@@ -40,6 +43,7 @@ inline constexpr int kTileDepth = 16;
 
 class Emitter {
  public:
+  virtual ~Emitter() = default;
   Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations.
@@ -48,7 +52,7 @@ class Emitter {
   // Workgroups that the task needs.
   static std::int64_t group_count(const Graph& graph, const Task& task, int workgroup_size);
 
- private:
+ protected:
   // ---- statements and scopes ----
   void line(const std::string& text);
   void open(const std::string& head);     // "head {"
@@ -69,7 +73,7 @@ class Emitter {
   // ---- values ----
   std::string value(NodeIndex node, const ElementIndex& index);      // from a register, from memory, or computed
   std::string compute(NodeIndex node, const ElementIndex& index);
-  std::string load(NodeIndex node, const ElementIndex& index);
+  virtual std::string load(NodeIndex node, const ElementIndex& index);   // of a value that has memory
   ElementIndex through_view(NodeIndex node, const ElementIndex& index);
   std::string pad(NodeIndex node, const ElementIndex& index);
   std::string concat(NodeIndex node, const ElementIndex& index);
@@ -87,7 +91,10 @@ class Emitter {
 
   // ---- kinds of tasks ----
   void map_body(int workgroup_size);
+  void fold_uniforms(int workgroup_size);
+  void fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane);
   void group_fold_body(int workgroup_size);
+  void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
   void matmul_tile_body();
   void evaluate_members(const ElementIndex& index);
@@ -103,6 +110,7 @@ class Emitter {
   int indent_ = 1;
   int last_name_ = 0;
   std::vector<std::unordered_map<std::string, std::string>> scopes_{1};
+  std::unordered_map<NodeIndex, std::string> uniforms_;  // sums that the workgroup has folded together, for all its invocations
   std::unordered_map<NodeIndex, std::string> members_;   // values of this task that are already in registers
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
@@ -16,7 +17,8 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
   if (task.element_count == 0) return 0;
-  if (task.kind == TaskKind::group_fold) return task.element_count;
+  if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region) return task.element_count;
+  if (task.kind == TaskKind::column_fold) return (task.element_count + kFoldColumns - 1) / kFoldColumns;
   if (task.kind == TaskKind::matmul_tile) {
     const Shape& shape = graph[task.anchor].shape;
     const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
@@ -30,6 +32,7 @@ std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int work
 std::string Emitter::function(const std::string& name, int workgroup_size) {
   switch (task_.kind) {
     case TaskKind::group_fold: group_fold_body(workgroup_size); break;
+    case TaskKind::column_fold: column_fold_body(workgroup_size); break;
     case TaskKind::scan: scan_body(workgroup_size); break;
     case TaskKind::matmul_tile: matmul_tile_body(); break;
     default: map_body(workgroup_size); break;
@@ -67,10 +70,37 @@ void Emitter::evaluate_members(const ElementIndex& index) {
     const std::string name = ready ? *ready : (elsewhere ? load(member, index) : compute(member, index));
     members_[member] = name;
   }
-  for (const Store& store : task_.stores) write(store, *index.linear);
+  for (const Store& store : task_.stores)
+    if (std::ranges::find(task_.tails, store.node) == task_.tails.end()) write(store, *index.linear);
+}
+
+// Sums that every invocation needs whole are folded once a workgroup.
+void Emitter::fold_uniforms(int workgroup_size) {
+  std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
+  while (!stack.empty()) {
+    const NodeIndex node = stack.back();
+    stack.pop_back();
+    if (std::ranges::find(seen, node) != seen.end()) continue;
+    seen.push_back(node);
+    if (wants_lanes(graph_, node) && !schedule_.materialized[at(node)]) found.push_back(node);
+    else if (!schedule_.materialized[at(node)] || std::ranges::find(task_.members, node) != task_.members.end())
+      stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
+  }
+  if (found.empty()) return;
+  std::ranges::sort(found);
+  line("int lane = int(gl_LocalInvocationID.x);");
+  for (NodeIndex node : found) {
+    if (node != found.front()) line("barrier();");
+    const Accumulator own = fold(node, {IndexExpression(0), {}}, "lane", std::to_string(workgroup_size));
+    line("fold_floats[lane] = " + own.value + ";");
+    line("barrier();");
+    fold_lanes(node, "fold_floats", workgroup_size, 1, "lane");
+    uniforms_[node] = declare(DType::float32, "fold_floats[0]");
+  }
 }
 
 void Emitter::map_body(int workgroup_size) {
+  fold_uniforms(workgroup_size);
   line("int i = group * " + std::to_string(workgroup_size) + " + int(gl_LocalInvocationID.x);");
   line("if (i >= " + std::to_string(task_.element_count) + ") return;");
   evaluate_members({IndexExpression(std::string("i")), {}});
@@ -89,17 +119,58 @@ void Emitter::group_fold_body(int workgroup_size) {
   line(shared_values + "[lane] = " + own.value + ";");
   if (positions) line("fold_positions[lane] = " + own.index + ";");
   line("barrier();");
-  // A tree in fixed order: the same bits whatever the device's subgroups are.
-  open("for (int half_size = " + std::to_string(workgroup_size / 2) + "; half_size > 0; half_size >>= 1)");
-  open("if (lane < half_size)");
-  const Accumulator into{shared_values + "[lane]", "fold_positions[lane]"};
-  line(combine(task_.anchor, into, shared_values + "[lane + half_size]", "fold_positions[lane + half_size]"));
-  close();
-  line("barrier();");
-  close();
+  fold_lanes(task_.anchor, shared_values, workgroup_size, 1, "lane");
   line("if (lane != 0) return;");
   members_[task_.anchor] = positions ? "fold_positions[0]" : shared_values + "[0]";
   evaluate_members(index);
+}
+
+void Emitter::column_fold_body(int workgroup_size) {
+  const std::string columns = std::to_string(kFoldColumns), count = std::to_string(task_.element_count);
+  const int slices = workgroup_size / kFoldColumns;
+  const std::string shared_values = graph_[graph_[task_.anchor].inputs[0]].dtype == DType::float32 ? "fold_floats" : "fold_ints";
+  line("int lane = int(gl_LocalInvocationID.x);");
+  line("int slice = lane / " + columns + ";");
+  line("int column = group * " + columns + " + lane % " + columns + ";");
+  line("int i = min(column, " + count + " - 1);");
+  const ElementIndex index{IndexExpression(std::string("i")), {}};
+  const Accumulator own = fold(task_.anchor, index, "slice", std::to_string(slices));
+  line(shared_values + "[lane] = " + own.value + ";");
+  line("barrier();");
+  fold_lanes(task_.anchor, shared_values, slices, kFoldColumns, "slice");
+  std::vector<std::string> tails;
+  for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) tails.push_back(declare(DType::float32, "0.0"));
+  open("if (slice == 0 && column < " + count + ")");
+  members_[task_.anchor] = shared_values + "[lane]";
+  evaluate_members(index);
+  for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) {
+    // The fold's input has the elements of the members, in their order.
+    const GraphNode& node = graph_[task_.tails[tail]];
+    line(tails[tail] + " = " + value(node.inputs[0], index) + ";");
+  }
+  close();
+  for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) {
+    line("barrier();");
+    line("if (slice == 0) fold_floats[lane] = " + tails[tail] + ";");
+    line("barrier();");
+    open("if (lane == 0)");
+    const std::string sum = declare(DType::float32, "fold_floats[0]");
+    line("for (int other = 1; other < " + columns + "; other++) " + sum + " += fold_floats[other];");
+    const Place& place = schedule_.place[at(task_.tails[tail])];
+    line(memory_.array(place, DType::float32) + "[" + (IndexExpression(memory_.offset(place)) + IndexExpression(std::string("group"))).str() + "] = " + sum + ";");
+    close();
+  }
+}
+
+// A tree in fixed order over lanes that lie `stride` apart: the same bits whatever the device's subgroups are. lane: the position among them.
+void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane) {
+  open("for (int half_size = " + std::to_string(lanes / 2) + "; half_size > 0; half_size >>= 1)");
+  open("if (" + lane + " < half_size)");
+  const std::string partner = "[lane + half_size" + (stride > 1 ? " * " + std::to_string(stride) : std::string()) + "]";
+  line(combine(node, {array + "[lane]", "fold_positions[lane]"}, array + partner, "fold_positions" + partner));
+  close();
+  line("barrier();");
+  close();
 }
 
 void Emitter::scan_body(int workgroup_size) {

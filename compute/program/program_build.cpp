@@ -130,15 +130,15 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   auto impl = std::make_unique<Impl>(runtime);
-  impl->source = std::move(source);
+  impl->source = source;   // fusion renumbers the nodes of its own
   const Status built = impl->build();
   if (built) return impl;
-  if (built.error().code != ErrorCode::unsupported || !impl->source.fuse) return built.error();
+  if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
 
   // Joined work reads more memory blocks, or more tensors, than one kernel of this device can. Fusion does not know where things lie; taken one by one
   // the operations fit, since none of them reads many.
   auto plain = std::make_unique<Impl>(runtime);
-  plain->source = std::move(impl->source);
+  plain->source = std::move(source);
   plain->source.fuse = false;
   impl.reset();
   if (!plain->build()) return built.error();
@@ -149,7 +149,15 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
 Status Program::Impl::build() {
   FusionOptions options;
   options.fuse = source.fuse;
+  const vk::Capabilities& capabilities = runtime.device().capabilities();
+  options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
+  options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
+  if (capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU) {  // few cores, and a cache where a GPU has shared memory
+    options.region_groups = 8;
+    options.region_load_rows = 0;
+  }
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
+  for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());
   IMPRINT_CHECK(place_constants());
   plan();
@@ -302,7 +310,9 @@ Status Program::Impl::make_kernels() {
   limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;
   limits.table_entries = vk::kTableBytes / 4;
-  limits.fold_terms = capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 2 : 8;
+  const bool is_cpu = capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  limits.fold_terms = is_cpu ? 2 : 8;
+  limits.fold_workgroup_size = is_cpu || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
   IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits, [this](const Place& place) { return buffer_of(place); }));
 
   std::vector<vk::KernelSource> sources;
@@ -366,7 +376,8 @@ void Program::Impl::count() {
         const GraphNode& node = source.graph[store.node];
         stats.bytes_moved += tensor_bytes(node.shape, node.dtype);
       }
-      for (NodeIndex member : task.members) stats.flops += static_cast<std::uint64_t>(static_cast<double>(task.element_count) * operations_per_element(source.graph, schedule.materialized, member));
+      for (NodeIndex member : task.members)
+        stats.flops += static_cast<std::uint64_t>(static_cast<double>(source.graph[member].element_count()) * operations_per_element(source.graph, schedule.materialized, member));
     }
     accesses.push_back({name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0, tables.buffer_size, false});
     const bool needed = tracker.dispatch(accesses);

@@ -23,7 +23,7 @@ std::string Program::explain() const {
       const Task& task = impl.schedule.tasks[static_cast<std::size_t>(t)];
       double operations = 0;
       for (NodeIndex member : task.members)
-        operations += static_cast<double>(task.element_count) * operations_per_element(impl.source.graph, impl.schedule.materialized, member);
+        operations += static_cast<double>(impl.source.graph[member].element_count()) * operations_per_element(impl.source.graph, impl.schedule.materialized, member);
       std::snprintf(line, sizeof line, "       level %d, %.0f operations, ", task.level, operations);
       text += line + task_text(impl.source.graph, task) + "\n";
     }

@@ -28,7 +28,8 @@ struct Suite {
   const char* name;
   std::vector<BenchCase> (*cases)();
 };
-constexpr Suite kSuites[] = {{"floor", floor_cases}, {"policy", policy_cases}, {"pet", pet_cases}, {"kennel", kennel_cases}, {"frame", frame_cases}};
+constexpr Suite kSuites[] = {
+    {"floor", floor_cases}, {"policy", policy_cases}, {"learn", learn_cases}, {"pet", pet_cases}, {"kennel", kennel_cases}, {"frame", frame_cases}};
 
 std::vector<BenchCase> chosen_cases(const Options& options) {
   std::vector<BenchCase> cases;
@@ -219,7 +220,7 @@ void add_bench(CLI::App& app) {
   command->footer(kColumns);
   std::vector<std::string> names{"all"};
   for (const Suite& suite : kSuites) names.emplace_back(suite.name);
-  command->add_option("--suite", options->suite, "floor, policy, pet, kennel, frame or all")->check(CLI::IsMember(names))->capture_default_str();
+  command->add_option("--suite", options->suite, "floor, policy, learn, pet, kennel, frame or all")->check(CLI::IsMember(names))->capture_default_str();
   command->add_option("--device", options->device, "index or part of a name, see imprint devices; default: the first discrete one");
   command->add_option("--json", options->json, "write the results to this file");
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file");

@@ -59,6 +59,7 @@ struct BenchCase {
 
 std::vector<BenchCase> floor_cases();
 std::vector<BenchCase> policy_cases();
+std::vector<BenchCase> learn_cases();
 std::vector<BenchCase> pet_cases();
 std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> frame_cases();

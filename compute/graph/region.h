@@ -1,0 +1,48 @@
+#pragma once
+// Row-local regions: the parts of a graph whose work is independent for each row of a batch (a network's forward pass, losses, the backward pass),
+// found by what the axes are, whatever the network. One kernel takes a block of rows through a region; folds over the rows (weight gradients, sums
+// of losses) leave one partial result a block, added in order of the blocks by what reads them.
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/graph/axes.h"
+#include "compute/graph/fusion.h"
+#include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
+
+namespace imprint {
+
+// How large a region's blocks may be. Key: the region's batch axis and phase, equal from one attempt to the next.
+using RowBlockLimits = std::map<std::pair<AxisClass, std::int32_t>, std::int32_t>;
+
+struct RegionNodes {
+  std::pair<AxisClass, std::int32_t> key;
+  AxisClass row_class = -1, group_class = -1;   // of the graph before the split
+  std::int64_t rows = 0, groups = 1, blocks = 0;
+  std::int32_t row_block = 0;
+  std::int32_t phase = 0;
+};
+
+struct RegionSplit {
+  std::vector<RegionNodes> regions;
+  // Per node of the split graph.
+  std::vector<std::int32_t> region_of;   // -1: none
+  std::vector<std::int32_t> row_axis;    // -1: none, or a partial result
+  std::vector<std::int32_t> group_axis;
+  // What waits for a region's folds, or for a region from outside it, is of a later phase. Tasks made phase by phase never wait in a circle.
+  std::vector<std::int32_t> phase;
+};
+
+// Finds the regions and splits every fold over the rows of one in two: partial results of blocks, and the sum of those. Renumbers the nodes.
+RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits);
+
+// Behind split_regions: sums over sums of partial results leave partial results of their own, one a workgroup of a column fold.
+void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split);
+
+// Orders a region task's members into stages and gives them places in shared memory. False when a workgroup has not enough of it.
+bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region);
+
+}  // namespace imprint

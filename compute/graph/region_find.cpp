@@ -1,0 +1,339 @@
+// Which nodes make a region, and the split of their folds over rows.
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "compute/graph/cost.h"
+#include "compute/graph/region.h"
+
+namespace imprint {
+namespace {
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+enum class Role : std::uint8_t { outside, row, fold };
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits)
+      : graph_(graph), request_(request), options_(options), limits_(limits), classes_(graph), consumers_(graph.consumers()) {
+    role.assign(graph.nodes.size(), Role::outside);
+    row_class_.assign(graph.nodes.size(), -1);
+    region_of.assign(graph.nodes.size(), -1);
+    phase.assign(graph.nodes.size(), 0);
+  }
+
+  void run() {
+    find_batches();
+    for (const Batch& batch : batches_)
+      for (NodeIndex i = 0; i < graph_.size(); ++i)
+        if (role[at(i)] == Role::outside) classify(batch, i);
+    number_phases();
+    sink();
+    make_regions();
+  }
+
+  int row_axis(NodeIndex i) const { return role[at(i)] == Role::row ? classes_.axis_in(graph_, i, regions[at(region_of[at(i)])].row_class) : -1; }
+  int group_axis(NodeIndex i) const {
+    if (role[at(i)] != Role::row) return -1;
+    const RegionNodes& region = regions[at(region_of[at(i)])];
+    return region.group_class < 0 ? -1 : classes_.axis_in(graph_, i, region.group_class);
+  }
+
+  std::vector<RegionNodes> regions;
+  std::vector<Role> role;
+  std::vector<std::int32_t> region_of, phase;
+
+ private:
+  struct Batch { AxisClass rows, groups; };   // groups: the axis of networks beside each other; -1: none
+  static constexpr AxisClass kDisagree = -2;
+
+  // ---- batches ----
+
+  // The weights of a contraction: memory of the program's own, behind views.
+  bool is_weight(NodeIndex index) const {
+    while (graph_[index].kind() == OpKind::view || graph_[index].op == Op::cast) index = graph_[index].inputs[0];
+    return graph_[index].op == Op::variable || graph_[index].op == Op::constant;
+  }
+
+  // A batch runs through contractions with weights and is never an axis of one. Weights on the right come first, as layers have them: once it is known
+  // that way what a batch is, data of the program's own (a data set) is not taken for weights on the left of a weight gradient.
+  void find_batches() {
+    std::set<AxisClass> features;
+    for (const bool right : {true, false})
+      for (NodeIndex i = 0; i < graph_.size(); ++i) {
+        const GraphNode& node = graph_[i];
+        if (node.op != Op::matmul || !is_weight(node.inputs[right ? 1 : 0])) continue;
+        const int rank = node.shape.rank();
+        const NodeIndex weights = node.inputs[right ? 1 : 0];
+        const auto is_batch = [&](int axis) { return std::ranges::find(batches_, classes_.of(weights, axis), &Batch::rows) != batches_.end(); };
+        if (!right && (is_weight(node.inputs[1]) || is_batch(rank - 2) || is_batch(rank - 1))) continue;
+        features.insert(classes_.of(weights, rank - 2));
+        features.insert(classes_.of(weights, rank - 1));
+        if (rank > 3) continue;
+        const Batch batch{classes_.of(i, right ? rank - 2 : rank - 1), rank == 3 ? classes_.of(i, 0) : -1};
+        const auto known = std::ranges::find(batches_, batch.rows, &Batch::rows);
+        if (known == batches_.end()) batches_.push_back(batch);
+        else if (known->groups != batch.groups) known->groups = kDisagree;
+      }
+    std::erase_if(batches_, [&](const Batch& batch) { return features.contains(batch.rows) || batch.rows == batch.groups || batch.groups == kDisagree; });
+  }
+
+  // ---- membership ----
+
+  void classify(const Batch& batch, NodeIndex index) {
+    const GraphNode& node = graph_[index];
+    if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 || node.kind() == OpKind::scan) return;
+    const int row = classes_.axis_in(graph_, index, batch.rows);
+    if (row == -2) return;
+    if (batch.groups >= 0 && row >= 0) {
+      const int group = classes_.axis_in(graph_, index, batch.groups);
+      if (group < 0 || !keeps_axis(index, group, batch.groups)) return;
+    }
+    if (row >= 0) {
+      if (!keeps_axis(index, row, batch.rows)) return;
+      role[at(index)] = Role::row;
+    } else {
+      if (!folds_rows(batch, index)) return;
+      role[at(index)] = Role::fold;
+    }
+    row_class_[at(index)] = batch.rows;
+  }
+
+  bool is_row(NodeIndex index, AxisClass rows) const { return role[at(index)] == Role::row && row_class_[at(index)] == rows; }
+
+  bool folds_rows(const Batch& batch, NodeIndex index) const {
+    const GraphNode& node = graph_[index];
+    if (node.op == Op::matmul) {
+      const int rank = node.shape.rank();
+      if (rank != (batch.groups >= 0 ? 3 : 2)) return false;
+      if (batch.groups >= 0 && classes_.of(index, 0) != batch.groups) return false;
+      const bool any = is_row(node.inputs[0], batch.rows) || is_row(node.inputs[1], batch.rows);
+      return any && classes_.axis_in(graph_, node.inputs[0], batch.rows) == rank - 1 && classes_.axis_in(graph_, node.inputs[1], batch.rows) == rank - 2;
+    }
+    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min) return false;
+    const NodeIndex input = node.inputs[0];
+    if (!is_row(input, batch.rows)) return false;
+    return std::ranges::find(node.ints, classes_.axis_in(graph_, input, batch.rows)) != node.ints.end();
+  }
+
+  // Whether the element at one position along the axis depends only on what the inputs have there, as far as they have the axis.
+  bool keeps_axis(NodeIndex index, int axis, AxisClass axis_class) const {
+    const GraphNode& node = graph_[index];
+    const auto a = static_cast<std::size_t>(axis);
+    const auto position = [&](std::size_t slot) { return classes_.is_wildcard(node.inputs[slot]) ? -1 : classes_.axis_in(graph_, node.inputs[slot], axis_class); };
+    const auto shape = [&](std::size_t slot) -> const Shape& { return graph_[node.inputs[slot]].shape; };
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const int p = position(slot);
+      if (p == -1) continue;
+      if (p == -2) return false;
+      bool kept = p == axis && shape(slot)[p] == node.shape[axis];
+      switch (node.kind()) {
+        case OpKind::elementwise: break;
+        case OpKind::reduce: kept = kept && std::ranges::find(node.ints, axis) == node.ints.end(); break;
+        case OpKind::contract: {
+          const int rank = node.shape.rank();
+          kept = kept && (axis < rank - 2 || (axis == rank - 2) == (slot == 0));
+          break;
+        }
+        case OpKind::scan: kept = kept && node.ints[0] != axis; break;
+        default:
+          switch (node.op) {
+            case Op::reshape: kept = shape(slot)[p] == node.shape[axis] && elements_behind(shape(slot), p) == elements_behind(node.shape, axis); break;
+            case Op::permute: kept = node.ints[a] == p; break;
+            case Op::expand: break;
+            case Op::slice: kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1; break;
+            case Op::pad: kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 0; break;
+            case Op::window: case Op::unwindow: kept = kept && node.ints[0] != axis && axis < std::min(node.shape.rank(), shape(slot).rank()); break;
+            case Op::concat: case Op::gather: case Op::scatter_add: kept = kept && node.ints[0] != axis; break;
+            case Op::take: {
+              const int first = static_cast<int>(node.ints[0]), inserted = shape(1).rank();
+              if (slot == 1) kept = p + first == axis;
+              else kept = p != first && (p < first ? p : p + inserted - 1) == axis;
+              break;
+            }
+            default: return false;
+          }
+      }
+      if (!kept) return false;
+    }
+    return true;
+  }
+
+  static std::int64_t elements_behind(const Shape& shape, int axis) {
+    std::int64_t count = 1;
+    for (int i = axis + 1; i < shape.rank(); ++i) count *= shape[i];
+    return count;
+  }
+
+  // ---- order ----
+
+  void number_phases() {
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      for (NodeIndex input : graph_[i].inputs) {
+        const Role from = role[at(input)];
+        const bool leaves = from == Role::fold || (from == Role::row && row_class_[at(input)] != row_class_[at(i)]);
+        phase[at(i)] = std::max(phase[at(i)], phase[at(input)] + (leaves ? 1 : 0));
+      }
+  }
+
+  // What only later phases ask for belongs to the first of them: so a forward pass is not cut off from its backward pass by a fold between.
+  void sink() {
+    std::vector<std::uint8_t> asked(graph_.nodes.size(), 0);
+    for (const GraphOutput& output : request_.outputs) asked[at(output.node)] = 1;
+    for (const GraphUpdate& update : request_.updates) {
+      asked[at(update.value)] = 1;
+      if (update.rows >= 0) asked[at(update.rows)] = 1;
+    }
+    for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
+      if (role[at(i)] != Role::row || asked[at(i)] || consumers_[at(i)].empty()) continue;
+      std::int32_t first = INT32_MAX;
+      for (NodeIndex consumer : consumers_[at(i)])
+        first = std::min(first, row_class_[at(consumer)] == row_class_[at(i)] ? phase[at(consumer)] : phase[at(i)]);
+      phase[at(i)] = std::max(phase[at(i)], first);
+    }
+  }
+
+  void make_regions() {
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      if (graph_[i].op != Op::matmul || role[at(i)] != Role::row) continue;
+      const std::pair key{row_class_[at(i)], phase[at(i)]};
+      if (std::ranges::find(regions, key, &RegionNodes::key) != regions.end()) continue;
+      add_region(key, i);
+    }
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      if (role[at(i)] == Role::outside) continue;
+      const auto found = std::ranges::find(regions, std::pair{row_class_[at(i)], phase[at(i)]}, &RegionNodes::key);
+      if (found == regions.end()) role[at(i)] = Role::outside;
+      else region_of[at(i)] = static_cast<std::int32_t>(found - regions.begin());
+    }
+  }
+
+  void add_region(std::pair<AxisClass, std::int32_t> key, NodeIndex matmul) {
+    const auto batch = std::ranges::find(batches_, key.first, &Batch::rows);
+    RegionNodes region;
+    region.key = key;
+    region.row_class = batch->rows;
+    region.group_class = batch->groups;
+    region.phase = key.second;
+    region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->rows)];
+    if (batch->groups >= 0) region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->groups)];
+    bool folds = false;
+    for (NodeIndex i = 0; i < graph_.size() && !folds; ++i)
+      folds = role[at(i)] == Role::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second;
+
+    // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial results left, less often.
+    const std::int64_t wanted = (region.rows * region.groups + options_.region_groups - 1) / options_.region_groups;
+    const auto power = [](std::int64_t n) { return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n)))); };
+    std::int64_t block = std::clamp<std::int64_t>(power(wanted), folds ? options_.region_fold_rows : 1, options_.region_rows);
+    block = std::min(block, power(region.rows));
+    if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
+    if (block < 1) return;
+    region.row_block = static_cast<std::int32_t>(block);
+    region.blocks = (region.rows + block - 1) / block;
+    regions.push_back(region);
+  }
+
+  const Graph& graph_;
+  const FusionRequest& request_;
+  const FusionOptions& options_;
+  const RowBlockLimits& limits_;
+  AxisClasses classes_;
+  std::vector<std::vector<NodeIndex>> consumers_;
+  std::vector<Batch> batches_;
+  std::vector<AxisClass> row_class_;
+};
+
+// Writes the graph again with each fold over rows as partial results and their sum.
+class Splitter {
+ public:
+  Splitter(Graph& graph, FusionRequest& request, const Finder& found) : graph_(graph), request_(request), found_(found) {}
+
+  RegionSplit run() {
+    split_.regions = found_.regions;
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      GraphNode node = graph_[i];
+      for (NodeIndex& input : node.inputs) input = new_index_[at(input)];
+      if (found_.role[at(i)] == Role::fold) new_index_.push_back(split_fold(i, std::move(node)));
+      else new_index_.push_back(add(std::move(node), found_.region_of[at(i)], found_.row_axis(i), found_.group_axis(i), found_.phase[at(i)]));
+    }
+    for (NodeIndex& root : graph_.roots) root = new_index_[at(root)];
+    request_.renumber(new_index_);
+    graph_.nodes = std::move(nodes_);
+    return std::move(split_);
+  }
+
+ private:
+  NodeIndex add(GraphNode node, std::int32_t region, int row, int group, std::int32_t phase) {
+    nodes_.push_back(std::move(node));
+    split_.region_of.push_back(region);
+    split_.row_axis.push_back(row);
+    split_.group_axis.push_back(group);
+    split_.phase.push_back(phase);
+    return static_cast<NodeIndex>(nodes_.size()) - 1;
+  }
+
+  // node: the fold with its inputs renumbered.
+  NodeIndex split_fold(NodeIndex index, GraphNode node) {
+    const std::int32_t region_index = found_.region_of[at(index)];
+    const RegionNodes& region = found_.regions[at(region_index)];
+    const std::int32_t phase = found_.phase[at(index)];
+    const Shape whole = node.shape;
+    const Op combine = node.op == Op::matmul ? Op::reduce_sum : node.op;
+    std::vector<std::int64_t> last_axes{0};   // of the partial results, folded at the end
+    int group = -1;
+    if (node.op == Op::matmul) {
+      group = region.group_class >= 0 ? 0 : -1;
+    } else {
+      const NodeIndex input = graph_[index].inputs[0];
+      const int row = found_.row_axis(input), group_in = found_.group_axis(input);
+      const bool folds_groups = group_in >= 0 && std::ranges::find(node.ints, group_in) != node.ints.end();
+      group = group_in;
+      std::vector<std::int64_t> features;
+      for (std::int64_t axis : node.ints)
+        if (axis != row && axis != group_in) features.push_back(axis);
+      if (!features.empty()) {  // each row by itself first
+        GraphNode rows = node;
+        rows.ints = features;
+        rows.shape = nodes_[at(node.inputs[0])].shape;
+        for (std::int64_t axis : features) rows.shape[static_cast<int>(axis)] = 1;
+        node.inputs = {add(std::move(rows), region_index, row, group_in, phase)};
+      }
+      node.ints = {row};
+      node.shape = nodes_[at(node.inputs[0])].shape;
+      node.shape[row] = 1;
+      if (folds_groups) last_axes.push_back(group_in + 1);
+    }
+    Shape partial_shape{region.blocks};
+    for (std::int64_t extent : node.shape.extents()) partial_shape.append(extent);
+    const DType dtype = node.dtype;
+    const NodeRef source = node.source;
+    node.shape = partial_shape;
+    node.blocks = region.blocks;
+    NodeIndex result = add(std::move(node), region_index, -1, group >= 0 ? group + 1 : -1, phase);
+    if (region.blocks > 1 || last_axes.size() > 1) {
+      GraphNode sum{combine, dtype, partial_shape, {result}, last_axes, {}, source};
+      for (std::int64_t axis : last_axes) sum.shape[static_cast<int>(axis)] = 1;
+      result = add(std::move(sum), -1, -1, -1, phase + 1);
+    }
+    return add({Op::reshape, dtype, whole, {result}, {}, {}, source}, -1, -1, -1, phase + 1);
+  }
+
+  Graph& graph_;
+  FusionRequest& request_;
+  const Finder& found_;
+  RegionSplit split_;
+  std::vector<GraphNode> nodes_;
+  std::vector<NodeIndex> new_index_;   // of each old node
+};
+
+}  // namespace
+
+RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits) {
+  Finder finder(graph, request, options, limits);
+  finder.run();
+  return Splitter(graph, request, finder).run();
+}
+
+}  // namespace imprint

@@ -1,0 +1,260 @@
+// From the values of a region to stages of a workgroup: what is computed together, how it is spread over invocations, where it lies.
+
+#include <algorithm>
+#include <bit>
+
+#include "compute/graph/memory_plan.h"
+#include "compute/graph/region.h"
+
+namespace imprint {
+namespace {
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+struct Range { std::int64_t begin, end; bool is_float; };
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region)
+      : graph_(graph), schedule_(schedule), split_(split), options_(options), task_(task), region_(region) {}
+
+  bool run() {
+    stage_of_.assign(graph_.nodes.size(), -1);
+    last_reader_.assign(graph_.nodes.size(), -1);
+    region_.stages.push_back({RegionStage::Kind::load, -1, {}});
+    stage_reads_.resize(1);
+    for (NodeIndex member : task_.members) place(member);
+    for (std::size_t s = 0; s < region_.stages.size(); ++s) choose_tiles(region_.stages[s]);
+    if (!plan_shared()) return false;
+    load_weights();
+    place_barriers();
+    return true;
+  }
+
+ private:
+  // Whether both count a row's features in one order, so that the same invocation can compute them.
+  bool same_layout(NodeIndex a, NodeIndex b) const {
+    if (graph_[a].element_count() != graph_[b].element_count() || split_.row_axis[at(a)] < 0 || split_.row_axis[at(b)] < 0) return false;
+    const auto behind = [&](NodeIndex node) {
+      std::int64_t count = 1;
+      for (int axis = split_.row_axis[at(node)] + 1; axis < graph_[node].shape.rank(); ++axis) count *= graph_[node].shape[axis];
+      return count;
+    };
+    return behind(a) == behind(b) && (region_.groups == 1 || (split_.group_axis[at(a)] >= 0) == (split_.group_axis[at(b)] >= 0));
+  }
+
+  // Which members, and which memory, a member's evaluation reads, and whether only at its own index.
+  std::vector<Read> reads_of(NodeIndex index) const {
+    std::vector<Read> reads;
+    std::vector<std::pair<NodeIndex, bool>> stack, seen;
+    const auto visit = [&](NodeIndex node, bool aligned) {
+      const bool keeps = graph_[node].kind() == OpKind::elementwise || (graph_[node].op == Op::reshape && same_layout(node, graph_[node].inputs[0]));
+      for (NodeIndex input : graph_[node].inputs) stack.emplace_back(input, aligned && keeps);
+    };
+    visit(index, true);
+    while (!stack.empty()) {
+      const auto [node, aligned] = stack.back();
+      stack.pop_back();
+      if (std::ranges::find(seen, std::pair(node, aligned)) != seen.end()) continue;
+      seen.emplace_back(node, aligned);
+      if (stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)]) {
+        const auto known = std::ranges::find(reads, node, &Read::node);
+        if (known == reads.end()) reads.push_back({node, aligned});
+        else known->aligned = known->aligned && aligned;
+      } else {
+        visit(node, aligned);
+      }
+    }
+    return reads;
+  }
+
+  RegionStage::Kind kind_of(NodeIndex index) const {
+    const GraphNode& node = graph_[index];
+    if (node.blocks > 0) return node.op == Op::matmul ? RegionStage::Kind::outer_product : RegionStage::Kind::row_fold;
+    const bool has_rows = split_.row_axis[at(index)] >= node.shape.rank() - 2;
+    return node.op == Op::matmul && has_rows ? RegionStage::Kind::product : RegionStage::Kind::spread;
+  }
+
+  void place(NodeIndex index) {
+    const std::vector<Read> reads = reads_of(index);
+    const RegionStage::Kind kind = kind_of(index);
+    std::int32_t stage = kind == RegionStage::Kind::spread ? stage_for(index, reads) : -1;
+    if (stage < 0) {
+      stage = static_cast<std::int32_t>(region_.stages.size());
+      region_.stages.push_back({kind, kind == RegionStage::Kind::spread ? -1 : index, {}});
+    }
+    region_.stages[static_cast<std::size_t>(stage)].members.push_back(index);
+    stage_of_[at(index)] = stage;
+    RegionValue value;
+    value.node = index;
+    value.row_axis = split_.row_axis[at(index)];
+    value.group_axis = split_.group_axis[at(index)];
+    value.height = region_.row_block;
+    value.width = graph_[index].element_count() / (value.row_axis >= 0 ? region_.rows : region_.blocks) / (value.group_axis >= 0 ? region_.groups : 1);
+    region_.values.push_back(value);
+    for (const Read& read : reads)
+      if (stage_of_[at(read.node)] != stage) last_reader_[at(read.node)] = std::max(last_reader_[at(read.node)], stage);
+    stage_reads_.resize(region_.stages.size());
+    for (const Read& read : reads)
+      if (stage_of_[at(read.node)] != stage) stage_reads_[static_cast<std::size_t>(stage)].push_back(read.node);
+  }
+
+  // The last stage in which this value can be computed beside what is there: all that it reads is there at its own index, or done before.
+  std::int32_t stage_for(NodeIndex index, const std::vector<Read>& reads) const {
+    for (auto s = static_cast<std::int32_t>(region_.stages.size()) - 1; s >= 0; --s) {
+      const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
+      if (stage.kind != RegionStage::Kind::spread && stage.kind != RegionStage::Kind::product) continue;
+      if (!same_layout(stage.members[0], index)) continue;
+      bool possible = true, continues = false;
+      for (const Read& read : reads) {
+        const std::int32_t producer = stage_of_[at(read.node)];   // -1: memory
+        possible = possible && (producer == s ? read.aligned : producer < s);
+        continues = continues || producer == s;
+      }
+      if (possible && (continues || stage.kind == RegionStage::Kind::spread)) return s;
+    }
+    return -1;
+  }
+
+  // ---- tiles ----
+
+  void choose_tiles(RegionStage& stage) const {
+    if (stage.kind != RegionStage::Kind::product && stage.kind != RegionStage::Kind::outer_product) return;
+    const GraphNode& node = graph_[stage.anchor];
+    const int rank = node.shape.rank();
+    std::int64_t rows = region_.row_block, columns = 0;
+    if (stage.kind == RegionStage::Kind::product) {
+      columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
+    } else {
+      rows = node.shape[rank - 2];
+      columns = node.shape[rank - 1];
+    }
+    const std::int64_t outputs = rows * columns;
+    if (stage.kind == RegionStage::Kind::product && 2 * outputs <= region_.invocations) {
+      const std::int64_t terms = graph_[node.inputs[0]].shape[graph_[node.inputs[0]].shape.rank() - 1];
+      const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs, std::max<std::int64_t>(1, terms / 4));
+      stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
+      return;
+    }
+    // Rows first: what an invocation loads of the weights then serves several rows.
+    const auto full = [&] { return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations; };
+    while (full() && stage.tile_rows * stage.tile_columns < 16) {
+      if (stage.tile_rows <= stage.tile_columns && stage.tile_rows * 2 <= rows && stage.tile_rows < 4) stage.tile_rows *= 2;
+      else if (stage.tile_columns * 2 <= columns && stage.tile_columns < 4) stage.tile_columns *= 2;
+      else break;
+    }
+  }
+
+  // ---- shared memory ----
+
+  static bool is_float(DType dtype) { return dtype == DType::float32; }
+
+  bool plan_shared() {
+    for (const bool floats : {true, false}) {
+      std::vector<Lifetime> lifetimes;
+      std::vector<std::int64_t*> targets;
+      for (RegionValue& value : region_.values) {
+        if (is_float(graph_[value.node].dtype) != floats) continue;
+        value.offset = -1;
+        if (last_reader_[at(value.node)] < 0) continue;
+        value.stride = value.width > 1 ? value.width | 1 : 1;  // odd: neighbouring rows lie in different banks
+        lifetimes.push_back({static_cast<std::uint64_t>(value.stride * value.height), stage_of_[at(value.node)], last_reader_[at(value.node)]});
+        targets.push_back(&value.offset);
+      }
+      if (floats)
+        for (std::size_t s = 0; s < region_.stages.size(); ++s)
+          if (region_.stages[s].parts > 1) {
+            lifetimes.push_back({static_cast<std::uint64_t>(region_.invocations), static_cast<std::int32_t>(s), static_cast<std::int32_t>(s)});
+            targets.push_back(&region_.stages[s].scratch);
+          }
+      const MemoryPlan plan = plan_memory(lifetimes, 1);
+      for (std::size_t i = 0; i < targets.size(); ++i) *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
+      (floats ? region_.shared_floats : region_.shared_ints) = static_cast<std::int64_t>(plan.total_bytes);
+    }
+    return 4 * (region_.shared_floats + region_.shared_ints) <= options_.region_shared_bytes;
+  }
+
+  // Weights of products, those first that are read across their rows, as long as there is room: read once, in one go, and then in any direction.
+  void load_weights() {
+    if (region_.row_block > options_.region_load_rows) return;
+    std::vector<NodeIndex> wanted;
+    for (const bool transposed : {true, false})
+      for (const RegionStage& stage : region_.stages) {
+        if (stage.kind != RegionStage::Kind::product) continue;
+        const GraphNode& node = graph_[stage.anchor];
+        NodeIndex weights = node.inputs[split_.row_axis[at(stage.anchor)] == node.shape.rank() - 2 ? 1 : 0];
+        bool across = false;
+        while (!schedule_.materialized[at(weights)] && graph_[weights].op == Op::permute) {
+          across = !across;
+          weights = graph_[weights].inputs[0];
+        }
+        const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) && schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
+        if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 && std::ranges::find(wanted, weights) == wanted.end())
+          wanted.push_back(weights);
+      }
+    for (NodeIndex weights : wanted) {
+      const Shape& shape = graph_[weights].shape;
+      RegionValue value;
+      value.node = weights;
+      value.group_axis = region_.groups > 1 ? 0 : -1;
+      value.height = shape[shape.rank() - 2];
+      value.width = shape[shape.rank() - 1];
+      const std::vector<RegionValue> before = region_.values;
+      region_.values.insert(std::ranges::upper_bound(region_.values, weights, {}, &RegionValue::node), value);
+      stage_of_[at(weights)] = 0;
+      if (plan_shared()) {
+        region_.stages[0].members.push_back(weights);
+        continue;
+      }
+      region_.values = before;
+      stage_of_[at(weights)] = -1;
+      plan_shared();
+    }
+  }
+
+  Range range_of(const RegionValue& value) const {
+    return {value.offset, value.offset + value.stride * value.height, is_float(graph_[value.node].dtype)};
+  }
+
+  // A barrier where a stage reads what others wrote since the last one, or writes where others read or wrote.
+  void place_barriers() {
+    std::vector<Range> read, written;
+    const auto meets = [](const std::vector<Range>& ranges, const Range& range) {
+      return std::ranges::any_of(ranges, [&](const Range& other) { return other.is_float == range.is_float && other.begin < range.end && range.begin < other.end; });
+    };
+    for (std::size_t s = 0; s < region_.stages.size(); ++s) {
+      RegionStage& stage = region_.stages[s];
+      std::vector<Range> reads, writes;
+      for (NodeIndex node : stage_reads_[s])
+        if (const RegionValue* value = region_.find(node); value && value->offset >= 0) reads.push_back(range_of(*value));
+      for (NodeIndex member : stage.members)
+        if (const RegionValue* value = region_.find(member); value->offset >= 0) writes.push_back(range_of(*value));
+      if (stage.scratch >= 0) writes.push_back({stage.scratch, stage.scratch + region_.invocations, true});
+      for (const Range& range : reads) stage.barrier_before = stage.barrier_before || meets(written, range);
+      for (const Range& range : writes) stage.barrier_before = stage.barrier_before || meets(written, range) || meets(read, range);
+      if (stage.barrier_before) {
+        read.clear();
+        written.clear();
+      }
+      read.insert(read.end(), reads.begin(), reads.end());
+      written.insert(written.end(), writes.begin(), writes.end());
+    }
+  }
+
+  const Graph& graph_;
+  const Schedule& schedule_;
+  const RegionSplit& split_;
+  const FusionOptions& options_;
+  const Task& task_;
+  Region& region_;
+  std::vector<std::int32_t> stage_of_, last_reader_;   // per node
+  std::vector<std::vector<NodeIndex>> stage_reads_;    // per stage, of earlier stages
+};
+
+}  // namespace
+
+bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region) {
+  return Planner(graph, schedule, split, options, task, region).run();
+}
+
+}  // namespace imprint

@@ -1,0 +1,75 @@
+// Row-local regions: the same results as one kernel an operation, in a handful of dispatches, whatever the batch.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compute/graph/autodiff.h"
+#include "compute/nn/optimiser.h"
+#include "compute/nn/ppo_loss.h"
+#include "compute/nn/sequential.h"
+#include "compute/program/program.h"
+#include "compute/program/run.h"
+#include "tests/gpu/gpu_device.h"
+
+namespace imprint {
+namespace {
+
+class RegionTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
+  void TearDown() override { test::expect_validation_silent(); }
+  Session& session() { return test::gpu()->session(); }
+};
+
+std::vector<float> wave(std::int64_t count, float scale, int seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i + 1) * (0.7f + 0.13f * static_cast<float>(seed)));
+  return values;
+}
+
+struct Step {
+  nn::Sequential network;
+  ProgramDescription description;
+};
+
+Step ppo_step(std::int64_t batch, std::int64_t hidden, bool fuse) {
+  constexpr std::int64_t kActions = 5;
+  Step step{nn::mlp("net", {7, hidden, hidden, kActions + 1}, {.activation = nn::Activation::tanh, .seed = 3}), {.name = "step", .fuse = fuse}};
+  const Tensor observation = Variable("observation", {batch, 7}, wave(batch * 7, 1, 1)).value();
+  std::vector<std::int32_t> actions(static_cast<std::size_t>(batch));
+  for (std::size_t i = 0; i < actions.size(); ++i) actions[i] = static_cast<std::int32_t>(i * 3 % kActions);
+  const Tensor outputs = step.network(observation);
+  const nn::PpoBatch data{Variable("action", {batch}, actions).value(), Variable("log_probability", {batch}, wave(batch, 0.3f, 2)).value() - 1.6f,
+                          Variable("advantage", {batch}, wave(batch, 1.5f, 4)).value(), Variable("target", {batch}, wave(batch, 1, 5)).value()};
+  const nn::PpoLoss loss = nn::ppo_loss(slice(outputs, 1, 0, kActions), squeeze(slice(outputs, 1, kActions, kActions + 1), 1), data, {.entropy_coefficient = 0.01});
+  const nn::ClippedGradients clipped = nn::clip_by_global_norm(gradients(loss.total, step.network.parameters().values()).value(), 0.5).value();
+  step.description.updates = nn::Adam(step.network.parameters()).step(clipped.gradients, 1e-2).value();
+  step.description.outputs = {loss.total, loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped, clipped.norm};
+  return step;
+}
+
+TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
+  for (const std::int64_t hidden : {16, 33})
+    for (const std::int64_t batch : {1, 2, 31, 64, 100, 257}) {
+      SCOPED_TRACE("batch " + std::to_string(batch) + " hidden " + std::to_string(hidden));
+      Step fused = ppo_step(batch, hidden, true), plain = ppo_step(batch, hidden, false);
+      auto a = Program::compile(session().runtime(), fused.description), b = Program::compile(session().runtime(), plain.description);
+      ASSERT_TRUE(a) << a.error().message;
+      ASSERT_TRUE(b) << b.error().message;
+      for (int i = 0; i < 3; ++i) {
+        const auto x = session().run(*a), y = session().run(*b);
+        ASSERT_TRUE(x && y);
+        for (std::size_t o = 0; o < x->size(); ++o)
+          EXPECT_NEAR((*x)[o].floats[0], (*y)[o].floats[0], 2e-5 * std::max(1.0f, std::abs((*y)[o].floats[0]))) << "output " << o << " of step " << i;
+      }
+      const auto p = session().read(fused.network.parameters().variables()), q = session().read(plain.network.parameters().variables());
+      ASSERT_TRUE(p && q);
+      for (std::size_t i = 0; i < p->size(); ++i) EXPECT_THAT((*p)[i].floats, testing::Pointwise(testing::FloatNear(3e-4f), (*q)[i].floats)) << "parameter " << i;
+      EXPECT_LE(a->stats().dispatches, 4u) << a->explain();
+    }
+}
+
+}  // namespace
+}  // namespace imprint

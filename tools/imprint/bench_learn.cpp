@@ -1,0 +1,60 @@
+// One minibatch step of proximal policy optimisation, forward to Adam, on data that lies on the device: 32 observations, two hidden layers that the
+// policy and the value share, 8 actions.
+
+#include <string>
+
+#include "compute/graph/autodiff.h"
+#include "compute/nn/optimiser.h"
+#include "compute/nn/ppo_loss.h"
+#include "compute/nn/sequential.h"
+#include "tools/imprint/bench.h"
+#include "tools/imprint/bench_noise.h"
+
+namespace imprint::tools {
+namespace {
+
+Variable noise_variable(Noise& noise, const std::string& name, Shape shape, float low, float high) {
+  std::vector<float> values(static_cast<std::size_t>(shape.element_count()));
+  for (float& value : values) value = low + (high - low) * noise.next();
+  return {name, shape, values};
+}
+
+Result<BenchResult> run_ppo(BenchDevice& device, const std::string& name, std::int64_t hidden, std::int64_t batch) {
+  constexpr std::int64_t kObservations = 32, kActions = 8;
+  Noise noise;
+  const Variable observation = noise_variable(noise, "observation", {batch, kObservations}, -1, 1);
+  const Variable log_probability = noise_variable(noise, "log_probability", {batch}, -2.3f, -1.9f);
+  const Variable advantage = noise_variable(noise, "advantage", {batch}, -2, 2);
+  const Variable value_target = noise_variable(noise, "value_target", {batch}, -1, 1);
+  std::vector<std::int32_t> actions(static_cast<std::size_t>(batch));
+  for (std::int32_t& action : actions) action = static_cast<std::int32_t>(noise.next() * static_cast<float>(kActions));
+  const Variable action("action", {batch}, actions);
+
+  const nn::Sequential network = nn::mlp("ppo", {kObservations, hidden, hidden, kActions + 1}, {.activation = nn::Activation::tanh, .seed = 1});
+  const Tensor outputs = network(observation.value());
+  const nn::PpoLoss loss = nn::ppo_loss(slice(outputs, 1, 0, kActions), squeeze(slice(outputs, 1, kActions, kActions + 1), 1),
+                                        {action.value(), log_probability.value(), advantage.value(), value_target.value()}, {.entropy_coefficient = 0.01});
+  IMPRINT_ASSIGN(const std::vector<Tensor> gradient, gradients(loss.total, network.parameters().values()));
+  IMPRINT_ASSIGN(const nn::ClippedGradients clipped, nn::clip_by_global_norm(gradient, 0.5));
+  const nn::Adam adam(network.parameters(), {.epsilon = 1e-5});
+  ProgramDescription description{.name = "ppo", .slots = kChainedRuns};
+  IMPRINT_ASSIGN(description.updates, adam.step(clipped.gradients, 3e-4));
+  const Variable metrics = Variable::zeros("metrics", {4});
+  description.updates.push_back(Update::assign(metrics, stack({loss.policy, loss.value, loss.entropy, loss.divergence}, 0)));
+  IMPRINT_ASSIGN(Program program, Program::compile(device.standalone->context().runtime(), description));
+  return measure_program(device, program, name);
+}
+
+}  // namespace
+
+std::vector<BenchCase> learn_cases() {
+  std::vector<BenchCase> cases;
+  const std::pair<std::int64_t, std::int64_t> sizes[] = {{64, 256}, {64, 2048}, {64, 16384}, {256, 256}, {256, 16384}};
+  for (const auto& [hidden, batch] : sizes) {
+    const std::string name = "learn/ppo/h" + std::to_string(hidden) + "/f32/b" + std::to_string(batch);
+    cases.push_back({name, [=, hidden = hidden, batch = batch](BenchDevice& device) { return run_ppo(device, name, hidden, batch); }});
+  }
+  return cases;
+}
+
+}  // namespace imprint::tools
