@@ -76,7 +76,7 @@ std::optional<GpuTimer::Times> GpuTimer::read(vk::Ticket complete) {
   oldest_ = (oldest_ + 1) % kFrames;
   --open_count_;
   for (std::uint32_t section = 0; section < kSections; ++section) {
-    if (!(entries_[times.entry].used & (1u << section))) continue;
+    if (!(entries_[times.entry].used & (1u << section)) || device_.lost()) continue;
     std::uint64_t stamps[2] = {};
     const VkResult result =
         device_.functions().vkGetQueryPoolResults(device_.handle(), queries_, (times.entry * kSections + section) * 2, 2, sizeof stamps, stamps,

@@ -32,6 +32,7 @@ InFlight::~InFlight() {
 Result<VkFence> InFlight::take_fence() {
   const std::lock_guard lock(mutex_);
   if (free_fences_.empty()) poll_locked();
+  if (device_.lost()) return make_error(ErrorCode::device_lost, "submit: the device was lost");
   const vk::Functions& f = device_.functions();
   if (!free_fences_.empty()) {
     const VkFence fence = free_fences_.back();

@@ -145,9 +145,7 @@ Result<std::unordered_set<std::string>> device_extensions(VkPhysicalDevice physi
     result = functions.vkEnumerateDeviceExtensionProperties(physical_device, nullptr, &count, list.data());
     list.resize(std::min<std::size_t>(count, list.size()));
   }
-  if (result != VK_SUCCESS) {
-    return make_error(ErrorCode::out_of_host_memory, "vkEnumerateDeviceExtensionProperties gave VkResult " + std::to_string(result));
-  }
+  if (result != VK_SUCCESS) return result_error("vkEnumerateDeviceExtensionProperties", result);
   std::unordered_set<std::string> set;
   for (const auto& extension : list) set.insert(extension.extensionName);
   return set;

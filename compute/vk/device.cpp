@@ -137,7 +137,7 @@ Result<std::unique_ptr<Device>> Device::adopt(const DeviceDescription& descripti
 }
 
 void set_debug_name(const Device& device, VkObjectType type, std::uint64_t handle, const std::string& name) {
-  if (!device.capabilities().debug_utils) return;
+  if (!device.capabilities().debug_utils || device.lost()) return;
   VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT};
   info.objectType = type;
   info.objectHandle = handle;
@@ -145,10 +145,14 @@ void set_debug_name(const Device& device, VkObjectType type, std::uint64_t handl
   device.functions().vkSetDebugUtilsObjectNameEXT(device.handle(), &info);
 }
 
-Error vulkan_error(Device& device, const char* call, VkResult result) {
-  if (result == VK_ERROR_DEVICE_LOST) device.mark_lost();
+Error result_error(const char* call, VkResult result) {
   const char* name = result_name(result);
   return make_error(error_code_of(result), std::string(call) + ": " + (name ? name : "VkResult " + std::to_string(result)));
+}
+
+Error vulkan_error(Device& device, const char* call, VkResult result) {
+  if (result == VK_ERROR_DEVICE_LOST) device.mark_lost();
+  return result_error(call, result);
 }
 
 }  // namespace imprint::vk

@@ -144,5 +144,6 @@ void set_debug_name(const Device& device, VkObjectType type, H* handle, const st
 
 // Turns a VkResult into an Error ("vkQueueSubmit: VK_ERROR_DEVICE_LOST"), and marks the device lost when it says so.
 Error vulkan_error(Device& device, const char* call, VkResult result);
+Error result_error(const char* call, VkResult result);  // before there is a device to mark
 
 }  // namespace imprint::vk

@@ -54,6 +54,8 @@ template <class H, class Info>
 Result<Handle<H>> make_handle(Device& device, const char* call,
                               VkResult(VKAPI_PTR* create)(VkDevice, const Info*, const VkAllocationCallbacks*, H*),
                               typename Handle<H>::Destroy destroy, const Info& info) {
+  // Another thread may have met the loss since the caller looked.
+  if (device.lost()) return vulkan_error(device, call, VK_ERROR_DEVICE_LOST);
   H handle = VK_NULL_HANDLE;
   const VkResult result = create(device.handle(), &info, device.allocation_callbacks(), &handle);
   if (result != VK_SUCCESS) return vulkan_error(device, call, result);

@@ -186,6 +186,7 @@ Status CompilingStore::compile(Entry& entry) {
   const Functions& f = device_.functions();
   if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
   IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
+  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");  // while that went on
 
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = spirv.size() * sizeof(std::uint32_t);
@@ -201,7 +202,8 @@ Status CompilingStore::compile(Entry& entry) {
   info.layout = entry.layout;
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result =
-      f.vkCreateComputePipelines(device_.handle(), pipeline_cache_, 1, &info, device_.allocation_callbacks(), &pipeline);
+      device_.lost() ? VK_ERROR_DEVICE_LOST
+                     : f.vkCreateComputePipelines(device_.handle(), pipeline_cache_, 1, &info, device_.allocation_callbacks(), &pipeline);
   if (result != VK_SUCCESS) {
     Error error = vulkan_error(device_, "vkCreateComputePipelines", result);
     error.message = "kernel " + entry.source.name + ": " + error.message;

@@ -1,0 +1,253 @@
+// T12. A whole life through the table (context, brain, learning, snapshot, save, load) in which one Vulkan call fails, for call after call. Out of
+// memory: the function that met it says so, works when asked again, and the life ends with the bits of one in which nothing failed. Device lost: told
+// everywhere, never a hang or a crash, and nothing of ours touches the device afterwards but to destroy. Either way no object stays behind.
+
+#include <gtest/gtest.h>
+
+#include <imprint/imprint.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/hosts/bridge_fault_shim.h"
+#include "tests/hosts/plain_host.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint64_t kFirstCalls = 500;
+
+const imp_api* api() {
+  const imp_api* table = nullptr;
+  return imp_get_api(IMP_ABI_VERSION, &table) == IMP_OK ? table : nullptr;
+}
+
+struct Hash {
+  std::uint64_t low = 0, high = 0;
+  friend bool operator==(const Hash&, const Hash&) = default;
+};
+
+// What a life came to.
+struct End {
+  std::optional<Hash> hash;      // when it reached its end
+  imp_result first = IMP_OK;     // failure
+  std::string message;           // of it
+  std::string call;              // the function of ours that met it
+  bool failed = false;           // the chosen call was made
+};
+
+class Life {
+ public:
+  Life(PlainHost& host, FaultShim& shim, VkResult fault) : api_(api()), host_(host), shim_(shim), fault_(fault) {}
+
+  End run() {
+    if (live()) end_.hash = hash_;
+    end_.failed = shim_.failed();
+    if (context_.id != 0) {
+      EXPECT_EQ(api_->context_destroy(context_), IMP_OK) << api_->last_error();
+    }
+    EXPECT_EQ(shim_.alive_text(), "") << "left behind; " << shim_.failed_call() << " failed";
+    EXPECT_EQ(shim_.touches_after_loss(), 0u) << "the lost device was touched by " << shim_.first_touch();
+    return end_;
+  }
+
+ private:
+  // One call of ours. What failed for want of memory is asked again, once; nothing is asked of a lost device but what says so.
+  bool ask(const char* call, const std::function<imp_result()>& function) {
+    const bool failed_before = shim_.failed();
+    imp_result result = function();
+    shim_.told();
+    if (result == IMP_OK) return true;
+    const std::string message = api_->last_error();
+    const bool first = end_.first == IMP_OK;
+    if (first) end_ = {{}, result, message, call, true};
+    EXPECT_NE(message, "") << call << " says nothing about " << api_->result_name(result);
+    EXPECT_TRUE(shim_.failed()) << call << " failed of its own: " << message;
+    if (fault_ == VK_ERROR_DEVICE_LOST) {
+      EXPECT_EQ(result, IMP_ERROR_DEVICE_LOST) << call << ": " << message;
+      return false;
+    }
+    EXPECT_FALSE(failed_before) << call << " failed although memory is there again: " << message;
+    EXPECT_EQ(result, fault_ == VK_ERROR_OUT_OF_HOST_MEMORY ? IMP_ERROR_OUT_OF_HOST_MEMORY : IMP_ERROR_OUT_OF_DEVICE_MEMORY)
+        << call << ": " << message;
+    result = function();
+    EXPECT_EQ(result, IMP_OK) << call << ", asked again: " << api_->last_error();
+    return result == IMP_OK;
+  }
+
+  imp_result create_context() {
+    const vk::DeviceDescription device = host_.describe();
+    imp_vk_device_info info = imp_vk_device_info_init();
+    info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(shim_.get_instance_proc_addr());
+    info.instance = device.instance;
+    info.physical_device = device.physical_device;
+    info.device = device.device;
+    info.api_version = device.api_version;
+    info.instance_extension_count = static_cast<std::uint32_t>(device.instance_extensions.size());
+    info.instance_extensions = device.instance_extensions.data();
+    info.device_extension_count = static_cast<std::uint32_t>(device.device_extensions.size());
+    info.device_extensions = device.device_extensions.data();
+    info.features = device.features;
+    info.queue.queue = host_.queue();
+    info.queue.family = host_.family();
+    info.queue.single_thread = 1;
+    const std::string shaders = testing::TempDir() + "imprint-fault-shaders";
+    imp_host lent = imp_host_init();
+    lent.shader_cache_directory = shaders.c_str();
+    return api_->context_create(&info, &lent, nullptr, &context_);
+  }
+
+  imp_result create_brain() {
+    const std::uint32_t branch = 3, hidden = 8;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 4;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.hidden_count = 1;
+    desc.hidden_sizes = &hidden;
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.learn_period_frames = 2;
+    desc.batch_size = 4;
+    desc.replay_capacity = 16;
+    desc.snapshot_count = 1;
+    desc.seed = 3;
+    return api_->brain_create(context_, &desc, &brain_);
+  }
+
+  // A frame whose submission failed is a frame: what it was to carry goes with the next.
+  bool frame(std::uint64_t number) {
+    imp_frame_info info = imp_frame_info_init();
+    info.frame = number;
+    info.time_s = static_cast<double>(number) / 60;
+    if (!ask("frame_begin", [&] { return api_->frame_begin(context_, &info); })) return false;
+    const float seen[4] = {1.0f, static_cast<float>(number % 3), -1.0f, static_cast<float>(number % 5) - 2.0f};
+    imp_demonstration shown = imp_demonstration_init();
+    shown.observation = seen;
+    shown.observation_count = 4;
+    shown.branches[0] = static_cast<std::uint32_t>(number % 3);
+    EXPECT_EQ(api_->agent_observe(agent_, seen, 4), IMP_OK) << api_->last_error();
+    EXPECT_EQ(api_->agent_demonstrate(agent_, &shown), IMP_OK) << api_->last_error();
+    imp_action action = imp_action_init();
+    (void)api_->agent_act(agent_, &action);
+    const imp_result submitted = api_->submit(context_, UINT32_MAX);
+    shim_.told();
+    if (submitted != IMP_OK) {
+      EXPECT_TRUE(shim_.failed()) << api_->last_error();
+      if (end_.first == IMP_OK) end_ = {{}, submitted, api_->last_error(), "submit", true};
+    }
+    const imp_result ended = api_->frame_end(context_);
+    if (fault_ == VK_ERROR_DEVICE_LOST && (submitted != IMP_OK || ended != IMP_OK)) {
+      if (end_.first == IMP_OK) end_ = {{}, ended, api_->last_error(), "frame_end", true};
+      return false;
+    }
+    EXPECT_EQ(ended, IMP_OK) << api_->last_error();
+    return true;
+  }
+
+  bool live() {
+    const std::string path = testing::TempDir() + "imprint-fault.brain";
+    if (!ask("context_create", [&] { return create_context(); })) return false;
+    if (end_.call == "context_create") return false;  // asked again it gave a context like any other, whose life is known
+    if (!ask("brain_create", [&] { return create_brain(); })) return false;
+    if (!ask("agent_create", [&] { return api_->agent_create(brain_, 0, &agent_); })) return false;
+    if (!ask("warmup", [&] { return api_->warmup(context_, nullptr, nullptr); })) return false;
+    std::uint64_t number = 1;
+    for (; number <= 6; ++number)
+      if (!frame(number)) return false;
+    std::uint64_t snapshot = 0;
+    if (!ask("brain_snapshot", [&] { return api_->brain_snapshot(brain_, &snapshot); })) return false;
+    for (; number <= 8; ++number)
+      if (!frame(number)) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("brain_restore", [&] { return api_->brain_restore(brain_, snapshot); })) return false;
+    if (!ask("brain_save", [&] { return api_->brain_save(brain_, path.c_str()); })) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("brain_save_status", [&] { return api_->brain_save_status(brain_); })) return false;
+    for (; number <= 10; ++number)
+      if (!frame(number)) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("brain_load", [&] { return api_->brain_load(brain_, path.c_str()); })) return false;
+    for (; number <= 14; ++number)
+      if (!frame(number)) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    return ask("brain_hash", [&] { return api_->brain_hash(brain_, &hash_.low, &hash_.high); });
+  }
+
+  const imp_api* api_;
+  PlainHost& host_;
+  FaultShim& shim_;
+  VkResult fault_;
+  imp_context context_{};
+  imp_brain brain_{};
+  imp_agent agent_{};
+  Hash hash_;
+  End end_;
+};
+
+struct Way {
+  const char* name;
+  VkResult fault;
+  bool timeline;
+};
+
+class T12Faults : public testing::TestWithParam<Way> {
+ protected:
+  // What the validation layer remembers of a device grows with the lives on it, and makes them slow.
+  static constexpr std::uint64_t kLivesOfAHost = 48;
+
+  struct Place {
+    PlainHost host{{"faulty", GetParam().timeline ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, GetParam().timeline, true}};
+    KeptPipelines pipelines{host.describe()};
+  };
+
+  End live(std::uint64_t fail_at, std::uint64_t* calls = nullptr) {
+    if (lives_++ % kLivesOfAHost == 0) {
+      place_.reset();  // the host says what validation found
+      place_ = std::make_unique<Place>();
+    }
+    FaultShim shim(place_->host.describe(), place_->pipelines);
+    shim.fail(fail_at, GetParam().fault);
+    const End end = Life(place_->host, shim, GetParam().fault).run();
+    if (calls) *calls = shim.calls();
+    return end;
+  }
+
+  std::unique_ptr<Place> place_;
+  std::uint64_t lives_ = 0;
+};
+
+// Every one of the first calls, and some of those behind; with fences some of all, as what differs from the way with a timeline is a few calls of each
+// frame.
+TEST_P(T12Faults, AnyCallMayFail) {
+  std::uint64_t calls = 0;
+  const End whole = live(FaultShim::kNever, &calls);
+  ASSERT_TRUE(whole.hash) << whole.call << ": " << whole.message;
+  RecordProperty("calls", static_cast<int>(calls));
+  ASSERT_GT(calls, kFirstCalls) << "the life is too short";
+  for (std::uint64_t number = 1; number <= calls; number += !GetParam().timeline ? 7 : number < kFirstCalls ? 1 : 3) {
+    SCOPED_TRACE("call " + std::to_string(number));
+    const End end = live(number);
+    if (!end.failed) continue;  // the device was quicker this time, and asked less often
+    if (GetParam().fault == VK_ERROR_DEVICE_LOST) {
+      EXPECT_EQ(end.first, IMP_ERROR_DEVICE_LOST) << end.call << ": " << end.message;
+    } else if (end.call != "context_create") {
+      ASSERT_TRUE(end.hash) << end.call << ": " << end.message;
+      EXPECT_TRUE(*end.hash == *whole.hash) << "another brain came out";
+    }
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, T12Faults,
+                         testing::Values(Way{"DeviceLost", VK_ERROR_DEVICE_LOST, true}, Way{"HostMemory", VK_ERROR_OUT_OF_HOST_MEMORY, true},
+                                         Way{"DeviceMemory", VK_ERROR_OUT_OF_DEVICE_MEMORY, true},
+                                         Way{"DeviceLostWithFences", VK_ERROR_DEVICE_LOST, false},
+                                         Way{"HostMemoryWithFences", VK_ERROR_OUT_OF_HOST_MEMORY, false},
+                                         Way{"DeviceMemoryWithFences", VK_ERROR_OUT_OF_DEVICE_MEMORY, false}),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+}  // namespace
+}  // namespace imprint::bridge
