@@ -3,13 +3,14 @@
 #include <glslang/Public/ResourceLimits.h>
 #include <glslang/Public/ShaderLang.h>
 #include <glslang/SPIRV/GlslangToSpv.h>
-#include <glslang/build_info.h>
 
 #include <algorithm>
 #include <charconv>
 #include <exception>
 #include <mutex>
 #include <optional>
+
+#include "compute/base/process_mutex.h"
 
 namespace imprint::vk {
 namespace {
@@ -18,7 +19,7 @@ constexpr int kGlslVersion = 450;
 constexpr auto kMessages = static_cast<EShMessages>(EShMsgSpvRules | EShMsgVulkanRules);
 
 // glslang's set-up is one a process and not safe against itself. Neither variable has a constructor or destructor that runs.
-constinit std::mutex process_mutex;
+constinit ProcessMutex process_mutex;
 constinit int process_users = 0;
 
 // The number in the first "ERROR: 0:17: ..." of a log.
@@ -93,16 +94,6 @@ Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view glsl
   } catch (const std::exception& exception) {
     return make_error(ErrorCode::out_of_host_memory, std::string("kernel ").append(name).append(" does not compile: ").append(exception.what()));
   }
-}
-
-Hash128 spirv_key(std::string_view glsl) {
-  return Hasher()
-      .text(glsl)
-      .number(GLSLANG_VERSION_MAJOR)
-      .number(GLSLANG_VERSION_MINOR)
-      .number(GLSLANG_VERSION_PATCH)
-      .text("vulkan 1.1, spir-v 1.3, not optimised")
-      .digest();
 }
 
 }  // namespace imprint::vk

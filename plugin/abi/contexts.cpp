@@ -13,7 +13,7 @@ struct Registration {
 };
 
 struct Registry {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::array<Registration, kContextSlots> slots;
 };
 
@@ -38,7 +38,7 @@ LogSink HostLog::sink() {
           this};
 }
 
-std::mutex& registry_mutex() { return registry.mutex; }
+ProcessMutex& registry_mutex() { return registry.mutex; }
 
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
   const std::lock_guard lock(registry.mutex);

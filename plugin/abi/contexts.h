@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "compute/base/process_mutex.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
@@ -38,7 +39,7 @@ struct ContextEntry {
 };
 
 // Guards the registry and every table of brains and agents against [any] calls: held while they are changed, and for the whole of an [any] call.
-std::mutex& registry_mutex();
+ProcessMutex& registry_mutex();
 
 // Takes a slot. Errors: unsupported when kContextSlots contexts are alive.
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry);

@@ -1,0 +1,50 @@
+# cmake -D SOURCE= -D OUT= -D GENERATOR= -D OBJDUMP= -D LAUNCHER= -D HEADERS="..." -P build.cmake
+# Cross-compiles the plugin as a DLL and a consumer of its package, and looks at what the DLL exports and imports. Nothing of it is run.
+cmake_minimum_required(VERSION 3.25)
+
+# The system's headers that are the same everywhere, away from those of its C library.
+file(REMOVE_RECURSE ${OUT}/include ${OUT}/installed ${OUT}/consumer)
+file(MAKE_DIRECTORY ${OUT}/include)
+foreach(header IN LISTS HEADERS)
+  cmake_path(GET header FILENAME name)
+  file(CREATE_LINK ${header} ${OUT}/include/${name} SYMBOLIC)
+endforeach()
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${what} failed:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(common -G ${GENERATOR} -D CMAKE_TOOLCHAIN_FILE=${SOURCE}/tools/cmake/mingw-w64.cmake -D CMAKE_BUILD_TYPE=Debug
+  -D CMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+foreach(package VULKAN VOLK NLOHMANN PROTOZERO GLSLANG)
+  list(APPEND includes -D IMPRINT_${package}_INCLUDE=${OUT}/include)
+endforeach()
+run("configuring the plugin" ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/plugin ${common} ${includes} -D CMAKE_CXX_FLAGS_DEBUG=-O0
+  -D IMPRINT_SHADER_COMPILER=OFF -D IMPRINT_WERROR=ON -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF)
+run("building the plugin" ${CMAKE_COMMAND} --build ${OUT}/plugin)
+run("installing the plugin" ${CMAKE_COMMAND} --install ${OUT}/plugin --prefix ${OUT}/installed)
+run("configuring the consumer" ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/find_package_plugin -B ${OUT}/consumer ${common}
+  -D imprint_DIR=${OUT}/installed/lib/cmake/imprint)
+run("building the consumer" ${CMAKE_COMMAND} --build ${OUT}/consumer)
+
+run("reading the DLL" ${OBJDUMP} -p ${OUT}/installed/bin/libimprint.dll)
+if(NOT output MATCHES "\\[Ordinal/Name Pointer\\] Table\n([^\n]*\n)([^\n]*)\n")
+  message(FATAL_ERROR "the DLL exports nothing:\n${output}")
+endif()
+if(NOT CMAKE_MATCH_1 MATCHES "\\] imp_get_api\n" OR CMAKE_MATCH_2 MATCHES "\\]")
+  message(FATAL_ERROR "the DLL exports '${CMAKE_MATCH_1}${CMAKE_MATCH_2}'; expected imp_get_api alone")
+endif()
+string(REGEX MATCHALL "DLL Name: [^\n]+" imported "${output}")
+foreach(name IN LISTS imported)
+  if(NOT name MATCHES "DLL Name: (KERNEL32|msvcrt)\\.dll")
+    message(FATAL_ERROR "the DLL needs ${name}: a player's machine may not have it")
+  endif()
+endforeach()
+run("reading the consumer" ${OBJDUMP} -p ${OUT}/consumer/consumer.exe)
+if(NOT output MATCHES "DLL Name: libimprint\\.dll")
+  message(FATAL_ERROR "the consumer does not load libimprint.dll:\n${output}")
+endif()
