@@ -31,4 +31,20 @@ constexpr double philox_uniform(std::uint32_t index, std::uint32_t stream, std::
   return uniform_of(philox({index, stream, step, 0}, {seed_low, seed_high})[0]);
 }
 
+// Where a random permutation of 0 .. count - 1 sends `position`: element `position` of line `line` of random_permutation. Swap-or-not: Hoang, Morris,
+// Rogaway, An Enciphering Scheme Based on a Card Shuffle, 2012. In every round the positions are paired by a drawn sum, modulo count, and each pair is
+// swapped or not by a drawn bit, so it is a permutation for any count and each position is computed alone.
+inline constexpr std::uint32_t kPermutationRounds = 24;
+
+constexpr std::uint32_t philox_permuted(std::uint32_t position, std::uint32_t count, std::uint32_t line, std::uint32_t stream, std::uint32_t step,
+                                        PhiloxKey seed) {
+  for (std::uint32_t round = 1; round <= kPermutationRounds; ++round) {
+    const std::uint32_t sum = static_cast<std::uint32_t>((std::uint64_t{philox({line, stream, step, round}, seed)[0]} * count) >> 32);
+    const std::uint32_t partner = sum < position ? sum + count - position : sum - position;
+    const std::uint32_t pair = position < partner ? partner : position;
+    if (philox({line * count + pair, stream, step, round + kPermutationRounds}, seed)[0] >> 31) position = partner;
+  }
+  return position;
+}
+
 }  // namespace imprint

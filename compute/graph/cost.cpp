@@ -139,6 +139,7 @@ double op_cost(const Graph& graph, NodeIndex index) {
     case Op::constant: case Op::input: case Op::variable: return 1;
     case Op::full: case Op::iota: return 0;
     case Op::random_uniform: return 70;
+    case Op::random_permutation: return 48 * 70;
     case Op::exp: case Op::log: case Op::sin: case Op::cos: case Op::tan: case Op::sigmoid: case Op::div: case Op::recip: case Op::sqrt: return 6;
     case Op::tanh: case Op::expm1: case Op::log1p: case Op::sinh: case Op::cosh: case Op::asinh: case Op::acosh: case Op::atanh: return 12;
     case Op::erf: case Op::pow: case Op::asin: case Op::acos: case Op::atan: case Op::atan2: case Op::remainder: case Op::fmod: return 16;
@@ -160,7 +161,7 @@ double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t 
   switch (node.op) {
     case Op::pad: case Op::concat: return std::min(1.0, input / own);
     case Op::scatter_add: return slot == 0 ? 1.0 : static_cast<double>(fold_length(graph, index));
-    case Op::random_uniform: return 4;
+    case Op::random_uniform: case Op::random_permutation: return 4;
     default: return static_cast<double>(fold_length(graph, index));
   }
 }
@@ -259,7 +260,7 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     if (memory[at(i)]) continue;  // a consumer of what it computes asked for it
     if (wants_lanes(graph, i) || joins_tails(graph, consumers, i)) continue;
     const bool own_kernel = !in_region && (wants_group(graph, i, options) || wants_columns(graph, i, options) || wants_tiles(graph, i, options));
-    memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.op == Op::cumsum || own_kernel ||
+    memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.kind() == OpKind::scan || own_kernel ||
                     inline_size(graph, i, memory, options.node_limit) > options.node_limit;
     if (memory[at(i)] || is_literal(node) || node.kind() == OpKind::view) continue;
     const double again = std::max(0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));

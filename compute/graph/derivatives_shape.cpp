@@ -135,6 +135,25 @@ Tensor unreduce_prod(const Adjoint& adjoint) {
   return expand(adjoint.gradient(), x.shape()) * permute(reshape(others, moved), inverse);
 }
 
+// The gradient runs through the same recurrence the other way, by the factor of the step behind; a factor scales what came before it.
+void unrecur(Adjoint& adjoint) {
+  const int axis = adjoint.axis();
+  const bool reverse = adjoint.node().ints[2] != 0;
+  const std::int64_t length = adjoint.output().extent(axis);
+  if (length == 0) {
+    adjoint.give(0, adjoint.gradient());
+    return adjoint.give(1, adjoint.gradient());
+  }
+  const auto shifted = [&](const Tensor& x, bool forward) {   // by one along the axis, a zero moving in
+    std::vector<std::pair<std::int64_t, std::int64_t>> sides(static_cast<std::size_t>(x.rank()));
+    sides[static_cast<std::size_t>(axis)] = forward ? std::pair<std::int64_t, std::int64_t>{1, 0} : std::pair<std::int64_t, std::int64_t>{0, 1};
+    return pad(narrow(x, axis, forward ? 0 : 1, length - 1), sides);
+  };
+  const Tensor through = linear_recurrence(adjoint.gradient(), shifted(adjoint.input(1), reverse), axis, !reverse);
+  if (adjoint.needs(0)) adjoint.give(0, through);
+  if (adjoint.needs(1)) adjoint.give(1, through * shifted(adjoint.output(), !reverse));
+}
+
 void contract(Adjoint& adjoint) {
   const Tensor& g = adjoint.gradient();
   if (adjoint.needs(0)) adjoint.give(0, matmul(g, transpose(adjoint.input(1))));
@@ -167,6 +186,7 @@ void differentiate_arrangement(Adjoint& adjoint) {
     case Op::reduce_min: return adjoint.give(0, unreduce_extreme(adjoint));
     case Op::matmul: return contract(adjoint);
     case Op::cumsum: return adjoint.give(0, cumsum(g, adjoint.axis(), node.ints[1] != 0, node.ints[2] == 0));
+    case Op::linear_recurrence: return unrecur(adjoint);
     case Op::scatter_add:
       if (adjoint.needs(0)) adjoint.give(0, g);
       if (adjoint.needs(2)) adjoint.give(2, gather(g, adjoint.axis(), adjoint.input(1)));

@@ -192,7 +192,7 @@ class Fuser {
       return;
     }
     TaskKind kind = TaskKind::map;
-    if (node.op == Op::cumsum) kind = TaskKind::scan;
+    if (node.kind() == OpKind::scan) kind = TaskKind::scan;
     else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::matmul_tile;
     else if (options_.fuse && wants_columns(graph_, index, options_)) kind = TaskKind::column_fold;
     else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;

@@ -179,6 +179,7 @@ std::string Emitter::compute(NodeIndex node, const ElementIndex& index) {
     case Op::full: return glsl_literal(entry.floats[0], entry.dtype);
     case Op::iota: return declare(entry.dtype, axes_of(index, entry.shape)[at(static_cast<NodeIndex>(entry.ints[0]))].str());
     case Op::random_uniform: return random_uniform(node, index);
+    case Op::random_permutation: return random_permutation(node, index);
     case Op::pad: return pad(node, index);
     case Op::concat: return concat(node, index);
     case Op::gather: case Op::take: return gather(node, index);
@@ -287,6 +288,19 @@ std::string Emitter::random_uniform(NodeIndex node, const ElementIndex& index) {
   for (int word = 0; word < 3; ++word) words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
   const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
   return declare(DType::float32, "imp_uniform(" + linear_of(index, entry.shape).str() + ", " + std::to_string(stream) + "u" + words + ")");
+}
+
+std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  includes_.insert("philox");
+  includes_.insert("shuffle");
+  std::string words;
+  for (int word = 0; word < 3; ++word) words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
+  const IndexExpression linear = bind(linear_of(index, entry.shape));
+  const std::int64_t count = entry.shape[entry.shape.rank() - 1];
+  const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
+  return declare(DType::int32, "imp_permuted(" + (linear % count).str() + ", " + std::to_string(count) + ", " + (linear / count).str() + ", " +
+                                   std::to_string(stream) + "u" + words + ")");
 }
 
 std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std::string& term, const std::string& position) {

@@ -79,6 +79,7 @@ class Emitter {
   std::string concat(NodeIndex node, const ElementIndex& index);
   std::string gather(NodeIndex node, const ElementIndex& index);
   std::string random_uniform(NodeIndex node, const ElementIndex& index);
+  std::string random_permutation(NodeIndex node, const ElementIndex& index);
   std::string scatter_add(NodeIndex node, const ElementIndex& index);
   std::string unwindow(NodeIndex node, const ElementIndex& index);
 

@@ -188,7 +188,8 @@ void Emitter::scan_body(int workgroup_size) {
   own[static_cast<std::size_t>(axis)] = bind(reverse ? IndexExpression(length - 1) - IndexExpression(std::string("step")) : IndexExpression(std::string("step")));
   const ElementIndex index{std::nullopt, own};
   const std::string term = value(anchor.inputs[0], index);
-  if (!exclusive) line(sum + " += " + term + ";");
+  if (anchor.op == Op::linear_recurrence) line(sum + " = " + value(anchor.inputs[1], index) + " * " + sum + " + " + term + ";");
+  else if (!exclusive) line(sum + " += " + term + ";");
   members_[task_.anchor] = sum;
   const IndexExpression linear = linear_of(index, anchor.shape);
   for (const Store& store : task_.stores) write(store, linear);

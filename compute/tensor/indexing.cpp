@@ -38,4 +38,9 @@ Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
   return with_axis(Op::cumsum, x, axis, [&](int position) { return make(Op::cumsum, {x}, {.ints = {position, exclusive, reverse}}); });
 }
 
+Tensor linear_recurrence(const Tensor& terms, const Tensor& factors, int axis, bool reverse) {
+  return with_axis(Op::linear_recurrence, terms, axis,
+                   [&](int position) { return make(Op::linear_recurrence, {terms, factors}, {.ints = {position, 0, reverse}}); });
+}
+
 }  // namespace imprint

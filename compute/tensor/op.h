@@ -31,6 +31,7 @@ enum class OpKind : std::uint8_t {
   X(full, generate, 0)       /* floats {value} */                                                                  \
   X(iota, generate, 0)       /* ints {axis}: output = index along axis, int32 */                                   \
   X(random_uniform, generate, 1) /* input: int32[4] generator state {seed_lo, seed_hi, step, 0}; ints {stream}; in [0,1) */ \
+  X(random_permutation, generate, 1) /* as random_uniform; int32: every line of the last axis is 0 .. n - 1 in an order of its own */ \
   /* elementwise, float32 or int32 -> same */                                                                      \
   X(abs, elementwise, 1) X(neg, elementwise, 1) X(sign, elementwise, 1)                                            \
   /* elementwise, float32 -> float32 */                                                                            \
@@ -80,6 +81,7 @@ enum class OpKind : std::uint8_t {
   X(matmul, contract, 2) /* float32 [..., m, k] x [..., k, n]; leading extents equal (broadcast by expand) */      \
   /* scans and scatters */                                                                                         \
   X(cumsum, scan, 1)        /* ints {axis, exclusive, reverse} */                                                  \
+  X(linear_recurrence, scan, 2) /* terms, factors of one shape; ints {axis, 0, reverse}: out[t] = factors[t] * out[t - 1] + terms[t] */ \
   X(scatter_add, scatter, 3) /* base, int32 indices, updates; ints {axis}: base with updates added, as torch's scatter_add; */ \
                              /* an index outside is dropped; order of addition fixed */                            \
   X(unwindow, scatter, 1)    /* ints {axis, size, stride, dilation, extent}: sums windows back, the adjoint of window */

@@ -8,6 +8,10 @@ Tensor random_uniform(const Tensor& generator, Shape shape, std::uint32_t stream
   return make(Op::random_uniform, {generator}, {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::float32});
 }
 
+Tensor random_permutation(const Tensor& generator, Shape shape, std::uint32_t stream) {
+  return make(Op::random_permutation, {generator}, {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::int32});
+}
+
 // Box and Muller, A Note on the Generation of Random Normal Deviates, 1958.
 Tensor random_normal(const Tensor& generator, Shape shape, std::uint32_t stream) {
   // 1 - u lies in (0, 1], where the logarithm is finite.

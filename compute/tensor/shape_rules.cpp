@@ -67,6 +67,13 @@ Result<Inferred> random_uniform(const Rule& rule) {
   return Inferred{DType::float32, made.shape};
 }
 
+Result<Inferred> random_permutation(const Rule& rule) {
+  IMPRINT_ASSIGN(const Inferred made, random_uniform(rule));
+  if (made.shape.rank() == 0) return rule.bad_shape("a scalar has no axis to permute; expected [..., n]");
+  if (made.shape.element_count() > 0x7fffffff) return rule.bad_shape(made.shape.text() + " has more than 2^31 - 1 elements");
+  return Inferred{DType::int32, made.shape};
+}
+
 // ---- elementwise ----
 
 // All operands of one dtype among those accepted; `result` of the same dtype unless it is bool.
@@ -282,6 +289,16 @@ Result<Inferred> cumsum(const Rule& rule) {
   return Inferred{rule.dtype(), rule.shape()};
 }
 
+Result<Inferred> linear_recurrence(const Rule& rule) {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (rule.dtype(i) != DType::float32) return rule.bad_dtype(i, "float32");
+  if (rule.attributes.ints.size() != 3) return rule.bad_attributes();
+  IMPRINT_CHECK(rule.axis_in(0));
+  if (rule.shape(0) != rule.shape(1))
+    return rule.bad_shape("terms " + describe(*rule.inputs[0]) + " and factors " + describe(*rule.inputs[1]) + " differ; expand them to one shape first");
+  return Inferred{DType::float32, rule.shape()};
+}
+
 Result<Inferred> scatter_add(const Rule& rule) {
   if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
@@ -328,6 +345,7 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::full: return leaf(rule);
     case Op::iota: return iota(rule);
     case Op::random_uniform: return random_uniform(rule);
+    case Op::random_permutation: return random_permutation(rule);
 
     case Op::abs:
     case Op::neg:
@@ -406,6 +424,7 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::argmin: return arg_reduce(rule);
     case Op::matmul: return matmul(rule);
     case Op::cumsum: return cumsum(rule);
+    case Op::linear_recurrence: return linear_recurrence(rule);
     case Op::scatter_add: return scatter_add(rule);
     case Op::unwindow: return unwindow(rule);
   }

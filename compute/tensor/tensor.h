@@ -90,6 +90,8 @@ Tensor random_uniform(const Tensor& generator, Shape shape, std::uint32_t stream
 Tensor random_normal(const Tensor& generator, Shape shape, std::uint32_t stream);    // Box-Muller; uses streams s and s + 0x80000000
 Tensor random_categorical(const Tensor& generator, const Tensor& logits, std::uint32_t stream);  // [..., classes] -> int32 [...], Gumbel-max
 Tensor random_integers(const Tensor& generator, Shape shape, const Tensor& bound, std::uint32_t stream);  // int32 in [0, bound); 0 where bound < 1
+// int32: each line of the last axis holds 0 .. n - 1 in an order of its own (Hoang, Morris, Rogaway, An Enciphering Scheme Based on a Card Shuffle, 2012).
+Tensor random_permutation(const Tensor& generator, Shape shape, std::uint32_t stream);
 Tensor generator_next(const Tensor& generator);
 
 // ---- elementwise: unary ----
@@ -165,6 +167,9 @@ Tensor all(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor softmax(const Tensor&, int axis = -1); Tensor log_softmax(const Tensor&, int axis = -1); Tensor softmin(const Tensor&, int axis = -1);
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon = 1e-5);   // over the last axis; gain, bias [n]
 Tensor cumsum(const Tensor&, int axis, bool exclusive = false, bool reverse = false);
+// out[t] = factors[t] * out[t - 1] + terms[t] along axis, from 0 before the first; reverse: from the last to the first, out[t + 1] for out[t - 1].
+// Discounted returns, generalised advantages, running averages. Equal shapes, float32.
+Tensor linear_recurrence(const Tensor& terms, const Tensor& factors, int axis, bool reverse = false);
 
 // ---- contraction ----
 // [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast; rank-1 operands as in NumPy.

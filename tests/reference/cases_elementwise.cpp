@@ -187,8 +187,8 @@ void add_int_and_bool_cases(std::vector<OpCase>& cases) {
 
 void add_generator_cases(std::vector<OpCase>& cases) {
   const CaseInput generator{{4}, DType::int32, -2000000000, 2000000000};
-  const auto add = [&](const char* name, std::vector<CaseInput> inputs, Build build, Tolerance tolerance = {}) {
-    cases.push_back({name, std::move(inputs), std::move(build), tolerance, {}, false});
+  const auto add = [&](std::string name, std::vector<CaseInput> inputs, Build build, Tolerance tolerance = {}) {
+    cases.push_back({std::move(name), std::move(inputs), std::move(build), tolerance, {}, false});
   };
   add("full/3x5", {}, [](Inputs) { return full({3, 5}, 2.5); });
   add("iota/rows", {}, [](Inputs) { return iota({3, 5}, 0); });
@@ -199,6 +199,8 @@ void add_generator_cases(std::vector<OpCase>& cases) {
   add("random_uniform/3x129", {generator}, [](Inputs in) { return random_uniform(in[0], {3, 129}, 5); }, {0, 0});
   add("random_uniform/view_of_generators", {{{3, 4}, DType::int32, -9, 9}},
       [](Inputs in) { return random_uniform(reshape(narrow(in[0], 0, 1, 1), {4}), {127}, 0xFFFFFFFFu); }, {0, 0});
+  for (const Shape& shape : {Shape{1}, Shape{2, 127}, Shape{3, 2, 5}, Shape{0}})
+    add("random_permutation/" + shape.text(), {generator}, [=](Inputs in) { return random_permutation(in[0], shape, 3); }, {0, 0});
   add("random_normal/129", {generator}, [](Inputs in) { return random_normal(in[0], {129}, 2); }, {5e-3, 1e-3});
   add("random_integers/bounds", {generator, {{5}, DType::int32, -2, 7}}, [](Inputs in) { return random_integers(in[0], {3, 5}, in[1], 1); });
   add("random_categorical/3x5", {generator, {{3, 5}}}, [](Inputs in) { return random_categorical(in[0], in[1], 1); });

@@ -104,6 +104,15 @@ void add_scans(std::vector<OpCase>& cases) {
       add(cases, "cumsum/" + form, {{{3, 129}}}, [=](Inputs in) { return cumsum(in[0], 1, exclusive, reverse); }, {1e-4, 2e-5});
       add(cases, "cumsum/columns_" + form, {{{7, 3}}}, [=](Inputs in) { return cumsum(in[0] * in[0], 0, exclusive, reverse); });
     }
+  for (bool reverse : {false, true}) {
+    const std::string form = reverse ? "reverse" : "forward";
+    add(cases, "linear_recurrence/" + form, {{{3, 129}}, {{3, 129}, DType::float32, -0.9, 0.95}},
+        [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); }, {1e-4, 2e-5});
+    add(cases, "linear_recurrence/columns_" + form, {{{7, 3}}, {{3}}},
+        [=](Inputs in) { return linear_recurrence(in[0] * in[0], expand(in[1], {7, 3}), 0, reverse); }, {1e-4, 2e-5}, {2e-4, 2e-4});
+    add(cases, "linear_recurrence/one_" + form, {{{3, 1}}, {{3, 1}}}, [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
+    add(cases, "linear_recurrence/nothing_" + form, {{{3, 0}}, {{3, 0}}}, [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
+  }
   add(cases, "cumsum/one", {{{3, 1}}}, [](Inputs in) { return cumsum(in[0], 1); });
   add(cases, "cumsum/nothing", {{{3, 0}}}, [](Inputs in) { return cumsum(in[0], 1); });
   add(cases, "cumsum/int32", {{{3, 9}, DType::int32, -9, 9}}, [](Inputs in) { return cumsum(in[0], 1); });

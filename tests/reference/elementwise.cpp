@@ -139,6 +139,14 @@ std::vector<double> generate(const Node& node, std::span<const Operand> operands
                                 as_bits(generator[1]));
       return out;
     }
+    case Op::random_permutation: {
+      const std::vector<double>& generator = operands[0].values;
+      const auto count = static_cast<std::size_t>(node.shape[node.shape.rank() - 1]);
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = philox_permuted(static_cast<std::uint32_t>(i % count), static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(i / count),
+                                 static_cast<std::uint32_t>(node.ints[0]), as_bits(generator[2]), {as_bits(generator[0]), as_bits(generator[1])});
+      return out;
+    }
     default: throw std::runtime_error("no generator " + std::string(op_info(node.op).name));
   }
 }

@@ -101,6 +101,23 @@ std::vector<double> cumsum(const Node& node, const Operand& x) {
   return out;
 }
 
+std::vector<double> linear_recurrence(const Node& node, const Operand& terms, const Operand& factors) {
+  std::vector<double> out(terms.values.size());
+  const std::size_t axis = at(node.ints[0]);
+  const std::int64_t extent = node.shape[static_cast<int>(axis)];
+  Shape lines = node.shape;
+  lines[static_cast<int>(axis)] = 1;
+  for_each(extent == 0 ? node.shape : lines, [&](Index index, std::size_t) {
+    double last = 0;
+    for (std::int64_t step = 0; step < extent; ++step) {
+      index[axis] = node.ints[2] != 0 ? extent - 1 - step : step;
+      const std::size_t i = position_of(index, node.shape);
+      out[i] = last = factors.values[i] * last + terms.values[i];
+    }
+  });
+  return out;
+}
+
 std::vector<double> scatter_add(const Node& node, const Operand& base, const Operand& indices, const Operand& updates) {
   std::vector<double> out = base.values;
   const std::size_t axis = at(node.ints[0]);
@@ -136,6 +153,7 @@ std::vector<double> fold(const Node& node, std::span<const Operand> operands) {
     case Op::argmin: return arg_reduce(node, operands[0]);
     case Op::matmul: return matmul(node, operands[0], operands[1]);
     case Op::cumsum: return cumsum(node, operands[0]);
+    case Op::linear_recurrence: return linear_recurrence(node, operands[0], operands[1]);
     case Op::scatter_add: return scatter_add(node, operands[0], operands[1], operands[2]);
     case Op::unwindow: return unwindow(node, operands[0]);
     default: throw std::runtime_error("no folding " + std::string(op_info(node.op).name));

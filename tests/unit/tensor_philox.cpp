@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "compute/base/philox.h"
 #include "tests/reference/interpreter.h"
 
@@ -58,6 +61,42 @@ TEST(Random, MomentsAndRanges) {
   EXPECT_NEAR(choices[0], 5000, 250);
   EXPECT_NEAR(choices[1], 10000, 350);
   EXPECT_NEAR(choices[2], 25000, 400);
+}
+
+TEST(Random, PermutationsHoldEveryPositionOnceWhateverTheCount) {
+  const Tensor generator = input("generator", {4}, DType::int32);
+  for (const std::int64_t count : {1, 2, 3, 64, 127, 1000}) {
+    const std::vector<double> lines = reference::evaluate(random_permutation(generator, {3, count}, 5), {{"generator", {7, 8, 9, 0}}});
+    for (std::int64_t line = 0; line < 3; ++line) {
+      std::vector<double> sorted(lines.begin() + line * count, lines.begin() + (line + 1) * count);
+      std::ranges::sort(sorted);
+      for (std::int64_t i = 0; i < count; ++i) ASSERT_EQ(sorted[static_cast<std::size_t>(i)], static_cast<double>(i)) << count;
+    }
+    const std::vector<double> other = reference::evaluate(random_permutation(generator, {3, count}, 5), {{"generator", {7, 8, 10, 0}}});
+    if (count >= 64) EXPECT_NE(lines, other);
+  }
+}
+
+// All 24 orders of four, and where each of a larger deck's positions goes, about equally often.
+TEST(Random, PermutationsAreUniform) {
+  constexpr int kDraws = 48000;
+  std::map<std::uint32_t, int> orders;
+  for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
+    std::uint32_t order = 0;
+    for (std::uint32_t i = 0; i < 4; ++i) order = order * 4 + philox_permuted(i, 4, draw, 0, 1, {2, 3});
+    ++orders[order];
+  }
+  ASSERT_EQ(orders.size(), 24u);
+  for (const auto& [order, count] : orders) EXPECT_NEAR(count, kDraws / 24, 200) << order;   // 4.5 standard deviations
+
+  std::vector<int> first(16), apart(16);
+  for (std::uint32_t draw = 0; draw < 16000; ++draw) {
+    const std::uint32_t a = philox_permuted(0, 256, draw, 0, 1, {2, 3}), b = philox_permuted(1, 256, draw, 0, 1, {2, 3});
+    ++first[a / 16];
+    ++apart[((b - a) & 255) / 16];
+  }
+  for (int count : first) EXPECT_NEAR(count, 1000, 140);
+  for (int count : apart) EXPECT_NEAR(count, 1000, 140);
 }
 
 TEST(Random, GeneratorAdvancesItsStep) {
