@@ -6,7 +6,7 @@
 //   1. uploads of state (Runtime::take_uploads)
 //   2. immediate jobs, whole, in the order of enqueue (inference, snapshots, readbacks)
 //   3. learn jobs, in the order of enqueue: first everything that is due (deadline_frame <= frame), whatever the budget, then pieces of the others
-//      as far as the budget goes, up to but not including Program::first_state_write(). So what a learn job writes becomes visible at its
+//      as far as the budget goes, up to but not including Program::first_shared_write(). So what a learn job writes becomes visible at its
 //      deadline frame exactly, after that frame's immediate jobs, however the pieces before were cut: play is the same to the bit for any budget.
 // Each slice starts with Runtime::barrier().
 //

@@ -134,7 +134,7 @@ Status ContextImpl::enqueue(Job job) {
   learn.deadline_frame = job.deadline_frame;
   learn.piece_count = program.piece_count();
   // The last piece hands the outputs to the host: it waits too, so that they also appear in the same frame whatever the budget.
-  learn.commit_piece = std::min(program.first_state_write(), learn.piece_count ? learn.piece_count - 1 : 0);
+  learn.commit_piece = std::min(program.first_shared_write(), learn.piece_count ? learn.piece_count - 1 : 0);
   learn.cost = &cost;
   if (Status added = schedule_.add(learn); !added) {
     return make_error(added.error().code, "enqueue: '" + program.name() + "': " + added.error().message);

@@ -1,5 +1,7 @@
 #include "compute/program/program.h"
 
+#include <algorithm>
+
 #include "compute/program/program_impl.h"
 
 namespace imprint {
@@ -25,6 +27,8 @@ const ProgramStats& Program::stats() const { return impl_->stats; }
 std::vector<std::string> Program::glsl() const {
   std::vector<std::string> sources;
   for (const DispatchSource& dispatch : impl_->dispatches) sources.push_back(dispatch.glsl);
+  for (const Impl::Part& part : impl_->parts)
+    for (const DispatchSource& dispatch : part.impl->dispatches) sources.push_back(dispatch.glsl);
   return sources;
 }
 
@@ -47,14 +51,30 @@ std::span<const std::byte> Program::output_bytes(std::uint32_t slot, std::size_t
 const Shape& Program::output_shape(std::size_t index) const { return impl_->source.outputs[index].shape; }
 const Shape& Program::input_shape(std::size_t index) const { return impl_->source.inputs[index].shape; }
 
-std::uint32_t Program::piece_count() const { return static_cast<std::uint32_t>(impl_->dispatches.size()) + 2; }
+std::uint32_t Program::piece_count() const { return impl_->stats.dispatches + 2; }
 
-std::uint32_t Program::first_state_write() const {
-  for (std::size_t i = 0; i < impl_->dispatches.size(); ++i)
-    for (std::int32_t t : impl_->dispatches[i].tasks)
-      for (const Store& store : impl_->schedule.tasks[static_cast<std::size_t>(t)].stores)
-        if (store.place.kind == PlaceKind::variable) return static_cast<std::uint32_t>(i) + 1;
-  return piece_count();
+std::uint32_t Program::first_state_write() const { return std::min(impl_->first_write({}) + 1, piece_count()); }
+std::uint32_t Program::first_shared_write() const { return std::min(impl_->first_write(impl_->own) + 1, piece_count()); }
+
+// Counted in dispatches; past the end when none does.
+std::uint32_t Program::Impl::first_write(std::span<const Variable> but) const {
+  const auto counts = [&](const Place& place) {
+    if (place.kind != PlaceKind::variable) return false;
+    const VariableState* written = schedule.variables[static_cast<std::size_t>(place.index)].get();
+    return std::ranges::none_of(but, [&](const Variable& variable) { return variable.state().get() == written; });
+  };
+  for (std::size_t i = 0; i < dispatches.size(); ++i)
+    for (std::int32_t t : dispatches[i].tasks)
+      for (const Store& store : schedule.tasks[static_cast<std::size_t>(t)].stores)
+        if (counts(store.place)) return static_cast<std::uint32_t>(i);
+  std::uint32_t before = 0;
+  for (const Part& part : parts) {
+    const auto own_dispatches = static_cast<std::uint32_t>(part.impl->dispatches.size());
+    const std::uint32_t first = part.impl->first_write(but);
+    if (part.repeat > 0 && first < own_dispatches) return before + first;
+    before += own_dispatches * part.repeat;
+  }
+  return stats.dispatches + 1;
 }
 
 std::span<const VkCommandBuffer> Program::pieces(std::uint32_t slot, VkCommandBufferLevel level) const {

@@ -50,6 +50,8 @@ struct ProgramStats {
   std::uint64_t flops = 0;           // floating-point operations of one run
 };
 
+struct ProgramSequence;   // program_sequence.h
+
 // Movable. Destroying it retires its memory behind the newest ticket. Methods are for one thread at a time unless marked any-thread.
 class Program {
  public:
@@ -62,6 +64,9 @@ class Program {
   // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range), out_of_*_memory,
   // compile_failed.
   static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
+
+  // Many steps in one submit: the parts of the sequence, one after the other, as one program.
+  static Result<Program> compile(Runtime& runtime, const ProgramSequence& sequence);
 
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
@@ -87,6 +92,9 @@ class Program {
   // long as Runtime::barrier() stands before each slice and no two runs of one program overlap. The result is the same to the last bit.
   std::uint32_t piece_count() const;
   std::uint32_t first_state_write() const;   // the first piece that writes a variable; piece_count() when none does
+  // The same for variables that others may use while a run is under way: all but those a sequence calls its own. What comes before may run early
+  // and unseen.
+  std::uint32_t first_shared_write() const;
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const;  // all pieces in one command buffer, with the barrier in front
 

@@ -5,8 +5,10 @@
 
 namespace imprint {
 
-std::string Program::explain() const {
-  const Impl& impl = *impl_;
+std::string Program::explain() const { return impl_->explain(); }
+
+std::string Program::Impl::explain() const {
+  const Impl& impl = *this;
   const ProgramStats& stats = impl.stats;
   std::string text;
   char line[320];
@@ -28,6 +30,7 @@ std::string Program::explain() const {
       text += line + task_text(impl.source.graph, task) + "\n";
     }
   }
+  for (const Part& part : parts) text += "  " + std::to_string(part.repeat) + " x " + part.impl->explain();
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "compute/graph/schedule.h"
 #include "compute/kernels/dispatch_source.h"
 #include "compute/program/program.h"
+#include "compute/program/program_sequence.h"
 #include "compute/program/runtime_impl.h"
 
 namespace imprint {
@@ -41,6 +42,7 @@ struct Program::Impl {
   ~Impl();
 
   static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, ProgramGraph source);
+  static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, const ProgramSequence& sequence);
   static Program wrap(std::unique_ptr<Impl> impl) { return Program(std::move(impl)); }
 
   // ---- building ----
@@ -55,6 +57,7 @@ struct Program::Impl {
   Status make_kernels();
   Status make_tables();
   void count();
+  std::string explain() const;
 
   // ---- recording ----
   Status make_descriptor_sets();
@@ -63,6 +66,18 @@ struct Program::Impl {
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
   void record_download(VkCommandBuffer commands, std::uint32_t slot) const;
+
+  // ---- sequences: parts that run in turns, under inputs, outputs and commands of the sequence ----
+  Status open_with_barrier();        // of a part
+  Status place_ports(const Impl& part);
+  void add_up_parts();
+  Status make_slots();
+  Status record_sequence();
+  void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
+  void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
+
+  // The first piece that writes a variable other than those listed.
+  std::uint32_t first_write(std::span<const Variable> but) const;
 
   RuntimeImpl& runtime;
   ProgramGraph source;
@@ -89,6 +104,13 @@ struct Program::Impl {
   std::vector<Commands> upload_commands, download_commands, whole_commands;  // per slot
   std::vector<Commands> dispatch_commands;
   std::vector<std::vector<VkCommandBuffer>> primary_pieces, secondary_pieces;  // per slot
+
+  // Of a sequence alone, which has no dispatches of its own.
+  struct Part { std::unique_ptr<Impl> impl; std::uint32_t repeat; };
+  struct Copy { VkBuffer buffer; VkBufferCopy region; };   // between a part's arena and the start of a slot
+  std::vector<Part> parts;
+  std::vector<Variable> own;
+  std::vector<Copy> upload_copies, download_copies;
 };
 
 }  // namespace imprint
