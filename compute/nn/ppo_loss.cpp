@@ -1,22 +1,43 @@
 #include "compute/nn/ppo_loss.h"
 
 namespace imprint::nn {
+namespace {
 
-PpoLoss ppo_loss(const Tensor& logits, const Tensor& values, const PpoBatch& batch, const PpoLossOptions& options) {
-  const Tensor log_probabilities = log_softmax(logits, -1);
-  const Tensor chosen = squeeze(gather(log_probabilities, 1, unsqueeze(batch.action, 1)), 1);
-  const Tensor log_ratio = chosen - batch.log_probability;
+// As clamp, between numbers that may be tensors.
+Tensor between(const Tensor& x, const Tensor& low, const Tensor& high) {
+  const Tensor raised = where(x < low, low, x);
+  return where(raised > high, high, raised);
+}
+
+}  // namespace
+
+PpoLoss ppo_loss(const PpoEvaluation& now, const PpoBatch& batch, const PpoLossOptions& options) {
+  const Tensor log_ratio = now.log_probability - batch.log_probability;
   const Tensor ratio = exp(log_ratio);
-  const Tensor bounded = clamp(ratio, 1 - options.clip_range, 1 + options.clip_range);
+  const Tensor bounded = between(ratio, 1.0f - options.clip_range, 1.0f + options.clip_range);
 
   PpoLoss loss;
   loss.policy = neg(mean(minimum(ratio * batch.advantage, bounded * batch.advantage)));
-  loss.value = mean(square(values - batch.value_target));
-  loss.entropy = neg(mean(sum(exp(log_probabilities) * log_probabilities, {1})));
+  Tensor error = square(now.value - batch.value_target);
+  if (options.clip_value) {
+    const Tensor held = batch.value + between(now.value - batch.value, -options.clip_range, options.clip_range);
+    error = maximum(error, square(held - batch.value_target));
+  }
+  loss.value = mean(error);
+  loss.entropy = mean(now.entropy);
   loss.divergence = mean((ratio - 1.0f) - log_ratio);
   loss.clipped = mean(cast(not_equal(ratio, bounded), DType::float32));
-  loss.total = loss.policy + loss.value * static_cast<float>(options.value_coefficient) - loss.entropy * static_cast<float>(options.entropy_coefficient);
+  loss.total = loss.policy + loss.value * Tensor(options.value_coefficient) - loss.entropy * Tensor(options.entropy_coefficient);
   return loss;
+}
+
+PpoLoss ppo_loss(const Tensor& logits, const Tensor& values, const PpoBatch& batch, const PpoLossOptions& options) {
+  const Tensor log_probabilities = log_softmax(logits, -1);
+  PpoEvaluation now;
+  now.log_probability = squeeze(gather(log_probabilities, 1, unsqueeze(batch.action, 1)), 1);
+  now.entropy = neg(sum(exp(log_probabilities) * log_probabilities, {1}));
+  now.value = values;
+  return ppo_loss(now, batch, options);
 }
 
 }  // namespace imprint::nn

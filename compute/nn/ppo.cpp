@@ -1,0 +1,221 @@
+#include "compute/nn/ppo.h"
+
+#include <cmath>
+
+#include "compute/nn/ppo_loss.h"
+#include "compute/tensor/build.h"
+
+namespace imprint::nn {
+namespace {
+
+Variable generator(const std::string& name, std::uint64_t seed, std::int32_t stream) {
+  const std::int32_t state[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32) ^ stream, 0, 0};
+  return {name, {4}, std::span<const std::int32_t>(state)};
+}
+
+Status check(const PpoOptions& options) {
+  const auto refuse = [&](const std::string& text) { return make_error(ErrorCode::invalid_argument, "ppo '" + options.name + "': " + text); };
+  for (const auto& [value, name] : {std::pair{options.agents, "agents"}, {options.observations, "observations"}, {options.steps, "steps"},
+                                    {options.minibatch, "minibatch"}, {options.epochs, "epochs"}})
+    if (value < 1) return refuse(std::string(name) + " is " + std::to_string(value) + ", expected at least 1");
+  for (const std::int64_t choices : options.action.branches)
+    if (choices < 1) return refuse("a branch has " + std::to_string(choices) + " choices, expected at least 1");
+  if (options.action.outputs() < 1 || options.action.continuous < 0) return refuse("there is nothing to choose: give branches or continuous actions");
+  if (options.masked && options.action.branches.empty()) return refuse("only discrete choices can be masked, and there are none");
+  const std::int64_t samples = options.agents * options.steps;
+  if (samples % options.minibatch != 0)
+    return refuse("minibatches of " + std::to_string(options.minibatch) + " do not divide " + std::to_string(options.agents) + " agents x " +
+                  std::to_string(options.steps) + " steps = " + std::to_string(samples));
+  if (options.epochs * samples > 0x7fffffff) return refuse("an update takes more than 2^31 - 1 samples");
+  return {};
+}
+
+void add(Parameters& state, std::initializer_list<Variable> variables) {
+  for (const Variable& variable : variables)
+    if (variable.state()) state.add(variable.name(), variable);
+}
+
+}  // namespace
+
+Result<Ppo> Ppo::create(const PpoOptions& options) {
+  IMPRINT_CHECK(check(options));
+  Ppo made(options);
+  for (const Parameters* parameters : {&made.learner_.parameters, &made.actor_.parameters, &made.state_})
+    for (const Parameter& parameter : *parameters)
+      if (!parameter.variable.ok()) return parameter.value().error();
+  return made;
+}
+
+Ppo::Ppo(const PpoOptions& options)
+    : options_(options), learner_(network(options.name)), actor_(network(options.name + ".actor")),
+      adam_(learner_.parameters, {.epsilon = options.adam_epsilon}) {
+  for (std::size_t i = 0; i < learner_.parameters.size(); ++i)
+    actor_.parameters[i].variable.state()->initial = learner_.parameters[i].variable.state()->initial;
+
+  const std::int64_t rows = 2 * options.steps, agents = options.agents;
+  const auto named = [&](const char* name) { return options.name + "." + name; };
+  const auto numbers = [&](const char* name, Shape shape) { return Variable::zeros(named(name), shape); };
+  memory_.observation = numbers("observation", {rows, agents, options.observations});
+  if (options.masked) memory_.mask = Variable::zeros(named("mask"), {rows, agents, options.action.choices()}, DType::boolean);
+  const auto branches = static_cast<std::int64_t>(options.action.branches.size());
+  if (branches > 0) memory_.discrete = Variable::zeros(named("discrete"), {rows, agents, branches}, DType::int32);
+  if (options.action.continuous > 0) memory_.continuous = numbers("continuous", {rows, agents, options.action.continuous});
+  memory_.log_probability = numbers("log_probability", {rows, agents});
+  memory_.value = numbers("value", {rows, agents});
+  memory_.reward = numbers("reward", {rows, agents});
+  memory_.continues = numbers("continues", {rows, agents});
+  memory_.end_value = numbers("end_value", {rows, agents});
+
+  work_.first = Variable::zeros(named("first"), {1}, DType::int32);
+  work_.order = Variable::zeros(named("order"), {options.epochs * samples()}, DType::int32);
+  work_.advantage = numbers("advantage", {options.epochs * samples()});
+  work_.value_target = numbers("value_target", {samples()});
+  work_.turn = Variable::zeros(named("turn"), {1}, DType::int32);
+  work_.sums = numbers("sums", {kPpoMetrics});
+  if (options.max_divergence > 0) work_.halted = numbers("halted", {1});
+
+  clock_ = Variable(named("clock"), {1}, std::vector<std::int32_t>{-1});
+  actor_generator_ = generator(named("actor_generator"), options.seed, 1);
+  learner_generator_ = generator(named("learner_generator"), options.seed, 2);
+  if (options.normalise_observations) observation_moments_ = RunningMoments(named("observations"), options.observations);
+  if (options.normalise_rewards) {
+    return_moments_ = RunningMoments(named("returns"), 1);
+    discounted_return_ = numbers("discounted_return", {agents});
+  }
+
+  state_.add("adam", adam_.state());
+  state_.add("observations", observation_moments_.state());
+  state_.add("returns", return_moments_.state());
+  add(state_, {memory_.observation, memory_.mask, memory_.discrete, memory_.continuous, memory_.log_probability, memory_.value, memory_.reward,
+               memory_.continues, memory_.end_value, work_.first, work_.order, work_.advantage, work_.value_target, work_.turn, work_.sums, work_.halted,
+               clock_, actor_generator_, learner_generator_, discounted_return_});
+}
+
+// Orthogonal weights, with which the first policy is nearly even: Andrychowicz et al., What Matters in On-Policy Reinforcement Learning?, 2021.
+Ppo::ActorCritic Ppo::network(const std::string& name) const {
+  const auto make = [&](const std::string& part, std::int64_t outputs, double gain) {
+    std::vector<std::int64_t> extents{options_.observations};
+    extents.insert(extents.end(), options_.hidden.begin(), options_.hidden.end());
+    extents.push_back(outputs);
+    return mlp(name + part, extents, {.activation = options_.activation,
+                                      .hidden_values = {Scheme::orthogonal, std::sqrt(2.0)},
+                                      .output_values = {Scheme::orthogonal, gain},
+                                      .bias_values = {Scheme::zeros},
+                                      .seed = options_.seed});
+  };
+  ActorCritic made{make(".policy", options_.action.outputs(), 0.01), make(".value", 1, 1.0), {}, {}};
+  made.parameters.add("policy", made.policy.parameters());
+  made.parameters.add("value", made.value.parameters());
+  if (const std::int64_t continuous = options_.action.continuous; continuous > 0) {
+    const std::vector<float> initial(static_cast<std::size_t>(continuous), static_cast<float>(options_.log_deviation));
+    made.log_deviation = Variable(name + ".log_deviation", {continuous}, initial);
+    made.parameters.add("log_deviation", made.log_deviation);
+  }
+  return made;
+}
+
+ActionDistribution Ppo::distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const {
+  return {options_.action, by.policy(observation), by.log_deviation.ok() ? by.log_deviation.value() : Tensor(), mask};
+}
+
+std::vector<Tensor> Ppo::flat(const Actions& actions) const {
+  std::vector<Tensor> list;
+  if (!is_empty(actions.discrete)) list.push_back(actions.discrete.named("discrete"));
+  if (!is_empty(actions.continuous)) list.push_back(actions.continuous.named("continuous"));
+  return list;
+}
+
+// ---- acting ----
+
+Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
+  ProgramDescription program{.name = options_.name + ".greedy"};
+  Tensor observation = input("observation", {rows, options_.observations}), mask;
+  program.inputs = {observation};
+  if (options_.masked) program.inputs.push_back(mask = input("mask", {rows, options_.action.choices()}, DType::boolean));
+  if (options_.normalise_observations) observation = normalise(observation, observation_moments_.now());
+  program.outputs = flat(distribution(actor_, observation, mask).most_likely());
+  return program;
+}
+
+Result<ProgramDescription> Ppo::step(const PpoStep& what) const {
+  if (!what.observe && (!what.act || what.truncates))
+    return make_error(ErrorCode::invalid_argument, "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
+  ProgramDescription program{.name = options_.name + (what.observe ? what.act ? ".step" : ".observe" : ".act") + (what.truncates ? "_truncated" : "")};
+  Seen seen;
+  if (what.observe) {
+    seen = observe(program, what.truncates);
+  } else {
+    seen.row = clock_.value();
+    seen.observation = squeeze(take(memory_.observation.value(), 0, seen.row), 0);
+    if (options_.masked) seen.mask = squeeze(take(memory_.mask.value(), 0, seen.row), 0);
+  }
+  if (what.act) act(program, seen);
+  return program;
+}
+
+Ppo::Seen Ppo::observe(ProgramDescription& program, bool truncates) const {
+  const int rows = static_cast<int>(2 * options_.steps);
+  Seen seen;
+  seen.row = remainder(clock_.value() + 1, rows);   // the first observation goes to row 0
+  seen.observation = input("observation", {options_.agents, options_.observations});
+  program.inputs.push_back(seen.observation);
+  if (options_.normalise_observations) {
+    const Moments moments = observation_moments_.with(seen.observation);
+    observation_moments_.assign(moments, program.updates);
+    seen.observation = normalise(seen.observation, moments);
+  }
+  observe_outcome(program, truncates, clock_.value() >= Tensor(0));
+  program.updates.push_back(Update::scatter_rows(memory_.observation, seen.row, unsqueeze(seen.observation, 0)));
+  if (options_.masked) {
+    seen.mask = input("mask", {options_.agents, options_.action.choices()}, DType::boolean);
+    program.inputs.push_back(seen.mask);
+    program.updates.push_back(Update::scatter_rows(memory_.mask, seen.row, unsqueeze(seen.mask, 0)));
+  }
+  program.updates.push_back(Update::assign(clock_, seen.row));
+  return seen;
+}
+
+// What the action before brought, into the row where it was taken. At the first step that is row -1, which nobody has.
+void Ppo::observe_outcome(ProgramDescription& program, bool truncates, const Tensor& started) const {
+  const Tensor before = clock_.value();
+  Tensor reward = input("reward", {options_.agents});
+  const Tensor terminated = input("terminated", {options_.agents}, DType::boolean);
+  const Tensor truncated = input("truncated", {options_.agents}, DType::boolean);
+  program.inputs.insert(program.inputs.end(), {reward, terminated, truncated});
+  const Tensor continues = cast(logical_not(logical_or(terminated, truncated)), DType::float32);
+
+  if (options_.normalise_rewards) {
+    const Tensor returned = discounted_return_.value() * Tensor(options_.discount) + reward;
+    const Moments known = return_moments_.now(), grown = return_moments_.with(unsqueeze(returned, 1));
+    const Moments moments{where(started, grown.mean, known.mean), where(started, grown.variance, known.variance), where(started, grown.count, known.count)};
+    return_moments_.assign(moments, program.updates);
+    program.updates.push_back(Update::assign(discounted_return_, where(started, returned * continues, zeros_like(returned))));
+    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);   // scaled alone: which rewards are losses is the game's to say
+  }
+  Tensor end_value = zeros({options_.agents});
+  if (truncates && options_.bootstrap_truncated) {
+    Tensor last = input("last_observation", {options_.agents, options_.observations});
+    program.inputs.push_back(last);
+    if (options_.normalise_observations) last = normalise(last, observation_moments_.with(program.inputs[0]));
+    end_value = where(logical_and(truncated, logical_not(terminated)), actor_.value_of(last), end_value);
+  }
+  program.updates.push_back(Update::scatter_rows(memory_.reward, before, unsqueeze(reward, 0)));
+  program.updates.push_back(Update::scatter_rows(memory_.continues, before, unsqueeze(continues, 0)));
+  program.updates.push_back(Update::scatter_rows(memory_.end_value, before, unsqueeze(end_value, 0)));
+}
+
+void Ppo::act(ProgramDescription& program, const Seen& seen) const {
+  const ActionDistribution policy = distribution(actor_, seen.observation, seen.mask);
+  const Actions actions = policy.sample(actor_generator_.value(), 0);
+  program.outputs = flat(actions);
+  const auto keep = [&](const Variable& where, const Tensor& value) {
+    if (where.state()) program.updates.push_back(Update::scatter_rows(where, seen.row, unsqueeze(value, 0)));
+  };
+  keep(memory_.discrete, actions.discrete);
+  keep(memory_.continuous, actions.continuous);
+  keep(memory_.log_probability, policy.log_probability(actions));
+  keep(memory_.value, actor_.value_of(seen.observation));
+  program.updates.push_back(Update::assign(actor_generator_, generator_next(actor_generator_.value())));
+}
+
+}  // namespace imprint::nn
