@@ -8,26 +8,24 @@ namespace imprint {
 std::string Program::explain() const { return impl_->explain(); }
 
 std::string Program::Impl::explain() const {
-  const Impl& impl = *this;
-  const ProgramStats& stats = impl.stats;
   std::string text;
   char line[320];
   std::snprintf(line, sizeof line, "program %s: %u dispatches of %u kernels, %u barriers, arena %llu bytes (%llu without reuse), %llu bytes moved, %llu operations\n",
-                impl.source.name.c_str(), stats.dispatches, stats.kernels, stats.barriers, static_cast<unsigned long long>(stats.arena_bytes),
+                source.name.c_str(), stats.dispatches, stats.kernels, stats.barriers, static_cast<unsigned long long>(stats.arena_bytes),
                 static_cast<unsigned long long>(stats.unplanned_bytes), static_cast<unsigned long long>(stats.bytes_moved), static_cast<unsigned long long>(stats.flops));
   text += line;
-  for (std::size_t i = 0; i < impl.dispatches.size(); ++i) {
-    const DispatchSource& dispatch = impl.dispatches[i];
-    std::snprintf(line, sizeof line, "  %2zu%s %u workgroups, %zu buffers\n", i, impl.barrier_before[i] ? " | barrier |" : "", dispatch.groups_x * dispatch.groups_y,
+  for (std::size_t i = 0; i < dispatches.size(); ++i) {
+    const DispatchSource& dispatch = dispatches[i];
+    std::snprintf(line, sizeof line, "  %2zu%s %u workgroups, %zu buffers\n", i, barrier_before[i] ? " | barrier |" : "", dispatch.groups_x * dispatch.groups_y,
                   dispatch.buffers.size());
     text += line;
     for (std::int32_t t : dispatch.tasks) {
-      const Task& task = impl.schedule.tasks[static_cast<std::size_t>(t)];
+      const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
       double operations = 0;
       for (NodeIndex member : task.members)
-        operations += static_cast<double>(impl.source.graph[member].element_count()) * operations_per_element(impl.source.graph, impl.schedule.materialized, member);
+        operations += static_cast<double>(source.graph[member].element_count()) * operations_per_element(source.graph, schedule.materialized, member);
       std::snprintf(line, sizeof line, "       level %d, %.0f operations, ", task.level, operations);
-      text += line + task_text(impl.source.graph, task) + "\n";
+      text += line + task_text(source.graph, task) + "\n";
     }
   }
   for (const Part& part : parts) text += "  " + std::to_string(part.repeat) + " x " + part.impl->explain();

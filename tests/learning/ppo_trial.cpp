@@ -210,6 +210,7 @@ Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed) {
     curve.checks.push_back({done, evaluate(greedy, setting, seed), mean_of_last(crowd.ended(), kEpisodes)});
     next_check += setting.check_every;
     taken();
+    if (curve.checks.back().greedy >= setting.enough) break;
   }
   return curve;
 }

@@ -27,6 +27,7 @@ struct Setting {
   Rate learning_rate, clip_range;
   std::int64_t total_steps = 0;    // of all agents
   std::int64_t check_every = 0;    // steps between greedy evaluations, at ends of rollouts; 0: only at the end
+  double enough = 1e9;             // a greedy mean at which it stops
 };
 
 struct Check {
