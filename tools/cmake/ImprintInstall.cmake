@@ -20,9 +20,10 @@ set(imprint_library_headers
   compute/base/hash.h compute/base/log.h compute/base/result.h
   compute/graph/autodiff.h
   compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/safetensors.h
-  compute/nn/activation.h compute/nn/initialise.h compute/nn/linear.h compute/nn/losses.h compute/nn/normalisation.h compute/nn/optimiser.h
-  compute/nn/parameter.h compute/nn/sequential.h
-  compute/program/program.h compute/program/run.h compute/program/runtime.h
+  compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/losses.h
+  compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/running_moments.h
+  compute/nn/sequential.h
+  compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/tensor/dtype.h compute/tensor/node.h compute/tensor/op.h compute/tensor/shape.h compute/tensor/tensor.h
   compute/vk/completion.h compute/vk/device.h compute/vk/functions.h compute/vk/memory_pool.h compute/vk/pipeline_store.h compute/vk/queue.h
   engine-bridge/context.h engine-bridge/standalone.h)
