@@ -25,11 +25,12 @@ NodeIndex without_views(const Graph& graph, NodeIndex index) {
   return index;
 }
 
-constexpr double kCheapCombination = 256;   // operations of one invocation that are never worth a dispatch
 constexpr double kShared = 256;   // lanes that fold, and keep, what all of them need
 constexpr double kDear = 96;   // operations of one element, past which an evaluation too many is not risked
 
-bool is_cheap_scalar(const GraphNode& node, double cost) { return node.element_count() == 1 && cost <= kCheapCombination; }
+bool is_cheap_scalar(const GraphNode& node, double cost, const FusionOptions& options) {
+  return node.element_count() == 1 && cost <= options.cheap_combination;
+}
 
 // Partial results side by side, for a workgroup's fold of all of them.
 bool joins_tails(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) {
@@ -264,12 +265,12 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
                     inline_size(graph, i, memory, options.node_limit) > options.node_limit;
     if (memory[at(i)] || is_literal(node) || node.kind() == OpKind::view) continue;
     const double again = std::max(0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));
-    if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) || is_cheap_scalar(node, cost[at(i)])) continue;
+    if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) || is_cheap_scalar(node, cost[at(i)], options)) continue;
     // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory, which they can beside each other, than
     // that a kernel of its own combines them while everything waits.
     std::vector<NodeIndex> folds;
     const double above = cost_above_folds(graph, memory, i, folds);
-    if (!in_region && !folds.empty() && (again * above <= options.recompute_limit || above <= kCheapCombination)) {
+    if (!in_region && !folds.empty() && (again * above <= options.recompute_limit || above <= options.cheap_combination)) {
       for (NodeIndex fold : folds) memory[at(fold)] = 1;
       cost[at(i)] = above;
     } else {
@@ -286,7 +287,7 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     const GraphNode& node = graph[i];
     const double own = static_cast<double>(node.element_count());
     evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)], [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
-    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) && !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)]))
+    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) && !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)], options))
       memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, region_of, options);
     if (memory[at(i)]) evaluated[at(i)] = own;
   }

@@ -539,7 +539,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
     RegionSplit split;
     if (options.fuse && options.regions) {
       split = split_regions(split_graph, split_request, options, limits);
-      split_tails(split_graph, split_request, split);
+      if (options.tails) split_tails(split_graph, split_request, split);
     } else {
       split.region_of.assign(graph.nodes.size(), -1);
       split.phase.assign(graph.nodes.size(), 0);

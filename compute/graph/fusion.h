@@ -26,6 +26,9 @@ struct FusionOptions {
   std::int64_t matmul_tile_operations = 1 << 22;  // multiply-adds from which a matmul gets tiles
   std::int32_t node_limit = 400;         // nodes computed inside one value, so that shaders stay compilable
 
+  double cheap_combination = 256;        // operations of one invocation that are never worth a dispatch: a scalar so cheap is computed where it is used
+  bool tails = true;                     // sums of partial results leave partial results of the sums over them
+
   // Row-local regions. The defaults are what every Vulkan device has.
   bool regions = true;
   std::int64_t region_groups = 128;      // workgroups that fill the device

@@ -152,9 +152,14 @@ Status Program::Impl::build() {
   const vk::Capabilities& capabilities = runtime.device().capabilities();
   options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
   options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
-  if (capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU) {  // few cores, and a cache where a GPU has shared memory
+  if (capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU) {
+    // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
     options.region_groups = 8;
+    options.region_invocations = 16;
     options.region_load_rows = 0;
+    options.tails = false;
+    options.column_fold_length = 4096;
+    options.cheap_combination = 64;
   }
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
