@@ -1,0 +1,127 @@
+// The PPO table: known settings of known problems, every seed held to a bar. Prints figures as they come; the exit status is 1 when a bar is missed.
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/learning/ppo_trial.h"
+
+namespace {
+
+using imprint::learning::Curve;
+using imprint::learning::Setting;
+using Curves = std::vector<Curve>;
+
+struct Bar {
+  std::string what;
+  std::function<bool(const Curve&)> meets;
+  double share = 0.9;          // of the seeds that must
+};
+
+struct Row {
+  std::string key;
+  Setting setting;
+  std::vector<Bar> bars;
+  double mean_at_end = -1e9;   // of all seeds' greedy means
+};
+
+Bar reaches(double greedy, std::int64_t steps) {
+  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " within " + std::to_string(steps / 1000) + "k steps",
+          [=](const Curve& curve) { return curve.reached(greedy) >= 0 && curve.reached(greedy) <= steps; }};
+}
+
+Bar ends(double greedy, double share = 0.9) {
+  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " at the end", [=](const Curve& curve) { return curve.checks.back().greedy >= greedy; }, share};
+}
+
+Bar trains(double returned) {
+  return {"last 100 episodes of training >= " + std::to_string(static_cast<int>(returned)),
+          [=](const Curve& curve) { return curve.checks.back().training >= returned; }};
+}
+
+std::vector<Row> rows() {
+  using namespace imprint::learning;
+  Setting defaults = default_cart_pole();
+  defaults.enough = 475;
+  defaults.total_steps = 40'960;
+  Setting crowd = crowd_cart_pole();
+  crowd.enough = 475;
+  return {{"cartpole", zoo_cart_pole(), {reaches(475, 50'000), ends(490, 1)}},
+          {"cartpole-default", defaults, {reaches(475, 40'960)}},
+          {"cartpole-cleanrl", cleanrl_cart_pole(), {trains(495)}},
+          {"cartpole-crowd", crowd, {reaches(475, 1'200'000)}},
+          {"acrobot", zoo_acrobot(), {reaches(-100, 100'000), ends(-85)}},
+          {"mountaincar", zoo_mountain_car(), {ends(-130)}},
+          {"pendulum", zoo_pendulum(), {ends(-260, 1)}, -210}};
+}
+
+// True when all of the row's bars are met.
+bool run(imprint::Session& session, const Row& row, std::uint64_t seeds) {
+  std::printf("%s: %lld steps, %lld agents\n", row.setting.name.c_str(), static_cast<long long>(row.setting.total_steps),
+              static_cast<long long>(row.setting.options.agents));
+  Curves curves;
+  double mean = 0, seconds = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    curves.push_back(run_trial(session, row.setting, seed));
+    const Curve& curve = curves.back();
+    std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.1f s learning\n", static_cast<unsigned long long>(seed),
+                static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(), curve.seconds);
+    std::fflush(stdout);
+    mean += curve.checks.back().greedy / static_cast<double>(seeds);
+    seconds += curve.seconds / static_cast<double>(seeds);
+  }
+  bool passed = true;
+  const auto line = [&](const std::string& what, const std::string& found, bool met) {
+    std::printf("  %-44s %-14s %s\n", what.c_str(), found.c_str(), met ? "met" : "MISSED");
+    passed = passed && met;
+  };
+  for (const Bar& bar : row.bars) {
+    const auto met = std::ranges::count_if(curves, bar.meets);
+    line(bar.what, std::to_string(met) + " of " + std::to_string(seeds), static_cast<double>(met) >= bar.share * static_cast<double>(seeds) - 1e-9);
+  }
+  if (row.mean_at_end > -1e8) line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end", std::to_string(mean), mean >= row.mean_at_end);
+  std::printf("  %.1f s a seed; dispatches: %u a step, %u a minibatch, %u an update\n", seconds, curves[0].step_dispatches, curves[0].minibatch_dispatches,
+              curves[0].update_dispatches);
+  return passed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t seeds = 10;
+  std::string device;
+  bool validation = false;
+  std::vector<std::string> only;
+  CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
+  app.add_option("--seeds", seeds, "seeds 1 to this")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--device", device, "GPU by index or part of its name");
+  app.add_flag("--validation", validation, "with the Vulkan validation layer; any message fails");
+  app.add_option("problems", only, "cartpole cartpole-default cartpole-cleanrl cartpole-crowd acrobot mountaincar pendulum; all when none is named");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    imprint::bridge::StandaloneOptions options;
+    options.device = device;
+    options.validation = validation;
+    auto opened = imprint::bridge::Standalone::open(options);
+    if (!opened) throw std::runtime_error(opened.error().message);
+    imprint::bridge::Standalone& host = **opened;
+    std::printf("%s\n", host.context().device().capabilities().device_name.c_str());
+    const std::vector<Row> all = rows();
+    for (const std::string& key : only)
+      if (std::ranges::find(all, key, &Row::key) == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
+    bool passed = true;
+    for (const Row& row : all)
+      if (only.empty() || std::ranges::find(only, row.key) != only.end()) passed = run(host.session(), row, seeds) && passed;
+    if (host.validation_messages() > 0) throw std::runtime_error("validation: " + host.first_validation_message());
+    return passed ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ppo_table: %s\n", error.what());
+    return 2;
+  }
+}
