@@ -7,6 +7,7 @@ namespace imprint {
 bool is_differentiable(Op op) {
   switch (op) {
     case Op::stop_gradient:
+    case Op::custom:
     case Op::sign:
     case Op::ceil:
     case Op::floor:

@@ -18,7 +18,7 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
   for (std::int64_t value : node.ints) hasher.number(value);
   hasher.number(node.floats.size());
   for (double value : node.floats) hasher.number(value);
-  if (node.op == Op::constant && node.source->constant) hasher.bytes(node.source->constant->bytes);
+  if ((node.op == Op::constant || node.op == Op::custom) && node.source->constant) hasher.bytes(node.source->constant->bytes);
   if (node.op == Op::variable) hasher.number(reinterpret_cast<std::uintptr_t>(node.source->variable.get()));
   if (node.op == Op::input) hasher.text(node.source->label).number(node.source->constant ? lifted_position : -1);
   return hasher.digest();

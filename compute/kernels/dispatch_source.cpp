@@ -126,7 +126,8 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
                                                     std::to_string(limits.table_entries) + ": join them in steps");
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
-    const bool alone = groups > kMaxPackedGroups || task.kind == TaskKind::region;  // a region has its own number of invocations
+    const bool alone = groups > kMaxPackedGroups || task.kind == TaskKind::region ||   // a region has its own number of invocations,
+                       (task.kind == TaskKind::scan && graph[task.anchor].op == Op::custom);               // a caller's text its own names
     const bool fits = open && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks && entries + own_entries <= limits.table_entries;
     if (!fits) {

@@ -97,6 +97,8 @@ class Emitter {
   void group_fold_body(int workgroup_size);
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
+  void custom_body(int workgroup_size);   // custom_kernel.cpp
+  std::string custom_text() const;
   void matmul_tile_body();
   void evaluate_members(const ElementIndex& index);
   void write(const Store& store, const IndexExpression& linear);

@@ -33,11 +33,11 @@ std::string Emitter::function(const std::string& name, int workgroup_size) {
   switch (task_.kind) {
     case TaskKind::group_fold: group_fold_body(workgroup_size); break;
     case TaskKind::column_fold: column_fold_body(workgroup_size); break;
-    case TaskKind::scan: scan_body(workgroup_size); break;
+    case TaskKind::scan: graph_[task_.anchor].op == Op::custom ? custom_body(workgroup_size) : scan_body(workgroup_size); break;
     case TaskKind::matmul_tile: matmul_tile_body(); break;
     default: map_body(workgroup_size); break;
   }
-  return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
+  return custom_text() + "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
 void Emitter::write(const Store& store, const IndexExpression& linear) {

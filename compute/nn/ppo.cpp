@@ -13,7 +13,7 @@ Variable generator(const std::string& name, std::uint64_t seed, std::int32_t str
   return {name, {4}, std::span<const std::int32_t>(state)};
 }
 
-Status check(const PpoOptions& options) {
+Status sensible(const PpoOptions& options) {
   const auto refuse = [&](const std::string& text) { return make_error(ErrorCode::invalid_argument, "ppo '" + options.name + "': " + text); };
   for (const auto& [value, name] : {std::pair{options.agents, "agents"}, {options.observations, "observations"}, {options.steps, "steps"},
                                     {options.minibatch, "minibatch"}, {options.epochs, "epochs"}})
@@ -38,7 +38,7 @@ void add(Parameters& state, std::initializer_list<Variable> variables) {
 }  // namespace
 
 Result<Ppo> Ppo::create(const PpoOptions& options) {
-  IMPRINT_CHECK(check(options));
+  IMPRINT_CHECK(sensible(options));
   Ppo made(options);
   for (const Parameters* parameters : {&made.learner_.parameters, &made.actor_.parameters, &made.state_})
     for (const Parameter& parameter : *parameters)
@@ -141,81 +141,82 @@ Result<ProgramDescription> Ppo::step(const PpoStep& what) const {
   if (!what.observe && (!what.act || what.truncates))
     return make_error(ErrorCode::invalid_argument, "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
   ProgramDescription program{.name = options_.name + (what.observe ? what.act ? ".step" : ".observe" : ".act") + (what.truncates ? "_truncated" : "")};
-  Seen seen;
-  if (what.observe) {
-    seen = observe(program, what.truncates);
-  } else {
-    seen.row = clock_.value();
-    seen.observation = squeeze(take(memory_.observation.value(), 0, seen.row), 0);
-    if (options_.masked) seen.mask = squeeze(take(memory_.mask.value(), 0, seen.row), 0);
-  }
-  if (what.act) act(program, seen);
+  const Seen seen = what.observe ? observe(experience(program, what.truncates), program.updates) : remembered();
+  if (what.act) program.outputs = flat(act(seen, program.updates));
   return program;
 }
 
-Ppo::Seen Ppo::observe(ProgramDescription& program, bool truncates) const {
-  const int rows = static_cast<int>(2 * options_.steps);
+Ppo::Experience Ppo::experience(ProgramDescription& program, bool truncates) const {
+  const std::int64_t agents = options_.agents;
+  Experience given;
+  given.observation = input("observation", {agents, options_.observations});
+  given.reward = input("reward", {agents});
+  given.terminated = input("terminated", {agents}, DType::boolean);
+  given.truncated = input("truncated", {agents}, DType::boolean);
+  program.inputs = {given.observation, given.reward, given.terminated, given.truncated};
+  if (truncates) program.inputs.push_back(given.last_observation = input("last_observation", {agents, options_.observations}));
+  if (options_.masked) program.inputs.push_back(given.mask = input("mask", {agents, options_.action.choices()}, DType::boolean));
+  return given;
+}
+
+Ppo::Seen Ppo::remembered() const {
   Seen seen;
-  seen.row = remainder(clock_.value() + 1, rows);   // the first observation goes to row 0
-  seen.observation = input("observation", {options_.agents, options_.observations});
-  program.inputs.push_back(seen.observation);
+  seen.row = clock_.value();
+  seen.observation = squeeze(take(memory_.observation.value(), 0, seen.row), 0);
+  if (options_.masked) seen.mask = squeeze(take(memory_.mask.value(), 0, seen.row), 0);
+  return seen;
+}
+
+Ppo::Seen Ppo::observe(const Experience& experience, std::vector<Update>& updates) const {
+  Seen seen{experience.observation, experience.mask, remainder(clock_.value() + 1, static_cast<int>(2 * options_.steps))};
   if (options_.normalise_observations) {
-    const Moments moments = observation_moments_.with(seen.observation);
-    observation_moments_.assign(moments, program.updates);
+    const Moments moments = observation_moments_.with(experience.observation);
+    observation_moments_.assign(moments, updates);
     seen.observation = normalise(seen.observation, moments);
   }
-  observe_outcome(program, truncates, clock_.value() >= Tensor(0));
-  program.updates.push_back(Update::scatter_rows(memory_.observation, seen.row, unsqueeze(seen.observation, 0)));
-  if (options_.masked) {
-    seen.mask = input("mask", {options_.agents, options_.action.choices()}, DType::boolean);
-    program.inputs.push_back(seen.mask);
-    program.updates.push_back(Update::scatter_rows(memory_.mask, seen.row, unsqueeze(seen.mask, 0)));
-  }
-  program.updates.push_back(Update::assign(clock_, seen.row));
+  if (!is_empty(experience.reward)) observe_outcome(experience, updates);
+  updates.push_back(Update::scatter_rows(memory_.observation, seen.row, unsqueeze(seen.observation, 0)));
+  if (options_.masked) updates.push_back(Update::scatter_rows(memory_.mask, seen.row, unsqueeze(seen.mask, 0)));
+  updates.push_back(Update::assign(clock_, seen.row));
   return seen;
 }
 
 // What the action before brought, into the row where it was taken. At the first step that is row -1, which nobody has.
-void Ppo::observe_outcome(ProgramDescription& program, bool truncates, const Tensor& started) const {
-  const Tensor before = clock_.value();
-  Tensor reward = input("reward", {options_.agents});
-  const Tensor terminated = input("terminated", {options_.agents}, DType::boolean);
-  const Tensor truncated = input("truncated", {options_.agents}, DType::boolean);
-  program.inputs.insert(program.inputs.end(), {reward, terminated, truncated});
-  const Tensor continues = cast(logical_not(logical_or(terminated, truncated)), DType::float32);
-
+void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& updates) const {
+  const Tensor before = clock_.value(), started = before >= Tensor(0);
+  const Tensor continues = cast(logical_not(logical_or(experience.terminated, experience.truncated)), DType::float32);
+  Tensor reward = experience.reward;
   if (options_.normalise_rewards) {
     const Tensor returned = discounted_return_.value() * Tensor(options_.discount) + reward;
     const Moments known = return_moments_.now(), grown = return_moments_.with(unsqueeze(returned, 1));
     const Moments moments{where(started, grown.mean, known.mean), where(started, grown.variance, known.variance), where(started, grown.count, known.count)};
-    return_moments_.assign(moments, program.updates);
-    program.updates.push_back(Update::assign(discounted_return_, where(started, returned * continues, zeros_like(returned))));
+    return_moments_.assign(moments, updates);
+    updates.push_back(Update::assign(discounted_return_, where(started, returned * continues, zeros_like(returned))));
     reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);   // scaled alone: which rewards are losses is the game's to say
   }
   Tensor end_value = zeros({options_.agents});
-  if (truncates && options_.bootstrap_truncated) {
-    Tensor last = input("last_observation", {options_.agents, options_.observations});
-    program.inputs.push_back(last);
-    if (options_.normalise_observations) last = normalise(last, observation_moments_.with(program.inputs[0]));
-    end_value = where(logical_and(truncated, logical_not(terminated)), actor_.value_of(last), end_value);
+  if (!is_empty(experience.last_observation) && options_.bootstrap_truncated) {
+    Tensor last = experience.last_observation;
+    if (options_.normalise_observations) last = normalise(last, observation_moments_.with(experience.observation));
+    end_value = where(logical_and(experience.truncated, logical_not(experience.terminated)), actor_.value_of(last), end_value);
   }
-  program.updates.push_back(Update::scatter_rows(memory_.reward, before, unsqueeze(reward, 0)));
-  program.updates.push_back(Update::scatter_rows(memory_.continues, before, unsqueeze(continues, 0)));
-  program.updates.push_back(Update::scatter_rows(memory_.end_value, before, unsqueeze(end_value, 0)));
+  updates.push_back(Update::scatter_rows(memory_.reward, before, unsqueeze(reward, 0)));
+  updates.push_back(Update::scatter_rows(memory_.continues, before, unsqueeze(continues, 0)));
+  updates.push_back(Update::scatter_rows(memory_.end_value, before, unsqueeze(end_value, 0)));
 }
 
-void Ppo::act(ProgramDescription& program, const Seen& seen) const {
+Actions Ppo::act(const Seen& seen, std::vector<Update>& updates) const {
   const ActionDistribution policy = distribution(actor_, seen.observation, seen.mask);
   const Actions actions = policy.sample(actor_generator_.value(), 0);
-  program.outputs = flat(actions);
   const auto keep = [&](const Variable& where, const Tensor& value) {
-    if (where.state()) program.updates.push_back(Update::scatter_rows(where, seen.row, unsqueeze(value, 0)));
+    if (where.state()) updates.push_back(Update::scatter_rows(where, seen.row, unsqueeze(value, 0)));
   };
   keep(memory_.discrete, actions.discrete);
   keep(memory_.continuous, actions.continuous);
   keep(memory_.log_probability, policy.log_probability(actions));
   keep(memory_.value, actor_.value_of(seen.observation));
-  program.updates.push_back(Update::assign(actor_generator_, generator_next(actor_generator_.value())));
+  updates.push_back(Update::assign(actor_generator_, generator_next(actor_generator_.value())));
+  return actions;
 }
 
 }  // namespace imprint::nn

@@ -23,6 +23,7 @@
 #include "compute/nn/parameter.h"
 #include "compute/nn/running_moments.h"
 #include "compute/nn/sequential.h"
+#include "compute/nn/world.h"
 #include "compute/program/program_sequence.h"
 
 namespace imprint::nn {
@@ -85,6 +86,15 @@ class Ppo {
   // Inputs: observation [rows, observations], and mask [rows, choices] when masked. Outputs as of a step.
   Result<ProgramDescription> greedy(std::int64_t rows) const;
 
+  // Where the world is on the device too, everything is one program: start once, then rollout and update, again and again.
+  //   sequence.parts = {rollout} + update().parts
+  // Errors: invalid_argument when the worlds are not as many as the agents, or see or do other things; unsupported when choices are masked.
+  Result<ProgramDescription> start(const Worlds& worlds) const;
+  Result<ProgramPart> rollout(const Worlds& worlds) const;
+  // `turns` steps of the most likely actions, from a fresh start. Output: float32 [1], the mean return of each copy's first episode, or of as much of it
+  // as there was.
+  Result<ProgramSequence> judge(const Worlds& worlds, std::uint32_t turns) const;
+
   const PpoOptions& options() const { return options_; }
   // What the learner's next step starts from, and what the actors play with.
   const Parameters& parameters() const { return learner_.parameters; }
@@ -121,10 +131,15 @@ class Ppo {
   ActionDistribution distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const;
   std::vector<Tensor> flat(const Actions& actions) const;
 
+  // What there is to see, and what the actions before brought; last_observation and mask may be empty, and nothing was brought by a fresh start.
+  struct Experience { Tensor observation, reward, terminated, truncated, last_observation, mask; };
   struct Seen { Tensor observation, mask, row; };   // row: int32 [1]
-  Seen observe(ProgramDescription& program, bool truncates) const;
-  void observe_outcome(ProgramDescription& program, bool truncates, const Tensor& started) const;
-  void act(ProgramDescription& program, const Seen& seen) const;
+  Experience experience(ProgramDescription& program, bool truncates) const;
+  Seen observe(const Experience& experience, std::vector<Update>& updates) const;
+  void observe_outcome(const Experience& experience, std::vector<Update>& updates) const;
+  Seen remembered() const;
+  Actions act(const Seen& seen, std::vector<Update>& updates) const;
+  Status check(const Worlds& worlds) const;
 
   ProgramDescription prepare() const;
   Result<ProgramDescription> minibatch_step() const;

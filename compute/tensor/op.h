@@ -82,6 +82,7 @@ enum class OpKind : std::uint8_t {
   /* scans and scatters */                                                                                         \
   X(cumsum, scan, 1)        /* ints {axis, exclusive, reverse} */                                                  \
   X(linear_recurrence, scan, 2) /* terms, factors of one shape; ints {axis, 0, reverse}: out[t] = factors[t] * out[t - 1] + terms[t] */ \
+  X(custom, scan, -1) /* ints {1, 0, 0}; Node::constant is the text of the caller's GLSL, run once a row: tensor.h, custom_rows */ \
   X(scatter_add, scatter, 3) /* base, int32 indices, updates; ints {axis}: base with updates added, as torch's scatter_add; */ \
                              /* an index outside is dropped; order of addition fixed */                            \
   X(unwindow, scatter, 1)    /* ints {axis, size, stride, dilation, extent}: sums windows back, the adjoint of window */

@@ -299,6 +299,19 @@ Result<Inferred> linear_recurrence(const Rule& rule) {
   return Inferred{DType::float32, rule.shape()};
 }
 
+Result<Inferred> custom(const Rule& rule) {
+  const Shape& out = rule.attributes.shape;
+  if (rule.inputs.empty() || rule.shape(0).rank() != 2) return rule.bad_shape("the first input must be [rows, n]");
+  if (out.rank() != 2 || out[0] != rule.shape(0)[0] || out[1] < 1) return rule.bad_shape("the result " + out.text() + " needs a width of at least 1");
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    const Shape& shape = rule.shape(i);
+    const bool fits = shape.rank() == 1 || (shape.rank() == 2 && shape[0] == out[0]);
+    if (!fits || shape[shape.rank() - 1] < 1)
+      return rule.bad_shape(describe(*rule.inputs[i]) + " must be [" + std::to_string(out[0]) + ", n] or [n], n at least 1");
+  }
+  return Inferred{DType::float32, out};
+}
+
 Result<Inferred> scatter_add(const Rule& rule) {
   if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
@@ -424,6 +437,7 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::argmin: return arg_reduce(rule);
     case Op::matmul: return matmul(rule);
     case Op::cumsum: return cumsum(rule);
+    case Op::custom: return custom(rule);
     case Op::linear_recurrence: return linear_recurrence(rule);
     case Op::scatter_add: return scatter_add(rule);
     case Op::unwindow: return unwindow(rule);

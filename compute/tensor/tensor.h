@@ -198,6 +198,13 @@ Tensor take(const Tensor& data, int axis, const Tensor& indices);    // index_se
 Tensor index_select(const Tensor& data, int axis, const Tensor& indices);
 Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates);
 
+// ---- code of the caller's own ----
+// Rows computed by GLSL that the caller wrote: float32 [rows, width]. `glsl` defines
+//   void imp_row(int row, a parameter for each input, out float result[width])
+// and whatever that calls; imp_uniform of shaders/include/philox.glsl is at hand. Inputs are float32, int32 or bool: [rows, n] hands over its row and
+// [n] all of it, as float[n] or int[n]; the first has rows. There is no derivative. A text that does not compile fails Program::compile.
+Tensor custom_rows(std::string name, std::string_view glsl, std::span<const Tensor> inputs, std::int64_t width);
+
 // ---- images: NCHW ----
 struct Conv2dOptions { std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1; };
 // weight [out, in/groups, kh, kw]; bias [out] or empty Tensor()

@@ -100,7 +100,7 @@ TEST(OpCaseList, CoversThePrimitives) {
     seen.clear();  // addresses are used again by the next case
   }
 #define X(name, kind, inputs) \
-  if (Op::name != Op::variable) { EXPECT_TRUE(ops.contains(Op::name)) << "no case uses " #name; }
+  if (Op::name != Op::variable && Op::name != Op::custom) { EXPECT_TRUE(ops.contains(Op::name)) << "no case uses " #name; }
   IMPRINT_OPS(X)
 #undef X
 }

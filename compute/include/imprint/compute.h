@@ -19,6 +19,7 @@
 #include "compute/nn/ppo_loss.h"
 #include "compute/nn/running_moments.h"
 #include "compute/nn/sequential.h"
+#include "compute/nn/world.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 #include "compute/program/run.h"

@@ -1,0 +1,104 @@
+#include "compute/nn/world.h"
+
+#include <utility>
+
+#include "compute/tensor/build.h"
+
+namespace imprint::nn {
+namespace {
+
+std::string array(const char* type, const std::string& name, std::int64_t count) {
+  return std::string(type) + " " + name + "[" + std::to_string(count) + "]";
+}
+
+}  // namespace
+
+Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed) : world_(std::move(world)), count_(count) {
+  state_numbers_ = Variable::zeros(world_.name + ".state", {count, world_.state});
+  observation_ = Variable::zeros(world_.name + ".observation", {count, world_.observations});
+  steps_ = Variable::zeros(world_.name + ".steps", {count, 1});
+  returns_ = Variable::zeros(world_.name + ".returns", {count});
+  ended_ = Variable::zeros(world_.name + ".ended", {2});
+  const std::int32_t generator[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32), 0, 0};
+  generator_ = Variable(world_.name + ".generator", {4}, std::span<const std::int32_t>(generator));
+  state_.add("state", state_numbers_);
+  state_.add("observation", observation_);
+  state_.add("steps", steps_);
+  state_.add("generator", generator_);
+  state_.add("returns", returns_);
+  state_.add("ended", ended_);
+}
+
+// A result's columns: state, observation, last observation, reward, terminated, truncated, steps.
+std::string Worlds::glsl(bool starts) const {
+  const std::int64_t state = world_.state, seen = world_.observations;
+  const auto branches = static_cast<std::int64_t>(world_.action.branches.size());
+  const auto text = [](std::int64_t number) { return std::to_string(number); };
+  std::string parameters, arguments = "state";
+  if (branches > 0) parameters += ", " + array("int", "choice", branches), arguments += ", choice";
+  if (world_.action.continuous > 0) parameters += ", " + array("float", "number", world_.action.continuous), arguments += ", number";
+
+  std::string result = "int world_draws;\nivec4 world_generator;\n"   // the row, seed low, seed high, step
+                       "float draw(float low, float high) {\n"
+                       "  float u = imp_uniform(world_generator.x * 256 + world_draws, 0x776f726cu, world_generator.y, world_generator.z, world_generator.w);\n"
+                       "  ++world_draws;\n  return low + (high - low) * u;\n}\n\n" + world_.glsl + "\n";
+  result += "void imp_row(int row, " + array("float", "state", state) + ", " + array("float", "steps", 1) + ", int generator[4]" +
+            (starts ? "" : parameters) + ", out " + array("float", "result", state + 2 * seen + 4) + ") {\n";
+  result += "  world_draws = 0;\n  world_generator = ivec4(row, generator[0], generator[1], generator[2]);\n";
+  result += "  float reward = 0.0;\n  bool terminated = false, truncated = false;\n  float count = 0.0;\n  " + array("float", "last", seen) + ", " +
+            array("", "seen", seen).substr(1) + ";\n";
+  if (starts) {
+    result += "  start(state);\n  observe(state, seen);\n  last = seen;\n";
+  } else {
+    result += "  reward = advance(" + arguments + ", terminated);\n  observe(state, last);\n  seen = last;\n  count = steps[0] + 1.0;\n";
+    if (world_.step_limit > 0) result += "  truncated = !terminated && count >= " + text(world_.step_limit) + ".0;\n";
+    result += "  if (terminated || truncated) {\n    start(state);\n    observe(state, seen);\n    count = 0.0;\n  }\n";
+  }
+  result += "  for (int k = 0; k < " + text(state) + "; ++k) result[k] = state[k];\n";
+  result += "  for (int k = 0; k < " + text(seen) + "; ++k) {\n    result[" + text(state) + " + k] = seen[k];\n    result[" + text(state + seen) +
+            " + k] = last[k];\n  }\n";
+  const std::int64_t end = state + 2 * seen;
+  result += "  result[" + text(end) + "] = reward;\n  result[" + text(end + 1) + "] = float(terminated);\n  result[" + text(end + 2) +
+            "] = float(truncated);\n  result[" + text(end + 3) + "] = count;\n}\n";
+  return result;
+}
+
+Worlds::Step Worlds::taken_apart(const Tensor& packed) const {
+  std::int64_t first = 0;
+  const auto columns = [&](std::int64_t count) { return narrow(packed, 1, std::exchange(first, first + count), count); };
+  Step step;
+  step.state = columns(world_.state);
+  step.observation = columns(world_.observations);
+  step.last_observation = columns(world_.observations);
+  step.reward = squeeze(columns(1), 1);
+  step.terminated = squeeze(columns(1), 1) > 0.0f;
+  step.truncated = squeeze(columns(1), 1) > 0.0f;
+  step.steps = columns(1);
+  step.generator = generator_next(generator_.value());
+  return step;
+}
+
+Worlds::Step Worlds::start() const {
+  const Tensor inputs[] = {state_numbers_.value(), steps_.value(), generator_.value()};
+  return taken_apart(custom_rows(world_.name + ".start", glsl(true), inputs, world_.state + 2 * world_.observations + 4));
+}
+
+Worlds::Step Worlds::advance(const Actions& actions) const {
+  std::vector<Tensor> inputs{state_numbers_.value(), steps_.value(), generator_.value()};
+  if (!world_.action.branches.empty()) inputs.push_back(actions.discrete);
+  if (world_.action.continuous > 0) inputs.push_back(actions.continuous);
+  return taken_apart(custom_rows(world_.name + ".advance", glsl(false), inputs, world_.state + 2 * world_.observations + 4));
+}
+
+void Worlds::assign(const Step& step, std::vector<Update>& updates) const {
+  updates.push_back(Update::assign(state_numbers_, step.state));
+  updates.push_back(Update::assign(observation_, step.observation));
+  updates.push_back(Update::assign(steps_, step.steps));
+  updates.push_back(Update::assign(generator_, step.generator));
+  const Tensor over = cast(logical_or(step.terminated, step.truncated), DType::float32);
+  const Tensor returned = returns_.value() + step.reward;
+  updates.push_back(Update::assign(returns_, returned * (1.0f - over)));
+  updates.push_back(Update::assign(ended_, ended_.value() + stack({sum(returned * over), sum(over)}, 0)));
+}
+
+}  // namespace imprint::nn
