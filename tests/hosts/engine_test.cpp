@@ -26,9 +26,9 @@ struct Case {
   Access access;
 };
 
-class EngineHost : public testing::TestWithParam<Case> {};
+class T8EngineHost : public testing::TestWithParam<Case> {};
 
-TEST_P(EngineHost, ThePetLearnsAndThePictureIsTheSame) {
+TEST_P(T8EngineHost, ThePetLearnsAndThePictureIsTheSame) {
   const Case& way = GetParam();
   Lesson lesson;
   lesson.engine = engine_with(way.frames_in_flight, way.modern);
@@ -53,9 +53,9 @@ constexpr Case kCases[] = {{"record_3_in_flight", 3, true, Access::record},
                            {"lock_3_in_flight", 3, true, Access::lock},
                            {"submit_callback_2_in_flight", 2, false, Access::submit}};
 #endif
-INSTANTIATE_TEST_SUITE_P(Every, EngineHost, testing::ValuesIn(kCases), [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(Every, T8EngineHost, testing::ValuesIn(kCases), [](const auto& way) { return std::string(way.param.name); });
 
-TEST(EngineHostLoader, IsTheHostsOwn) {
+TEST(T4EngineHostLoader, IsTheHostsOwn) {
 #ifdef HOST_LINKS_LIBVULKAN
   EXPECT_NE(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr) << "this host was to be linked to libvulkan";
 #else

@@ -24,9 +24,9 @@ struct Case {
   Access access;
 };
 
-class GodotLikeHost : public testing::TestWithParam<Case> {};
+class T3GodotLikeHost : public testing::TestWithParam<Case> {};
 
-TEST_P(GodotLikeHost, ThePetLearnsWithoutATimeline) {
+TEST_P(T3GodotLikeHost, ThePetLearnsWithoutATimeline) {
   const Case& way = GetParam();
   Lesson lesson;
   lesson.engine = godot(way.api_version);
@@ -48,7 +48,7 @@ TEST_P(GodotLikeHost, ThePetLearnsWithoutATimeline) {
   EXPECT_EQ(draw_without_imprint(lesson.engine, taught.places), taught.pictures);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, GodotLikeHost,
+INSTANTIATE_TEST_SUITE_P(Every, T3GodotLikeHost,
                          testing::Values(Case{"fences_on_the_render_thread", VK_API_VERSION_1_2, Access::single_thread},
                                          Case{"frame_numbers", VK_API_VERSION_1_1, Access::record}),
                          [](const auto& way) { return std::string(way.param.name); });
