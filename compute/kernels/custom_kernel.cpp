@@ -5,7 +5,7 @@
 namespace imprint {
 namespace {
 
-constexpr std::int64_t kUnrolled = 16;   // longer arrays are filled in loops
+constexpr std::int64_t kUnrolled = 16;  // longer arrays are filled in loops
 
 }  // namespace
 
@@ -41,7 +41,8 @@ void Emitter::custom_body(int workgroup_size) {
     const std::string array = "input_" + std::to_string(k);
     line((input.dtype == DType::float32 ? "float " : "int ") + array + "[" + std::to_string(count) + "];");
     each(count, [&](const IndexExpression& j) {
-      const std::string element = value(anchor.inputs[k], {std::nullopt, has_rows ? std::vector<IndexExpression>{row, j} : std::vector<IndexExpression>{j}});
+      const std::string element =
+          value(anchor.inputs[k], {std::nullopt, has_rows ? std::vector<IndexExpression>{row, j} : std::vector<IndexExpression>{j}});
       line(array + "[" + j.str() + "] = " + (input.dtype == DType::boolean ? "int(" + element + ")" : element) + ";");
     });
     arguments += ", " + array;

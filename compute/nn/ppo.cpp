@@ -15,8 +15,11 @@ Variable generator(const std::string& name, std::uint64_t seed, std::int32_t str
 
 Status sensible(const PpoOptions& options) {
   const auto refuse = [&](const std::string& text) { return make_error(ErrorCode::invalid_argument, "ppo '" + options.name + "': " + text); };
-  for (const auto& [value, name] : {std::pair{options.agents, "agents"}, {options.observations, "observations"}, {options.steps, "steps"},
-                                    {options.minibatch, "minibatch"}, {options.epochs, "epochs"}})
+  for (const auto& [value, name] : {std::pair{options.agents, "agents"},
+                                    {options.observations, "observations"},
+                                    {options.steps, "steps"},
+                                    {options.minibatch, "minibatch"},
+                                    {options.epochs, "epochs"}})
     if (value < 1) return refuse(std::string(name) + " is " + std::to_string(value) + ", expected at least 1");
   for (const std::int64_t choices : options.action.branches)
     if (choices < 1) return refuse("a branch has " + std::to_string(choices) + " choices, expected at least 1");
@@ -47,7 +50,9 @@ Result<Ppo> Ppo::create(const PpoOptions& options) {
 }
 
 Ppo::Ppo(const PpoOptions& options)
-    : options_(options), learner_(network(options.name)), actor_(network(options.name + ".actor")),
+    : options_(options),
+      learner_(network(options.name)),
+      actor_(network(options.name + ".actor")),
       adam_(learner_.parameters, {.epsilon = options.adam_epsilon}) {
   for (std::size_t i = 0; i < learner_.parameters.size(); ++i)
     actor_.parameters[i].variable.state()->initial = learner_.parameters[i].variable.state()->initial;
@@ -86,9 +91,10 @@ Ppo::Ppo(const PpoOptions& options)
   state_.add("adam", adam_.state());
   state_.add("observations", observation_moments_.state());
   state_.add("returns", return_moments_.state());
-  add(state_, {memory_.observation, memory_.mask, memory_.discrete, memory_.continuous, memory_.log_probability, memory_.value, memory_.reward,
-               memory_.continues, memory_.end_value, work_.first, work_.order, work_.advantage, work_.value_target, work_.turn, work_.sums, work_.halted,
-               clock_, actor_generator_, learner_generator_, discounted_return_});
+  add(state_,
+      {memory_.observation, memory_.mask,      memory_.discrete, memory_.continuous, memory_.log_probability, memory_.value,      memory_.reward,
+       memory_.continues,   memory_.end_value, work_.first,      work_.order,        work_.advantage,         work_.value_target, work_.turn,
+       work_.sums,          work_.halted,      clock_,           actor_generator_,   learner_generator_,      discounted_return_});
 }
 
 // Orthogonal weights, with which the first policy is nearly even: Andrychowicz et al., What Matters in On-Policy Reinforcement Learning?, 2021.
@@ -97,11 +103,12 @@ Ppo::ActorCritic Ppo::network(const std::string& name) const {
     std::vector<std::int64_t> extents{options_.observations};
     extents.insert(extents.end(), options_.hidden.begin(), options_.hidden.end());
     extents.push_back(outputs);
-    return mlp(name + part, extents, {.activation = options_.activation,
-                                      .hidden_values = {Scheme::orthogonal, std::sqrt(2.0)},
-                                      .output_values = {Scheme::orthogonal, gain},
-                                      .bias_values = {Scheme::zeros},
-                                      .seed = options_.seed});
+    return mlp(name + part, extents,
+               {.activation = options_.activation,
+                .hidden_values = {Scheme::orthogonal, std::sqrt(2.0)},
+                .output_values = {Scheme::orthogonal, gain},
+                .bias_values = {Scheme::zeros},
+                .seed = options_.seed});
   };
   ActorCritic made{make(".policy", options_.action.outputs(), 0.01), make(".value", 1, 1.0), {}, {}};
   made.parameters.add("policy", made.policy.parameters());
@@ -140,7 +147,8 @@ Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
 Result<ProgramDescription> Ppo::step(const PpoStep& what) const {
   if (!what.observe && (!what.act || what.truncates))
     return make_error(ErrorCode::invalid_argument, "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
-  ProgramDescription program{.name = options_.name + (what.observe ? what.act ? ".step" : ".observe" : ".act") + (what.truncates ? "_truncated" : "")};
+  ProgramDescription program{.name =
+                                 options_.name + (what.observe ? what.act ? ".step" : ".observe" : ".act") + (what.truncates ? "_truncated" : "")};
   const Seen seen = what.observe ? observe(experience(program, what.truncates), program.updates) : remembered();
   if (what.act) program.outputs = flat(act(seen, program.updates));
   return program;
@@ -189,10 +197,11 @@ void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& upd
   if (options_.normalise_rewards) {
     const Tensor returned = discounted_return_.value() * Tensor(options_.discount) + reward;
     const Moments known = return_moments_.now(), grown = return_moments_.with(unsqueeze(returned, 1));
-    const Moments moments{where(started, grown.mean, known.mean), where(started, grown.variance, known.variance), where(started, grown.count, known.count)};
+    const Moments moments{where(started, grown.mean, known.mean), where(started, grown.variance, known.variance),
+                          where(started, grown.count, known.count)};
     return_moments_.assign(moments, updates);
     updates.push_back(Update::assign(discounted_return_, where(started, returned * continues, zeros_like(returned))));
-    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);   // scaled alone: which rewards are losses is the game's to say
+    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);  // scaled alone: which rewards are losses is the game's to say
   }
   Tensor end_value = zeros({options_.agents});
   if (!is_empty(experience.last_observation) && options_.bootstrap_truncated) {

@@ -31,15 +31,15 @@ namespace imprint::nn {
 struct PpoOptions {
   std::string name = "ppo";
   std::int64_t agents = 1;
-  std::int64_t observations = 1;        // numbers in one
+  std::int64_t observations = 1;  // numbers in one
   ActionSpace action;
-  bool masked = false;                  // observations come with a mask of the open choices
-  std::vector<std::int64_t> hidden = {64, 64};   // of the policy and of the value, which share nothing
+  bool masked = false;                          // observations come with a mask of the open choices
+  std::vector<std::int64_t> hidden = {64, 64};  // of the policy and of the value, which share nothing
   Activation activation = Activation::tanh;
-  double log_deviation = 0;             // of continuous actions, at first
+  double log_deviation = 0;  // of continuous actions, at first
 
-  std::int64_t steps = 128;             // of each agent in a rollout
-  std::int64_t minibatch = 256;         // divides agents * steps
+  std::int64_t steps = 128;      // of each agent in a rollout
+  std::int64_t minibatch = 256;  // divides agents * steps
   std::int64_t epochs = 4;
   double discount = 0.99;
   double advantage_decay = 0.95;
@@ -47,20 +47,20 @@ struct PpoOptions {
   double entropy_coefficient = 0.005;
   double max_gradient_norm = 0.5;
   double adam_epsilon = 1e-5;
-  double max_divergence = 0;            // an update makes no more steps once a minibatch diverges further from the old policy; 0: no limit
+  double max_divergence = 0;  // an update makes no more steps once a minibatch diverges further from the old policy; 0: no limit
   bool clip_values = false;
-  bool standardise_advantages = true;   // within each minibatch
-  bool bootstrap_truncated = true;      // false: a truncated episode is worth nothing more, as in CleanRL's reference
+  bool standardise_advantages = true;  // within each minibatch
+  bool bootstrap_truncated = true;     // false: a truncated episode is worth nothing more, as in CleanRL's reference
   bool normalise_observations = false;
-  bool normalise_rewards = false;       // by the deviation of the discounted return
+  bool normalise_rewards = false;  // by the deviation of the discounted return
   std::uint64_t seed = 1;
 };
 
 // What one step program does.
 struct PpoStep {
-  bool observe = true;                  // takes in observations and what the last actions brought
-  bool act = true;                      // draws actions
-  bool truncates = false;               // some episode was truncated: its last observation comes too, to be valued. Part of observing
+  bool observe = true;     // takes in observations and what the last actions brought
+  bool act = true;         // draws actions
+  bool truncates = false;  // some episode was truncated: its last observation comes too, to be valued. Part of observing
 };
 
 // Shapes of the inputs of a step, in this order; all but the last two are there when it observes.
@@ -91,8 +91,8 @@ class Ppo {
   // Errors: invalid_argument when the worlds are not as many as the agents, or see or do other things; unsupported when choices are masked.
   Result<ProgramDescription> start(const Worlds& worlds) const;
   Result<ProgramPart> rollout(const Worlds& worlds) const;
-  // `turns` steps of the most likely actions, from a fresh start. Output: float32 [1], the mean return of each copy's first episode, or of as much of it
-  // as there was.
+  // `turns` steps of the most likely actions, from a fresh start. Output: float32 [1], the mean return of each copy's first episode, or of as much of
+  // it as there was.
   Result<ProgramSequence> judge(const Worlds& worlds, std::uint32_t turns) const;
 
   const PpoOptions& options() const { return options_; }
@@ -113,17 +113,17 @@ class Ppo {
   // Time-major: [2 steps, agents, ...].
   struct Memory {
     Variable observation, mask, discrete, continuous, log_probability, value;
-    Variable reward, continues, end_value;   // of the action taken there; end_value: of the state it led to, where the episode went no further
+    Variable reward, continues, end_value;  // of the action taken there; end_value: of the state it led to, where the episode went no further
   };
   // Of an update.
   struct Work {
-    Variable first;             // int32 [1]: the rollout's first row in memory
-    Variable order;             // int32 [epochs * steps * agents]: which sample each place of each minibatch takes
-    Variable advantage;         // float32 [epochs * steps * agents]: in that order, standardised
-    Variable value_target;      // float32 [steps * agents]
-    Variable turn;              // int32 [1]: minibatch
-    Variable sums;              // float32 [kPpoMetrics]
-    Variable halted;            // float32 [1]: 1 once max_divergence was passed
+    Variable first;         // int32 [1]: the rollout's first row in memory
+    Variable order;         // int32 [epochs * steps * agents]: which sample each place of each minibatch takes
+    Variable advantage;     // float32 [epochs * steps * agents]: in that order, standardised
+    Variable value_target;  // float32 [steps * agents]
+    Variable turn;          // int32 [1]: minibatch
+    Variable sums;          // float32 [kPpoMetrics]
+    Variable halted;        // float32 [1]: 1 once max_divergence was passed
   };
 
   explicit Ppo(const PpoOptions& options);
@@ -132,8 +132,12 @@ class Ppo {
   std::vector<Tensor> flat(const Actions& actions) const;
 
   // What there is to see, and what the actions before brought; last_observation and mask may be empty, and nothing was brought by a fresh start.
-  struct Experience { Tensor observation, reward, terminated, truncated, last_observation, mask; };
-  struct Seen { Tensor observation, mask, row; };   // row: int32 [1]
+  struct Experience {
+    Tensor observation, reward, terminated, truncated, last_observation, mask;
+  };
+  struct Seen {
+    Tensor observation, mask, row;
+  };  // row: int32 [1]
   Experience experience(ProgramDescription& program, bool truncates) const;
   Seen observe(const Experience& experience, std::vector<Update>& updates) const;
   void observe_outcome(const Experience& experience, std::vector<Update>& updates) const;
@@ -153,7 +157,7 @@ class Ppo {
   Adam adam_;
   Memory memory_;
   Work work_;
-  Variable clock_;              // int32 [1]: the row last observed; -1 before the first
+  Variable clock_;  // int32 [1]: the row last observed; -1 before the first
   Variable actor_generator_, learner_generator_;
   Variable discounted_return_;  // float32 [agents]
   RunningMoments observation_moments_, return_moments_;

@@ -21,7 +21,8 @@ Result<ProgramSequence> Ppo::update() const {
   sequence.parts.push_back({std::move(last), 1});
   for (const Parameters* own : {&learner_.parameters, &adam_.state()})
     for (const Parameter& parameter : *own) sequence.own.push_back(parameter.variable);
-  for (const Variable& variable : {work_.first, work_.order, work_.advantage, work_.value_target, work_.turn, work_.sums, work_.halted, learner_generator_})
+  for (const Variable& variable :
+       {work_.first, work_.order, work_.advantage, work_.value_target, work_.turn, work_.sums, work_.halted, learner_generator_})
     if (variable.state()) sequence.own.push_back(variable);
   return sequence;
 }
@@ -42,14 +43,16 @@ ProgramDescription Ppo::prepare() const {
 
   const Tensor order = reshape(random_permutation(learner_generator_.value(), {epochs, samples()}, 0), {epochs * samples()});
   Tensor advantage = take(reshape(result.advantage, {samples()}), 0, order);
-  if (options_.standardise_advantages) advantage = reshape(standardised(reshape(advantage, {minibatches(), options_.minibatch})), {epochs * samples()});
+  if (options_.standardise_advantages)
+    advantage = reshape(standardised(reshape(advantage, {minibatches(), options_.minibatch})), {epochs * samples()});
 
   // 1 - variance of the error / variance of the target; nothing to explain is explained.
   const Tensor error = variance(result.advantage, {}, false, 0), spread = variance(result.value_target, {}, false, 0);
   const Tensor explained = where(spread > 0.0f, 1.0f - error / spread, zeros({}));
 
   ProgramDescription program{.name = "prepare"};
-  program.updates = {Update::assign(work_.order, order), Update::assign(work_.advantage, advantage),
+  program.updates = {Update::assign(work_.order, order),
+                     Update::assign(work_.advantage, advantage),
                      Update::assign(work_.value_target, reshape(result.value_target, {samples()})),
                      Update::assign(work_.turn, zeros({1}, DType::int32)),
                      Update::assign(work_.sums, concat({zeros({kPpoMetrics - 1}), reshape(explained, {1})}, 0)),
@@ -82,10 +85,11 @@ Result<ProgramDescription> Ppo::minibatch_step() const {
   batch.advantage = take(work_.advantage.value(), 0, places);
   batch.value_target = take(work_.value_target.value(), 0, chosen);
   if (options_.clip_values) batch.value = remembered(memory_.value);
-  const PpoLoss loss = ppo_loss(now, batch, {.clip_range = clip_range,
-                                             .entropy_coefficient = options_.entropy_coefficient,
-                                             .value_coefficient = options_.value_coefficient,
-                                             .clip_value = options_.clip_values});
+  const PpoLoss loss = ppo_loss(now, batch,
+                                {.clip_range = clip_range,
+                                 .entropy_coefficient = options_.entropy_coefficient,
+                                 .value_coefficient = options_.value_coefficient,
+                                 .clip_value = options_.clip_values});
 
   IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(loss.total, learner_.parameters.values()));
   IMPRINT_ASSIGN(const ClippedGradients clipped, clip_by_global_norm(raw, options_.max_gradient_norm));

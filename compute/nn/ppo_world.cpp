@@ -37,14 +37,17 @@ Result<ProgramPart> Ppo::rollout(const Worlds& worlds) const {
   std::vector<Update>& updates = part.description.updates;
   const Worlds::Step step = worlds.advance(act(remembered(), updates));
   worlds.assign(step, updates);
-  observe({step.observation, step.reward, step.terminated, step.truncated, worlds.world().step_limit > 0 ? step.last_observation : Tensor(), Tensor()}, updates);
+  observe(
+      {step.observation, step.reward, step.terminated, step.truncated, worlds.world().step_limit > 0 ? step.last_observation : Tensor(), Tensor()},
+      updates);
   return part;
 }
 
 Result<ProgramSequence> Ppo::judge(const Worlds& worlds, std::uint32_t turns) const {
   IMPRINT_CHECK(check(worlds));
   ProgramSequence sequence{.name = options_.name + ".judge"};
-  const Variable sum = Variable::zeros(worlds.world().name + ".first_return", {worlds.count()}), over = Variable::zeros(worlds.world().name + ".over", {worlds.count()});
+  const Variable sum = Variable::zeros(worlds.world().name + ".first_return", {worlds.count()}),
+                 over = Variable::zeros(worlds.world().name + ".over", {worlds.count()});
   ProgramPart first{{.name = "start", .updates = {Update::assign(sum, zeros(sum.shape())), Update::assign(over, zeros(over.shape()))}}, 1};
   worlds.assign(worlds.start(), first.description.updates);
   sequence.parts.push_back(std::move(first));

@@ -38,10 +38,12 @@ std::string Worlds::glsl(bool starts) const {
   if (branches > 0) parameters += ", " + array("int", "choice", branches), arguments += ", choice";
   if (world_.action.continuous > 0) parameters += ", " + array("float", "number", world_.action.continuous), arguments += ", number";
 
-  std::string result = "int world_draws;\nivec4 world_generator;\n"   // the row, seed low, seed high, step
-                       "float draw(float low, float high) {\n"
-                       "  float u = imp_uniform(world_generator.x * 256 + world_draws, 0x776f726cu, world_generator.y, world_generator.z, world_generator.w);\n"
-                       "  ++world_draws;\n  return low + (high - low) * u;\n}\n\n" + world_.glsl + "\n";
+  std::string result =
+      "int world_draws;\nivec4 world_generator;\n"  // the row, seed low, seed high, step
+      "float draw(float low, float high) {\n"
+      "  float u = imp_uniform(world_generator.x * 256 + world_draws, 0x776f726cu, world_generator.y, world_generator.z, world_generator.w);\n"
+      "  ++world_draws;\n  return low + (high - low) * u;\n}\n\n" +
+      world_.glsl + "\n";
   result += "void imp_row(int row, " + array("float", "state", state) + ", " + array("float", "steps", 1) + ", int generator[4]" +
             (starts ? "" : parameters) + ", out " + array("float", "result", state + 2 * seen + 4) + ") {\n";
   result += "  world_draws = 0;\n  world_generator = ivec4(row, generator[0], generator[1], generator[2]);\n";

@@ -18,10 +18,10 @@ namespace imprint::nn {
 struct World {
   std::string name;
   std::string glsl;
-  std::int64_t state = 0;          // numbers
-  std::int64_t observations = 0;   // numbers
+  std::int64_t state = 0;         // numbers
+  std::int64_t observations = 0;  // numbers
   ActionSpace action;
-  std::int64_t step_limit = 0;     // steps after which an episode is truncated; 0: none
+  std::int64_t step_limit = 0;  // steps after which an episode is truncated; 0: none
 };
 
 // Copies of a world with their state on the device. An episode that ends is followed by a fresh one in the same step.
@@ -42,15 +42,15 @@ class Worlds {
   const World& world() const { return world_; }
   std::int64_t count() const { return count_; }
 
-  Step start() const;                        // all afresh; nothing ends
+  Step start() const;  // all afresh; nothing ends
   Step advance(const Actions& actions) const;
-  void assign(const Step& step, std::vector<Update>& updates) const;   // the copies go on from there
+  void assign(const Step& step, std::vector<Update>& updates) const;  // the copies go on from there
 
   // Where the copies are now: float32 [count, observations].
   Tensor observation() const { return observation_.value(); }
   // float32 [2]: returns of the episodes that ended, added up, and how many they are.
   const Variable& ended() const { return ended_; }
-  const Parameters& state() const { return state_; }   // "state", "observation", "steps", "generator", "returns", "ended"
+  const Parameters& state() const { return state_; }  // "state", "observation", "steps", "generator", "returns", "ended"
 
  private:
   std::string glsl(bool starts) const;

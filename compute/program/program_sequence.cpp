@@ -13,7 +13,8 @@ constexpr std::uint64_t kAlignment = 256;
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
-  error.message = "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" + sequence.parts[part].description.name + "': " + error.message;
+  error.message =
+      "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" + sequence.parts[part].description.name + "': " + error.message;
   return error;
 }
 
@@ -23,7 +24,8 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
     if (port.name != wanted.name) continue;
     if (!(port.shape == wanted.shape) || port.dtype != wanted.dtype)
       return make_error(ErrorCode::shape_mismatch, "input '" + wanted.name + "' is " + std::string(dtype_name(wanted.dtype)) + wanted.shape.text() +
-                                                       " here and " + std::string(dtype_name(port.dtype)) + port.shape.text() + " in an earlier part");
+                                                       " here and " + std::string(dtype_name(port.dtype)) + port.shape.text() +
+                                                       " in an earlier part");
     return port.offset;
   }
   ports.push_back(wanted);
@@ -48,7 +50,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     auto source = build_program_graph(part.description);
     if (!source) return in_sequence(sequence, i, std::move(source).error());
     source->name = sequence.name + "." + (part.description.name.empty() ? std::to_string(i) : part.description.name);
-    source->slots = 0;   // the sequence has them
+    source->slots = 0;  // the sequence has them
     auto made = compile(runtime, std::move(*source));
     if (!made) return in_sequence(sequence, i, std::move(made).error());
     if (Status opened = (*made)->open_with_barrier(); !opened) return in_sequence(sequence, i, std::move(opened).error());
@@ -82,7 +84,8 @@ Status Program::Impl::place_ports(const Impl& part) {
   for (const Port& port : part.source.outputs) {
     source.outputs.push_back(port);
     source.outputs.back().offset = output_bytes;
-    if (port.bytes > 0) download_copies.push_back({part.arena.buffer, {part.arena.offset + part.input_bytes + port.offset, output_bytes, port.bytes}});
+    if (port.bytes > 0)
+      download_copies.push_back({part.arena.buffer, {part.arena.offset + part.input_bytes + port.offset, output_bytes, port.bytes}});
     output_bytes += aligned(port.bytes);
   }
   return {};
@@ -141,7 +144,7 @@ void Program::Impl::record_copies_out(VkCommandBuffer commands, std::uint32_t sl
 }
 
 Status Program::Impl::record_sequence() {
-  std::vector<VkCommandBuffer> primary, secondary;   // of all turns
+  std::vector<VkCommandBuffer> primary, secondary;  // of all turns
   for (const Part& part : parts)
     for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
       for (const Commands& commands : part.impl->dispatch_commands) {

@@ -51,24 +51,30 @@ std::vector<double> experience(const Tensor& input, int step) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < input.shape().element_count(); ++i) {
     const double wave = std::sin(1.7 * static_cast<double>(i) + 0.9 * step + static_cast<double>(name.size()));
-    if (name == "terminated") values.push_back(wave > 0.7);
-    else if (name == "truncated") values.push_back(wave < -0.5);
-    else if (name == "mask") values.push_back(i % 5 != (step % 3));   // of the first branch
-    else values.push_back(static_cast<float>(wave));
+    if (name == "terminated")
+      values.push_back(wave > 0.7);
+    else if (name == "truncated")
+      values.push_back(wave < -0.5);
+    else if (name == "mask")
+      values.push_back(i % 5 != (step % 3));  // of the first branch
+    else
+      values.push_back(static_cast<float>(wave));
   }
   return values;
 }
 
 HostTensor on_host(const Tensor& input, const std::vector<double>& values) {
   HostTensor tensor{input.dtype(), input.shape(), {}, {}};
-  if (input.dtype() == DType::float32) tensor.floats.assign(values.begin(), values.end());
-  else tensor.ints.assign(values.begin(), values.end());
+  if (input.dtype() == DType::float32)
+    tensor.floats.assign(values.begin(), values.end());
+  else
+    tensor.ints.assign(values.begin(), values.end());
   return tensor;
 }
 
 struct Learner {
   Ppo ppo;
-  std::vector<ProgramDescription> steps;   // act and observe, and a last one that observes alone
+  std::vector<ProgramDescription> steps;  // act and observe, and a last one that observes alone
   ProgramSequence update;
   explicit Learner(const PpoOptions& options) : ppo(Ppo::create(options).value()), update(ppo.update().value()) {
     const PpoStep kinds[] = {{}, {.truncates = true}, {.act = false, .truncates = true}, {.observe = false}};
@@ -89,7 +95,8 @@ TEST_F(PpoProgramTest, LearnsAsTheOracleDoes) {
   std::vector<Program> programs;
   for (const ProgramDescription& step : device.steps) programs.push_back(compile(step));
   Program update = compile(device.update);
-  const std::vector<HostTensor> rates{HostTensor::from({static_cast<float>(kLearningRate)}, {}), HostTensor::from({static_cast<float>(kClipRange)}, {})};
+  const std::vector<HostTensor> rates{HostTensor::from({static_cast<float>(kLearningRate)}, {}),
+                                      HostTensor::from({static_cast<float>(kClipRange)}, {})};
 
   int time = 0;
   for (const int kind : Learner::plan()) {
@@ -128,7 +135,8 @@ TEST_F(PpoProgramTest, LearnsAsTheOracleDoes) {
       if (parameter.variable.dtype() != DType::float32) continue;
       const std::vector<double>& expected = state.at(parameter.variable.name());
       const std::vector<float> found = floats(parameter.variable);
-      for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-5 * (1 + std::abs(expected[i]))) << parameter.name << " " << i;
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], expected[i], 2e-5 * (1 + std::abs(expected[i]))) << parameter.name << " " << i;
     }
 }
 
@@ -138,7 +146,7 @@ TEST_F(PpoProgramTest, AnUpdateIsTheSameToTheBitHoweverItIsCut) {
     std::vector<Program> programs;
     for (const ProgramDescription& step : learner.steps) programs.push_back(compile(step));
     Program update = compile(learner.update);
-    EXPECT_EQ(update.first_shared_write(), update.piece_count() - 2);   // the weights that actors play with come last
+    EXPECT_EQ(update.first_shared_write(), update.piece_count() - 2);  // the weights that actors play with come last
     int time = 0;
     for (const int kind : Learner::plan()) {
       ++time;
@@ -188,7 +196,7 @@ TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
   constexpr int kRuns = 50;
   const ActionSpace space{{5, 2, 17}, 0};
   const Variable generator("generator", {4}, std::vector<std::int32_t>{3, 1, 0, 0});
-  const Tensor logits = random_normal(generator.value(), {kRows, space.choices()}, 100) * 8.0f;   // far apart, so that the closed ones would win often
+  const Tensor logits = random_normal(generator.value(), {kRows, space.choices()}, 100) * 8.0f;  // far apart, so that the closed ones would win often
   // Each branch keeps a choice: its first in even rows, its last in odd ones.
   const Tensor even = equal(remainder(unsqueeze(arange(kRows), 1), 2), 0);
   Tensor mask;
@@ -210,7 +218,8 @@ TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
     second = second + sum(cast(equal(chosen, 1), DType::float32));
     first += space.branches[b];
   }
-  Program program = compile(ProgramDescription{.name = "masked", .outputs = {closed, second}, .updates = {Update::assign(generator, generator_next(generator.value()))}});
+  Program program = compile(
+      ProgramDescription{.name = "masked", .outputs = {closed, second}, .updates = {Update::assign(generator, generator_next(generator.value()))}});
   double drawn_closed = 0, drawn_second = 0;
   for (int run = 0; run < kRuns; ++run) {
     const auto counts = session().run(program);
@@ -219,7 +228,7 @@ TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
     drawn_second += (*counts)[1].floats[0];
   }
   EXPECT_EQ(drawn_closed, 0);
-  EXPECT_GT(drawn_second, kRows);   // what is open is drawn
+  EXPECT_GT(drawn_second, kRows);  // what is open is drawn
 }
 
 }  // namespace

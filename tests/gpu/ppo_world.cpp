@@ -69,18 +69,21 @@ struct Stepper {
   ProgramDescription description{.name = "step"};
   explicit Stepper(const Worlds& worlds) {
     const auto branches = static_cast<std::int64_t>(worlds.world().action.branches.size());
-    if (branches > 0) description.inputs.push_back(actions.discrete = input("choice", {worlds.count(), branches}, DType::int32));
-    else description.inputs.push_back(actions.continuous = input("number", {worlds.count(), worlds.world().action.continuous}));
+    if (branches > 0)
+      description.inputs.push_back(actions.discrete = input("choice", {worlds.count(), branches}, DType::int32));
+    else
+      description.inputs.push_back(actions.continuous = input("number", {worlds.count(), worlds.world().action.continuous}));
     const Worlds::Step step = worlds.advance(actions);
     worlds.assign(step, description.updates);
-    description.outputs = {step.reward, cast(step.terminated, DType::float32), cast(step.truncated, DType::float32), step.last_observation, step.observation};
+    description.outputs = {step.reward, cast(step.terminated, DType::float32), cast(step.truncated, DType::float32), step.last_observation,
+                           step.observation};
   }
 };
 
 TEST_F(WorldTest, CartPoleIsGymnasiums) {
   const Worlds worlds(cart_pole(), 2, 1);
   Program step = compile(Stepper(worlds).description);
-  place(worlds, {0.01f, -0.02f, 0.03f, 0.04f, 0, 0, 0, 0});   // the second is pushed right until it falls
+  place(worlds, {0.01f, -0.02f, 0.03f, 0.04f, 0, 0, 0, 0});  // the second is pushed right until it falls
   for (int t = 0; t < 10; ++t) {
     const HostTensor choice = HostTensor::from_ints({t % 2, 1}, {2, 1});
     const auto outputs = session().run(step, std::span(&choice, 1)).value();
@@ -88,8 +91,8 @@ TEST_F(WorldTest, CartPoleIsGymnasiums) {
     EXPECT_EQ(outputs[1].floats[1], t == 8 ? 1 : 0) << t;
     EXPECT_EQ(outputs[2].floats[1], 0);
     if (t == 8) {
-      EXPECT_NEAR(outputs[3].floats[4 + 2], -0.21518605, 1e-5);                    // where it fell
-      for (int k = 4; k < 8; ++k) EXPECT_LE(std::abs(outputs[4].floats[static_cast<std::size_t>(k)]), 0.05f);   // and where it starts afresh
+      EXPECT_NEAR(outputs[3].floats[4 + 2], -0.21518605, 1e-5);                                                // where it fell
+      for (int k = 4; k < 8; ++k) EXPECT_LE(std::abs(outputs[4].floats[static_cast<std::size_t>(k)]), 0.05f);  // and where it starts afresh
     }
   }
   const std::vector<float> state = floats(worlds, "state");
@@ -194,8 +197,8 @@ TEST_F(WorldTest, LearnsWithoutTheHost) {
   EXPECT_GT(after, before + 40);
   const std::vector<float> ended = floats(resident.worlds, "ended");
   EXPECT_GT(ended[1], 100);
-  std::printf("greedy %.1f -> %.1f; training %.1f a return over %.0f episodes; %u dispatches for %d steps and %d minibatches\n", before, after, ended[0] / ended[1],
-              ended[1], practice.stats().dispatches, 32 * 32, 16);
+  std::printf("greedy %.1f -> %.1f; training %.1f a return over %.0f episodes; %u dispatches for %d steps and %d minibatches\n", before, after,
+              ended[0] / ended[1], ended[1], practice.stats().dispatches, 32 * 32, 16);
 }
 
 TEST_F(WorldTest, IsTheSameToTheBitHoweverItIsCut) {

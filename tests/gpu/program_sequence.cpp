@@ -48,13 +48,20 @@ class ProgramSequenceTest : public testing::Test {
 };
 
 TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
-  const Variable counter = Variable::zeros("counter", {1}, DType::int32), sum = Variable::zeros("sum", {1}), product("product", {1}, std::vector<float>{1});
+  const Variable counter = Variable::zeros("counter", {1}, DType::int32), sum = Variable::zeros("sum", {1}),
+                 product("product", {1}, std::vector<float>{1});
   const Tensor scale = input("scale", {1});
   ProgramSequence sequence{.name = "turns"};
-  sequence.parts.push_back({{.name = "add", .inputs = {scale}, .updates = {Update::assign(sum, sum.value() + scale * cast(counter.value(), DType::float32)),
-                                                                          Update::assign(counter, counter.value() + 1)}}, 5});
-  sequence.parts.push_back({{.name = "multiply", .inputs = {scale}, .outputs = {product.value() * scale + sum.value()},
-                             .updates = {Update::assign(product, product.value() * scale)}}, 3});
+  sequence.parts.push_back(
+      {{.name = "add",
+        .inputs = {scale},
+        .updates = {Update::assign(sum, sum.value() + scale * cast(counter.value(), DType::float32)), Update::assign(counter, counter.value() + 1)}},
+       5});
+  sequence.parts.push_back({{.name = "multiply",
+                             .inputs = {scale},
+                             .outputs = {product.value() * scale + sum.value()},
+                             .updates = {Update::assign(product, product.value() * scale)}},
+                            3});
   Program program = compile(sequence);
   const HostTensor two = HostTensor::from({2}, {1});
   const auto outputs = session().run(program, std::span(&two, 1));
@@ -62,9 +69,9 @@ TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
   EXPECT_THAT(ints(counter), ElementsAre(5));
   EXPECT_THAT(floats(sum), ElementsAre(2 * (0 + 1 + 2 + 3 + 4)));
   EXPECT_THAT(floats(product), ElementsAre(8));
-  EXPECT_THAT((*outputs)[0].floats, ElementsAre(8 + 20));   // of the last turn
+  EXPECT_THAT((*outputs)[0].floats, ElementsAre(8 + 20));  // of the last turn
   EXPECT_EQ(program.piece_count(), program.stats().dispatches + 2);
-  EXPECT_EQ(program.stats().dispatches, 5u * 2 + 3u * 1) << program.explain();   // the counter may move once it has been read
+  EXPECT_EQ(program.stats().dispatches, 5u * 2 + 3u * 1) << program.explain();  // the counter may move once it has been read
   EXPECT_EQ(program.stats().barriers, 5u * 2 + 3u * 1 + 2) << program.explain();
   EXPECT_THAT(program.explain(), HasSubstr("5 x program turns.add"));
 }
@@ -83,17 +90,20 @@ struct Trainer {
     order = Variable::zeros("order", {kEpochs, kRows}, DType::int32);
     turn = Variable::zeros("turn", {1}, DType::int32);
     loss = Variable::zeros("loss", {1});
-    sequence.parts.push_back({{.name = "shuffle", .updates = {Update::assign(order, random_permutation(generator.value(), {kEpochs, kRows}, 1)),
-                                                              Update::assign(turn, zeros({1}, DType::int32)),
-                                                              Update::assign(generator, generator_next(generator.value()))}}, 1});
+    sequence.parts.push_back(
+        {{.name = "shuffle",
+          .updates = {Update::assign(order, random_permutation(generator.value(), {kEpochs, kRows}, 1)),
+                      Update::assign(turn, zeros({1}, DType::int32)), Update::assign(generator, generator_next(generator.value()))}},
+         1});
     const Tensor chosen = take(reshape(order.value(), {kEpochs * kRows}), 0, turn.value() * static_cast<int>(kBatch) + arange(kBatch));
     const Tensor batch = take(data.value(), 0, chosen);
     const Tensor error = mean(square(matmul(tanh(batch), weights.value()) - batch));
     const Tensor by = weights.value();
     const Tensor gradient = gradients(error, std::span(&by, 1)).value()[0];
-    sequence.parts.push_back({{.name = "step", .outputs = {error}, .updates = {Update::assign(weights, weights.value() - gradient * 0.3f),
-                                                                               Update::assign(loss, loss.value() + reshape(error, {1})),
-                                                                               Update::assign(turn, turn.value() + 1)}},
+    sequence.parts.push_back({{.name = "step",
+                               .outputs = {error},
+                               .updates = {Update::assign(weights, weights.value() - gradient * 0.3f),
+                                           Update::assign(loss, loss.value() + reshape(error, {1})), Update::assign(turn, turn.value() + 1)}},
                               static_cast<std::uint32_t>(kEpochs * kRows / kBatch)});
   }
 };
@@ -134,8 +144,9 @@ TEST_F(ProgramSequenceTest, KnowsWhenOthersSeeItsWrites) {
 
 TEST_F(ProgramSequenceTest, NamesThePartThatIsWrong) {
   const Tensor narrow = input("x", {2}), wide = input("x", {3});
-  const auto two = Program::compile(runtime(), ProgramSequence{.name = "odd", .parts = {{{.name = "a", .inputs = {narrow}, .outputs = {narrow * 2.0f}}},
-                                                                                        {{.name = "b", .inputs = {wide}, .outputs = {wide * 2.0f}}}}});
+  const auto two = Program::compile(runtime(), ProgramSequence{.name = "odd",
+                                                               .parts = {{{.name = "a", .inputs = {narrow}, .outputs = {narrow * 2.0f}}},
+                                                                         {{.name = "b", .inputs = {wide}, .outputs = {wide * 2.0f}}}}});
   ASSERT_FALSE(two.ok());
   EXPECT_THAT(two.error().message, HasSubstr("part 1 'b': input 'x' is float32[3] here and float32[2] in an earlier part"));
   const auto bad = Program::compile(runtime(), ProgramSequence{.name = "odd", .parts = {{{.name = "a", .outputs = {narrow + wide}}}}});
@@ -145,7 +156,8 @@ TEST_F(ProgramSequenceTest, NamesThePartThatIsWrong) {
 
 TEST_F(ProgramSequenceTest, NoTurnsAreNoWork) {
   const Variable counter = Variable::zeros("counter", {1}, DType::int32);
-  Program program = compile(ProgramSequence{.name = "idle", .parts = {{{.name = "count", .updates = {Update::assign(counter, counter.value() + 1)}}, 0}}});
+  Program program =
+      compile(ProgramSequence{.name = "idle", .parts = {{{.name = "count", .updates = {Update::assign(counter, counter.value() + 1)}}, 0}}});
   ASSERT_TRUE(session().run(program).ok());
   EXPECT_EQ(program.stats().dispatches, 0u);
   EXPECT_EQ(program.first_state_write(), program.piece_count());

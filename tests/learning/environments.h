@@ -12,7 +12,8 @@ namespace imprint::learning {
 // Draws from Philox by counting: the same on every machine.
 class Draws {
  public:
-  Draws(std::uint64_t seed, std::uint32_t stream) : seed_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_(stream) {}
+  Draws(std::uint64_t seed, std::uint32_t stream)
+      : seed_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_(stream) {}
   double between(double low, double high) { return low + (high - low) * uniform_of(philox({count_++, stream_, 0, 1}, seed_)[0]); }
 
  private:
@@ -23,15 +24,15 @@ class Draws {
 
 struct Outcome {
   double reward = 0;
-  bool terminated = false;   // the world ended it
-  bool truncated = false;    // the time limit did
+  bool terminated = false;  // the world ended it
+  bool truncated = false;   // the time limit did
 };
 
 class Environment {
  public:
   virtual ~Environment() = default;
   virtual int observation_count() const = 0;
-  virtual int choice_count() const = 0;       // 0: one continuous action
+  virtual int choice_count() const = 0;  // 0: one continuous action
   virtual int step_limit() const = 0;
 
   void reset(Draws& draws) {
@@ -55,9 +56,9 @@ class Environment {
   int steps_ = 0;
 };
 
-std::unique_ptr<Environment> make_cart_pole();      // Barto, Sutton, Anderson, Neuronlike Adaptive Elements ..., 1983; 500 steps
-std::unique_ptr<Environment> make_pendulum();       // 200 steps
-std::unique_ptr<Environment> make_acrobot();        // Sutton, Generalization in Reinforcement Learning, 1996; 500 steps
-std::unique_ptr<Environment> make_mountain_car();   // Moore, Efficient Memory-based Learning for Robot Control, 1990; 200 steps
+std::unique_ptr<Environment> make_cart_pole();     // Barto, Sutton, Anderson, Neuronlike Adaptive Elements ..., 1983; 500 steps
+std::unique_ptr<Environment> make_pendulum();      // 200 steps
+std::unique_ptr<Environment> make_acrobot();       // Sutton, Generalization in Reinforcement Learning, 1996; 500 steps
+std::unique_ptr<Environment> make_mountain_car();  // Moore, Efficient Memory-based Learning for Robot Control, 1990; 200 steps
 
 }  // namespace imprint::learning

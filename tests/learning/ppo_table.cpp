@@ -21,14 +21,14 @@ using Curves = std::vector<Curve>;
 struct Bar {
   std::string what;
   std::function<bool(const Curve&)> meets;
-  double share = 0.9;          // of the seeds that must
+  double share = 0.9;  // of the seeds that must
 };
 
 struct Row {
   std::string key;
   Setting setting;
   std::vector<Bar> bars;
-  double mean_at_end = -1e9;   // of all seeds' greedy means
+  double mean_at_end = -1e9;  // of all seeds' greedy means
 };
 
 Bar reaches(double greedy, std::int64_t steps) {
@@ -37,7 +37,8 @@ Bar reaches(double greedy, std::int64_t steps) {
 }
 
 Bar ends(double greedy, double share = 0.9) {
-  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " at the end", [=](const Curve& curve) { return curve.checks.back().greedy >= greedy; }, share};
+  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " at the end",
+          [=](const Curve& curve) { return curve.checks.back().greedy >= greedy; }, share};
 }
 
 Bar trains(double returned) {
@@ -71,7 +72,8 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t seeds) {
     curves.push_back(run_trial(session, row.setting, seed));
     const Curve& curve = curves.back();
     std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.1f s learning\n", static_cast<unsigned long long>(seed),
-                static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(), curve.seconds);
+                static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(),
+                curve.seconds);
     std::fflush(stdout);
     mean += curve.checks.back().greedy / static_cast<double>(seeds);
     seconds += curve.seconds / static_cast<double>(seeds);
@@ -85,9 +87,10 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t seeds) {
     const auto met = std::ranges::count_if(curves, bar.meets);
     line(bar.what, std::to_string(met) + " of " + std::to_string(seeds), static_cast<double>(met) >= bar.share * static_cast<double>(seeds) - 1e-9);
   }
-  if (row.mean_at_end > -1e8) line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end", std::to_string(mean), mean >= row.mean_at_end);
-  std::printf("  %.1f s a seed; dispatches: %u a step, %u a minibatch, %u an update\n", seconds, curves[0].step_dispatches, curves[0].minibatch_dispatches,
-              curves[0].update_dispatches);
+  if (row.mean_at_end > -1e8)
+    line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end", std::to_string(mean), mean >= row.mean_at_end);
+  std::printf("  %.1f s a seed; dispatches: %u a step, %u a minibatch, %u an update\n", seconds, curves[0].step_dispatches,
+              curves[0].minibatch_dispatches, curves[0].update_dispatches);
   return passed;
 }
 

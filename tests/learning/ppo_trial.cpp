@@ -25,7 +25,8 @@ HostTensor zeros_for(const Tensor& input) {
 // A program with its inputs by name, to be filled in place.
 class Call {
  public:
-  Call(Session& session, const ProgramDescription& description) : session_(session), program_(must(Program::compile(session.runtime(), description))) {
+  Call(Session& session, const ProgramDescription& description)
+      : session_(session), program_(must(Program::compile(session.runtime(), description))) {
     for (const Tensor& input : description.inputs) add(input.node()->label, zeros_for(input));
   }
   Call(Session& session, const ProgramSequence& sequence) : session_(session), program_(must(Program::compile(session.runtime(), sequence))) {
@@ -123,8 +124,8 @@ class Crowd {
   std::size_t width_ = 0;
   std::vector<float> observation_, last_observation_, reward_;
   std::vector<std::int32_t> terminated_, truncated_;
-  std::vector<double> returns_, ended_;   // of episodes under way; of those that ended, in order
-  std::vector<std::size_t> finished_;     // in this step
+  std::vector<double> returns_, ended_;  // of episodes under way; of those that ended, in order
+  std::vector<std::size_t> finished_;    // in this step
   bool truncates_ = false;
 };
 
@@ -165,8 +166,10 @@ Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed) {
   nn::PpoOptions options = setting.options;
   const auto world = setting.world();
   options.observations = world->observation_count();
-  if (world->choice_count() > 0) options.action.branches = {world->choice_count()};
-  else options.action.continuous = 1;
+  if (world->choice_count() > 0)
+    options.action.branches = {world->choice_count()};
+  else
+    options.action.continuous = 1;
   options.seed = seed;
   const nn::Ppo ppo = must(nn::Ppo::create(options));
 
@@ -181,7 +184,7 @@ Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed) {
   const auto turns = sequence.parts[1].repeat;
   curve.step_dispatches = step.program().stats().dispatches;
   curve.update_dispatches = update.program().stats().dispatches;
-  curve.minibatch_dispatches = curve.update_dispatches / turns;   // those round the minibatches are few
+  curve.minibatch_dispatches = curve.update_dispatches / turns;  // those round the minibatches are few
   const std::int64_t per_update = options.agents * options.steps, updates = (setting.total_steps + per_update - 1) / per_update;
   std::int64_t next_check = setting.check_every > 0 ? setting.check_every : setting.total_steps;
   auto begin = std::chrono::steady_clock::now();
@@ -191,7 +194,7 @@ Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed) {
   };
   for (std::int64_t u = 0; u < updates; ++u) {
     for (std::int64_t t = 0; t < options.steps; ++t) {
-      const bool known = u > 0 && t == 0;   // observed before the update
+      const bool known = u > 0 && t == 0;  // observed before the update
       Call& call = known ? act : crowd.truncates() ? step_truncated : step;
       if (!known) crowd.tell(call);
       crowd.step(call());
@@ -238,13 +241,9 @@ nn::PpoOptions normalised(nn::PpoOptions options) {
 
 }  // namespace
 
-Setting zoo_cart_pole() {
-  return {"zoo CartPole", make_cart_pole, plain(8, 32, 256, 20, 0.98, 0.8), {1e-3, true}, {0.2, true}, 100'000, 2'000};
-}
+Setting zoo_cart_pole() { return {"zoo CartPole", make_cart_pole, plain(8, 32, 256, 20, 0.98, 0.8), {1e-3, true}, {0.2, true}, 100'000, 2'000}; }
 
-Setting default_cart_pole() {
-  return {"default CartPole", make_cart_pole, plain(1, 2048, 64, 10, 0.99, 0.95), {3e-4}, {0.2}, 200'000, 2'000};
-}
+Setting default_cart_pole() { return {"default CartPole", make_cart_pole, plain(1, 2048, 64, 10, 0.99, 0.95), {3e-4}, {0.2}, 200'000, 2'000}; }
 
 Setting cleanrl_cart_pole() {
   Setting setting{"CleanRL CartPole", make_cart_pole, plain(4, 128, 128, 4, 0.99, 0.95), {2.5e-4, true}, {0.2}, 500'000, 0};
@@ -258,16 +257,12 @@ Setting crowd_cart_pole() {
   return {"1024 CartPoles", make_cart_pole, plain(1024, 16, 4096, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 2'000'000, 32'768};
 }
 
-Setting zoo_acrobot() {
-  return {"zoo Acrobot", make_acrobot, normalised(plain(16, 256, 64, 4, 0.99, 0.94)), {3e-4}, {0.2}, 1'000'000, 20'000};
-}
+Setting zoo_acrobot() { return {"zoo Acrobot", make_acrobot, normalised(plain(16, 256, 64, 4, 0.99, 0.94)), {3e-4}, {0.2}, 1'000'000, 20'000}; }
 
 Setting zoo_mountain_car() {
   return {"zoo MountainCar", make_mountain_car, normalised(plain(16, 16, 64, 4, 0.99, 0.98)), {3e-4}, {0.2}, 1'000'000, 100'000};
 }
 
-Setting zoo_pendulum() {
-  return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0};
-}
+Setting zoo_pendulum() { return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0}; }
 
 }  // namespace imprint::learning

@@ -18,9 +18,9 @@
 namespace imprint::nn {
 namespace {
 
-using ::testing::HasSubstr;
 using reference::Bindings;
 using reference::evaluate;
+using ::testing::HasSubstr;
 
 TEST(Advantage, IsTheSumOfDiscountedErrorsAndTellsTruncatedFromTerminated) {
   // Two agents, five steps. The first terminates at step 1 and is truncated at step 3, where its state was worth 2; the second goes on.
@@ -91,8 +91,11 @@ struct Mixed {
   Tensor outputs = input("outputs", {2, 6}), log_deviation = input("log_deviation", {1}), mask = input("mask", {2, 5}, DType::boolean);
   ActionDistribution distribution{space, outputs, log_deviation, mask};
   Actions actions{input("discrete", {2, 2}, DType::int32), input("continuous", {2, 1})};
-  Bindings bindings{{"outputs", {0.1, -0.4, 0.9, 2, 1, 0.3, 1, 0, -1, 0.5, 0.6, -0.2}}, {"log_deviation", {-0.5}},
-                    {"mask", {1, 1, 0, 1, 1, 1, 1, 1, 0, 1}}, {"discrete", {1, 0, 2, 1}}, {"continuous", {0.7, 0.1}}};
+  Bindings bindings{{"outputs", {0.1, -0.4, 0.9, 2, 1, 0.3, 1, 0, -1, 0.5, 0.6, -0.2}},
+                    {"log_deviation", {-0.5}},
+                    {"mask", {1, 1, 0, 1, 1, 1, 1, 1, 0, 1}},
+                    {"discrete", {1, 0, 2, 1}},
+                    {"continuous", {0.7, 0.1}}};
 };
 
 TEST(ActionDistribution, AddsWhatItsPartsSay) {
@@ -118,9 +121,11 @@ TEST(ActionDistribution, MaskedLossHasTheGradientOfDifferences) {
   batch.advantage = input("advantage", {2});
   batch.value_target = input("target", {2});
   batch.value = input("old_value", {2});
-  const PpoLoss loss = ppo_loss(now, batch, {.clip_range = input("clip", {}), .entropy_coefficient = 0.1, .value_coefficient = 0.5, .clip_value = true});
+  const PpoLoss loss =
+      ppo_loss(now, batch, {.clip_range = input("clip", {}), .entropy_coefficient = 0.1, .value_coefficient = 0.5, .clip_value = true});
   Bindings bindings = mixed.bindings;
-  bindings.insert({{"value", {0.4, -0.6}}, {"old", {-2.4, -2.9}}, {"advantage", {1.5, -0.5}}, {"target", {1, -1}}, {"old_value", {0.35, -0.2}}, {"clip", {0.2}}});
+  bindings.insert(
+      {{"value", {0.4, -0.6}}, {"old", {-2.4, -2.9}}, {"advantage", {1.5, -0.5}}, {"target", {1, -1}}, {"old_value", {0.35, -0.2}}, {"clip", {0.2}}});
   const std::array by{mixed.outputs, mixed.log_deviation, now.value};
   const auto found = gradients(loss.total, by);
   ASSERT_TRUE(found) << found.error().message;
@@ -136,7 +141,7 @@ TEST(ActionDistribution, MaskedLossHasTheGradientOfDifferences) {
       EXPECT_NEAR(gradient[i], (moved(1e-5) - moved(-1e-5)) / 2e-5, 1e-6) << name << " " << i;
     }
   }
-  EXPECT_EQ(evaluate((*found)[0], bindings)[2], 0);   // masked
+  EXPECT_EQ(evaluate((*found)[0], bindings)[2], 0);  // masked
 }
 
 TEST(PpoLoss, ByLogitsIsTheSame) {
@@ -144,10 +149,15 @@ TEST(PpoLoss, ByLogitsIsTheSame) {
   PpoBatch batch{input("action", {4}, DType::int32), input("old", {4}), input("advantage", {4}), input("target", {4}), Tensor()};
   const ActionDistribution distribution({{3}, 0}, logits, Tensor());
   const PpoEvaluation now{distribution.log_probability({unsqueeze(batch.action, 1), Tensor()}), distribution.entropy(), values};
-  const Bindings bindings{{"logits", {1, 2, 3, 0, 0, 0, -1, 1, 0, 0.5, 0.2, 0.1}}, {"values", {1, 2, 3, 4}}, {"action", {0, 1, 2, 0}},
-                          {"old", {-2, -1.1, -1.3, -0.4}}, {"advantage", {1, -1, 2, 0.5}}, {"target", {0, 2, 5, 3}}};
+  const Bindings bindings{{"logits", {1, 2, 3, 0, 0, 0, -1, 1, 0, 0.5, 0.2, 0.1}},
+                          {"values", {1, 2, 3, 4}},
+                          {"action", {0, 1, 2, 0}},
+                          {"old", {-2, -1.1, -1.3, -0.4}},
+                          {"advantage", {1, -1, 2, 0.5}},
+                          {"target", {0, 2, 5, 3}}};
   const PpoLossOptions options{.entropy_coefficient = 0.02};
-  EXPECT_NEAR(evaluate(ppo_loss(now, batch, options).total, bindings)[0], evaluate(ppo_loss(logits, values, batch, options).total, bindings)[0], 1e-9);
+  EXPECT_NEAR(evaluate(ppo_loss(now, batch, options).total, bindings)[0], evaluate(ppo_loss(logits, values, batch, options).total, bindings)[0],
+              1e-9);
 }
 
 TEST(Ppo, SaysWhatMakesNoSense) {
