@@ -43,7 +43,7 @@ Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& de
   const vk::Functions& f = context->device_->functions();
   IMPRINT_ASSIGN(context->exit_, context->commands_->record(true, [&](VkCommandBuffer commands) { record_exit_barrier(f, commands); }));
 
-  context->budget_ = description.budget;
+  context->set_budget(description.budget);
   context->immediate_.reserve(64);
   context->learn_.reserve(64);
   context->issued_.reserve(64);
@@ -53,6 +53,11 @@ Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& de
   context->plan_.slices.reserve(64);
   for (Note& note : context->notes_) note.shares.reserve(64);
   return std::unique_ptr<Context>(std::move(context));
+}
+
+void ContextImpl::set_budget(const Budget& budget) {
+  budget_ = budget;
+  governor_.set(budget.preference, budget.frame_gpu_us);
 }
 
 ContextImpl::~ContextImpl() {
@@ -71,7 +76,7 @@ std::string ContextImpl::report() const {
                      std::to_string(VK_API_VERSION_MINOR(c.api_version)) + ", queue family " + std::to_string(device_->queue_family()) + "\n";
   text += std::string("queue: ") + (queue_ ? "submits to the host's queue" : "none; records into the host's command buffers only") + "\n";
   text += std::string("completion: ") +
-          (!queue_ ? "frame numbers that the host reports as safe" : in_flight_->timeline() ? "timeline semaphore" : "fences") + "\n";
+          (!waits() ? "frame numbers that the host reports as safe" : in_flight_->timeline() ? "timeline semaphore" : "fences") + "\n";
   text += std::string("gpu time: ") + (c.timestamp_valid_bits ? "timestamps" : "estimated") + "\n";
   for (const vk::CapabilityLoss& loss : device_->losses()) {
     text += "without " + loss.item + " (" + loss.cause + "): " + loss.cost + "; remedy: " + loss.remedy + "\n";
@@ -94,6 +99,31 @@ Status ContextImpl::check_alive(const char* call) const {
   return make_error(ErrorCode::device_lost, std::string(call) + ": the device was lost; make a new context on a new device");
 }
 
+Status ContextImpl::check_loud(const char* call) const {
+  IMPRINT_CHECK(check_alive(call));
+  if (!quiet_) return {};
+  return make_error(ErrorCode::wrong_state, std::string(call) + ": the context is quiet since quiesce: call resume first");
+}
+
+Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
+  IMPRINT_CHECK(check_alive("quiesce"));
+  if (state_ != State::closed) return make_error(ErrorCode::wrong_state, "quiesce: a frame is open: call frame_end first");
+  if (waits()) {
+    Status waited = in_flight_->wait(device_->last_ticket(), timeout_ns);
+    // What the host recorded is the host's to wait for.
+    if (!waited && !(waited.error().code == ErrorCode::not_ready && in_flight_->recorded_in_front())) return waited;
+  }
+  quiet_ = true;
+  return {};
+}
+
+Status ContextImpl::resume() {
+  IMPRINT_CHECK(check_alive("resume"));
+  if (!quiet_) return make_error(ErrorCode::wrong_state, "resume: the context is not quiet: call quiesce first");
+  quiet_ = false;
+  return {};
+}
+
 ProgramCost& ContextImpl::cost_of(const Program& program) {
   const auto [entry, added] = known_.try_emplace(&program);
   KnownProgram& known = entry->second;
@@ -105,14 +135,14 @@ ProgramCost& ContextImpl::cost_of(const Program& program) {
 }
 
 Status ContextImpl::measure(Program& program) {
-  IMPRINT_CHECK(check_alive("measure"));
+  IMPRINT_CHECK(check_loud("measure"));
   if (state_ != State::closed) return make_error(ErrorCode::wrong_state, "measure: a frame is open: measure between frames");
   const auto runs = [&](const auto& job) { return job.program == &program; };
   if (std::ranges::any_of(learn_, runs) || std::ranges::any_of(immediate_, runs) || std::ranges::any_of(issued_, runs)) {
     return make_error(ErrorCode::wrong_state, "measure: '" + program.name() + "' has jobs that are not complete: measure before, or drain");
   }
   ProgramCost& cost = cost_of(program);
-  if (!queue_ || device_->capabilities().timestamp_valid_bits == 0) return {};
+  if (!waits() || device_->capabilities().timestamp_valid_bits == 0) return {};
   if (runtime_->has_uploads()) {
     IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
     const Result<vk::Ticket> submitted = queue_->submit(std::span(&uploads.primary, 1));
@@ -137,9 +167,12 @@ Status ContextImpl::measure(Program& program) {
 }
 
 Status ContextImpl::drain(std::uint64_t timeout_ns) {
-  IMPRINT_CHECK(check_alive("drain"));
+  IMPRINT_CHECK(check_loud("drain"));
   if (state_ != State::closed) return make_error(ErrorCode::wrong_state, "drain: a frame is open: call frame_end first");
-  if (!queue_) return make_error(ErrorCode::unsupported, "drain: the context is record only; give it a queue, or run frames until all is complete");
+  if (!waits()) {
+    return make_error(ErrorCode::unsupported, std::string("drain: ") + (queue_ ? "the host's submit passes no fence on" : "the context is record only") +
+                                                  ", so only frames tell what is complete: run frames until all is");
+  }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
   for (;;) {

@@ -26,10 +26,12 @@
 #include "compute/program/runtime.h"
 #include "compute/vk/device.h"
 #include "compute/vk/queue.h"
+#include "engine-bridge/governor.h"
 
 namespace imprint::bridge {
 
-// How the host lets us at its queue (R9, R10). queue null: record only. Otherwise exactly one of lock + unlock, submit, single_thread.
+// How the host lets us at its queue (R9, R10). queue null: record only. Otherwise exactly one of lock + unlock, submit, run, single_thread,
+// internally_synchronized.
 struct QueueAccess {
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t family = 0;
@@ -37,18 +39,26 @@ struct QueueAccess {
   void (*lock)(void* user, VkQueue queue) = nullptr;
   void (*unlock)(void* user, VkQueue queue) = nullptr;
   VkResult (*submit)(void* user, VkQueue queue, std::uint32_t submit_count, const VkSubmitInfo* submits, VkFence fence) = nullptr;
+  // Runs work(data, queue) where the host may submit, and returns when it has run.
+  void (*run)(void* user, void (*work)(void* data, VkQueue queue), void* data) = nullptr;
   bool single_thread = false;
+  bool internally_synchronized = false;  // by the driver (VK_KHR_internally_synchronized_queues) or by a layer of the host's
+  // `submit` passes no fence on. Without timeline semaphores a submission is then complete when the host calls its frame safe, as with record.
+  bool submit_without_fence = false;
   void* user = nullptr;
 };
 
 struct Budget {
   std::uint32_t gpu_us_per_frame = 500;  // for learn jobs that are not due, immediate jobs of the frame included in the sum; 0 = only what is due
   std::uint32_t max_slice_us = 1000;     // longest single submission of learning; 0 = no limit
+  Preference preference = Preference::graphics;
+  std::uint32_t frame_gpu_us = 0;        // what a whole frame of the host's may take, for FrameInfo::host_gpu_us; 0 = nothing to keep to
 };
 
 struct FrameInfo {
   std::uint64_t frame = 0;        // rises by one or more
-  std::uint64_t safe_frame = 0;   // recorded work up to and including this frame is complete (record only)
+  std::uint64_t safe_frame = 0;   // recorded work up to and including this frame is complete (record, and submit without fence or timeline)
+  std::uint32_t host_gpu_us = 0;  // GPU time of the newest whole frame that the host has measured; 0 = unknown
 };
 
 enum class JobKind : std::uint8_t { immediate, learn };
@@ -76,6 +86,7 @@ struct FrameTimes {
 struct ContextStats {
   std::uint64_t frames = 0, submits = 0, slices = 0, over_budget_frames = 0;
   FrameTimes times;
+  float learn_share = 1;         // of the budget, as the host's own frame time leaves it
   float frame_cpu_us = 0;        // inside the frame calls (FrameCall) of the last closed frame, wall clock
 };
 
@@ -95,7 +106,8 @@ class Context {
 
   virtual vk::Device& device() = 0;
   virtual Runtime& runtime() = 0;
-  virtual vk::Queue* queue() = 0;                 // null when record only; blocking use is for create-time threads
+  virtual vk::Queue* queue() = 0;                 // null where nothing can be waited for; blocking use is for create-time threads
+  virtual bool submits() const = 0;               // false: record only
   virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
 
   // ---- create-time ----
@@ -105,6 +117,11 @@ class Context {
   virtual void set_budget(const Budget& budget) = 0;
   // Submits pending uploads and jobs, due or not, and waits. Errors: unsupported (record only), not_ready (time over), device_lost.
   virtual Status drain(std::uint64_t timeout_ns) = 0;
+  // Waits for own submissions; from then on nothing of ours touches the queue until resume(), so that the host may wait for its device to be idle.
+  // Frames, measure and drain are refused in between. Errors: not_ready (time over; not quiet then), device_lost.
+  virtual Status quiesce(std::uint64_t timeout_ns) = 0;
+  virtual Status resume() = 0;
+  virtual Status check_loud(const char* call) const = 0;  // wrong_state while quiet, for who submits to queue() itself; device_lost
   // Forgets all jobs of a program that was not finished, and returns when its pieces in flight need nothing more of it (retires by ticket, no wait).
   virtual void cancel(const Program& program) = 0;
   // The same for commands that were enqueued: called before what owns them goes.

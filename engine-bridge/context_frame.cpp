@@ -44,7 +44,7 @@ Status ContextImpl::check_can_issue(const char* call) const {
 }
 
 Status ContextImpl::frame_begin(const FrameInfo& info) {
-  IMPRINT_CHECK(check_alive("frame_begin"));
+  IMPRINT_CHECK(check_loud("frame_begin"));
   if (state_ != State::closed) {
     return make_error(ErrorCode::wrong_state, "frame_begin: frame " + std::to_string(*frame_) + " is still open: call frame_end first");
   }
@@ -58,7 +58,10 @@ Status ContextImpl::frame_begin(const FrameInfo& info) {
   frame_start_ = std::chrono::steady_clock::now();
   frame_ = info.frame;
   state_ = State::open;
+  in_flight_->frame(info.frame);
   if (info.safe_frame > 0) in_flight_->safe_frame(info.safe_frame);
+  governor_.measured(info.host_gpu_us);
+  counted_.learn_share = governor_.share();
   const vk::Ticket complete = device_->completion().poll();
   read_times(complete);
   device_->collect();
@@ -322,22 +325,29 @@ Status ContextImpl::submit_all(float learn_budget_us, bool everything) {
   return status;
 }
 
+// What learning that is not due may take in this frame. A budget of the caller's own for this one frame is the caller's own decision.
+float ContextImpl::take_budget(std::uint32_t budget_us) {
+  const bool own = budget_us != kFromBudget;
+  if (!own) budget_us = budget_.gpu_us_per_frame;
+  frame_budget_us_ = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);
+  if (own || governor_.share() >= 1) return frame_budget_us_;
+  return governor_.share() > 0 ? frame_budget_us_ * governor_.share() : 0.0f;
+}
+
 Status ContextImpl::submit(std::uint32_t budget_us) {
   IMPRINT_CHECK(check_can_issue("submit"));
   if (!queue_) return make_error(ErrorCode::wrong_state, "submit: the context is record only, as no queue was given at adoption: use record");
   FrameCall call(*this);
-  if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
-  frame_budget_us_ = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);
+  const float learn_budget = take_budget(budget_us);
   state_ = State::submitted;
-  return submit_all(frame_budget_us_, false);
+  return submit_all(learn_budget, false);
 }
 
 Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
   IMPRINT_CHECK(check_can_issue("record"));
   if (!command_buffer) return make_error(ErrorCode::invalid_argument, "record: the command buffer is null");
   FrameCall call(*this);
-  if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
-  frame_budget_us_ = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);
+  const float learn_budget = take_budget(budget_us);
   state_ = State::recorded;
   if (Status taken = take_uploads(); !taken) {
     owe_frame();
@@ -348,7 +358,7 @@ Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::u
     record_planned(command_buffer);
   }
   owed_.clear();
-  plan(*frame_, frame_budget_us_, 0, false);
+  plan(*frame_, learn_budget, 0, false);
   const auto left = static_cast<std::uint32_t>(std::min(plan_.left_us, 4e9f));
   record_planned(command_buffer);
   return left;

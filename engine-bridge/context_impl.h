@@ -28,11 +28,15 @@ class ContextImpl final : public Context {
 
   vk::Device& device() override { return *device_; }
   Runtime& runtime() override { return *runtime_; }
-  vk::Queue* queue() override { return queue_.get(); }
+  vk::Queue* queue() override { return waits() ? queue_.get() : nullptr; }
+  bool submits() const override { return queue_ != nullptr; }
   std::string report() const override;
   Status measure(Program& program) override;
-  void set_budget(const Budget& budget) override { budget_ = budget; }
+  void set_budget(const Budget& budget) override;
   Status drain(std::uint64_t timeout_ns) override;
+  Status quiesce(std::uint64_t timeout_ns) override;
+  Status resume() override;
+  Status check_loud(const char* call) const override;
   void cancel(const Program& program) override;
   void cancel(const Commands& commands) override;
 
@@ -92,6 +96,7 @@ class ContextImpl final : public Context {
 
   ContextImpl() = default;
   Status check_alive(const char* call) const;
+  bool waits() const { return queue_ && !queue_->by_frames(); }
   Status check_can_issue(const char* call) const;
   Status check_slot(const Program& program, std::uint32_t slot) const;
   ProgramCost& cost_of(const Program& program);
@@ -106,6 +111,7 @@ class ContextImpl final : public Context {
   Status submit_planned();
   Status submit_all(float learn_budget_us, bool everything);   // what is owed, then the frame's
   void owe_frame();
+  float take_budget(std::uint32_t budget_us);
   void record_planned(VkCommandBuffer command_buffer);
   void finish_issue(vk::Ticket ticket);
   std::span<Immediate> immediate_planned() { return std::span(immediate_).first(immediate_count_); }
@@ -125,6 +131,8 @@ class ContextImpl final : public Context {
   Commands exit_;
 
   Budget budget_;
+  Governor governor_;
+  bool quiet_ = false;
   State state_ = State::closed;
   bool in_completion_ = false;        // on_complete callbacks are running
   std::optional<std::uint64_t> frame_;

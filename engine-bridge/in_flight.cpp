@@ -65,6 +65,21 @@ void InFlight::recorded(vk::Ticket ticket, std::uint64_t frame) {
   points_.push_back({ticket, VK_NULL_HANDLE, frame, true});
 }
 
+void InFlight::submitted_by_frame(vk::Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  points_.push_back({ticket, VK_NULL_HANDLE, frame_, true});
+}
+
+void InFlight::frame(std::uint64_t frame) {
+  const std::lock_guard lock(mutex_);
+  frame_ = frame;
+}
+
+bool InFlight::recorded_in_front() {
+  const std::lock_guard lock(mutex_);
+  return first_ < points_.size() && points_[first_].recorded;
+}
+
 void InFlight::safe_frame(std::uint64_t frame) {
   const std::lock_guard lock(mutex_);
   safe_frame_ = std::max(safe_frame_, frame);

@@ -31,7 +31,10 @@ class InFlight {
 
   void submitted(vk::Ticket ticket, VkFence fence);   // fence null: signals the timeline with the ticket's value
   void recorded(vk::Ticket ticket, std::uint64_t frame);
+  void submitted_by_frame(vk::Ticket ticket);         // no fence, no timeline: complete when the frame under way is safe
+  void frame(std::uint64_t frame);                    // begins
   void safe_frame(std::uint64_t frame);
+  bool recorded_in_front();                           // what is oldest waits for a safe frame
 
   vk::Ticket poll();  // newest ticket up to which all is complete; never blocks
 
@@ -57,7 +60,7 @@ class InFlight {
   std::size_t first_ = 0;
   std::vector<VkFence> free_fences_; // complete, not yet reset
   std::vector<VkFence> all_fences_;
-  std::uint64_t safe_frame_ = 0;
+  std::uint64_t frame_ = 0, safe_frame_ = 0;
   vk::Ticket complete_;
 };
 

@@ -25,6 +25,8 @@ class HostQueue final : public vk::Queue {
       : device_(device), in_flight_(in_flight), access_(access) {}
 
   std::uint32_t family() const override { return access_.family; }
+  // Nothing but the host's frame numbers tells what is complete.
+  bool by_frames() const { return access_.submit_without_fence && !in_flight_.timeline(); }
   Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers) override;
   Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return in_flight_.wait(ticket, timeout_ns); }
 

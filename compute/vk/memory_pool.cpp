@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/vk/block_allocator.h"
@@ -24,6 +25,31 @@ const char* use_name(MemoryUse use) {
   return "unknown";
 }
 
+// Device memory that a block holds, given back to whom it came from.
+class BlockMemory {
+ public:
+  BlockMemory() = default;
+  BlockMemory(const Device& device, VkDeviceMemory memory, const DeviceMemoryCalls& calls) : device_(&device), memory_(memory), calls_(calls) {}
+  BlockMemory(const BlockMemory&) = delete;
+  BlockMemory& operator=(BlockMemory&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    std::swap(calls_, other.calls_);
+    return *this;
+  }
+  ~BlockMemory() {
+    if (!memory_) return;
+    if (calls_.free) calls_.free(calls_.user, memory_);
+    else device_->functions().vkFreeMemory(device_->handle(), memory_, device_->allocation_callbacks());
+  }
+  VkDeviceMemory get() const { return memory_; }
+
+ private:
+  const Device* device_ = nullptr;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  DeviceMemoryCalls calls_;
+};
+
 // A buffer over all of one VkDeviceMemory.
 struct Block {
   Block(MemoryUse u, std::uint64_t s) : use(u), size(s), ranges(s) {}
@@ -32,7 +58,7 @@ struct Block {
   BlockAllocator ranges;
   std::uint64_t reserved = 0;    // bytes of the VkDeviceMemory, for the cap
   void* mapped = nullptr;
-  Handle<VkDeviceMemory> memory;  // freed after the buffer; unmapped by that
+  BlockMemory memory;             // freed after the buffer; unmapped by that
   Handle<VkBuffer> buffer;
 };
 
@@ -69,7 +95,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
 
 class PooledMemory final : public MemoryPool {
  public:
-  PooledMemory(Device& device, const MemoryPoolOptions& options) : device_(device), cap_(options.cap_bytes) {
+  PooledMemory(Device& device, const MemoryPoolOptions& options) : device_(device), cap_(options.cap_bytes), calls_(options.calls) {
     const Capabilities& capabilities = device.capabilities();
     granularity_ = std::max<std::uint64_t>({16, capabilities.min_storage_buffer_offset_alignment, capabilities.min_uniform_buffer_offset_alignment});
     longest_ = capabilities.max_storage_buffer_range / granularity_ * granularity_;
@@ -105,6 +131,7 @@ class PooledMemory final : public MemoryPool {
 
   Device& device_;
   const std::uint64_t cap_;
+  const DeviceMemoryCalls calls_;
   std::uint64_t granularity_ = 16, longest_ = 0, block_bytes_ = 0;
   VkPhysicalDeviceMemoryProperties properties_{};
 
@@ -264,9 +291,10 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
     info.allocationSize = requirements.size;
     info.memoryTypeIndex = type;
     VkDeviceMemory memory = VK_NULL_HANDLE;
-    result = f.vkAllocateMemory(device_.handle(), &info, device_.allocation_callbacks(), &memory);
+    result = calls_.allocate ? calls_.allocate(calls_.user, info, &memory)
+                             : f.vkAllocateMemory(device_.handle(), &info, device_.allocation_callbacks(), &memory);
     if (result == VK_SUCCESS) {
-      block.memory = Handle<VkDeviceMemory>(device_, memory, f.vkFreeMemory);
+      block.memory = BlockMemory(device_, memory, calls_);
       break;
     }
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_TOO_MANY_OBJECTS) break;

@@ -19,9 +19,17 @@ enum class MemoryUse : std::uint8_t {
   readback   // GPU writes, host reads: mapped, coherent, host-cached where there is such a type
 };
 
+// The host's own device memory, in the place of vkAllocateMemory and vkFreeMemory. Any thread; no lock of ours is held.
+struct DeviceMemoryCalls {
+  VkResult (*allocate)(void* user, const VkMemoryAllocateInfo& info, VkDeviceMemory* memory) = nullptr;
+  void (*free)(void* user, VkDeviceMemory memory) = nullptr;
+  void* user = nullptr;
+};
+
 struct MemoryPoolOptions {
   std::uint64_t block_bytes = 32ull << 20;  // clamped to maxStorageBufferRange; a larger request gets a block of its own up to that range
   std::uint64_t cap_bytes = 0;              // hard limit on reserved bytes; 0 = none. Passing it is out_of_device_memory, never growth.
+  DeviceMemoryCalls calls;                  // both null: the driver's
 };
 
 // A range of a block's buffer. A value: freeing is explicit, through the pool.

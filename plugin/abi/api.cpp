@@ -48,6 +48,10 @@ constexpr imp_api kApi = {
     .agent_demonstrate = agent_demonstrate,
     .agent_reward = agent_reward,
     .agent_end_episode = agent_end_episode,
+    .notify_device_lost = notify_device_lost,
+    .quiesce = quiesce,
+    .resume = resume,
+    .trim = trim,
 };
 
 }  // namespace

@@ -86,6 +86,7 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.late_actions = answer.late_actions;
       filled.stopped_brains = answer.stopped_brains;
       filled.dropped_samples = answer.dropped_samples;
+      filled.shadow_frame = answer.shadow_frame;
     });
     return {};
   });

@@ -15,11 +15,14 @@ inline imp_result stale(const char* call, const char* kind) {
 // A call behind the gate: counted as the frame's when it is, and out again whatever happens in between.
 class GatePass {
  public:
-  GatePass(ContextEntry& entry, Tag tag) : gate_(entry.gate), tag_(tag), frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
+  GatePass(ContextEntry& entry, Tag tag) : entry_(entry), gate_(entry.gate), tag_(tag), frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
     if (frame_) frame_->enter_frame_call();
   }
   ~GatePass() {
     if (frame_) frame_->leave_frame_call();
+    HostDevice& device = entry_.device;
+    if (entry_.world->context().device().lost() && !device.told_lost.exchange(true) && device.lost)
+      device.lost(device.user, "the device was lost; make a new context on a new device");
     gate_.leave(tag_, done_);
   }
   GatePass(const GatePass&) = delete;
@@ -35,6 +38,7 @@ class GatePass {
   }
 
  private:
+  ContextEntry& entry_;
   Gate& gate_;
   Tag tag_;
   bridge::Context* frame_;  // null: not a call of a frame

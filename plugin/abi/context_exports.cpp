@@ -9,8 +9,22 @@
 namespace imprint::abi {
 namespace {
 
-Status finish_entry(std::unique_ptr<ContextEntry> entry, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
+Status take_host(const char* call, const imp_host& host, ContextEntry& entry, vk::DeviceOptions& options) {
+  if (!host.allocate_device_memory != !host.free_device_memory)
+    return make_error(ErrorCode::invalid_argument, std::string(call) + ": host.allocate_device_memory and free_device_memory belong together, but one is null");
+  entry.log = {host.log, host.user};
+  entry.device.lost = host.device_lost;
+  entry.device.allocate = host.allocate_device_memory;
+  entry.device.free = host.free_device_memory;
+  entry.device.user = host.user;
+  options.log = entry.log.sink();
+  options.memory.calls = entry.device.memory();
+  return {};
+}
+
+Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
+  entry->world->set_shadow_period(limits.shadow_period_frames);
   IMPRINT_ASSIGN(*context, publish(std::move(entry)));
   return {};
 }
@@ -25,11 +39,10 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
       IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
       auto entry = std::make_unique<ContextEntry>();
-      entry->log = {lent.log, lent.user};
       IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, device, lent, checked, entry->queue));
-      description.options.log = entry->log.sink();
+      IMPRINT_CHECK(take_host(call, lent, *entry, description.options));
       auto world = agent::World::adopt(description);
-      return finish_entry(std::move(entry), std::move(world), context);
+      return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
   });
 }
@@ -44,10 +57,9 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
-      entry->log = {lent.log, lent.user};
-      options.options.log = entry->log.sink();
+      IMPRINT_CHECK(take_host(call, lent, *entry, options.options));
       auto world = agent::World::open(options);
-      return finish_entry(std::move(entry), std::move(world), context);
+      return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
   });
 }
@@ -95,6 +107,7 @@ imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
     IMPRINT_CHECK(check_pointer("set_limits", "limits", limits));
     IMPRINT_ASSIGN(const Limits checked, to_limits("set_limits", limits));
     entry.world->set_budget(checked.budget);
+    entry.world->set_shadow_period(checked.shadow_period_frames);
     return {};
   });
 }
@@ -128,7 +141,32 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.infer_gpu_us, found.context.times.immediate_us);
       add(filled.learn_gpu_us, found.context.times.learn_us);
       add(filled.frame_cpu_us, found.context.frame_cpu_us);
+      add(filled.learn_share, found.context.learn_share);
     });
+    return {};
+  });
+}
+
+imp_result IMP_CALL notify_device_lost(imp_context context) {
+  return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
+    entry.device.told_lost = true;  // by the host itself
+    entry.world->context().device().mark_lost();
+    return {};
+  });
+}
+
+imp_result IMP_CALL quiesce(imp_context context, uint32_t timeout_ms) {
+  return with_context(context, Tag::create, "quiesce", [&](ContextEntry& entry) { return entry.world->quiesce(timeout_ms); });
+}
+
+imp_result IMP_CALL resume(imp_context context) {
+  return with_context(context, Tag::create, "resume", [&](ContextEntry& entry) { return entry.world->resume(); });
+}
+
+imp_result IMP_CALL trim(imp_context context, uint64_t* freed_bytes) {
+  return with_context(context, Tag::create, "trim", [&](ContextEntry& entry) -> Status {
+    const std::uint64_t freed = entry.world->trim();
+    if (freed_bytes) *freed_bytes = freed;
     return {};
   });
 }
@@ -136,7 +174,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
 imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info) {
   return with_context(context, Tag::frame_begin, "frame_begin", [&](ContextEntry& entry) -> Status {
     IMPRINT_ASSIGN(const imp_frame_info given, read_struct("frame_begin", "info", info));
-    return entry.world->frame_begin({given.frame, given.safe_frame}, given.time_s);
+    return entry.world->frame_begin({given.frame, given.safe_frame, given.host_gpu_us}, given.time_s);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <type_traits>
 
 namespace imprint::abi {
@@ -36,6 +37,26 @@ LogSink HostLog::sink() {
             log.function(log.user, static_cast<imp_log_level>(level), std::string(message).c_str());
           },
           this};
+}
+
+vk::DeviceMemoryCalls HostDevice::memory() {
+  if (!allocate) return {};
+  vk::DeviceMemoryCalls calls;
+  calls.user = this;
+  calls.allocate = [](void* self, const VkMemoryAllocateInfo& info, VkDeviceMemory* memory) {
+    const auto& host = *static_cast<const HostDevice*>(self);
+    std::uint64_t number = 0;
+    const auto result = static_cast<VkResult>(host.allocate(host.user, &info, &number));
+    std::memcpy(memory, &number, sizeof *memory);
+    return result;
+  };
+  calls.free = [](void* self, VkDeviceMemory memory) {
+    const auto& host = *static_cast<const HostDevice*>(self);
+    std::uint64_t number = 0;
+    std::memcpy(&number, &memory, sizeof memory);
+    host.free(host.user, number);
+  };
+  return calls;
 }
 
 ProcessMutex& registry_mutex() { return registry.mutex; }

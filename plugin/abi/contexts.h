@@ -1,6 +1,7 @@
 #pragma once
 // The contexts of this process, by handle: the one process-wide object of the library. Constant-initialised, trivially destroyed.
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +23,17 @@ struct HostLog {
   LogSink sink();  // borrows this
 };
 
+// The host's functions round the device, reached from below.
+struct HostDevice {
+  void (*lost)(void* user, const char* message) = nullptr;
+  int32_t (*allocate)(void* user, const void* info, uint64_t* memory) = nullptr;
+  void (*free)(void* user, uint64_t memory) = nullptr;
+  void* user = nullptr;
+  std::atomic<bool> told_lost{false};
+
+  vk::DeviceMemoryCalls memory();  // borrows this
+};
+
 struct AgentPlace {
   std::shared_ptr<agent::Brain> brain;
   std::uint32_t seat = 0;
@@ -31,6 +43,7 @@ struct AgentPlace {
 struct ContextEntry {
   HostLog log;                              // both before the world, which uses them to the end
   HostQueueCalls queue;
+  HostDevice device;
   std::unique_ptr<agent::World> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;

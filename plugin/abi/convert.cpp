@@ -39,6 +39,11 @@ bridge::QueueAccess to_queue(HostQueueCalls& calls) {
       return static_cast<VkResult>(host(self).submit(host(self).user, queue, count, submits, number));
     };
   }
+  if (calls.run_on_queue) {
+    access.run = [](void* self, void (*work)(void* data, VkQueue queue), void* data) {
+      static_cast<const HostQueueCalls*>(self)->run_on_queue(host(self).user, work, data);
+    };
+  }
   return access;
 }
 
@@ -55,7 +60,11 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits) {
   }
   if (given.worker_threads == 0) return refuse(call, "limits.worker_threads is 0; at least 1 thread must compile shaders");
   if (given.worker_threads > 64) return refuse(call, "limits.worker_threads is " + std::to_string(given.worker_threads) + "; at most 64");
+  IMPRINT_CHECK(check_enum(call, "limits.preference", given.preference, IMP_PREFER_COMPUTE));
   Limits result;
+  result.budget.preference = static_cast<bridge::Preference>(given.preference);
+  result.budget.frame_gpu_us = given.frame_gpu_us;
+  result.shadow_period_frames = given.shadow_period_frames;
   result.budget.gpu_us_per_frame = given.gpu_us_per_frame;
   result.budget.max_slice_us = given.max_slice_us;
   result.worker_threads = given.worker_threads;
@@ -93,7 +102,10 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   vulkan.queue_family = given.queue.family;
   description.options = to_options(host, limits);
   calls.host = given.queue;
+  calls.run_on_queue = given.run_on_queue;
   description.queue = to_queue(calls);
+  description.queue.internally_synchronized = given.internally_synchronized != 0;
+  description.queue.submit_without_fence = given.submit_without_fence != 0;
   description.budget = limits.budget;
   return description;
 }

@@ -39,6 +39,7 @@ struct Limits {
   bridge::Budget budget;
   std::uint32_t worker_threads = 1;
   std::uint64_t memory_cap_bytes = 0;
+  std::uint32_t shadow_period_frames = 0;
 };
 Result<Limits> to_limits(const char* call, const imp_limits* limits);
 
@@ -48,6 +49,7 @@ Result<imp_host> to_host(const char* call, const imp_host* host);
 // The host's queue functions, which are declared without Vulkan's types, behind functions that have them.
 struct HostQueueCalls {
   imp_vk_queue host{};
+  void (*run_on_queue)(void* user, void (*work)(void* data, VkQueue queue), void* data) = nullptr;
 };
 
 // The lists are borrowed from `device`; `calls` is filled, borrowed, and outlives the context.

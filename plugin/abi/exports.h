@@ -14,6 +14,10 @@ imp_result IMP_CALL warmup(imp_context context, void (*progress)(void* user, flo
 imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits);
 imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms);
 imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats);
+imp_result IMP_CALL notify_device_lost(imp_context context);
+imp_result IMP_CALL quiesce(imp_context context, uint32_t timeout_ms);
+imp_result IMP_CALL resume(imp_context context);
+imp_result IMP_CALL trim(imp_context context, uint64_t* freed_bytes);
 imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info);
 imp_result IMP_CALL submit(imp_context context, uint32_t budget_us);
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us);

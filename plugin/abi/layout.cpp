@@ -18,11 +18,11 @@ static_assert(kKind<imp_brain_desc>.first_size == 152 && kKind<imp_policy_desc>.
 static_assert(kKind<imp_action>.first_size == 592 && kKind<imp_feedback>.first_size == 40 && kKind<imp_demonstration>.first_size == 328);
 static_assert(kKind<imp_brain_stats>.first_size == 104 && kKind<imp_context_stats>.first_size == 160);
 
-static_assert(sizeof(imp_vk_device_info) == 160 && offsetof(imp_vk_device_info, queue) == 104);
+static_assert(sizeof(imp_vk_device_info) == 176 && offsetof(imp_vk_device_info, queue) == 104);
 static_assert(sizeof(imp_standalone_info) == 32);
-static_assert(sizeof(imp_host) == 48);
-static_assert(sizeof(imp_limits) == 40);
-static_assert(sizeof(imp_frame_info) == 40);
+static_assert(sizeof(imp_host) == 72);
+static_assert(sizeof(imp_limits) == 56);
+static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 32);
 static_assert(sizeof(imp_brain_desc) == 152 && offsetof(imp_brain_desc, learner) == 100);
 static_assert(sizeof(imp_policy_desc) == 48);
@@ -30,9 +30,9 @@ static_assert(sizeof(imp_brain_info) == 48);
 static_assert(sizeof(imp_action) == 592 && offsetof(imp_action, values) == 336);
 static_assert(sizeof(imp_feedback) == 40);
 static_assert(sizeof(imp_demonstration) == 328);
-static_assert(sizeof(imp_brain_stats) == 104);
-static_assert(sizeof(imp_context_stats) == 160);
-static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, agent_end_episode) == sizeof(imp_api) - 8);
+static_assert(sizeof(imp_brain_stats) == 112);
+static_assert(sizeof(imp_context_stats) == 168);
+static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, trim) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

@@ -37,6 +37,7 @@ void Brain::give_up() {
   if (learner_ && learner_->compiled()) at_.context.cancel(learner_->program());
   if (snapshots_) snapshots_->each_program([&](Program& program) { at_.context.cancel(program); });
   if (!saving_) return;
+  if (shadow_->prepared()) at_.context.cancel(shadow_->commands());
   if (saving_->prepared()) at_.context.cancel(saving_->commands());
   if (saving_->idle()) return;
   Error error = make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
@@ -74,6 +75,7 @@ Status Brain::build_learning() {
   for (const StateVariable& entry : state_) IMPRINT_CHECK(runtime.place(entry.variable));
   IMPRINT_ASSIGN(snapshots_, Snapshots::create(runtime, spec_.name, state_, spec_.snapshot_count));
   saving_ = std::make_unique<Saving>(at_.files, spec_, state_);
+  shadow_ = std::make_unique<Shadow>(at_.files, spec_, state_);
   return {};
 }
 
@@ -102,6 +104,7 @@ BrainStats Brain::stats() const {
   stats.late_actions = counts_->late_actions;
   stats.stopped_brains = counts_->stopped;
   stats.dropped_samples = counts_->dropped;
+  if (const auto shadow = shadow_ ? shadow_->newest() : nullptr) stats.shadow_frame = shadow->frame;
   return stats;
 }
 
@@ -143,6 +146,14 @@ Status Brain::warmup(const std::function<void()>& advance) {
 
 Status Brain::prepare_saving() {
   if (!saving_) return {};
+  if (at_.shadow_period_frames > 0 && learner_ && !shadow_->prepared()) {
+    Status prepared = shadow_->prepare(at_.context.runtime());
+    if (!prepared && prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
+    if (!prepared)
+      at_.log(LogLevel::warning, "brain '" + spec_.name + "': no memory for the " + std::to_string(bytes_of(state_)) +
+                                     " bytes of its shadow's way back to the host, so nothing of it survives a lost device: " +
+                                     prepared.error().message);
+  }
   Status prepared = saving_->prepare(at_.context.runtime());
   if (prepared || prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
   at_.log(LogLevel::warning, "brain '" + spec_.name + "': no memory for the " + std::to_string(bytes_of(state_)) +
@@ -158,6 +169,7 @@ Status Brain::enqueue_frame(bool may_learn) {
   if (!saving_) return {};
   const std::uint64_t frame = at_.clock.frame;
   IMPRINT_CHECK(enqueue_save());
+  IMPRINT_CHECK(enqueue_shadow());
   // A step whose deadline is this frame still writes, behind this frame's inference.
   bool writes = false;
   if (learner_ && learner_->stepping()) {
@@ -182,6 +194,10 @@ Status Brain::enqueue_frame(bool may_learn) {
     writes = true;
   }
   // A save that waits for the next frame reads before a new step can write; anything behind it is for a state that no step may touch before.
+  if (requests_.empty()) {
+    begin_shadow(writes);
+    IMPRINT_CHECK(enqueue_shadow());
+  }
   const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
   if (may_learn && (requests_.empty() || only_save)) return start_step();
   return {};
@@ -245,12 +261,32 @@ Status Brain::enqueue_save() {
   return {};
 }
 
+// At a boundary, before anything of the next step. `writes`: this frame still changes the state, behind its immediate jobs.
+void Brain::begin_shadow(bool writes) {
+  const std::uint64_t frame = at_.clock.frame;
+  if (at_.shadow_period_frames == 0 || !learner_ || !shadow_->prepared() || !shadow_->idle() || !changed_ || frame < next_shadow_) return;
+  shadow_->begin(frame, host_state());
+  shadow_from_ = writes ? frame + 1 : frame;
+  next_shadow_ = frame + at_.shadow_period_frames;
+  changed_ = false;
+}
+
+Status Brain::enqueue_shadow() {
+  if (!shadow_->begun() || at_.clock.frame < shadow_from_) return {};
+  IMPRINT_CHECK(at_.context.enqueue(shadow_->commands(), [weak = weak_from_this()](std::uint64_t) {
+    if (const auto brain = weak.lock()) brain->shadow_->delivered();
+  }));
+  shadow_->issued();
+  return {};
+}
+
 Status Brain::start_step() {
   if (!learner_ || !learner_->compiled() || !learning_ || learner_->stepping() || !learner_->has_work()) return {};
   const std::optional<std::uint32_t> slot = learner_->free_slot();
   if (!slot) return {};  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = at_.clock.frame + spec_.learn_period_frames;
   if (learner_->begin(*slot, deadline)) ++counts_->minibatches;
+  changed_ = true;
   bridge::Job job;
   job.program = &learner_->program();
   job.slot = *slot;

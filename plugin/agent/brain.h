@@ -45,6 +45,7 @@ struct Surroundings {
   bridge::Context& context;
   FileWriter& files;
   const FrameClock& clock;
+  const std::uint32_t& shadow_period_frames;  // of the copies in host memory; 0 = none
   LogSink log;
 };
 
@@ -62,6 +63,7 @@ struct BrainStats {
   std::uint32_t late_actions = 0;
   std::uint32_t stopped_brains = 0;    // that no longer learn because their numbers were not finite
   std::uint64_t dropped_samples = 0;   // given faster than steps take them in
+  std::uint64_t shadow_frame = 0;      // of the newest copy in host memory; 0 = none
 };
 
 enum class CreditKind : std::uint8_t { by_onset, current };
@@ -82,6 +84,7 @@ struct Demonstration {
 
 class Learner;
 class Saving;
+class Shadow;
 class Snapshots;
 struct PolicyModel;
 
@@ -114,7 +117,8 @@ class Brain : public std::enable_shared_from_this<Brain> {
 
   // ---- frame thread, or between frames ----
   Status set_learning(bool enabled);
-  Status save(const std::string& path);  // in a frame: wrong_state without prepare_saving
+  // In a frame: wrong_state without prepare_saving. On a lost device: writes the newest shadow, or device_lost when there is none.
+  Status save(const std::string& path);
   Status save_status();                // not_ready, or the outcome; not_found when there was none
   Result<std::uint64_t> snapshot();
   Status restore(std::uint64_t snapshot);
@@ -141,6 +145,9 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status enqueue_inference();
   void finish_inference(std::uint32_t slot);
   Status enqueue_save();
+  void begin_shadow(bool writes);
+  Status enqueue_shadow();
+  Status save_shadow(const std::string& path);
   void finish_step(std::uint32_t slot);
   Status start_step();
   Status run_now(std::span<const VkCommandBuffer> commands);
@@ -172,6 +179,10 @@ class Brain : public std::enable_shared_from_this<Brain> {
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<Saving> saving_;
+  std::unique_ptr<Shadow> shadow_;
+  std::uint64_t shadow_from_ = 0;        // the frame whose inference may be followed by its readback
+  std::uint64_t next_shadow_ = 0;        // frame from which another one is due
+  bool changed_ = true;                  // since the newest shadow
   std::deque<Request> requests_;
   std::vector<Credit> credits_;          // of one feedback; kept for its memory
   bool learning_ = true;

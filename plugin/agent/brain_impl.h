@@ -7,6 +7,7 @@
 #include "plugin/agent/learner.h"
 #include "plugin/agent/policy.h"
 #include "plugin/agent/saving.h"
+#include "plugin/agent/shadow.h"
 #include "plugin/agent/snapshots.h"
 
 namespace imprint::agent {

@@ -24,6 +24,7 @@ Status Brain::run_now(std::span<const VkCommandBuffer> commands) {
   vk::Queue* queue = at_.context.queue();
   if (!queue)
     return make_error(ErrorCode::unsupported, "this context only records into the host's command buffers and cannot wait for the GPU; give it a queue");
+  IMPRINT_CHECK(at_.context.check_loud("brain_hash"));
   std::vector<VkCommandBuffer> list;
   Runtime& runtime = at_.context.runtime();
   IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
@@ -83,6 +84,7 @@ Status Brain::set_learning(bool enabled) {
 Status Brain::save(const std::string& path) {
   if (!saving_) return make_error(ErrorCode::unsupported, "brain_save: '" + spec_.name + "' is a policy from a file, which does not change");
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: the path is empty");
+  if (at_.context.device().lost()) return save_shadow(path);
   if (!saving_->prepared()) {
     if (at_.clock.open)
       return make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
@@ -93,6 +95,16 @@ Status Brain::save(const std::string& path) {
   IMPRINT_CHECK(saving_->begin(path, host_state()));
   requests_.push_back({Request::Kind::save, nullptr, 0});
   return {};
+}
+
+Status Brain::save_shadow(const std::string& path) {
+  at_.files.flush();  // one may be being put together
+  const std::shared_ptr<const Shadow::Copy> copy = shadow_->newest();
+  if (!copy)
+    return make_error(ErrorCode::device_lost, "brain_save: the device was lost, and of '" + spec_.name +
+                                                  "' there is no copy in host memory: set imp_limits::shadow_period_frames before warmup to have one");
+  (void)save_status();  // one that was on its way has failed
+  return saving_->write(path, {copy, &copy->file});
 }
 
 Status Brain::save_status() {
@@ -119,6 +131,7 @@ Status Brain::restore(std::uint64_t snapshot) {
     learner_->set_going();
   }
   requests_.push_back({Request::Kind::copy, found.program, 0});
+  changed_ = true;
   publish();
   return {};
 }
@@ -132,6 +145,8 @@ Status Brain::load(const std::string& path) {
   IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, state_));
 
   // From here on nothing is refused any more, but memory may run out in the middle.
+  if (shadow_->begun()) shadow_->forget();  // it was of the brain before
+  changed_ = true;
   if (learner_ && learner_->compiled()) {
     at_.context.cancel(learner_->program());
     learner_->end();

@@ -38,6 +38,20 @@ Status Saving::begin(const std::string& path, HostState host) {
   return {};
 }
 
+Status Saving::write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file) {
+  IMPRINT_CHECK(begin(path, {}));
+  job_->phase = Phase::writing;
+  files_.add([job = job_, file = std::move(file)] {
+    try {
+      job->outcome = write_file_atomic(job->path, *file);
+    } catch (const std::exception& exception) {
+      job->outcome = make_error(ErrorCode::out_of_host_memory, std::string("brain_save: ") + exception.what());
+    }
+    job->phase = Phase::done;
+  });
+  return {};
+}
+
 bool Saving::idle() const { return !job_ || job_->phase == Phase::done; }
 
 void Saving::delivered() {

@@ -27,6 +27,8 @@ class Saving {
 
   // Errors: wrong_state while an earlier save is on its way.
   Status begin(const std::string& path, HostState host);
+  // Writes bytes that are at hand, which needs no device. Errors: the same.
+  Status write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file);
   bool idle() const;                    // the readback may be used for something else
   const std::string& path() const { return job_->path; }  // of the newest save; there was one
   void delivered();                     // the commands are complete: hands the bytes to the writer

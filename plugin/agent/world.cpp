@@ -65,6 +65,7 @@ void World::remove_brain(const std::shared_ptr<Brain>& brain) {
 }
 
 Status World::warmup(const std::function<void(float)>& progress) {
+  if (context_->device().lost()) return make_error(ErrorCode::device_lost, "warmup: the device was lost; make a new context on a new device");
   std::size_t total = 0, done = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
   progress(0.0f);
@@ -87,6 +88,11 @@ Status World::warmup(const std::function<void(float)>& progress) {
 void World::set_budget(const bridge::Budget& budget) {
   may_learn_ = budget.gpu_us_per_frame > 0;
   context_->set_budget(budget);
+}
+
+std::uint64_t World::trim() {
+  context_->device().collect();
+  return context_->device().memory().trim();
 }
 
 Status World::drain(std::uint32_t timeout_ms) {
@@ -137,9 +143,13 @@ Status World::enqueue_brains() {
 
 Status World::submit(std::uint32_t budget_us) {
   // Asked before anything is enqueued, so that the frame can still be recorded.
-  if (!context_->queue())
+  if (!context_->submits())
     return make_error(ErrorCode::unsupported, "submit: the context was created without a queue, for recording only; call record");
   IMPRINT_CHECK(enqueue_brains());
+  if (!context_->queue()) {
+    any_record_ = true;
+    last_record_ = clock_.frame;
+  }
   return context_->submit(budget_us);
 }
 

@@ -44,6 +44,11 @@ class World {
   void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
   Status warmup(const std::function<void(float)>& progress);
   void set_budget(const bridge::Budget& budget);
+  void set_shadow_period(std::uint32_t frames) { shadow_period_frames_ = frames; }  // before warmup, which takes the memory
+  Status quiesce(std::uint32_t timeout_ms) { return context_->quiesce(std::uint64_t{timeout_ms} * 1'000'000); }
+  Status resume() { return context_->resume(); }
+  // Gives device memory back that nothing is in; the bytes.
+  std::uint64_t trim();
   // Errors: unsupported (record only), not_ready (time over), device_lost.
   Status drain(std::uint32_t timeout_ms);
   // Whether this may be destroyed: wrong_state when recorded work is not known to be complete.
@@ -58,7 +63,7 @@ class World {
  private:
   explicit World(LogSink log) : log_(log) {}
 
-  Surroundings surroundings() { return {*context_, files_, clock_, log_}; }
+  Surroundings surroundings() { return {*context_, files_, clock_, shadow_period_frames_, log_}; }
   Status enqueue_brains();
 
   LogSink log_;
@@ -67,9 +72,10 @@ class World {
   bridge::Context* context_ = nullptr;
   FileWriter files_;
   FrameClock clock_;
+  std::uint32_t shadow_period_frames_ = 0;
   bool may_learn_ = true;      // a budget of 0 is inference only
   bool any_frame_ = false;
-  bool any_record_ = false;
+  bool any_record_ = false;    // or submission that only safe frames tell about
   std::uint64_t last_record_ = 0, safe_frame_ = 0;
   std::vector<std::shared_ptr<Brain>> brains_;       // in the order of creation
   std::atomic<std::uint64_t> base_compiles_{0}, base_allocations_{0}, base_waits_{0};  // of the frame counters, when warmup returned

@@ -1,4 +1,4 @@
-// One life through the table, recorded into a host's command buffers and submitted to its queue, under several budgets: the same file to the last byte.
+// T6, T13. One life through the table, recorded into a host's command buffers and submitted to its queue, under several budgets: the same file to the last byte.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using namespace imprint::game;
 using imprint::bridge::HostProfile;
 using imprint::bridge::PlainHost;
 
-enum class Way { record, lock, submit, single_thread };
+enum class Way { record, lock, submit, submit_without_fence, run_on_queue, single_thread, internally_synchronized };
 
 #define ASSERT_WORKS(expression)                                                        \
   do {                                                                                  \
@@ -35,6 +35,7 @@ struct Side {
   PlainHost& host;
   bool refuse = false;  // submissions
   int refused = 0;
+  int fences = 0;  // given to the host's submit
   std::vector<std::string> log;
 };
 
@@ -58,11 +59,23 @@ imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, Side& s
   if (way == Way::lock) {
     info.queue.lock = [](void* user, VkQueue) { static_cast<Side*>(user)->host.mutex().lock(); };
     info.queue.unlock = [](void* user, VkQueue) { static_cast<Side*>(user)->host.mutex().unlock(); };
-  } else if (way == Way::submit) {
+  } else if (way == Way::run_on_queue) {  // the host's submission thread
+    info.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
+      PlainHost& self = static_cast<Side*>(user)->host;
+      std::thread([&] {
+        const std::lock_guard lock(self.mutex());
+        work(data, self.queue());
+      }).join();
+    };
+  } else if (way == Way::internally_synchronized) {
+    info.internally_synchronized = 1;  // which with a host on one thread any queue is
+  } else if (way == Way::submit || way == Way::submit_without_fence) {
+    info.submit_without_fence = way == Way::submit_without_fence;
     info.queue.submit = [](void* user, VkQueue, std::uint32_t count, const void* submits, std::uint64_t number) -> std::int32_t {
       VkFence fence = VK_NULL_HANDLE;
       std::memcpy(&fence, &number, sizeof fence);
       auto& self = *static_cast<Side*>(user);
+      self.fences += fence != VK_NULL_HANDLE;
       if (!self.refuse) return self.host.submit(count, static_cast<const VkSubmitInfo*>(submits), fence);
       ++self.refused;
       return VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -160,6 +173,8 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
     EXPECT_GT(stats.value.minibatches, 30u);
     // Of the others, how much learning there is to submit is the budget's and the device's to say.
     EXPECT_GE(side.refused, std::ranges::count_if(refused, [](std::uint64_t frame) { return frame % 3 == 0; }));
+    if (way == Way::submit) EXPECT_EQ(side.fences > 0, !profile.everything);
+    if (way == Way::submit_without_fence) EXPECT_EQ(side.fences, 0);
     const Made<imp_context_stats> all = context->stats();
     EXPECT_EQ(all.value.frame_compiles, 0u);
     EXPECT_EQ(all.value.frame_allocations, 0u);
@@ -171,7 +186,7 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
   EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }
 
-TEST(Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
+TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
   const HostProfile bare{"bare", VK_API_VERSION_1_1, false}, rich{"rich", VK_API_VERSION_1_3, true};
   struct Case {
     const HostProfile& profile;
@@ -183,6 +198,9 @@ TEST(Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
   const std::set<std::uint64_t> refused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
   const Case cases[] = {{rich, Way::lock, 500, 1000},         {rich, Way::record, 500, 0},        {rich, Way::submit, 100, 100},
                         {rich, Way::single_thread, 1000000, 0}, {bare, Way::record, 1, 0},           {bare, Way::lock, 10000, 100},
+                        {rich, Way::run_on_queue, 500, 1000},  {bare, Way::run_on_queue, 100, 100},
+                        {rich, Way::internally_synchronized, 500, 0}, {rich, Way::submit_without_fence, 500, 1000},
+                        {bare, Way::submit_without_fence, 500, 1000}, {bare, Way::submit_without_fence, 100, 0, refused},
                         {rich, Way::record, 1000000, 0},      {rich, Way::submit, 500, 1000, refused}, {bare, Way::submit, 1, 0, refused}};
   std::string first;
   for (const Case& one : cases) {
@@ -197,7 +215,7 @@ TEST(Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
 }
 
 // A brain may go while its save waits for a submission that the host refused.
-TEST(Modes, ARefusedSaveGoesWithItsBrain) {
+TEST(T6Modes, ARefusedSaveGoesWithItsBrain) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
   Side side{host};
@@ -243,7 +261,7 @@ TEST(Modes, ARefusedSaveGoesWithItsBrain) {
 }
 
 // Recorded work that may still run keeps the context alive, and says what it waits for.
-TEST(Modes, DestroyingTooEarlyIsRefused) {
+TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
   Side side{host};
@@ -265,6 +283,82 @@ TEST(Modes, DestroyingTooEarlyIsRefused) {
   ASSERT_WORKS(context->frame_begin(4, 0, 3));
   ASSERT_WORKS(context->frame_end());
   EXPECT_TRUE(context->destroy());
+}
+
+// A host that waits for its own device to be idle, as on a resize, in the middle of our work.
+TEST(T7Modes, AQuietContextLeavesTheQueueToTheHost) {
+  for (const bool rich : {false, true}) {
+    PlainHost host({rich ? "rich" : "bare", rich ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, rich});
+    ASSERT_TRUE(host.ok());
+    Side side{host};
+    const imprint::vk::DeviceDescription device = host.describe();
+    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::lock));
+    ASSERT_TRUE(context) << context.status.message();
+    const imp_api* api = context->api();
+    const std::uint32_t branch = 3;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 2;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    Made<Brain> brain = context->create_brain(desc);
+    ASSERT_TRUE(brain) << brain.status.message();
+    Made<Agent> agent = brain->create_agent();
+    ASSERT_TRUE(agent);
+    ASSERT_WORKS(context->warmup());
+    EXPECT_EQ(api->resume(context->handle()), IMP_ERROR_WRONG_STATE);
+    const float seen[2] = {1, 2};
+    for (std::uint64_t frame = 1; frame <= 40; ++frame) {
+      ASSERT_WORKS(context->frame_begin(frame, 0));
+      EXPECT_EQ(api->quiesce(context->handle(), 1000), IMP_ERROR_WRONG_STATE) << "in an open frame";
+      ASSERT_WORKS(agent->observe(seen));
+      ASSERT_WORKS(context->submit());
+      ASSERT_WORKS(context->frame_end());
+      if (frame % 8 != 0) continue;
+      ASSERT_EQ(api->quiesce(context->handle(), 60000), IMP_OK) << api->last_error();
+      host.wait_idle();  // takes no lock of the queue's
+      EXPECT_EQ(context->frame_begin(frame + 1, 0).code(), Code::wrong_state);
+      EXPECT_NE(std::string(api->last_error()).find("resume"), std::string::npos) << api->last_error();
+      EXPECT_EQ(context->drain(1000).code(), Code::wrong_state);
+      EXPECT_EQ(brain->hash().status.code(), Code::wrong_state);
+      ASSERT_EQ(api->resume(context->handle()), IMP_OK) << api->last_error();
+    }
+    ASSERT_WORKS(context->destroy());
+    agent->release();
+    brain->release();
+    EXPECT_EQ(host.messages(), 0u) << host.first_message();
+  }
+}
+
+// Without fence and timeline nothing but the host's frames tells what is done; so there is nothing to wait for.
+TEST(T6Modes, WithoutFenceAndTimelineOnlyFramesTell) {
+  PlainHost host({"bare", VK_API_VERSION_1_1, false});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::submit_without_fence));
+  ASSERT_TRUE(context) << context.status.message();
+  const std::uint32_t branch = 3;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.observation_count = 2;
+  desc.branch_count = 1;
+  desc.branch_sizes = &branch;
+  Made<Brain> brain = context->create_brain(desc);
+  ASSERT_TRUE(brain) << brain.status.message();
+  ASSERT_WORKS(context->warmup());
+  (void)host.begin_frame(1);
+  ASSERT_WORKS(context->frame_begin(1, 0));
+  ASSERT_WORKS(context->submit());
+  ASSERT_WORKS(context->frame_end());
+  host.end_frame();
+  EXPECT_EQ(context->drain(10).code(), Code::unsupported);
+  EXPECT_EQ(brain->hash().status.code(), Code::unsupported);
+  EXPECT_EQ(context->destroy().code(), Code::wrong_state) << "what was submitted may still run";
+  host.finish_frames();
+  ASSERT_WORKS(context->frame_begin(2, 0, 1));
+  ASSERT_WORKS(context->frame_end());
+  ASSERT_WORKS(context->destroy());
+  brain->release();
 }
 
 }  // namespace

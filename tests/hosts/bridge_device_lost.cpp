@@ -1,153 +1,230 @@
-// The device is lost at the N-th call that can tell, for call after call of a whole game: reported, never a hang or a crash, and nothing of ours
-// touches the device afterwards but to destroy.
+// T12. What a game sees of a lost device, and what it keeps: one word, destruction without waiting, and the brain as its newest shadow has it, which
+// takes the same next step on a new device. That every call may be the one that meets the loss: bridge_faults.cpp.
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstring>
-#include <limits>
-#include <mutex>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
 
-#include "tests/hosts/plain_host.h"
-#include "tests/hosts/regression.h"
+#include "tests/hosts/bridge_abi.h"
+#include "tests/hosts/bridge_fault_shim.h"
 
 namespace imprint::bridge {
 namespace {
 
-constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kFirstCalls = 500;
+struct Hash {
+  std::uint64_t low = 0, high = 0;
+  friend bool operator==(const Hash&, const Hash&) = default;
+};
 
-// What stands between Imprint and the driver. Vulkan's functions carry no user pointer, so there is one.
-struct Shim {
-  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
-  PFN_vkGetDeviceProcAddr get_device_proc_addr = nullptr;
-  PFN_vkDeviceWaitIdle wait_idle = nullptr;
-  VkDevice device = VK_NULL_HANDLE;
-  std::mutex mutex;
-  std::uint64_t calls = 0, lose_at = kNever;
-  bool lost = false;
+#define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
+#define EXPECT_LOST(call) EXPECT_EQ(call, IMP_ERROR_DEVICE_LOST) << api->last_error()
 
-  bool lose() {
-    const std::lock_guard lock(mutex);
-    if (++calls >= lose_at && !lost) {
-      lost = true;
-      wait_idle(device);  // a device that is really lost has stopped too
+// A host with a device, and a game on it that shows its creature something in every frame.
+struct Game {
+  explicit Game(std::uint32_t period, bool timeline = true)
+      : host({"losing", timeline ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, timeline, true}),
+        pipelines(host.describe()),
+        shim(host.describe(), pipelines),
+        shadow_period(period) {}
+  ~Game() {
+    if (context.id != 0) {
+      EXPECT_EQ(api->context_destroy(context), IMP_OK) << api->last_error();
     }
-    return lost;
+    EXPECT_EQ(shim.alive_text(), "");
   }
-};
-Shim* shim = nullptr;
 
-template <int Index, class F>
-struct Between;
-template <int Index, class... Arguments>
-struct Between<Index, VkResult(VKAPI_PTR*)(Arguments...)> {
-  static inline VkResult(VKAPI_PTR* real)(Arguments...) = nullptr;
-  static VkResult VKAPI_CALL call(Arguments... arguments) { return shim->lose() ? VK_ERROR_DEVICE_LOST : real(arguments...); }
-};
-
-#define CALLS(X)                                                                                                                                 \
-  X(vkAllocateMemory) X(vkMapMemory) X(vkCreateBuffer) X(vkBindBufferMemory) X(vkCreateShaderModule) X(vkCreateComputePipelines)                 \
-  X(vkCreatePipelineLayout) X(vkCreatePipelineCache) X(vkCreateDescriptorSetLayout) X(vkCreateDescriptorPool) X(vkAllocateDescriptorSets)        \
-  X(vkCreateCommandPool) X(vkAllocateCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkCreateQueryPool) X(vkGetQueryPoolResults) \
-  X(vkCreateFence) X(vkResetFences) X(vkGetFenceStatus) X(vkWaitForFences) X(vkCreateSemaphore) X(vkQueueSubmit) X(vkGetSemaphoreCounterValue)   \
-  X(vkWaitSemaphores)
-
-PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const char* name) {
-  const PFN_vkVoidFunction real = shim->get_device_proc_addr(device, name);
-  if (!real) return nullptr;
-#define X(function)                                                                       \
-  if (std::strcmp(name, #function) == 0) {                                                \
-    using Call = Between<__COUNTER__, PFN_##function>;                     \
-    Call::real = reinterpret_cast<PFN_##function>(real);                                  \
-    return reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##function>(Call::call)); \
+  void open() {
+    ASSERT_TRUE(host.ok());
+    const vk::DeviceDescription device = host.describe();
+    imp_vk_device_info info = device_info(host, device);
+    info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(shim.get_instance_proc_addr());
+    info.queue.single_thread = 1;
+    const std::string shaders = testing::TempDir() + "imprint-fault-shaders";
+    imp_host lent = imp_host_init();
+    lent.shader_cache_directory = shaders.c_str();
+    lent.user = this;
+    lent.device_lost = [](void* user, const char* message) { static_cast<Game*>(user)->words.emplace_back(message); };
+    imp_limits limits = imp_limits_init();
+    limits.shadow_period_frames = shadow_period;
+    ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
+    const std::uint32_t branch = 3, hidden = 8;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 4;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.hidden_count = 1;
+    desc.hidden_sizes = &hidden;
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.learn_period_frames = 3;
+    desc.batch_size = 4;
+    desc.replay_capacity = 16;
+    desc.snapshot_count = 0;
+    desc.seed = 5;
+    ASSERT_WORKS(api->brain_create(context, &desc, &brain));
+    ASSERT_WORKS(api->agent_create(brain, 0, &agent));
+    ASSERT_WORKS(api->warmup(context, nullptr, nullptr));
   }
-  CALLS(X)
-#undef X
-  return real;
+
+  imp_result begin(std::uint64_t frame) {
+    imp_frame_info info = imp_frame_info_init();
+    info.frame = frame;
+    info.time_s = static_cast<double>(frame) / 60;
+    return api->frame_begin(context, &info);
+  }
+  // A frame in which the creature is shown something, or one in which it was already.
+  void live(std::uint64_t frame, bool shows = true) {
+    ASSERT_WORKS(begin(frame));
+    if (shows) show(frame);
+    ASSERT_WORKS(api->submit(context, UINT32_MAX));
+    ASSERT_WORKS(api->frame_end(context));
+    ASSERT_WORKS(api->quiesce(context, 60000));  // as long as a frame may take on a slow device
+    ASSERT_WORKS(api->resume(context));
+  }
+  void show(std::uint64_t frame) {
+    const float seen[4] = {1.0f, static_cast<float>(frame % 3), -1.0f, static_cast<float>(frame % 5) - 2.0f};
+    imp_demonstration shown = imp_demonstration_init();
+    shown.observation = seen;
+    shown.observation_count = 4;
+    shown.branches[0] = static_cast<std::uint32_t>(frame % 3);
+    ASSERT_WORKS(api->agent_demonstrate(agent, &shown));
+    ASSERT_WORKS(api->agent_observe(agent, seen, 4));  // asks, so that there is something to submit in every frame
+  }
+  Hash hash() {
+    Hash found;
+    EXPECT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
+    EXPECT_EQ(api->brain_hash(brain, &found.low, &found.high), IMP_OK) << api->last_error();
+    return found;
+  }
+  imp_brain_stats stats() {
+    imp_brain_stats found = imp_brain_stats_init();
+    EXPECT_EQ(api->brain_get_stats(brain, &found), IMP_OK);
+    return found;
+  }
+  // Until a copy of a later frame than `after` is there; the frame it is of.
+  std::uint64_t wait_for_shadow(std::uint64_t after) {
+    for (int i = 0; i < 2000 && stats().shadow_frame <= after; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return stats().shadow_frame;
+  }
+
+  const imp_api* api = table();
+  PlainHost host;
+  KeptPipelines pipelines;
+  FaultShim shim;
+  std::uint32_t shadow_period;
+  imp_context context{};
+  imp_brain brain{};
+  imp_agent agent{};
+  std::vector<std::string> words;  // that the device is lost
+};
+
+TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
+  Game game(0);
+  ASSERT_NO_FATAL_FAILURE(game.open());
+  const imp_api* api = game.api;
+  for (std::uint64_t frame = 1; frame <= 8; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame));
+  ASSERT_WORKS(game.begin(9));
+  ASSERT_NO_FATAL_FAILURE(game.show(9));
+  game.shim.lose();
+  EXPECT_LOST(api->submit(game.context, UINT32_MAX));
+  game.shim.told();
+  ASSERT_EQ(game.words.size(), 1u);
+  EXPECT_NE(game.words[0], "");
+  EXPECT_LOST(api->frame_end(game.context));
+  EXPECT_LOST(game.begin(10));
+  EXPECT_LOST(api->drain(game.context, 1000));
+  EXPECT_LOST(api->quiesce(game.context, 1000));
+  EXPECT_LOST(api->brain_save(game.brain, (testing::TempDir() + "imprint-lost.brain").c_str()));
+  EXPECT_NE(std::string(api->last_error()).find("shadow_period_frames"), std::string::npos) << api->last_error();
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_WORKS(api->context_destroy(game.context));
+  game.context = {};
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << "waited for a device that is gone";
+  EXPECT_EQ(game.words.size(), 1u);
+  EXPECT_EQ(game.shim.touches_after_loss(), 0u) << game.shim.first_touch();
 }
 
-PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance instance, const char* name) {
-  const PFN_vkVoidFunction real = shim->get_instance_proc_addr(instance, name);
-  if (std::strcmp(name, "vkGetDeviceProcAddr") != 0) return real;
-  shim->get_device_proc_addr = reinterpret_cast<PFN_vkGetDeviceProcAddr>(real);
-  return reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_vkGetDeviceProcAddr>(device_function));
+TEST(T12DeviceLost, TheHostMayTellItself) {
+  Game game(0);
+  ASSERT_NO_FATAL_FAILURE(game.open());
+  const imp_api* api = game.api;
+  ASSERT_NO_FATAL_FAILURE(game.live(1));
+  ASSERT_WORKS(api->drain(game.context, 60000));
+  ASSERT_WORKS(api->notify_device_lost(game.context));
+  const std::uint64_t calls = game.shim.calls();
+  EXPECT_LOST(game.begin(2));
+  std::uint64_t low = 0, high = 0;
+  EXPECT_LOST(api->brain_hash(game.brain, &low, &high));
+  EXPECT_LOST(api->warmup(game.context, nullptr, nullptr));
+  EXPECT_EQ(game.shim.calls(), calls);
+  EXPECT_TRUE(game.words.empty()) << "the host knows already";
 }
 
-bool is_loss(const Error& error) { return error.code == ErrorCode::device_lost; }
-
-// One short game. Empty when all went well, else the first error.
-std::optional<Error> play(PlainHost& host, std::uint64_t lose_at) {
-  Shim between;
-  shim = &between;
-  between.lose_at = lose_at;
-  ContextDescription description;
-  description.device = host.describe();
-  between.get_instance_proc_addr = description.device.get_instance_proc_addr;
-  between.device = description.device.device;
-  const auto get_device =
-      reinterpret_cast<PFN_vkGetDeviceProcAddr>(between.get_instance_proc_addr(description.device.instance, "vkGetDeviceProcAddr"));
-  between.wait_idle = reinterpret_cast<PFN_vkDeviceWaitIdle>(get_device(between.device, "vkDeviceWaitIdle"));
-  description.device.get_instance_proc_addr = instance_function;
-  description.queue.queue = host.queue();
-  description.queue.family = host.family();
-  description.queue.single_thread = true;
-  auto adopted = Context::adopt(description);
-  if (!adopted) return adopted.error();
-  Context& context = **adopted;
-  Regression model;
-  if (const Status built = model.build(context.runtime()); !built) return built.error();
-  if (const Status measured = context.measure(*model.train); !measured) return measured.error();
-
-  std::optional<Error> first;
-  for (std::uint64_t frame = 1; frame <= 30; ++frame) {
-    const std::uint64_t calls = between.calls;
-    const bool was_lost = first.has_value();
-    const auto note = [&](const Status& status) {
-      if (!status && status.error().code == ErrorCode::wrong_state) return;  // the slot is not free yet
-      if (!status && !first) first = status.error();
-      if (first) {
-        EXPECT_TRUE(!status && is_loss(status.error())) << "a call after the loss does not report it";
+// One life without end, and one whose device is lost in frame after frame: what its shadow holds takes the same next steps on a new device.
+TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
+  constexpr std::uint64_t kFrames = 40;
+  const std::string path = testing::TempDir() + "imprint-shadow.brain";
+  Hash end;
+  {
+    Game game(0);
+    ASSERT_NO_FATAL_FAILURE(game.open());
+    for (std::uint64_t frame = 1; frame <= kFrames; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame));
+    end = game.hash();
+  }
+  for (const std::uint64_t lost : {14u, 15u, 16u, 22u}) {
+    SCOPED_TRACE("lost in frame " + std::to_string(lost));
+    std::uint64_t shadow = 0;
+    {
+      Game game(6);
+      ASSERT_NO_FATAL_FAILURE(game.open());
+      const imp_api* api = game.api;
+      for (std::uint64_t frame = 1; frame < lost; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame));
+      shadow = game.wait_for_shadow(lost - 12);
+      ASSERT_GT(shadow, 0u) << "no shadow in " << lost << " frames";
+      EXPECT_LT(shadow, lost);
+      game.shim.lose();
+      if (game.begin(lost) == IMP_OK) {
+        ASSERT_NO_FATAL_FAILURE(game.show(lost));
+        EXPECT_LOST(api->submit(game.context, UINT32_MAX));
+        EXPECT_LOST(api->frame_end(game.context));
       }
-    };
-    note(context.frame_begin({frame, 0}));
-    Job job;
-    job.program = &*model.train;
-    job.slot = static_cast<std::uint32_t>(frame % 3);
-    job.kind = JobKind::learn;
-    job.deadline_frame = frame;
-    note(context.enqueue(std::move(job)));
-    note(context.submit(~0u));
-    note(context.frame_end());
-    if (was_lost) {
-      EXPECT_EQ(between.calls, calls) << "a call after the loss touches the device";
+      game.shim.told();
+      ASSERT_EQ(game.words.size(), 1u);
+      ASSERT_WORKS(api->brain_save(game.brain, path.c_str()));
+      shadow = game.stats().shadow_frame;
+      imp_result saved = IMP_NOT_READY;
+      while (saved == IMP_NOT_READY) saved = api->brain_save_status(game.brain);
+      ASSERT_WORKS(saved);
+      EXPECT_EQ(game.shim.touches_after_loss(), 0u) << game.shim.first_touch();
     }
+    Game game(6);
+    ASSERT_NO_FATAL_FAILURE(game.open());
+    const imp_api* api = game.api;
+    ASSERT_WORKS(api->brain_load(game.brain, path.c_str()));
+    // What was shown in the shadow's own frame waits in it, for the step that begins there.
+    for (std::uint64_t frame = shadow; frame <= kFrames; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame, frame > shadow));
+    EXPECT_TRUE(game.hash() == end) << "went another way from frame " << shadow;
   }
-  const Status drained = context.drain(60'000'000'000);
-  if (!drained && !first) first = drained.error();
-  if (!first && lose_at == kNever) {
-    EXPECT_GT(between.calls, kFirstCalls) << "the game is too short to lose it at every call";
-  }
-  return first;
 }
 
-class DeviceLost : public testing::TestWithParam<bool> {};
-
-TEST_P(DeviceLost, IsReportedAtWhicheverCall) {
-  PlainHost host({"", GetParam() ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, GetParam(), false});
-  ASSERT_TRUE(host.ok());
-  const auto error = play(host, kNever);
-  EXPECT_FALSE(error) << error->message;
-  for (std::uint64_t call = 1; call <= kFirstCalls; ++call) {
-    const auto found = play(host, call);
-    ASSERT_TRUE(found) << "call " << call << " was lost unnoticed";
-    EXPECT_TRUE(is_loss(*found)) << "call " << call << ": " << error_code_name(found->code) << ": " << found->message;
+// Copies in host memory change nothing of the life that they are taken of.
+TEST(T12DeviceLost, AShadowLeavesNoTrace) {
+  Hash hashes[2];
+  for (const std::uint32_t period : {0u, 1u}) {
+    Game game(period);
+    ASSERT_NO_FATAL_FAILURE(game.open());
+    for (std::uint64_t frame = 1; frame <= 40; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame));
+    hashes[period] = game.hash();
+    EXPECT_EQ(game.stats().shadow_frame > 0, period > 0);
+    imp_context_stats all = imp_context_stats_init();
+    ASSERT_EQ(game.api->context_get_stats(game.context, &all), IMP_OK);
+    EXPECT_EQ(all.frame_allocations, 0u);
+    EXPECT_EQ(all.frame_waits, 0u);
   }
-  const auto again = play(host, kNever);
-  EXPECT_FALSE(again) << again->message;
+  EXPECT_TRUE(hashes[0] == hashes[1]);
 }
-
-INSTANTIATE_TEST_SUITE_P(With, DeviceLost, testing::Bool(), [](const auto& way) { return way.param ? "timeline" : "fences"; });
 
 }  // namespace
 }  // namespace imprint::bridge

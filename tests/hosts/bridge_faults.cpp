@@ -4,26 +4,19 @@
 
 #include <gtest/gtest.h>
 
-#include <imprint/imprint.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/bridge_fault_shim.h"
-#include "tests/hosts/plain_host.h"
 
 namespace imprint::bridge {
 namespace {
 
 constexpr std::uint64_t kFirstCalls = 500;
-
-const imp_api* api() {
-  const imp_api* table = nullptr;
-  return imp_get_api(IMP_ABI_VERSION, &table) == IMP_OK ? table : nullptr;
-}
 
 struct Hash {
   std::uint64_t low = 0, high = 0;
@@ -41,7 +34,7 @@ struct End {
 
 class Life {
  public:
-  Life(PlainHost& host, FaultShim& shim, VkResult fault) : api_(api()), host_(host), shim_(shim), fault_(fault) {}
+  Life(PlainHost& host, FaultShim& shim, VkResult fault) : api_(table()), host_(host), shim_(shim), fault_(fault) {}
 
   End run() {
     if (live()) end_.hash = hash_;
@@ -80,19 +73,8 @@ class Life {
 
   imp_result create_context() {
     const vk::DeviceDescription device = host_.describe();
-    imp_vk_device_info info = imp_vk_device_info_init();
+    imp_vk_device_info info = device_info(host_, device);
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(shim_.get_instance_proc_addr());
-    info.instance = device.instance;
-    info.physical_device = device.physical_device;
-    info.device = device.device;
-    info.api_version = device.api_version;
-    info.instance_extension_count = static_cast<std::uint32_t>(device.instance_extensions.size());
-    info.instance_extensions = device.instance_extensions.data();
-    info.device_extension_count = static_cast<std::uint32_t>(device.device_extensions.size());
-    info.device_extensions = device.device_extensions.data();
-    info.features = device.features;
-    info.queue.queue = host_.queue();
-    info.queue.family = host_.family();
     info.queue.single_thread = 1;
     const std::string shaders = testing::TempDir() + "imprint-fault-shaders";
     imp_host lent = imp_host_init();

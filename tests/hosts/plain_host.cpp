@@ -217,6 +217,8 @@ void PlainHost::end_frame() {
   EXPECT_EQ(submit(1, &info, frame.fence), VK_SUCCESS);
 }
 
+void PlainHost::wait_idle() { EXPECT_EQ(vk_.vkDeviceWaitIdle(device_), VK_SUCCESS); }
+
 void PlainHost::finish_frames() {
   for (const Frame& frame : frames_) {
     EXPECT_EQ(vk_.vkWaitForFences(device_, 1, &frame.fence, VK_TRUE, ~0ull), VK_SUCCESS);

@@ -47,6 +47,7 @@ class PlainHost {
   VkCommandBuffer begin_frame(std::uint64_t frame);
   void end_frame();            // some work after the guest's, and the submission
   std::uint64_t safe_frame() const { return safe_frame_; }
+  void wait_idle();            // for the device, as on a resize
   void finish_frames();        // waits for all; safe_frame() is the last one then
 
   // Another thread of the host's that keeps using the queue, under the lock, until stopped.

@@ -288,6 +288,42 @@ TEST_P(QueueTest, GoesThroughTheHostsSubmit) {
   EXPECT_EQ(driver_.calls, (std::vector<std::string>{"host", "submit"}));
 }
 
+TEST_P(QueueTest, RunsWhereTheHostSubmits) {
+  access_.single_thread = false;
+  access_.user = &driver_;
+  access_.run = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
+    static_cast<Driver*>(user)->calls.push_back("host");
+    work(data, handle<VkQueue>(2));
+  };
+  HostQueue queue(device_, *in_flight_, access_);
+  ASSERT_TRUE(queue.submit(commands_));
+  EXPECT_EQ(driver_.calls, (std::vector<std::string>{"host", "submit"}));
+  access_.run = [](void*, void (*)(void*, VkQueue), void*) {};
+  HostQueue idle(device_, *in_flight_, access_);
+  EXPECT_FALSE(idle.submit(commands_)) << "the host never ran it";
+}
+
+TEST_P(QueueTest, WithoutAFenceATimelineTellsOrElseFrames) {
+  access_.single_thread = false;
+  access_.submit = [](void*, VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+    EXPECT_EQ(fence, VkFence{VK_NULL_HANDLE});
+    return queue_submit(queue, count, submits, fence);
+  };
+  access_.submit_without_fence = true;
+  HostQueue queue(device_, *in_flight_, access_);
+  EXPECT_EQ(queue.by_frames(), !GetParam());
+  in_flight_->frame(5);
+  const auto ticket = queue.submit(commands_);
+  ASSERT_TRUE(ticket);
+  EXPECT_EQ(driver_.fences, 0);
+  EXPECT_LT(in_flight_->poll(), *ticket);
+  if (GetParam()) driver_.counter = ticket->value;
+  in_flight_->safe_frame(4);
+  EXPECT_EQ(in_flight_->poll() == *ticket, GetParam());
+  in_flight_->safe_frame(5);
+  EXPECT_EQ(in_flight_->poll(), *ticket);
+}
+
 INSTANTIATE_TEST_SUITE_P(Completion, QueueTest, testing::Values(true, false),
                          [](const auto& mode) { return mode.param ? std::string("timeline") : std::string("fences"); });
 
@@ -312,6 +348,13 @@ TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
   access.lock = nullptr;
   EXPECT_THAT(refusal(access), HasSubstr("lock is null"));
   access.unlock = nullptr;
+  EXPECT_EQ(refusal(access), "");
+  access.submit_without_fence = true;
+  EXPECT_THAT(refusal(access), HasSubstr("belongs to submit"));
+  access.submit_without_fence = false;
+  access.internally_synchronized = true;
+  EXPECT_THAT(refusal(access), HasSubstr("found single_thread, internally_synchronized"));
+  access.single_thread = false;
   EXPECT_EQ(refusal(access), "");
   access.queue = VK_NULL_HANDLE;
   EXPECT_THAT(refusal(access), HasSubstr("queue is null"));

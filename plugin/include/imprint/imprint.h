@@ -105,8 +105,8 @@ typedef struct imp_header {
 typedef void (*imp_void_function)(void);
 typedef imp_void_function (*imp_get_instance_proc_addr)(VkInstance instance, const char* name);
 
-/* A queue that Imprint may submit to, and how. Exactly one of lock+unlock, submit, or single_thread must be given. The callbacks are called on the
- * thread that calls the frame function, with no lock of ours held. */
+/* A queue that Imprint may submit to, and how. Exactly one of lock+unlock, submit, single_thread, or a way of imp_vk_device_info's must be given. The
+ * callbacks are called on the thread that calls the function which submits, with no lock of ours held. */
 typedef struct imp_vk_queue {
   VkQueue queue;             /* null: Imprint never submits; use record */
   uint32_t family;           /* required also without a queue: the family of the command buffers given to record; must support compute */
@@ -136,6 +136,13 @@ typedef struct imp_vk_device_info {
   const void* allocation_callbacks;                  /* const VkAllocationCallbacks*; null = none */
   uint64_t pipeline_cache;                           /* VkPipelineCache; 0 = our own */
   imp_vk_queue queue;
+  /* Two more ways to share `queue`, in the place of those in imp_vk_queue. run_on_queue(queue.user, work, data): calls work(data, queue) where the host
+   * may submit (its submission thread), and returns when that has returned. internally_synchronized: 1 when anybody may use the queue at any time. */
+  void (*run_on_queue)(void* user, void (*work)(void* data, VkQueue queue), void* data);
+  uint32_t internally_synchronized;
+  /* 1: queue.submit cannot pass a fence on, and is given none. Without timeline semaphores among `features`, what a frame submitted is then done when
+   * the host calls the frame safe, as with record; and drain and brain_hash are IMP_ERROR_UNSUPPORTED. */
+  uint32_t submit_without_fence;
 } imp_vk_device_info;
 
 /* A device of Imprint's own, for tools, tests and headless servers. */
@@ -152,7 +159,22 @@ typedef struct imp_host {
   const char* shader_cache_directory; /* compiled shaders by content hash; created if missing; null = off */
   const char* shader_dump_directory;  /* generated GLSL, for reading; null = off */
   void* user;
+  /* The device was lost. Called once a context, at the end of the call that met it and on its thread; call nothing of this context in it. Afterwards no
+   * function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, but for brain_save and brain_save_status of brains
+   * with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait. */
+  void (*device_lost)(void* user, const char* message);
+  /* Device memory from the host: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo, and as vkFreeMemory; VkDeviceMemory as a number. Both or
+   * neither. [any] thread. */
+  int32_t (*allocate_device_memory)(void* user, const void* info, uint64_t* memory);
+  void (*free_device_memory)(void* user, uint64_t memory);
 } imp_host;
+
+/* Who gives way when a frame of the host's (imp_frame_info::host_gpu_us) takes longer than imp_limits::frame_gpu_us. What is due is always done. */
+typedef enum imp_preference {
+  IMP_PREFER_GRAPHICS = 0, /* learning stops at once, and comes back slowly when there is room */
+  IMP_PREFER_BALANCE = 1,  /* learning gives way step by step, down to a quarter of its budget */
+  IMP_PREFER_COMPUTE = 2   /* learning keeps its budget */
+} imp_preference;
 
 typedef struct imp_limits {
   imp_header header;
@@ -160,13 +182,18 @@ typedef struct imp_limits {
   uint32_t max_slice_us;      /* longest single submission of learning work, microseconds; 0 = no limit. Default 1000 */
   uint32_t worker_threads;    /* threads that compile shaders; at least 1. Default 1 */
   uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB */
+  imp_preference preference;
+  uint32_t frame_gpu_us;         /* GPU time that a whole frame of the host's may take, microseconds; 0 = learning takes no notice of it */
+  uint32_t shadow_period_frames; /* every learning brain is copied to host memory about this often while it changes, for when the device is lost;
+                                    takes as much host-visible device memory as brain_save, from warmup on. 0 = never */
 } imp_limits;
 
 typedef struct imp_frame_info {
   imp_header header;
   uint64_t frame;       /* rises by one each frame, from any start */
-  uint64_t safe_frame;  /* with record: every command buffer recorded up to and including this frame has completed on the GPU; else ignored */
+  uint64_t safe_frame;  /* with record (and submit_without_fence): every command buffer recorded up to and including this frame has completed on the GPU; else ignored */
   double time_s;        /* the game's simulated time, seconds, never falling; feedback is credited on this clock */
+  uint32_t host_gpu_us; /* GPU time of the newest whole frame that the host has measured, ours included, microseconds; 0 = unknown */
 } imp_frame_info;
 
 /* Recording into the host's command buffer: recording state, outside a render pass and dynamic rendering, of the declared family, not protected,
@@ -315,6 +342,7 @@ typedef struct imp_brain_stats {
   uint32_t late_actions;            /* answers that the GPU delivered after their frame */
   uint32_t stopped_brains;          /* that no longer learn because their loss was not finite; brain_restore or brain_load sets them going again */
   uint64_t dropped_samples;         /* given faster than minibatches could take them in (8 a brain and minibatch, 256 may wait) */
+  uint64_t shadow_frame;            /* the newest copy in host memory is of the brain between two minibatches, in this frame; 0 = none */
 } imp_brain_stats;
 
 typedef struct imp_context_stats {
@@ -329,6 +357,7 @@ typedef struct imp_context_stats {
   float infer_gpu_us, learn_gpu_us;                        /* of measured_frame; 0 where the queue has no timestamps */
   float frame_cpu_us;                                      /* inside all calls from frame_begin to frame_end of the last closed frame, but for
                                                               [any] calls: wall clock of the frame thread */
+  double learn_share;                                      /* of the budget, 0 .. 1: what imp_limits::frame_gpu_us leaves of it */
 } imp_context_stats;
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------------------------ */
@@ -383,7 +412,8 @@ typedef struct imp_api {
    * Default on. */
   imp_result (IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
 
-  /* [frame or create] Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete. Poll
+  /* [frame or create] On a lost device: writes the newest shadow, which then is what brain_load takes on a new one. Else:
+   * Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete. Poll
    * with brain_save_status: IMP_NOT_READY until the GPU has delivered and the file is on disk, then the outcome. The file holds the brain as it is
    * when the minibatch under way is done, without feedback given after this call. One save at a time, else IMP_ERROR_WRONG_STATE. The way back takes
    * as much host-visible device memory as weights, moments and replay together, and none of it in a frame: warmup has taken it. Where the memory cap
@@ -425,6 +455,15 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets what was asked and answered, actions that could still be credited, what was scolded, and an ONNX policy's state: ask again. */
   imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
+
+  /* [any] The host has met the loss of the device itself: as if a call of ours had, but device_lost is not called. */
+  imp_result (IMP_CALL* notify_device_lost)(imp_context context);
+  /* [create] Round the host's own wait for its device to be idle (a resize): waits for own submissions, and until resume nothing of ours touches any queue; frames,
+   * warmup, drain and brain_hash are IMP_ERROR_WRONG_STATE. IMP_NOT_READY when the time was over: not quiet then. */
+  imp_result (IMP_CALL* quiesce)(imp_context context, uint32_t timeout_ms);
+  imp_result (IMP_CALL* resume)(imp_context context);
+  /* [create] Gives device memory back that nothing is in, as after brain_destroy. freed_bytes may be null. */
+  imp_result (IMP_CALL* trim)(imp_context context, uint64_t* freed_bytes);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve

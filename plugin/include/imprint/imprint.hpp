@@ -242,6 +242,15 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return status(api_->warmup(handle_, progress, user));
   }
   Status set_limits(const imp_limits& limits) { return status(api_->set_limits(handle_, &limits)); }
+  Status quiesce(std::uint32_t timeout_ms) { return status(api_->quiesce(handle_, timeout_ms)); }
+  Status resume() { return status(api_->resume(handle_)); }
+  Status notify_device_lost() { return status(api_->notify_device_lost(handle_)); }
+  // The bytes given back.
+  Made<std::uint64_t> trim() {
+    Made<std::uint64_t> made;
+    made.status = status(api_->trim(handle_, &made.value));
+    return made;
+  }
   Status drain(std::uint32_t timeout_ms) { return status(api_->drain(handle_, timeout_ms)); }
   Made<imp_context_stats> stats() const {
     Made<imp_context_stats> made{imp_context_stats_init(), {}};

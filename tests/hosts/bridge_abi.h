@@ -1,0 +1,33 @@
+#pragma once
+// What a host in C tells of its device, for tests that go through the table.
+
+#include <imprint/imprint.h>
+
+#include "tests/hosts/plain_host.h"
+
+namespace imprint::bridge {
+
+inline const imp_api* table() {
+  const imp_api* api = nullptr;
+  return imp_get_api(IMP_ABI_VERSION, &api) == IMP_OK ? api : nullptr;
+}
+
+// Without a way to submit; borrows from `device`.
+inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDescription& device) {
+  imp_vk_device_info info = imp_vk_device_info_init();
+  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(device.get_instance_proc_addr);
+  info.instance = device.instance;
+  info.physical_device = device.physical_device;
+  info.device = device.device;
+  info.api_version = device.api_version;
+  info.instance_extension_count = static_cast<std::uint32_t>(device.instance_extensions.size());
+  info.instance_extensions = device.instance_extensions.data();
+  info.device_extension_count = static_cast<std::uint32_t>(device.device_extensions.size());
+  info.device_extensions = device.device_extensions.data();
+  info.features = device.features;
+  info.queue.queue = host.queue();
+  info.queue.family = host.family();
+  return info;
+}
+
+}  // namespace imprint::bridge
