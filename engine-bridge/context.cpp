@@ -170,8 +170,8 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
   IMPRINT_CHECK(check_loud("drain"));
   if (state_ != State::closed) return make_error(ErrorCode::wrong_state, "drain: a frame is open: call frame_end first");
   if (!waits()) {
-    return make_error(ErrorCode::unsupported, std::string("drain: ") + (queue_ ? "the host's submit passes no fence on" : "the context is record only") +
-                                                  ", so only frames tell what is complete: run frames until all is");
+    const std::string cause = queue_ ? "the host's submit passes no fence on" : "the context is record only";
+    return make_error(ErrorCode::unsupported, "drain: " + cause + ", so only frames tell what is complete: run frames until all is");
   }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));

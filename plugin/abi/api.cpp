@@ -52,6 +52,9 @@ constexpr imp_api kApi = {
     .quiesce = quiesce,
     .resume = resume,
     .trim = trim,
+    .vk_query_requirements = vk_query_requirements,
+    .vk_merge_device_create_info = vk_merge_device_create_info,
+    .vk_free_merged = vk_free_merged,
 };
 
 }  // namespace

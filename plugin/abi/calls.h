@@ -15,7 +15,8 @@ inline imp_result stale(const char* call, const char* kind) {
 // A call behind the gate: counted as the frame's when it is, and out again whatever happens in between.
 class GatePass {
  public:
-  GatePass(ContextEntry& entry, Tag tag) : entry_(entry), gate_(entry.gate), tag_(tag), frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
+  GatePass(ContextEntry& entry, Tag tag)
+      : entry_(entry), gate_(entry.gate), tag_(tag), frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
     if (frame_) frame_->enter_frame_call();
   }
   ~GatePass() {

@@ -11,7 +11,8 @@ namespace {
 
 Status take_host(const char* call, const imp_host& host, ContextEntry& entry, vk::DeviceOptions& options) {
   if (!host.allocate_device_memory != !host.free_device_memory)
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": host.allocate_device_memory and free_device_memory belong together, but one is null");
+    return make_error(ErrorCode::invalid_argument,
+                      std::string(call) + ": host.allocate_device_memory and free_device_memory belong together, but one is null");
   entry.log = {host.log, host.user};
   entry.device.lost = host.device_lost;
   entry.device.allocate = host.allocate_device_memory;
@@ -20,6 +21,19 @@ Status take_host(const char* call, const imp_host& host, ContextEntry& entry, vk
   options.log = entry.log.sink();
   options.memory.calls = entry.device.memory();
   return {};
+}
+
+// Not a fault: a context takes what lives on it along. But who counts wants to know.
+void name_what_is_left(ContextEntry& entry) {
+  std::string brains;
+  std::size_t brain_count = 0, agent_count = 0;
+  entry.brains.each([&](const std::shared_ptr<agent::Brain>& brain) {
+    brains += (brain_count++ ? ", '" : "'") + brain->spec().name + "'";
+  });
+  entry.agents.each([&](const AgentPlace&) { ++agent_count; });
+  if (brain_count == 0 && agent_count == 0) return;
+  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + std::to_string(brain_count) + " brains" +
+                                       (brain_count ? " (" + brains + ")" : "") + " and " + std::to_string(agent_count) + " agents");
 }
 
 Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
@@ -76,6 +90,7 @@ imp_result IMP_CALL context_destroy(imp_context context) {
       entry->gate.leave(Tag::create, false);
       return translate(closed);
     }
+    name_what_is_left(*entry);
     const std::unique_ptr<ContextEntry> last = withdraw(*entry);
     return IMP_OK;
   });
@@ -142,6 +157,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.learn_gpu_us, found.context.times.learn_us);
       add(filled.frame_cpu_us, found.context.frame_cpu_us);
       add(filled.learn_share, found.context.learn_share);
+      add(filled.memory_pressure, found.memory_pressure);
     });
     return {};
   });

@@ -77,6 +77,12 @@ class HandleTable {
     free_.push_back(slot);
   }
 
+  template <class Use>
+  void each(Use&& use) {
+    for (Slot& slot : slots_)
+      if (slot.live) use(slot.value);
+  }
+
   template <class Predicate>
   void erase_if(Predicate&& predicate) {
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)

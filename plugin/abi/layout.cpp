@@ -31,8 +31,9 @@ static_assert(sizeof(imp_action) == 592 && offsetof(imp_action, values) == 336);
 static_assert(sizeof(imp_feedback) == 40);
 static_assert(sizeof(imp_demonstration) == 328);
 static_assert(sizeof(imp_brain_stats) == 112);
-static_assert(sizeof(imp_context_stats) == 168);
-static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, trim) == sizeof(imp_api) - 8);
+static_assert(sizeof(imp_context_stats) == 176);
+static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_merged) == 56);
+static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

@@ -102,7 +102,7 @@ Status Brain::save_shadow(const std::string& path) {
   const std::shared_ptr<const Shadow::Copy> copy = shadow_->newest();
   if (!copy)
     return make_error(ErrorCode::device_lost, "brain_save: the device was lost, and of '" + spec_.name +
-                                                  "' there is no copy in host memory: set imp_limits::shadow_period_frames before warmup to have one");
+                                                  "' there is no copy in host memory: set imp_limits::shadow_period_frames before warmup");
   (void)save_status();  // one that was on its way has failed
   return saving_->write(path, {copy, &copy->file});
 }

@@ -5,6 +5,12 @@
 #include <cmath>
 
 namespace imprint::agent {
+namespace {
+
+constexpr std::uint64_t kFramesBetweenLooks = 30;  // at the driver's memory budget
+constexpr double kRoomAgain = 0.95;                // of it
+
+}  // namespace
 
 Result<std::unique_ptr<World>> World::adopt(const bridge::ContextDescription& description) {
   std::unique_ptr<World> world(new World(description.options.log));
@@ -36,6 +42,7 @@ WorldStats World::stats() const {
   WorldStats stats;
   stats.context = context_->stats();
   stats.memory = context_->device().memory().stats();
+  stats.memory_pressure = memory_pressure_;
   stats.compiles = counters.compiles;
   stats.allocations = counters.allocations;
   stats.waits = counters.waits;
@@ -136,8 +143,36 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
   return {};
 }
 
+// The driver's budget shrinks and grows with what other programs take. What learning needs is ours to give up first.
+void World::watch_memory() {
+  vk::Device& device = context_->device();
+  if (!device.capabilities().memory_budget || clock_.frame < next_look_) return;
+  next_look_ = clock_.frame + kFramesBetweenLooks;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
+  device.functions().vkGetPhysicalDeviceMemoryProperties2(device.physical_device(), &properties);
+  const double part = memory_pressure_ ? kRoomAgain : 1.0;
+  bool over = false;
+  std::string numbers;
+  for (std::uint32_t heap = 0; heap < properties.memoryProperties.memoryHeapCount; ++heap) {
+    if (budget.heapBudget[heap] == 0 || static_cast<double>(budget.heapUsage[heap]) <= part * static_cast<double>(budget.heapBudget[heap])) continue;
+    over = true;
+    numbers = std::to_string(budget.heapUsage[heap]) + " of " + std::to_string(budget.heapBudget[heap]) + " bytes";
+  }
+  if (over == memory_pressure_) return;
+  memory_pressure_ = over;
+  if (over) {
+    const std::uint64_t freed = trim();
+    log_(LogLevel::warning, "learning pauses: this program uses " + numbers + " that the driver's memory budget has; given back " +
+                                std::to_string(freed) + " bytes that were empty");
+  } else {
+    log_(LogLevel::info, "learning goes on: the driver's memory budget has room again");
+  }
+}
+
 Status World::enqueue_brains() {
-  for (const auto& brain : brains_) IMPRINT_CHECK(brain->enqueue_frame(may_learn_));
+  watch_memory();
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->enqueue_frame(may_learn_ && !memory_pressure_));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The brains of one context, and the frames that pass over them.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@ struct WorldStats {
   bridge::ContextStats context;
   vk::MemoryStats memory;
   std::uint64_t compiles = 0, allocations = 0, waits = 0;
+  bool memory_pressure = false;
   std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
 };
 
@@ -65,6 +67,7 @@ class World {
 
   Surroundings surroundings() { return {*context_, files_, clock_, shadow_period_frames_, log_}; }
   Status enqueue_brains();
+  void watch_memory();
 
   LogSink log_;
   std::unique_ptr<bridge::Standalone> standalone_;   // owns context_ when it is ours
@@ -74,6 +77,8 @@ class World {
   FrameClock clock_;
   std::uint32_t shadow_period_frames_ = 0;
   bool may_learn_ = true;      // a budget of 0 is inference only
+  std::atomic<bool> memory_pressure_{false};  // learning pauses
+  std::uint64_t next_look_ = 0;               // frame
   bool any_frame_ = false;
   bool any_record_ = false;    // or submission that only safe frames tell about
   std::uint64_t last_record_ = 0, safe_frame_ = 0;

@@ -1,4 +1,5 @@
-// T6, T13. One life through the table, recorded into a host's command buffers and submitted to its queue, under several budgets: the same file to the last byte.
+// T6, T13. One life through the table, recorded into a host's command buffers and submitted to its queue in every way, under several budgets: the
+// same file to the last byte.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The library is loaded, used by two contexts, and really gone after dlclose.
+// T5. The library is loaded, used by two contexts on two devices, and really gone after dlclose; what it saved goes on when it is loaded again.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -18,49 +18,76 @@ bool mapped() {
   return false;
 }
 
-void live(const imp_api* api, const std::string& file) {
+struct Hash {
+  std::uint64_t low = 0, high = 0;
+};
+
+// Two devices, each with its own context. The brains begin as `file` has them, when there was one, and end in it.
+void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash) {
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
   imp_standalone_info device = imp_standalone_info_init();
   device.device = name;
+  const std::string shaders = ::testing::TempDir() + "imprint-unload-shaders";
+  imp_host host = imp_host_init();
+  host.shader_cache_directory = shaders.c_str();
   imp_context contexts[2] = {};
-  for (imp_context& context : contexts) ASSERT_EQ(api->context_create_standalone(&device, nullptr, nullptr, &context), IMP_OK) << api->last_error();
+  for (imp_context& context : contexts) ASSERT_EQ(api->context_create_standalone(&device, &host, nullptr, &context), IMP_OK) << api->last_error();
   for (const imp_context context : contexts) {
-    const std::uint32_t branch = 4;
+    const std::uint32_t branch = 4, hidden = 8;
     imp_brain_desc desc = imp_brain_desc_init();
     desc.observation_count = 6;
     desc.branch_count = 1;
     desc.branch_sizes = &branch;
+    desc.hidden_count = 1;
+    desc.hidden_sizes = &hidden;
+    desc.replay_capacity = 64;
+    desc.snapshot_count = 0;
     desc.learner = IMP_LEARNER_FEEDBACK;
     imp_brain brain{};
     imp_agent agent{};
     ASSERT_EQ(api->brain_create(context, &desc, &brain), IMP_OK) << api->last_error();
     ASSERT_EQ(api->agent_create(brain, 0, &agent), IMP_OK);
     ASSERT_EQ(api->warmup(context, nullptr, nullptr), IMP_OK) << api->last_error();
+    if (goes_on) {
+      ASSERT_EQ(api->brain_load(brain, file.c_str()), IMP_OK) << api->last_error();
+      Hash loaded;
+      ASSERT_EQ(api->brain_hash(brain, &loaded.low, &loaded.high), IMP_OK) << api->last_error();
+      ASSERT_TRUE(loaded.low == hash.low && loaded.high == hash.high) << "another brain came back";
+    }
     for (std::uint64_t frame = 1; frame < 10; ++frame) {
       const float seen[6] = {1, 2, 3, 4, 5, 6};
       imp_frame_info info = imp_frame_info_init();
       info.frame = frame;
+      imp_demonstration shown = imp_demonstration_init();
+      shown.observation = seen;
+      shown.observation_count = 6;
+      shown.branches[0] = static_cast<std::uint32_t>(frame % 4);
       ASSERT_EQ(api->frame_begin(context, &info), IMP_OK);
       ASSERT_EQ(api->agent_observe(agent, seen, 6), IMP_OK);
+      ASSERT_EQ(api->agent_demonstrate(agent, &shown), IMP_OK);
       ASSERT_EQ(api->submit(context, UINT32_MAX), IMP_OK);
       ASSERT_EQ(api->frame_end(context), IMP_OK);
     }
-    ASSERT_EQ(api->brain_save(brain, file.c_str()), IMP_OK);
-    ASSERT_EQ(api->drain(context, 10000), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->brain_save(brain, file.c_str()), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
     ASSERT_EQ(api->brain_save_status(brain), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->brain_hash(brain, &hash.low, &hash.high), IMP_OK) << api->last_error();
+    goes_on = true;
   }
   for (const imp_context context : contexts) ASSERT_EQ(api->context_destroy(context), IMP_OK) << api->last_error();
 }
 
-TEST(Unload, NothingOfItStaysBehind) {
-  for (int round = 0; round < 3; ++round) {
+TEST(T5Unload, AHundredTimesNothingOfItStaysBehindAndTheBrainGoesOn) {
+  Hash hash;
+  for (int round = 0; round < 100; ++round) {
     void* library = dlopen(IMPRINT_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library, nullptr) << dlerror();
     const auto get_api = reinterpret_cast<imp_get_api_function>(dlsym(library, "imp_get_api"));
     ASSERT_NE(get_api, nullptr);
     const imp_api* api = nullptr;
     ASSERT_EQ(get_api(IMP_ABI_VERSION, &api), IMP_OK);
-    live(api, ::testing::TempDir() + "imprint-unload.brain");
+    ASSERT_NO_FATAL_FAILURE(live(api, ::testing::TempDir() + "imprint-unload.brain", round > 0, hash)) << "round " << round;
     ASSERT_EQ(dlclose(library), 0);
     ASSERT_FALSE(mapped()) << "round " << round;
   }

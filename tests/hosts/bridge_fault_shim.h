@@ -1,6 +1,6 @@
 #pragma once
-// What stands between Imprint and the driver, and makes one call of many fail: a vkGetInstanceProcAddr as a layer has one. Counts too what is made and
-// destroyed through it.
+// What stands between Imprint and the driver, and makes one call of many fail: a vkGetInstanceProcAddr as a layer has one. Counts too what is made
+// and destroyed through it.
 
 #include <vulkan/vulkan_core.h>
 
@@ -15,8 +15,8 @@
 
 namespace imprint::bridge {
 
-// Compute pipelines by their shader, kept over many lives on one device, so that a slow compiler runs once for each. They outlive the layouts that they
-// were made with, as they may.
+// Compute pipelines by their shader, kept over many lives on one device, so that a slow compiler runs once for each. They outlive the layouts that
+// they were made with, as they may.
 class KeptPipelines {
  public:
   explicit KeptPipelines(const vk::DeviceDescription& real);

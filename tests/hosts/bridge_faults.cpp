@@ -201,8 +201,8 @@ class T12Faults : public testing::TestWithParam<Way> {
   std::uint64_t lives_ = 0;
 };
 
-// Every one of the first calls, and some of those behind; with fences some of all, as what differs from the way with a timeline is a few calls of each
-// frame.
+// Every one of the first calls, and some of those behind; with fences some of all, as what differs from the way with a timeline is a few calls of
+// each frame.
 TEST_P(T12Faults, AnyCallMayFail) {
   std::uint64_t calls = 0;
   const End whole = live(FaultShim::kNever, &calls);

@@ -26,9 +26,9 @@ thread_local std::uint64_t news = 0;
 namespace imprint::bridge {
 namespace {
 
-class FrameCost : public testing::TestWithParam<std::tuple<bool, bool>> {};  // everything enabled, record
+class T9FrameCost : public testing::TestWithParam<std::tuple<bool, bool>> {};  // everything enabled, record
 
-TEST_P(FrameCost, AWarmFrameAllocatesNothing) {
+TEST_P(T9FrameCost, AWarmFrameAllocatesNothing) {
   const auto [everything, record] = GetParam();
   PlainHost host({"", everything ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, everything, false});
   ASSERT_TRUE(host.ok());
@@ -76,7 +76,7 @@ TEST_P(FrameCost, AWarmFrameAllocatesNothing) {
   RecordProperty("frame_cpu_us_median", std::to_string(cpu_us[cpu_us.size() / 2]));
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, FrameCost, testing::Combine(testing::Bool(), testing::Bool()), [](const auto& way) {
+INSTANTIATE_TEST_SUITE_P(Every, T9FrameCost, testing::Combine(testing::Bool(), testing::Bool()), [](const auto& way) {
   return std::string(std::get<0>(way.param) ? "everything" : "baseline") + (std::get<1>(way.param) ? "_record" : "_submit");
 });
 

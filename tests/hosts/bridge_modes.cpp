@@ -172,9 +172,9 @@ struct Way {
   std::uint32_t budget_us;
 };
 
-class HostModes : public testing::TestWithParam<Way> {};
+class T2T3T13HostModes : public testing::TestWithParam<Way> {};
 
-TEST_P(HostModes, LearnTheSameBits) {
+TEST_P(T2T3T13HostModes, LearnTheSameBits) {
   ASSERT_EQ(expected().size(), 5u);
   EXPECT_NEAR(expected()[0], 2, 0.2);
   EXPECT_NEAR(expected()[1], -1, 0.2);
@@ -192,12 +192,12 @@ std::vector<Way> ways() {
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, HostModes, testing::ValuesIn(ways()), [](const auto& way) {
+INSTANTIATE_TEST_SUITE_P(Every, T2T3T13HostModes, testing::ValuesIn(ways()), [](const auto& way) {
   const std::string budget = way.param.budget_us == kUnlimited ? "unlimited" : std::to_string(way.param.budget_us) + "us";
   return std::string(way.param.profile->name) + "_" + name_of(way.param.mode) + "_" + budget;
 });
 
-TEST(HostContexts, TwoOnOneDeviceDoNotMeet) {
+TEST(T5HostContexts, TwoOnOneDeviceDoNotMeet) {
   for (const HostProfile* profile : {&kBaseline, &kEverything}) {
     PlainHost host(*profile);
     ASSERT_TRUE(host.ok());

@@ -93,7 +93,9 @@ typedef enum imp_struct_type {
   IMP_STRUCT_DEMONSTRATION = 11,
   IMP_STRUCT_BRAIN_STATS = 12,
   IMP_STRUCT_CONTEXT_STATS = 13,
-  IMP_STRUCT_BRAIN_INFO = 14
+  IMP_STRUCT_BRAIN_INFO = 14,
+  IMP_STRUCT_VK_PLAN = 15,
+  IMP_STRUCT_VK_MERGED = 16
 } imp_struct_type;
 
 typedef struct imp_header {
@@ -136,14 +138,41 @@ typedef struct imp_vk_device_info {
   const void* allocation_callbacks;                  /* const VkAllocationCallbacks*; null = none */
   uint64_t pipeline_cache;                           /* VkPipelineCache; 0 = our own */
   imp_vk_queue queue;
-  /* Two more ways to share `queue`, in the place of those in imp_vk_queue. run_on_queue(queue.user, work, data): calls work(data, queue) where the host
-   * may submit (its submission thread), and returns when that has returned. internally_synchronized: 1 when anybody may use the queue at any time. */
+  /* Two more ways to share `queue`, in the place of those in imp_vk_queue. run_on_queue(queue.user, work, data): calls work(data, queue) where the
+   * host may submit (its submission thread), and returns when that has returned. internally_synchronized: 1 when anybody may use the queue at any
+   * time. */
   void (*run_on_queue)(void* user, void (*work)(void* data, VkQueue queue), void* data);
   uint32_t internally_synchronized;
   /* 1: queue.submit cannot pass a fence on, and is given none. Without timeline semaphores among `features`, what a frame submitted is then done when
    * the host calls the frame safe, as with record; and drain and brain_hash are IMP_ERROR_UNSUPPORTED. */
   uint32_t submit_without_fence;
 } imp_vk_device_info;
+
+/* A device that is yet to be made, by the host and for itself. */
+typedef struct imp_vk_plan {
+  imp_header header;
+  imp_get_instance_proc_addr get_instance_proc_addr; /* these four as in imp_vk_device_info, all required */
+  VkInstance instance;
+  VkPhysicalDevice physical_device;
+  uint32_t api_version;
+} imp_vk_plan;
+
+/* Something that Imprint uses where it is enabled, and does without where it is not. */
+typedef struct imp_vk_wish {
+  char feature[64];    /* "timelineSemaphore"; "" when the extension is all there is to enable */
+  char extension[64];  /* to enable with it; "" when it is part of api_version */
+  char cost[128];      /* what is lost without */
+} imp_vk_wish;
+
+/* A VkDeviceCreateInfo of the host's with the wishes in it. It borrows the host's, which must stay as it is until the device is made. */
+typedef struct imp_vk_merged {
+  imp_header header;
+  const void* create_info;                     /* const VkDeviceCreateInfo*, for vkCreateDevice */
+  const void* features;                        /* these three for imp_vk_device_info */
+  uint32_t device_extension_count;
+  const char* const* device_extensions;
+  void* owner;                                 /* for vk_free_merged */
+} imp_vk_merged;
 
 /* A device of Imprint's own, for tools, tests and headless servers. */
 typedef struct imp_standalone_info {
@@ -159,9 +188,9 @@ typedef struct imp_host {
   const char* shader_cache_directory; /* compiled shaders by content hash; created if missing; null = off */
   const char* shader_dump_directory;  /* generated GLSL, for reading; null = off */
   void* user;
-  /* The device was lost. Called once a context, at the end of the call that met it and on its thread; call nothing of this context in it. Afterwards no
-   * function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, but for brain_save and brain_save_status of brains
-   * with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait. */
+  /* The device was lost. Called once a context, at the end of the call that met it and on its thread; call nothing of this context in it. Afterwards
+   * no function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, but for brain_save and brain_save_status of
+   * brains with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait. */
   void (*device_lost)(void* user, const char* message);
   /* Device memory from the host: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo, and as vkFreeMemory; VkDeviceMemory as a number. Both or
    * neither. [any] thread. */
@@ -191,7 +220,8 @@ typedef struct imp_limits {
 typedef struct imp_frame_info {
   imp_header header;
   uint64_t frame;       /* rises by one each frame, from any start */
-  uint64_t safe_frame;  /* with record (and submit_without_fence): every command buffer recorded up to and including this frame has completed on the GPU; else ignored */
+  uint64_t safe_frame;  /* with record, and with submit_without_fence: every command buffer up to and including this frame has completed on
+                           the GPU; else ignored */
   double time_s;        /* the game's simulated time, seconds, never falling; feedback is credited on this clock */
   uint32_t host_gpu_us; /* GPU time of the newest whole frame that the host has measured, ours included, microseconds; 0 = unknown */
 } imp_frame_info;
@@ -358,6 +388,8 @@ typedef struct imp_context_stats {
   float frame_cpu_us;                                      /* inside all calls from frame_begin to frame_end of the last closed frame, but for
                                                               [any] calls: wall clock of the frame thread */
   double learn_share;                                      /* of the budget, 0 .. 1: what imp_limits::frame_gpu_us leaves of it */
+  uint32_t memory_pressure;                                /* 1: more is in use than the driver's budget has, and learning pauses until there is room;
+                                                              what is under way finishes. Needs VK_EXT_memory_budget */
 } imp_context_stats;
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------------------------ */
@@ -458,12 +490,19 @@ typedef struct imp_api {
 
   /* [any] The host has met the loss of the device itself: as if a call of ours had, but device_lost is not called. */
   imp_result (IMP_CALL* notify_device_lost)(imp_context context);
-  /* [create] Round the host's own wait for its device to be idle (a resize): waits for own submissions, and until resume nothing of ours touches any queue; frames,
-   * warmup, drain and brain_hash are IMP_ERROR_WRONG_STATE. IMP_NOT_READY when the time was over: not quiet then. */
+  /* [create] Round the host's own wait for its device to be idle (a resize): waits for own submissions, and until resume nothing of ours touches any
+   * queue; frames, drain and brain_hash are IMP_ERROR_WRONG_STATE. IMP_NOT_READY when the time was over: not quiet then. */
   imp_result (IMP_CALL* quiesce)(imp_context context, uint32_t timeout_ms);
   imp_result (IMP_CALL* resume)(imp_context context);
   /* [create] Gives device memory back that nothing is in, as after brain_destroy. freed_bytes may be null. */
   imp_result (IMP_CALL* trim)(imp_context context, uint64_t* freed_bytes);
+
+  /* [any] Before the device is made: what Imprint would use of it; nothing of it is needed. Two calls: wishes null gives *count. */
+  imp_result (IMP_CALL* vk_query_requirements)(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes);
+  /* [any] create_info: const VkDeviceCreateInfo*. A struct that this library does not know may stand in its chain only behind those that have to
+   * change, else IMP_ERROR_UNSUPPORTED. Queues stay the host's. */
+  imp_result (IMP_CALL* vk_merge_device_create_info)(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged);
+  void (IMP_CALL* vk_free_merged)(imp_vk_merged* merged); /* [any] Once the device and the context are made. */
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve
@@ -479,6 +518,16 @@ typedef imp_result (IMP_CALL* imp_get_api_function)(uint32_t abi_version, const 
 static inline imp_vk_device_info imp_vk_device_info_init(void) {
   imp_vk_device_info s;
   IMP_INIT(s, IMP_STRUCT_VK_DEVICE_INFO);
+  return s;
+}
+static inline imp_vk_plan imp_vk_plan_init(void) {
+  imp_vk_plan s;
+  IMP_INIT(s, IMP_STRUCT_VK_PLAN);
+  return s;
+}
+static inline imp_vk_merged imp_vk_merged_init(void) {
+  imp_vk_merged s;
+  IMP_INIT(s, IMP_STRUCT_VK_MERGED);
   return s;
 }
 static inline imp_standalone_info imp_standalone_info_init(void) {

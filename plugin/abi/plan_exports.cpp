@@ -1,0 +1,85 @@
+// What a host asks before it makes its device.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "engine-bridge/requirements.h"
+#include "plugin/abi/calls.h"
+#include "plugin/abi/convert.h"
+#include "plugin/abi/exports.h"
+
+namespace imprint::abi {
+namespace {
+
+Result<bridge::DevicePlan> to_plan(const char* call, const imp_vk_plan* plan) {
+  IMPRINT_ASSIGN(const imp_vk_plan given, read_struct(call, "plan", plan));
+  return bridge::DevicePlan{reinterpret_cast<PFN_vkGetInstanceProcAddr>(given.get_instance_proc_addr), given.instance, given.physical_device,
+                            given.api_version};
+}
+
+template <std::size_t size>
+void put(char (&field)[size], const std::string& text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::memcpy(field, text.data(), length);
+  field[length] = '\0';
+}
+
+}  // namespace
+
+imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes) {
+  return guarded([&]() -> imp_result {
+    return translate([&]() -> Status {
+      constexpr const char* call = "vk_query_requirements";
+      IMPRINT_CHECK(check_pointer(call, "count", count));
+      IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
+      IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
+      const auto there = static_cast<std::uint32_t>(found.wishes.size());
+      if (wishes && *count < there)
+        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " + std::to_string(*count) + " wishes; there are " +
+                                                           std::to_string(there));
+      for (std::uint32_t i = 0; wishes && i < there; ++i) {
+        put(wishes[i].feature, found.wishes[i].feature);
+        put(wishes[i].extension, found.wishes[i].extension);
+        put(wishes[i].cost, found.wishes[i].cost);
+      }
+      *count = there;
+      return {};
+    }());
+  });
+}
+
+imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged) {
+  return guarded([&]() -> imp_result {
+    return translate([&]() -> Status {
+      constexpr const char* call = "vk_merge_device_create_info";
+      IMPRINT_CHECK(check_pointer(call, "create_info", create_info));
+      IMPRINT_CHECK(check_filled_struct(call, "merged", merged));
+      IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
+      const auto& host = *static_cast<const VkDeviceCreateInfo*>(create_info);
+      if (host.sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)
+        return make_error(ErrorCode::invalid_argument, std::string(call) + ": create_info is not a VkDeviceCreateInfo: set its sType");
+      IMPRINT_ASSIGN(std::unique_ptr<bridge::MergedDevice> made, bridge::MergedDevice::make(checked, host));
+      fill_struct(merged, [&](imp_vk_merged& filled) {
+        filled.create_info = &made->create_info();
+        filled.features = &made->features();
+        filled.device_extension_count = static_cast<std::uint32_t>(made->extensions().size());
+        filled.device_extensions = made->extensions().data();
+        filled.owner = made.get();
+      });
+      (void)made.release();  // vk_free_merged's
+      return {};
+    }());
+  });
+}
+
+void IMP_CALL vk_free_merged(imp_vk_merged* merged) {
+  if (!merged || !merged->owner) return;
+  const std::unique_ptr<bridge::MergedDevice> last(static_cast<bridge::MergedDevice*>(merged->owner));
+  merged->owner = nullptr;
+  merged->create_info = merged->features = nullptr;
+  merged->device_extension_count = 0;
+  merged->device_extensions = nullptr;
+}
+
+}  // namespace imprint::abi
