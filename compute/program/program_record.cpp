@@ -63,7 +63,13 @@ void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) 
 
 void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
   const vk::Functions& functions = runtime.device().functions();
-  if (barrier_before[dispatch]) global_barrier(functions, commands, kWorkStages, kWorkStages);
+  if (barrier_before[dispatch]) {
+    // The first barrier waits for the upload as well; behind it there is nothing but kernels.
+    const bool first = std::find(barrier_before.begin(), barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch), 1) ==
+                       barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch);
+    constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    global_barrier(functions, commands, first ? kWorkStages : kCompute, kCompute);
+  }
   functions.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].pipeline);
   functions.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].layout, 0, 1, &sets[dispatch], 1, &table_offset[dispatch]);
   functions.vkCmdDispatch(commands, dispatches[dispatch].groups_x, dispatches[dispatch].groups_y, 1);
@@ -72,7 +78,7 @@ void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispat
 void Program::Impl::record_download(VkCommandBuffer commands, std::uint32_t slot) const {
   if (output_bytes == 0) return;
   const vk::Functions& functions = runtime.device().functions();
-  if (download_barrier) global_barrier(functions, commands, kWorkStages, kWorkStages);
+  if (download_barrier) global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
   const VkBufferCopy region{arena.offset + input_bytes, readback_slots[slot].offset, output_bytes};
   functions.vkCmdCopyBuffer(commands, arena.buffer, readback_slots[slot].buffer, 1, &region);
   global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);

@@ -37,10 +37,14 @@ bool overlap(const vk::Allocation& a, const vk::Allocation& b) {
 
 }  // namespace
 
+// No wider than the stages: some devices flush more than compute's caches for an access that compute does not make.
 void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before) {
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
-  barrier.dstAccessMask = before == VK_PIPELINE_STAGE_HOST_BIT ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  if (after & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) barrier.srcAccessMask |= VK_ACCESS_SHADER_WRITE_BIT;
+  if (after & VK_PIPELINE_STAGE_TRANSFER_BIT) barrier.srcAccessMask |= VK_ACCESS_TRANSFER_WRITE_BIT;
+  if (before & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) barrier.dstAccessMask |= VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT;
+  if (before & VK_PIPELINE_STAGE_TRANSFER_BIT) barrier.dstAccessMask |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  if (before & VK_PIPELINE_STAGE_HOST_BIT) barrier.dstAccessMask |= VK_ACCESS_HOST_READ_BIT;
   functions.vkCmdPipelineBarrier(commands, after, before, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
