@@ -64,11 +64,13 @@ void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) 
 void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
   const vk::Functions& functions = runtime.device().functions();
   if (barrier_before[dispatch]) {
-    // The first barrier waits for the upload as well; behind it there is nothing but kernels.
-    const bool first = std::find(barrier_before.begin(), barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch), 1) ==
-                       barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch);
+    // The first barrier waits for the upload as well, and the last one lets the download go on where it has none of its own; between them there is
+    // nothing but kernels.
     constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-    global_barrier(functions, commands, first ? kWorkStages : kCompute, kCompute);
+    const auto here = barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch);
+    const bool first = std::find(barrier_before.begin(), here, 1) == here;
+    const bool last = std::find(here + 1, barrier_before.end(), 1) == barrier_before.end();
+    global_barrier(functions, commands, first ? kWorkStages : kCompute, last && !download_barrier ? kWorkStages : kCompute);
   }
   functions.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].pipeline);
   functions.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].layout, 0, 1, &sets[dispatch], 1, &table_offset[dispatch]);
