@@ -37,6 +37,9 @@ class Fuser {
   // Positions in the split's regions of those whose workgroup does not fit into shared memory; the schedule is of no use then.
   const std::vector<std::int32_t>& outgrown() const { return outgrown_; }
 
+  // False when a sum's tail would have to be computed apart from the sum; the schedule is of no use then.
+  bool tails_fit() const { return tails_fit_; }
+
  private:
   // ---- leaves and roots ----
 
@@ -186,7 +189,13 @@ class Fuser {
     const std::vector<Read> reads = reads_of(index);
     const GraphNode& node = graph_[index];
     if (node.blocks > 0) {  // of the elements of the one sum that it reads
-      const std::int32_t t = task_of_[at(reads.front().node)];
+      const std::int32_t t = reads.empty() ? -1 : task_of_[at(reads.front().node)];
+      const bool is_there = t >= 0 && schedule_.tasks[static_cast<std::size_t>(t)].kind == TaskKind::column_fold &&
+                            std::ranges::all_of(reads, [&](const Read& read) { return task_of_[at(read.node)] == t; });
+      if (!is_there) {
+        tails_fit_ = false;
+        return;
+      }
       schedule_.tasks[static_cast<std::size_t>(t)].tails.push_back(index);
       task_of_[at(index)] = t;
       return;
@@ -455,6 +464,7 @@ class Fuser {
   const FusionOptions& options_;
   Schedule schedule_;
   std::vector<std::int32_t> outgrown_;
+  bool tails_fit_ = true;
   std::vector<std::int32_t> task_of_;  // per node, -1: none
 };
 
@@ -532,6 +542,7 @@ void FusionRequest::renumber(const std::vector<NodeIndex>& index) {
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options) {
   if (options.fuse) free_small_updates(graph, request);
   RowBlockLimits limits;
+  bool tails = options.tails;
   std::vector<std::string> notes;
   for (;;) {
     Graph split_graph = graph;
@@ -539,13 +550,18 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
     RegionSplit split;
     if (options.fuse && options.regions) {
       split = split_regions(split_graph, split_request, options, limits);
-      if (options.tails) split_tails(split_graph, split_request, split);
+      if (tails) split_tails(split_graph, split_request, split);
     } else {
       split.region_of.assign(graph.nodes.size(), -1);
       split.phase.assign(graph.nodes.size(), 0);
     }
     Fuser fuser(split_graph, split_request, split, options);
-    IMPRINT_ASSIGN(Schedule schedule, fuser.run());
+    Result<Schedule> made = fuser.run();
+    if (!fuser.tails_fit()) {
+      tails = false;
+      continue;
+    }
+    IMPRINT_ASSIGN(Schedule schedule, std::move(made));
     if (fuser.outgrown().empty()) {
       schedule.notes = std::move(notes);
       graph = std::move(split_graph);

@@ -93,6 +93,9 @@ class Finder {
     }
     if (row >= 0) {
       if (!keeps_axis(index, row, batch.rows)) return;
+      // Products of one matrix a network: what has further leading axes goes by itself.
+      const bool is_plain = batch.groups >= 0 ? node.shape.rank() == 3 && classes_.of(index, 0) == batch.groups : node.shape.rank() == 2;
+      if (node.op == Op::matmul && !is_plain) return;
       role[at(index)] = Role::row;
     } else {
       if (!folds_rows(batch, index)) return;
@@ -219,9 +222,10 @@ class Finder {
     region.phase = key.second;
     region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->rows)];
     if (batch->groups >= 0) region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->groups)];
-    bool folds = false;
-    for (NodeIndex i = 0; i < graph_.size() && !folds; ++i)
-      folds = role[at(i)] == Role::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second;
+    std::int64_t partial_elements = 0;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (role[at(i)] == Role::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second) partial_elements += graph_[i].element_count();
+    const bool folds = partial_elements > 0;
 
     // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial results left, less often.
     const std::int64_t wanted = (region.rows * region.groups + options_.region_groups - 1) / options_.region_groups;
@@ -232,6 +236,7 @@ class Finder {
     if (block < 1) return;
     region.row_block = static_cast<std::int32_t>(block);
     region.blocks = (region.rows + block - 1) / block;
+    if (region.blocks > 1 && 4 * partial_elements * region.blocks > options_.region_partial_bytes) return;
     regions.push_back(region);
   }
 

@@ -174,9 +174,19 @@ class Planner {
     return 4 * (region_.shared_floats + region_.shared_ints) <= options_.region_shared_bytes;
   }
 
+  // Whether all that reads the weights of networks beside each other reads, for one network, that network's.
+  bool reads_own_network(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) const {
+    return std::ranges::all_of(consumers[at(index)], [&](NodeIndex consumer) {
+      const GraphNode& node = graph_[consumer];
+      if (node.op == Op::matmul || (schedule_.materialized[at(consumer)] && split_.region_of[at(consumer)] < 0)) return true;
+      return (node.kind() == OpKind::elementwise || (node.op == Op::permute && node.ints[0] == 0)) && reads_own_network(consumers, consumer);
+    });
+  }
+
   // Weights of products, those first that are read across their rows, as long as there is room: read once, in one go, and then in any direction.
   void load_weights() {
     if (region_.row_block > options_.region_load_rows) return;
+    const auto consumers = graph_.consumers();
     std::vector<NodeIndex> wanted;
     for (const bool transposed : {true, false})
       for (const RegionStage& stage : region_.stages) {
@@ -188,6 +198,7 @@ class Planner {
           across = !across;
           weights = graph_[weights].inputs[0];
         }
+        if (region_.groups > 1 && !reads_own_network(consumers, weights)) continue;
         const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) && schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
         if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 && std::ranges::find(wanted, weights) == wanted.end())
           wanted.push_back(weights);

@@ -12,6 +12,8 @@ namespace {
 
 std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
+constexpr std::size_t kMostTerms = 256;   // of one sum; the same term may come again
+
 class TailSplitter {
  public:
   TailSplitter(Graph& graph, FusionRequest& request, RegionSplit& split) : graph_(graph), request_(request), split_(split) {}
@@ -39,7 +41,8 @@ class TailSplitter {
       const GraphNode& node = graph_[i];
       wildcard[at(i)] = node.kind() != OpKind::leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) { return wildcard[at(input)] != 0; });
       if (wildcard[at(i)]) continue;
-      if (node.kind() == OpKind::reduce && graph_[node.inputs[0]].blocks > 0) {
+      const bool is_leading = !node.ints.empty() && static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size();
+      if (node.kind() == OpKind::reduce && graph_[node.inputs[0]].blocks > 0 && is_leading) {
         source_[at(i)] = i;
         continue;
       }
@@ -65,6 +68,7 @@ class TailSplitter {
         terms_[at(i)] = {i};
       else if ((node.op == Op::add || node.op == Op::reshape) && all_are_sums())
         for (NodeIndex input : node.inputs) terms_[at(i)].insert(terms_[at(i)].end(), terms_[at(input)].begin(), terms_[at(input)].end());
+      if (terms_[at(i)].size() > kMostTerms) terms_[at(i)].clear();
     }
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       if (terms_[at(i)].empty())

@@ -92,6 +92,41 @@ TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
   EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
 }
 
+// Heads in front of the rows are not networks beside each other.
+TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
+  constexpr std::int64_t kRows = 19, kHeads = 3, kWidth = 4;
+  const auto description = [&](bool fuse) {
+    const Tensor h = tanh(matmul(Variable("x", {kRows, 6}, wave(kRows * 6, 1, 1)).value(), Variable("w", {6, kHeads * kWidth}, wave(6 * kHeads * kWidth, 1, 2)).value()));
+    const Tensor heads = permute(reshape(h, {kRows, kHeads, kWidth}), {1, 0, 2});
+    const Tensor mix = tanh(Variable("v", {kHeads, kWidth, 5}, wave(kHeads * kWidth * 5, 1, 3)).value());
+    const Tensor y = matmul(heads, mix);
+    return ProgramDescription{.name = "heads", .outputs = {y, sum(square(y), {1})}, .fuse = fuse};
+  };
+  auto a = Program::compile(session().runtime(), description(true)), b = Program::compile(session().runtime(), description(false));
+  ASSERT_TRUE(a && b);
+  const auto x = session().run(*a), y = session().run(*b);
+  ASSERT_TRUE(x && y);
+  for (std::size_t o = 0; o < x->size(); ++o) EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-4f), (*y)[o].floats)) << "output " << o;
+}
+
+// Sums over gradients that other kernels want as well.
+TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
+  const auto description = [&](bool fuse) {
+    const Tensor v = Variable("v", {8, 12}, wave(96, 1, 2)).value(), w = Variable("w", {8, 12}, wave(96, 1, 3)).value();
+    const Tensor x = Variable("x", {300, 8}, wave(2400, 1, 1)).value(), y = Variable("y", {300, 8}, wave(2400, 1, 4)).value();
+    const Tensor loss = mean(square(tanh(matmul(x, w)) + tanh(matmul(y, v))));
+    const Tensor parameters[] = {w, v};
+    const std::vector<Tensor> g = gradients(loss, parameters).value();
+    const Tensor doubled = g[0] * 2.0f;
+    return ProgramDescription{.name = "norms", .outputs = {g[0] + g[1], doubled, sum(square(doubled)), sum(square(g[1])) + sum(abs(g[0]))}, .fuse = fuse};
+  };
+  auto a = Program::compile(session().runtime(), description(true)), b = Program::compile(session().runtime(), description(false));
+  ASSERT_TRUE(a && b);
+  const auto x = session().run(*a), y = session().run(*b);
+  ASSERT_TRUE(x && y);
+  for (std::size_t o = 0; o < x->size(); ++o) EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-5f), (*y)[o].floats)) << "output " << o;
+}
+
 // A network too wide for a workgroup's memory is computed by separate kernels, and the same.
 TEST_F(RegionTest, WhatDoesNotFitIsStillRight) {
   const auto description = [&](bool fuse) {
