@@ -8,10 +8,10 @@ namespace {
 
 std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
-// Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less readily.
-// In a region a value kept costs a barrier, which is little beside a dispatch; `kRegionRecompute` operations an invocation are worth one.
+// Operations of an invocation that are worth a barrier: in a region that is what a value kept costs.
 constexpr double kRegionRecompute = 24;
 
+// Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less readily.
 double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<std::int32_t>& region_of, const FusionOptions& options) {
   if (region_of[at(index)] >= 0) return kRegionRecompute * static_cast<double>(options.region_groups * options.region_invocations);
   return fold_length(graph, index) >= 4 ? options.recompute_limit / 4 : options.recompute_limit;

@@ -86,8 +86,7 @@ class Fuser {
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const std::int32_t region = split_.region_of[at(i)];
       if (region < 0 || graph_[i].kind() == OpKind::view) continue;
-      const bool contracts = graph_[i].op == Op::matmul && split_.row_axis[at(i)] >= graph_[i].shape.rank() - 2;
-      if (contracts || leaves_region(consumers, i, region)) forced[at(i)] = 1;
+      if (graph_[i].op == Op::matmul || leaves_region(consumers, i, region)) forced[at(i)] = 1;
     }
     return forced;
   }
@@ -571,7 +570,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
     for (std::int32_t index : fuser.outgrown()) {
       const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
       const std::int32_t smaller = region.row_block / 2;
-      limits[region.key] = smaller;
+      limits[region.key()] = smaller;
       if (smaller == 0)
         notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " + std::to_string(options.region_shared_bytes) +
                         " bytes of shared memory for one row and becomes separate kernels");

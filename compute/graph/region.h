@@ -19,11 +19,12 @@ namespace imprint {
 using RowBlockLimits = std::map<std::pair<AxisClass, std::int32_t>, std::int32_t>;
 
 struct RegionNodes {
-  std::pair<AxisClass, std::int32_t> key;
   AxisClass row_class = -1, group_class = -1;   // of the graph before the split
+  std::int32_t phase = 0;
   std::int64_t rows = 0, groups = 1, blocks = 0;
   std::int32_t row_block = 0;
-  std::int32_t phase = 0;
+
+  std::pair<AxisClass, std::int32_t> key() const { return {row_class, phase}; }
 };
 
 struct RegionSplit {

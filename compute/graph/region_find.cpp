@@ -216,7 +216,6 @@ class Finder {
   void add_region(std::pair<AxisClass, std::int32_t> key, NodeIndex matmul) {
     const auto batch = std::ranges::find(batches_, key.first, &Batch::rows);
     RegionNodes region;
-    region.key = key;
     region.row_class = batch->rows;
     region.group_class = batch->groups;
     region.phase = key.second;

@@ -71,8 +71,7 @@ class Planner {
   RegionStage::Kind kind_of(NodeIndex index) const {
     const GraphNode& node = graph_[index];
     if (node.blocks > 0) return node.op == Op::matmul ? RegionStage::Kind::outer_product : RegionStage::Kind::row_fold;
-    const bool has_rows = split_.row_axis[at(index)] >= node.shape.rank() - 2;
-    return node.op == Op::matmul && has_rows ? RegionStage::Kind::product : RegionStage::Kind::spread;
+    return node.op == Op::matmul ? RegionStage::Kind::product : RegionStage::Kind::spread;
   }
 
   void place(NodeIndex index) {

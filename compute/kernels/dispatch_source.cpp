@@ -86,7 +86,6 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 
   std::string& text = source.glsl;
   text = "#version 450\n";
-  if (!shared_arrays.empty()) text += "#extension GL_EXT_control_flow_attributes : enable\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";

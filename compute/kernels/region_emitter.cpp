@@ -20,8 +20,8 @@ RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const
       ragged_(region_.rows % region_.row_block != 0) {}
 
 std::string RegionEmitter::shared_arrays() const {
-  // A region's kernel always has one, so that it is told apart by it.
-  std::string declarations = "shared float rows_f[" + text(std::max<std::int64_t>(1, region_.shared_floats)) + "];\n";
+  std::string declarations;
+  if (region_.shared_floats > 0) declarations += "shared float rows_f[" + text(region_.shared_floats) + "];\n";
   if (region_.shared_ints > 0) declarations += "shared int rows_i[" + text(region_.shared_ints) + "];\n";
   return declarations + "\n";
 }

@@ -15,6 +15,7 @@
 #include <imprint/imprint.hpp>
 
 #include "compute/base/philox.h"
+#include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/plain_host.h"
 
 namespace {
@@ -42,18 +43,8 @@ struct Side {
 
 imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, Side& side, Way way) {
   PlainHost& host = side.host;
-  imp_vk_device_info info = imp_vk_device_info_init();
-  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(device.get_instance_proc_addr);
-  info.instance = device.instance;
-  info.physical_device = device.physical_device;
-  info.device = device.device;
-  info.api_version = device.api_version;
-  info.instance_extension_count = static_cast<std::uint32_t>(device.instance_extensions.size());
-  info.instance_extensions = device.instance_extensions.data();
-  info.device_extension_count = static_cast<std::uint32_t>(device.device_extensions.size());
-  info.device_extensions = device.device_extensions.data();
-  info.features = device.features;
-  info.queue.family = host.family();
+  imp_vk_device_info info = imprint::bridge::device_info(host, device);
+  info.queue.queue = VK_NULL_HANDLE;
   info.queue.user = &side;
   if (way == Way::record) return info;
   info.queue.queue = host.queue();

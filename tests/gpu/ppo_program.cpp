@@ -8,24 +8,13 @@
 #include "compute/nn/ppo.h"
 #include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {
 namespace {
 
-class PpoProgramTest : public testing::Test {
- protected:
-  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
-  void TearDown() override { test::expect_validation_silent(); }
-
-  Session& session() { return test::gpu()->session(); }
-  Program compile(const auto& description) {
-    auto program = Program::compile(session().runtime(), description);
-    if (!program) throw std::runtime_error(program.error().message);
-    return std::move(*program);
-  }
-  std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
-};
+class PpoProgramTest : public test::SessionTest {};
 
 // Everything at once: two branches, one of them masked now and then, numbers, both normalisers, clipped values.
 PpoOptions rich() {

@@ -11,24 +11,16 @@
 #include "compute/nn/ppo.h"
 #include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
 
 namespace imprint::nn {
 namespace {
 
 using ::testing::HasSubstr;
 
-class WorldTest : public testing::Test {
+class WorldTest : public test::SessionTest {
  protected:
-  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
-  void TearDown() override { test::expect_validation_silent(); }
-
-  Session& session() { return test::gpu()->session(); }
-  Program compile(const auto& description) {
-    auto program = Program::compile(session().runtime(), description);
-    if (!program) throw std::runtime_error(program.error().message);
-    return std::move(*program);
-  }
-  std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
+  using test::SessionTest::floats;
   std::vector<float> floats(const Worlds& worlds, const char* name) { return floats(worlds.state().find(name)->variable); }
   void place(const Worlds& worlds, std::vector<float> state) {
     const Variable& variable = worlds.state().find("state")->variable;

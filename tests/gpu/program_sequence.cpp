@@ -7,7 +7,7 @@
 
 #include "compute/graph/autodiff.h"
 #include "compute/program/run.h"
-#include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
 
 namespace imprint {
 namespace {
@@ -15,37 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class ProgramSequenceTest : public testing::Test {
- protected:
-  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
-  void TearDown() override { test::expect_validation_silent(); }
-
-  Session& session() { return test::gpu()->session(); }
-  Runtime& runtime() { return session().runtime(); }
-
-  Program compile(const auto& description) {
-    auto program = Program::compile(runtime(), description);
-    if (!program) throw std::runtime_error(program.error().message);
-    return std::move(*program);
-  }
-  std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
-  std::vector<std::int32_t> ints(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].ints; }
-
-  // One run in slices of `length` pieces, each a submission of its own behind the runtime's barrier.
-  void run_sliced(Program& program, std::uint32_t length) {
-    vk::Queue& queue = *test::gpu()->context().queue();
-    const Commands uploads = runtime().take_uploads().value();
-    if (uploads.primary) ASSERT_TRUE(queue.submit(std::span(&uploads.primary, 1)).ok());
-    vk::Ticket last;
-    for (std::uint32_t piece = 0; piece < program.piece_count(); piece += length) {
-      std::vector<VkCommandBuffer> commands{runtime().barrier().primary};
-      const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).subspan(piece, std::min(length, program.piece_count() - piece));
-      commands.insert(commands.end(), pieces.begin(), pieces.end());
-      last = queue.submit(commands).value();
-    }
-    ASSERT_TRUE(queue.wait(last, 60'000'000'000).ok());
-  }
-};
+class ProgramSequenceTest : public test::SessionTest {};
 
 TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
   const Variable counter = Variable::zeros("counter", {1}, DType::int32), sum = Variable::zeros("sum", {1}),
@@ -117,7 +87,7 @@ TEST_F(ProgramSequenceTest, IsTheSameToTheBitHoweverItIsCut) {
   for (const std::uint32_t length : {1u, 2u, 5u, 7u}) {
     Trainer cut;
     Program pieces = compile(cut.sequence);
-    for (int run = 0; run < 2; ++run) run_sliced(pieces, length);
+    for (int run = 0; run < 2; ++run) run_sliced(pieces, {length});
     EXPECT_EQ(floats(cut.weights), expected) << length;
     EXPECT_EQ(floats(cut.loss), loss) << length;
   }

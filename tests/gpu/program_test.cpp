@@ -12,44 +12,13 @@
 #include "compute/graph/autodiff.h"
 #include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
 namespace {
 
-class ProgramTest : public testing::Test {
- protected:
-  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
-  void TearDown() override { test::expect_validation_silent(); }
-
-  Session& session() { return test::gpu()->session(); }
-  Runtime& runtime() { return session().runtime(); }
-
-  Program compile(const ProgramDescription& description) {
-    auto program = Program::compile(runtime(), description);
-    if (!program) throw std::runtime_error(program.error().message);
-    return std::move(*program);
-  }
-  std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
-  std::vector<std::int32_t> ints(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].ints; }
-
-  // Runs the program's pieces in slices of the given lengths (repeating the last), each slice a submission of its own.
-  void run_sliced(Program& program, const std::vector<std::uint32_t>& lengths) {
-    vk::Queue& queue = *test::gpu()->context().queue();
-    const Commands uploads = runtime().take_uploads().value();
-    if (uploads.primary) ASSERT_TRUE(queue.submit(std::span(&uploads.primary, 1)).ok());
-    vk::Ticket last;
-    for (std::uint32_t piece = 0, slice = 0; piece < program.piece_count(); ++slice) {
-      const std::uint32_t count = std::min(lengths[std::min<std::size_t>(slice, lengths.size() - 1)], program.piece_count() - piece);
-      std::vector<VkCommandBuffer> commands{runtime().barrier().primary};
-      const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).subspan(piece, count);
-      commands.insert(commands.end(), pieces.begin(), pieces.end());
-      last = queue.submit(commands).value();
-      piece += count;
-    }
-    ASSERT_TRUE(queue.wait(last, 60'000'000'000).ok());
-  }
-};
+class ProgramTest : public test::SessionTest {};
 
 // A two-layer network with momentum, dropout and a replay draw: every kind of dependency between state and steps.
 struct Trainer {

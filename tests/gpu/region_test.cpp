@@ -11,17 +11,12 @@
 #include "compute/nn/sequential.h"
 #include "compute/program/program.h"
 #include "compute/program/run.h"
-#include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
 
 namespace imprint {
 namespace {
 
-class RegionTest : public testing::Test {
- protected:
-  void SetUp() override { ASSERT_NE(test::gpu(), nullptr); }
-  void TearDown() override { test::expect_validation_silent(); }
-  Session& session() { return test::gpu()->session(); }
-};
+class RegionTest : public test::SessionTest {};
 
 std::vector<float> wave(std::int64_t count, float scale, int seed) {
   std::vector<float> values(static_cast<std::size_t>(count));

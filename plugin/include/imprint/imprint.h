@@ -483,7 +483,7 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
   imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
   /* [frame] Reward of the environment for the action under way; the feedback learner takes it as feedback with exact credit, clamped to -1 .. 1, and
-   * 0 as no word at all. Other learners ignore it. */
+   * 0 as no word at all; below 0, as with a scolding, the action is not tried again before the next goal or episode. Other learners ignore it. */
   imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets what was asked and answered, actions that could still be credited, what was scolded, and an ONNX policy's state: ask again. */
   imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
