@@ -5,6 +5,7 @@ add_library(imprint_bench STATIC
   bench_floor.cpp
   bench_frame.cpp
   bench_learn.cpp
+  bench_ops.cpp
   bench_pet.cpp
   bench_policy.cpp
   bench_timer.cpp)

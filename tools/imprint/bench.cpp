@@ -22,14 +22,17 @@ constexpr const char* kColumns =
     "Microseconds. gpu: one run between timestamps, with its copies; pieces: its dispatches alone, as the separately recorded pieces that slicing\n"
     "executes; chained: a whole run in a row of eight; wall: submit to the end of the wait; cpu: the submitting thread's. Rows of suite frame are "
     "of\n"
-    "frames that did what the row names: inferred (learning-off), ran a slice of learning (learning-on). A measured run that allocates fails.";
+    "frames that did what the row names: inferred (learning-off), ran a slice of learning (learning-on). GB/s and TFLOP/s (suite ops) go by gpu; GB/s\n"
+    "counts operands and results once. On a device in software the operands of suite ops are smaller, as its rows name them. A measured run that\n"
+    "allocates fails.";
 
 struct Suite {
   const char* name;
   std::vector<BenchCase> (*cases)();
 };
 constexpr Suite kSuites[] = {
-    {"floor", floor_cases}, {"policy", policy_cases}, {"learn", learn_cases}, {"pet", pet_cases}, {"kennel", kennel_cases}, {"frame", frame_cases}};
+    {"floor", floor_cases}, {"policy", policy_cases}, {"learn", learn_cases}, {"pet", pet_cases}, {"kennel", kennel_cases},
+    {"ops", ops_cases},     {"frame", frame_cases}};
 
 std::vector<BenchCase> chosen_cases(const Options& options) {
   std::vector<BenchCase> cases;
@@ -57,20 +60,24 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
           {"barriers", r.barriers},
           {"allocations", r.allocations},
           {"bytes", r.bytes},
-          {"flops", r.flops}};
+          {"flops", r.flops},
+          {"gb_per_s", r.gb_per_s},
+          {"tflop_per_s", r.tflop_per_s}};
 }
 
 void print_header(const vk::Capabilities& capabilities) {
   std::printf("%s, %s; median (p95)\n%s\n\n", capabilities.device_name.c_str(), capabilities.driver_name.c_str(), kColumns);
-  std::printf("%-34s %19s %19s %10s %19s %9s %6s %6s %6s %10s %10s\n", "name", "gpu", "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
-              "kB", "kFLOP");
+  std::printf("%-34s %19s %19s %10s %19s %9s %6s %6s %6s %10s %10s %8s %8s\n", "name", "gpu", "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
+              "kB", "kFLOP", "GB/s", "TFLOP/s");
 }
 
 void print_row(const BenchResult& r) {
-  std::printf("%-34s %9.1f (%7.1f) %9.1f (%7.1f) %10.2f %9.1f (%7.1f) %9.1f %6u %6u %6llu %10.1f %10.1f\n", r.name.c_str(), r.gpu_us.median,
+  std::printf("%-34s %9.1f (%7.1f) %9.1f (%7.1f) %10.2f %9.1f (%7.1f) %9.1f %6u %6u %6llu %10.1f %10.1f", r.name.c_str(), r.gpu_us.median,
               r.gpu_us.p95, r.pieces_us.median, r.pieces_us.p95, r.chained_us.median, r.wall_us.median, r.wall_us.p95, r.frame_cpu_us.median,
               r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations), static_cast<double>(r.bytes) * 1e-3,
               static_cast<double>(r.flops) * 1e-3);
+  if (r.gb_per_s > 0 || r.tflop_per_s > 0) std::printf(" %8.1f %8.2f", r.gb_per_s, r.tflop_per_s);
+  std::puts("");
   std::fflush(stdout);
 }
 
@@ -220,7 +227,7 @@ void add_bench(CLI::App& app) {
   command->footer(kColumns);
   std::vector<std::string> names{"all"};
   for (const Suite& suite : kSuites) names.emplace_back(suite.name);
-  command->add_option("--suite", options->suite, "floor, policy, learn, pet, kennel, frame or all")->check(CLI::IsMember(names))->capture_default_str();
+  command->add_option("--suite", options->suite, "floor, policy, learn, pet, kennel, ops, frame or all")->check(CLI::IsMember(names))->capture_default_str();
   command->add_option("--device", options->device, "index or part of a name, see imprint devices; default: the first discrete one");
   command->add_option("--json", options->json, "write the results to this file");
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file");

@@ -42,6 +42,8 @@ struct BenchResult {
   std::uint64_t allocations = 0;  // vkAllocateMemory calls while measuring
   std::uint64_t bytes = 0;        // read and written by the kernels of one run
   std::uint64_t flops = 0;
+  // Suite ops, by gpu_us: the bytes of an operation's operand and result alone, however often its kernels read them; its arithmetic.
+  double gb_per_s = 0, tflop_per_s = 0;
 };
 
 // A device opened once for all cases but those of the suite frame, which has contexts of its own on the same device.
@@ -62,6 +64,7 @@ std::vector<BenchCase> policy_cases();
 std::vector<BenchCase> learn_cases();
 std::vector<BenchCase> pet_cases();
 std::vector<BenchCase> kennel_cases();
+std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> frame_cases();
 
 // Runs of a program in flight for BenchResult::chained_us: compile programs with this many slots.
