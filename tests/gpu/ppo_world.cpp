@@ -5,9 +5,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
+#include "compute/nn/classic_worlds.h"
 #include "compute/nn/ppo.h"
 #include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
@@ -27,33 +26,6 @@ class WorldTest : public test::SessionTest {
     ASSERT_TRUE(session().write(variable, HostTensor::from(std::move(state), variable.shape())).ok());
   }
 };
-
-std::string text_of(const std::string& name) {
-  std::stringstream text;
-  text << std::ifstream(std::string(IMPRINT_TEST_WORLDS) + "/" + name).rdbuf();
-  return text.str();
-}
-
-World cart_pole() {
-  World world;
-  world.name = "cart_pole";
-  world.glsl = text_of("cart_pole.glsl");
-  world.state = world.observations = 4;
-  world.action.branches = {2};
-  world.step_limit = 500;
-  return world;
-}
-
-World pendulum() {
-  World world;
-  world.name = "pendulum";
-  world.glsl = text_of("pendulum.glsl");
-  world.state = 2;
-  world.observations = 3;
-  world.action.continuous = 1;
-  world.step_limit = 200;
-  return world;
-}
 
 // A program that takes a step with the actions it is given.
 struct Stepper {

@@ -16,6 +16,7 @@ namespace {
 
 using imprint::learning::Curve;
 using imprint::learning::Setting;
+using Trial = Curve (*)(imprint::Session&, const Setting&, std::uint64_t);
 using Curves = std::vector<Curve>;
 
 struct Bar {
@@ -29,6 +30,7 @@ struct Row {
   Setting setting;
   std::vector<Bar> bars;
   double mean_at_end = -1e9;  // of all seeds' greedy means
+  Trial trial = imprint::learning::run_trial;
 };
 
 Bar reaches(double greedy, std::int64_t steps) {
@@ -53,30 +55,37 @@ std::vector<Row> rows() {
   defaults.total_steps = 40'960;
   Setting crowd = crowd_cart_pole();
   crowd.enough = 475;
+  constexpr double kNoMean = -1e9;
+  const auto resident = run_resident_trial;
   return {{"cartpole", zoo_cart_pole(), {reaches(475, 50'000), ends(490, 1)}},
+          {"cartpole-resident", zoo_cart_pole(), {reaches(475, 50'000), ends(475)}, kNoMean, resident},
           {"cartpole-default", defaults, {reaches(475, 40'960)}},
           {"cartpole-cleanrl", cleanrl_cart_pole(), {trains(495)}},
           {"cartpole-crowd", crowd, {reaches(475, 1'200'000)}},
+          {"cartpole-crowd-resident", large_crowd_cart_pole(), {ends(475)}, kNoMean, resident},
           {"acrobot", zoo_acrobot(), {reaches(-100, 100'000), ends(-85)}},
           {"mountaincar", zoo_mountain_car(), {ends(-130)}},
-          {"pendulum", zoo_pendulum(), {ends(-260, 1)}, -210}};
+          {"pendulum", zoo_pendulum(), {ends(-260, 1)}, -210},
+          {"pendulum-resident", zoo_pendulum(), {ends(-260, 1)}, -210, resident}};
 }
 
 // True when all of the row's bars are met.
-bool run(imprint::Session& session, const Row& row, std::uint64_t seeds) {
-  std::printf("%s: %lld steps, %lld agents\n", row.setting.name.c_str(), static_cast<long long>(row.setting.total_steps),
+bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds) {
+  std::printf("%s, world on the %s: %lld steps, %lld agents\n", row.setting.name.c_str(),
+              row.trial == imprint::learning::run_trial ? "processor" : "device", static_cast<long long>(row.setting.total_steps),
               static_cast<long long>(row.setting.options.agents));
   Curves curves;
-  double mean = 0, seconds = 0;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    curves.push_back(run_trial(session, row.setting, seed));
+  double mean = 0, seconds = 0, updating = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    curves.push_back(row.trial(session, row.setting, seed));
     const Curve& curve = curves.back();
-    std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.1f s learning\n", static_cast<unsigned long long>(seed),
+    std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.2f s learning\n", static_cast<unsigned long long>(seed),
                 static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(),
                 curve.seconds);
     std::fflush(stdout);
     mean += curve.checks.back().greedy / static_cast<double>(seeds);
     seconds += curve.seconds / static_cast<double>(seeds);
+    updating += curve.updating / static_cast<double>(seeds);
   }
   bool passed = true;
   const auto line = [&](const std::string& what, const std::string& found, bool met) {
@@ -89,23 +98,29 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t seeds) {
   }
   if (row.mean_at_end > -1e8)
     line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end", std::to_string(mean), mean >= row.mean_at_end);
-  std::printf("  %.1f s a seed; dispatches: %u a step, %u a minibatch, %u an update\n", seconds, curves[0].step_dispatches,
-              curves[0].minibatch_dispatches, curves[0].update_dispatches);
+  std::printf("  %.2f s a seed", seconds);
+  if (updating > 0) std::printf(", %.2f s of them updates", updating);
+  std::printf("; dispatches: %u a step, %u a minibatch, %u an update\n", curves[0].step_dispatches, curves[0].minibatch_dispatches,
+              curves[0].update_dispatches);
   return passed;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t seeds = 10;
+  std::uint64_t first_seed = 1, seeds = 10;
   std::string device;
   bool validation = false;
   std::vector<std::string> only;
   CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
-  app.add_option("--seeds", seeds, "seeds 1 to this")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--seeds", seeds, "how many seeds")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--first-seed", first_seed, "the first of them")->capture_default_str();
   app.add_option("--device", device, "GPU by index or part of its name");
   app.add_flag("--validation", validation, "with the Vulkan validation layer; any message fails");
-  app.add_option("problems", only, "cartpole cartpole-default cartpole-cleanrl cartpole-crowd acrobot mountaincar pendulum; all when none is named");
+  const std::vector<Row> all = rows();
+  std::string keys;
+  for (const Row& row : all) keys += row.key + " ";
+  app.add_option("problems", only, keys + "(resident: world on the device); all when none is named");
   CLI11_PARSE(app, argc, argv);
   try {
     imprint::bridge::StandaloneOptions options;
@@ -115,12 +130,11 @@ int main(int argc, char** argv) {
     if (!opened) throw std::runtime_error(opened.error().message);
     imprint::bridge::Standalone& host = **opened;
     std::printf("%s\n", host.context().device().capabilities().device_name.c_str());
-    const std::vector<Row> all = rows();
     for (const std::string& key : only)
       if (std::ranges::find(all, key, &Row::key) == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
     bool passed = true;
     for (const Row& row : all)
-      if (only.empty() || std::ranges::find(only, row.key) != only.end()) passed = run(host.session(), row, seeds) && passed;
+      if (only.empty() || std::ranges::find(only, row.key) != only.end()) passed = run(host.session(), row, first_seed, seeds) && passed;
     if (host.validation_messages() > 0) throw std::runtime_error("validation: " + host.first_validation_message());
     return passed ? 0 : 1;
   } catch (const std::exception& error) {

@@ -206,7 +206,9 @@ Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed) {
     const double progress = std::min(1.0, static_cast<double>((u + 1) * per_update) / static_cast<double>(setting.total_steps));
     update.find("learning_rate")->floats[0] = static_cast<float>(setting.learning_rate.at(progress));
     update.find("clip_range")->floats[0] = static_cast<float>(setting.clip_range.at(progress));
+    const auto updating = std::chrono::steady_clock::now();
     curve.metrics = update()[0].floats;
+    curve.updating += std::chrono::duration<double>(std::chrono::steady_clock::now() - updating).count();
     const std::int64_t done = (u + 1) * per_update;
     if (done < next_check && u + 1 < updates) continue;
     curve.seconds += taken();
@@ -241,7 +243,9 @@ nn::PpoOptions normalised(nn::PpoOptions options) {
 
 }  // namespace
 
-Setting zoo_cart_pole() { return {"zoo CartPole", make_cart_pole, plain(8, 32, 256, 20, 0.98, 0.8), {1e-3, true}, {0.2, true}, 100'000, 2'000}; }
+Setting zoo_cart_pole() {
+  return {"zoo CartPole", make_cart_pole, plain(8, 32, 256, 20, 0.98, 0.8), {1e-3, true}, {0.2, true}, 100'000, 2'000, 1e9, nn::cart_pole};
+}
 
 Setting default_cart_pole() { return {"default CartPole", make_cart_pole, plain(1, 2048, 64, 10, 0.99, 0.95), {3e-4}, {0.2}, 200'000, 2'000}; }
 
@@ -254,7 +258,11 @@ Setting cleanrl_cart_pole() {
 }
 
 Setting crowd_cart_pole() {
-  return {"1024 CartPoles", make_cart_pole, plain(1024, 16, 4096, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 2'000'000, 32'768};
+  return {"1024 CartPoles", make_cart_pole, plain(1024, 16, 4096, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 2'000'000, 32'768, 1e9, nn::cart_pole};
+}
+
+Setting large_crowd_cart_pole() {
+  return {"4096 CartPoles", make_cart_pole, plain(4096, 16, 16'384, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 8'000'000, 131'072, 1e9, nn::cart_pole};
 }
 
 Setting zoo_acrobot() { return {"zoo Acrobot", make_acrobot, normalised(plain(16, 256, 64, 4, 0.99, 0.94)), {3e-4}, {0.2}, 1'000'000, 20'000}; }
@@ -263,6 +271,6 @@ Setting zoo_mountain_car() {
   return {"zoo MountainCar", make_mountain_car, normalised(plain(16, 16, 64, 4, 0.99, 0.98)), {3e-4}, {0.2}, 1'000'000, 100'000};
 }
 
-Setting zoo_pendulum() { return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0}; }
+Setting zoo_pendulum() { return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0, 1e9, nn::pendulum}; }
 
 }  // namespace imprint::learning

@@ -1,5 +1,5 @@
 #pragma once
-// One learner, one seed, one world on the processor: how well it does as it learns.
+// One learner, one seed, one world on the processor or on the device: how well it does as it learns.
 
 #include <deque>
 #include <functional>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/nn/classic_worlds.h"
 #include "compute/nn/ppo.h"
 #include "engine-bridge/standalone.h"
 #include "tests/learning/environments.h"
@@ -23,24 +24,26 @@ struct Rate {
 struct Setting {
   std::string name;
   std::function<std::unique_ptr<Environment>()> world;
-  nn::PpoOptions options;          // agents, steps, ...; observations and action come from the world
+  nn::PpoOptions options;  // agents, steps, ...; observations and action come from the world
   Rate learning_rate, clip_range;
-  std::int64_t total_steps = 0;    // of all agents
-  std::int64_t check_every = 0;    // steps between greedy evaluations, at ends of rollouts; 0: only at the end
-  double enough = 1e9;             // a greedy mean at which it stops
+  std::int64_t total_steps = 0;       // of all agents
+  std::int64_t check_every = 0;       // steps between greedy evaluations, at ends of rollouts; 0: only at the end
+  double enough = 1e9;                // a greedy mean at which it stops
+  nn::World (*resident)() = nullptr;  // the same world for the device, where there is one
 };
 
 struct Check {
   std::int64_t steps = 0;
-  double greedy = 0;               // mean return of 100 greedy episodes
-  double training = 0;             // mean return of the last 100 finished episodes of training
+  double greedy = 0;    // mean return of 100 greedy episodes
+  double training = 0;  // mean return of the last 100 finished episodes of training
 };
 
 struct Curve {
-  std::vector<Check> checks;       // the last one at the end
-  double seconds = 0;              // learning alone
+  std::vector<Check> checks;  // the last one at the end
+  double seconds = 0;         // learning alone
+  double updating = 0;        // seconds of those; acting, and the world's own steps, are the rest
   std::uint32_t step_dispatches = 0, minibatch_dispatches = 0, update_dispatches = 0;
-  std::vector<float> metrics;      // of the last update
+  std::vector<float> metrics;  // of the last update
 
   // Steps when the greedy mean first reached this; -1: never.
   std::int64_t reached(double greedy) const;
@@ -49,14 +52,17 @@ struct Curve {
 
 // Throws std::runtime_error: this is test code.
 Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed);
+// The same where the world is on the device too: one submit a rollout and its update. `updating` stays 0.
+Curve run_resident_trial(Session& session, const Setting& setting, std::uint64_t seed);
 
 // The settings published with rl-baselines3-zoo, stable-baselines3 (defaults) and CleanRL.
 Setting zoo_cart_pole();
 Setting default_cart_pole();
 Setting cleanrl_cart_pole();
-Setting crowd_cart_pole();        // 1024 agents
+Setting crowd_cart_pole();  // 1024 agents
 Setting zoo_acrobot();
 Setting zoo_mountain_car();
 Setting zoo_pendulum();
+Setting large_crowd_cart_pole();  // 4096 agents, on the device
 
 }  // namespace imprint::learning

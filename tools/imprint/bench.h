@@ -44,6 +44,7 @@ struct BenchResult {
   std::uint64_t flops = 0;
   // Suite ops, by gpu_us: the bytes of an operation's operand and result alone, however often its kernels read them; its arithmetic.
   double gb_per_s = 0, tflop_per_s = 0;
+  double steps_per_s = 0;  // suite worlds, by chained_us: of all agents together
 };
 
 // A device opened once for all cases but those of the suite frame, which has contexts of its own on the same device.
@@ -65,6 +66,7 @@ std::vector<BenchCase> learn_cases();
 std::vector<BenchCase> pet_cases();
 std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();
+std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 
 // Runs of a program in flight for BenchResult::chained_us: compile programs with this many slots.

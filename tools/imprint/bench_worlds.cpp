@@ -1,0 +1,90 @@
+// Learning in copies of a world that lie on the device: a run is a rollout and its whole update, in one submit. Rows below a row are its parts alone.
+
+#include <string>
+
+#include "compute/nn/classic_worlds.h"
+#include "compute/nn/ppo.h"
+#include "tools/imprint/bench.h"
+
+namespace imprint::tools {
+namespace {
+
+struct Setting {
+  std::string name;
+  nn::World (*world)();
+  std::int64_t agents, steps, minibatch, epochs;
+  double discount, advantage_decay;
+};
+
+// The first is rl-baselines3-zoo's.
+const Setting kSettings[] = {{"worlds/cartpole/n8", nn::cart_pole, 8, 32, 256, 20, 0.98, 0.8},
+                             {"worlds/cartpole/n4096", nn::cart_pole, 4096, 16, 16384, 4, 0.98, 0.9},
+                             {"worlds/pendulum/n4096", nn::pendulum, 4096, 16, 16384, 4, 0.9, 0.95}};
+
+Result<nn::Ppo> learner(const Setting& setting, const nn::World& world) {
+  nn::PpoOptions options;
+  options.agents = setting.agents;
+  options.observations = world.observations;
+  options.action = world.action;
+  options.steps = setting.steps;
+  options.minibatch = setting.minibatch;
+  options.epochs = setting.epochs;
+  options.discount = setting.discount;
+  options.advantage_decay = setting.advantage_decay;
+  options.entropy_coefficient = 0;
+  return nn::Ppo::create(options);
+}
+
+void set_rates(const ProgramSequence& sequence, Program& program) {
+  if (program.input_bytes(0, 0).empty()) return;  // no part of it learns
+  for (std::uint32_t slot = 0; slot < sequence.slots; ++slot)
+    for (const auto& [index, rate] : {std::pair{0u, 1e-3f}, std::pair{1u, 0.2f}})
+      *reinterpret_cast<float*>(program.input_bytes(slot, index).data()) = rate;
+}
+
+// part: of the rollout and the update's parts; -1: all.
+Result<BenchResult> run_world(BenchDevice& device, const Setting& setting, const std::string& name, int part) {
+  const nn::World world = setting.world();
+  IMPRINT_ASSIGN(const nn::Ppo ppo, learner(setting, world));
+  const nn::Worlds worlds(world, setting.agents, 1);
+  IMPRINT_ASSIGN(ProgramPart rollout, ppo.rollout(worlds));
+  IMPRINT_ASSIGN(ProgramSequence sequence, ppo.update());
+  sequence.name = "worlds";
+  sequence.slots = kChainedRuns;
+  sequence.parts.insert(sequence.parts.begin(), std::move(rollout));
+  Runtime& runtime = device.standalone->context().runtime();
+  IMPRINT_ASSIGN(const ProgramDescription begin, ppo.start(worlds));
+  IMPRINT_ASSIGN(Program start, Program::compile(runtime, begin));
+  IMPRINT_CHECK(device.standalone->session().run(start));
+  IMPRINT_ASSIGN(Program whole, Program::compile(runtime, sequence));
+  set_rates(sequence, whole);
+  BenchResult result;
+  if (part < 0) {
+    IMPRINT_ASSIGN(result, measure_program(device, whole, name));
+  } else {
+    const HostTensor rates[] = {HostTensor::from({1e-3f}, {}), HostTensor::from({0.2f}, {})};
+    IMPRINT_CHECK(device.standalone->session().run(whole, rates));
+    sequence.parts = {sequence.parts[static_cast<std::size_t>(part)]};
+    IMPRINT_ASSIGN(Program alone, Program::compile(runtime, sequence));
+    set_rates(sequence, alone);
+    IMPRINT_ASSIGN(result, measure_program(device, alone, name));
+  }
+  if (part <= 0) result.steps_per_s = 1e6 * static_cast<double>(setting.agents * setting.steps) / result.chained_us.median;
+  return result;
+}
+
+}  // namespace
+
+std::vector<BenchCase> worlds_cases() {
+  std::vector<BenchCase> cases;
+  for (const Setting& setting : kSettings) {
+    int part = -1;
+    for (const char* what : {"", "/rollout", "/prepare", "/minibatches", "/publish"}) {
+      const std::string name = setting.name + what;
+      cases.push_back({name, [=, &setting, part = part++](BenchDevice& device) { return run_world(device, setting, name, part); }});
+    }
+  }
+  return cases;
+}
+
+}  // namespace imprint::tools
