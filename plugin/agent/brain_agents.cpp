@@ -131,24 +131,26 @@ Status Brain::feedback(std::uint32_t seat, const Feedback& feedback) {
   if (!std::isfinite(feedback.time_s) || feedback.time_s > at_.clock.time_s)
     return refuse(call, "time_s is " + std::to_string(feedback.time_s) + "; expected a time up to the frame's, " + std::to_string(at_.clock.time_s));
   ++counts_->feedbacks;
-  return give_credit(seat, feedback);
+  give_credit(seat, feedback);
+  if (feedback.value < 0) close_scolded(seat);
+  return {};
 }
 
-Status Brain::give_credit(std::uint32_t seat, const Feedback& feedback) {
-  Seat& agent = seats_[seat];
+void Brain::give_credit(std::uint32_t seat, const Feedback& feedback) {
+  const Seat& agent = seats_[seat];
   if (feedback.credit == CreditKind::by_onset)
     credit_by_onset(agent.onsets(), feedback.time_s, {spec_.credit_delay_s, spec_.credit_width_s}, credits_);
   else
     credit_current(agent.onsets(), feedback.time_s, credits_);
   for (const Credit& credit : credits_) remember(seat, agent.past(credit.index), feedback.value, credit.weight * feedback.weight);
-  if (feedback.value < 0) {
-    const std::ptrdiff_t worst = most_credited(credits_, agent.onsets());
-    if (worst >= 0) {
-      const Choice& choice = agent.past(static_cast<std::size_t>(worst));
-      agent.scold(choice.branches[0], choice.command);
-    }
-  }
-  return {};
+}
+
+void Brain::close_scolded(std::uint32_t seat) {
+  Seat& agent = seats_[seat];
+  const std::ptrdiff_t worst = most_credited(credits_, agent.onsets());
+  if (worst < 0) return;
+  const Choice& choice = agent.past(static_cast<std::size_t>(worst));
+  agent.scold(choice.branches[0], choice.command);
 }
 
 Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration) {
@@ -175,9 +177,11 @@ Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration
 
 Status Brain::reward(std::uint32_t seat, float reward) {
   if (!std::isfinite(reward)) return refuse("agent_reward", "reward is " + std::to_string(reward) + "; expected a finite number");
-  // Games report rewards whatever the agent's brain makes of them; zero says nothing about the action.
+  // Games report rewards whatever the agent's brain makes of them; zero says nothing about the action. Unlike a scolding, a reward below 0 closes
+  // nothing: where every step has its price, it would close one action after the other.
   if (spec_.learner != LearnerKind::feedback || seats_[seat].mode() == Mode::inference || reward == 0) return {};
-  return give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s});
+  give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s});
+  return {};
 }
 
 Status Brain::end_episode(std::uint32_t seat) {

@@ -26,7 +26,6 @@ const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, c
   if (api->frame_begin(context, frame) < 0) return "frame_begin";
   if (reward != 0 && api->agent_reward(creature, reward) < 0) return "agent_reward";
   if (api->agent_act(creature, &answer) == IMP_OK) *action = answer.branches[0], *decision = answer.decision;
-  if (seen && api->agent_set_goal(creature, 0) < 0) return "agent_set_goal"; /* a new question: what was punished before may be right now */
   if (seen && api->agent_observe(creature, seen, floats_seen) < 0) return "agent_observe";
   if (api->record(context, &info, NULL) < 0) return "record";
   return api->frame_end(context) < 0 ? "frame_end" : NULL;

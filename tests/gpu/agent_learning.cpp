@@ -93,6 +93,35 @@ TEST_F(Toy, PraiseAndScoldingTeach) {
   EXPECT_LT(stats.last_loss, 0.5f);
 }
 
+// Nothing is learned here, so only what is closed can change the choice.
+TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
+  BrainSpec spec = toy_spec();
+  spec.exploration = 0;
+  brain = add(spec);
+  ASSERT_TRUE(brain);
+  ASSERT_OK(brain->set_learning(false));
+  const std::uint32_t seat = seat_of(*brain, 0, Mode::learning);
+  const auto choice = [&](const std::function<void()>& afterwards) {
+    std::uint32_t made = kChoices;
+    pass([&] { EXPECT_OK(brain->observe(seat, sight(0, 0))); });
+    pass();
+    pass([&] {
+      const auto answer = brain->act(seat);
+      ASSERT_TRUE(answer.ok()) << answer.error().message;
+      made = (*answer)->choice.branches[0];
+      afterwards();
+    });
+    return made;
+  };
+  const auto scold = [&](CreditKind credit) { EXPECT_OK(brain->feedback(seat, {-1.0f, 1.0f, credit, now()})); };
+  const std::uint32_t first = choice([&] { EXPECT_OK(brain->reward(seat, -1.0f)); });
+  EXPECT_EQ(choice([&] { EXPECT_OK(brain->reward(seat, -1000.0f)); }), first);
+  EXPECT_EQ(choice([&] { scold(CreditKind::current); }), first);
+  EXPECT_NE(choice([] {}), first);
+  EXPECT_OK(brain->set_goal(seat, 0));
+  EXPECT_EQ(choice([] {}), first);
+}
+
 TEST_F(Toy, WithLearningOffNothingChanges) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);

@@ -316,8 +316,7 @@ typedef enum imp_mode {
 } imp_mode;
 
 typedef enum imp_credit {
-  IMP_CREDIT_BY_ONSET = 0, /* spread over recent actions by a triangle around the player's reaction time (praise, scold). Of a scolding, the action
-                              with the largest share (of equal shares the newest) is not chosen again during the command that it belonged to */
+  IMP_CREDIT_BY_ONSET = 0, /* spread over recent actions by a triangle around the player's reaction time (praise, scold) */
   IMP_CREDIT_CURRENT = 1   /* the action under way at time_s, exactly (clicker, "no!") */
 } imp_credit;
 
@@ -343,7 +342,8 @@ typedef struct imp_action {
 
 typedef struct imp_feedback {
   imp_header header;
-  float value;       /* -1 .. 1 */
+  float value;       /* -1 .. 1. Below 0, a scolding, the action with the largest share of the credit (of equal shares the newest) is also not
+                        chosen again during the command that it belonged to */
   float weight;      /* > 0, how much it counts; default 1 (a treat: 2) */
   imp_credit credit;
   double time_s;     /* when the player reacted, on imp_frame_info's clock; not later than the current frame */
@@ -483,7 +483,7 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
   imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
   /* [frame] Reward of the environment for the action under way; the feedback learner takes it as feedback with exact credit, clamped to -1 .. 1, and
-   * 0 as no word at all; below 0, as with a scolding, the action is not tried again before the next goal or episode. Other learners ignore it. */
+   * 0 as no word at all. It closes no action, as a scolding does: a price on every step is a reward too. Other learners ignore it. */
   imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets what was asked and answered, actions that could still be credited, what was scolded, and an ONNX policy's state: ask again. */
   imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
