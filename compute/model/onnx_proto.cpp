@@ -107,7 +107,7 @@ class Parser {
           message.skip();
       }
     }
-    if (!has_graph) damaged("there is no graph: not an ONNX file, or truncated");
+    if (!has_graph) damaged("not an ONNX file, or truncated: there is no graph in it");
     if (model.opsets.empty()) damaged("no operator set is declared: truncated?");
     if (!producer_version.empty()) model.producer += " " + producer_version;
     return model;
@@ -453,8 +453,10 @@ Result<Model> parse(std::span<const std::byte> bytes) {
     return make_error(refused.code, "onnx: " + refused.reason);
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::out_of_host_memory, "onnx: out of memory");
-  } catch (const std::exception& exception) {
-    return damaged_error(std::string("not a protobuf message, or truncated (") + exception.what() + ")");
+  } catch (const protozero::end_of_buffer_exception&) {
+    return damaged_error("not an ONNX file, or truncated: it ends in the middle of a field");
+  } catch (const std::exception&) {
+    return damaged_error("not an ONNX file, or damaged: its bytes are not a protobuf message, which every ONNX file is");
   }
 }
 

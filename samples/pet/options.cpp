@@ -15,6 +15,14 @@ const std::map<std::string, TeacherKind> kTeachers = {
     {"demo", TeacherKind::kDemo}, {"praise", TeacherKind::kPraise}, {"careless", TeacherKind::kCareless}, {"off", TeacherKind::kOff}};
 const std::map<std::string, Access> kAccesses = {{"record", Access::kRecord}, {"submit", Access::kSubmit}};
 
+// CLI11's own check names the largest number there is, digit for digit.
+const CLI::Validator kDuration(
+    [](std::string& text) {
+      double seconds = 0.0;
+      return CLI::detail::lexical_cast(text, seconds) && seconds >= 0.0 && seconds <= 1e9 ? std::string() : "'" + text + "' is no number of seconds";
+    },
+    "");
+
 std::string person_directory(const char* variable, const char* home_part, const char* windows_variable) {
   std::filesystem::path base;
   if (const char* set = std::getenv(variable); set && *set) {
@@ -57,37 +65,43 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   CLI::App app{"A pet that learns inside a running game. With a window you teach it; without, a scripted player does."};
   app.name("pet");
   app.get_formatter()->column_width(28);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) { return "pet: " + std::string(error.what()) + ": see pet --help\n"; });
   app.add_flag("--headless", options.headless, "no window: a scripted player teaches, progress is shown here");
-  app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->capture_default_str();
+  app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->option_text("N=1");
+  bool check = false;
   double seconds = -1.0;
   std::string teacher;
   std::string mode = name(options.access);
-  app.add_option("--seconds", seconds, "simulated seconds to play; headless 180, in the window until it is closed")->check(CLI::NonNegativeNumber);
+  app.add_option("--seconds", seconds, "simulated seconds to play; headless 180, in the window until it is closed")
+      ->check(kDuration)
+      ->option_text("S");
   app.add_option(
          "--teacher", teacher,
-         "demo: shows each trick once, then praises and scolds; praise: only praises and scolds; careless: shows twice, then often misses or errs; "
-         "off: nothing is learned. In the window it teaches a new pet, kept only with --save")
+         "demo: shows each trick once, then praises and scolds\npraise: only praises and scolds\n"
+         "careless: shows twice, then often misses or errs\noff: nothing is learned\nIn the window it teaches a new pet, kept only with --save")
       ->check(CLI::IsMember({"demo", "praise", "careless", "off"}))
       ->option_text("demo|praise|careless|off");
+  app.footer("Exit status: 0; 1 when the pet did not learn although its teacher had the time to teach it; 2 when something went wrong.");
   app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")
       ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+      ->option_text("1..1024");
   app.add_option("--device", options.device, "GPU by index or part of its name")->option_text("NAME|INDEX");
-  app.add_option("--budget-us", options.budget_us, "GPU microseconds that Imprint may use in a frame")->capture_default_str();
-  app.add_option("--slice-us", options.slice_us, "longest piece of learning work; 0 = no limit")->capture_default_str();
-  app.add_option("--mode", mode, "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own on the game's queue")
+  app.add_option("--budget-us", options.budget_us, "GPU microseconds that Imprint may use in a frame")->option_text("US=500");
+  app.add_option("--slice-us", options.slice_us, "longest piece of learning work, microseconds; 0 = no limit")->option_text("US=1000");
+  app.add_option("--mode", mode,
+                 "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own\non the game's queue")
       ->check(CLI::IsMember({"record", "submit"}))
       ->option_text("record|submit");
   const std::string own = own_pet_file(Options());
   app.add_option("--save", options.save,
-                 "keep the pet in this file at the end. Without it the window keeps your own pet in " + own +
-                     ", and no pet of --load, --teacher, --fresh or --replay")
+                 "keep the pet in this file at the end. Without it the window keeps your own pet, in\n" + own +
+                     ",\nand no pet of --load, --teacher, --fresh or --replay")
       ->option_text("FILE");
-  app.add_option("--load", options.load, "start with the pet of this file, which stays as it is; with the same --save it is overwritten at the end")
+  app.add_option("--load", options.load, "start with the pet of this file, which stays as it is unless --save names it too")
       ->option_text("FILE");
   app.add_flag("--fresh", options.fresh,
-               "in the window: start with a new pet. The one you left stays as it is, and the new one is kept only with --save");
-  app.add_flag("!--no-ghost", options.ghost, "without the pet beside it that does not learn");
+               "in the window: start with a new pet, kept only with --save; the one you left stays as it is");
+  app.add_flag_callback("--no-ghost", [&] { options.ghost = false; }, "without the pet beside it that does not learn");
   app.add_option("--report", options.report, "write figures")->option_text("FILE.json");
   app.add_option("--picture", options.picture, "write a sheet of what happened (headless)")->option_text("FILE.png");
   app.add_option("--frames", options.frames, "write four pictures a simulated second (headless)")->option_text("DIR");
@@ -95,6 +109,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--replay", options.replay, "play the events of a log instead of a teacher, with the same --load if there was one")
       ->option_text("FILE");
   app.add_flag("--validation", options.validation, "turn on the Vulkan validation layer with synchronisation checks");
+  app.add_flag("--check", check, "only say whether these options make sense");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -115,14 +130,23 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
     options.teacher = TeacherKind::kDemo;
   }
   if (options.headless && options.seconds == 0.0) return refuse("--headless needs an end: give --seconds above 0");
+  for (const std::string& file : {options.load, options.replay}) {
+    std::error_code error;
+    if (!file.empty() && !std::filesystem::is_regular_file(file, error)) return refuse("there is no file " + file);
+  }
   // Better now than after minutes of play.
   for (const std::string& file : {options.save, options.report, options.picture, options.log}) {
     const std::filesystem::path folder = std::filesystem::path(file).parent_path();
     std::error_code error;
     if (!folder.empty() && !std::filesystem::is_directory(folder, error))
       return refuse(file + " cannot be written: there is no folder " + folder.string());
+    if (std::filesystem::is_directory(file, error)) return refuse(file + " cannot be written: it is a folder");
   }
   if (!options.headless && (!options.picture.empty() || !options.frames.empty())) return refuse("--picture and --frames need --headless");
+  if (check) {
+    *status = 0;
+    return std::nullopt;
+  }
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +16,7 @@ namespace imprint {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct Finished {
   int status = -1;
@@ -75,12 +77,37 @@ TEST_F(CommandLine, SaysWhatIsWrong) {
   EXPECT_THAT(foreign.text, HasSubstr("onnx: "));
   EXPECT_FALSE(std::filesystem::exists(path("o")));
   EXPECT_EQ(run("run " + model + " --input " + other + " --output " + path("o") + " --device no-such-device").status, 1);
+  const Finished nowhere = run("run none.onnx --input " + other + " --output " + path("no/folder/o"));
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.text, HasSubstr("there is no folder"));
 }
 
 TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
-  EXPECT_EQ(run("").status, 2);
-  EXPECT_EQ(run("fly").status, 2);
-  EXPECT_EQ(run("run").status, 2);
+  const struct {
+    const char* arguments;
+    const char* complaint;
+  } wrong[] = {
+      {"", "imprint: what to do is missing: the commands are run, inspect, devices"},
+      {"frobnicate", "imprint: there is no command 'frobnicate': the commands are run, inspect, devices"},
+      {"frobnicate inspect a.onnx", "imprint: there is no command 'frobnicate'"},
+      {"--bad", "imprint: there is no option '--bad': see imprint --help"},
+      {"inspect", "imprint inspect: model is required: see imprint inspect --help"},
+      {"inspect --bad", "imprint inspect: there is no option '--bad'"},
+      {"inspect a.onnx --bad=3", "imprint inspect: there is no option '--bad=3'"},
+      {"inspect a.onnx b.onnx", "imprint inspect: 'b.onnx' is one argument too many"},
+      {"devices 0", "imprint devices: '0' is one argument too many"},
+      {"devices -x", "imprint devices: there is no option '-x'"},
+      {"run", "imprint run: model is required"},
+      {"run a.onnx --input", "imprint run: --input"},
+      {"run a.onnx --input a --ouput b", "imprint run: there is no option '--ouput'"},
+      {"run a.onnx --input a", "imprint run: --output is required"},
+  };
+  for (const auto& [arguments, complaint] : wrong) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 2) << arguments;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << arguments;
+    EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << arguments << ": " << finished.text;
+  }
   EXPECT_EQ(run("--help").status, 0);
   EXPECT_EQ(run("run --help").status, 0);
   const Finished version = run("--version");
@@ -98,6 +125,10 @@ TEST_F(CommandLine, InspectsAsTextAndJson) {
   EXPECT_THAT(json.text, HasSubstr("\"supported\": true"));
   const Finished damaged = run("inspect " + test::model_path("README.md"));
   EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("not an ONNX file"));
+  EXPECT_THAT(damaged.text, Not(HasSubstr("exception")));
+  EXPECT_THAT(run("inspect none.onnx").text, HasSubstr("imprint inspect: cannot read 'none.onnx': there is no such file"));
+  EXPECT_THAT(run("inspect " + folder_.string()).text, HasSubstr("it is a folder"));
 }
 
 TEST_F(CommandLine, ListsDevices) {

@@ -8,6 +8,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "tools/imprint/commands.h"
+
 namespace imprint::tools {
 namespace {
 
@@ -123,6 +125,8 @@ Status run_bench(const Options& options) {
     for (const BenchCase& one : cases) std::puts(one.name.c_str());
     return {};
   }
+  IMPRINT_CHECK(check_writable(options.json));
+  IMPRINT_CHECK(check_writable(options.markdown));
   BenchDevice device{.name = options.device, .repeats = options.repeats};
   IMPRINT_ASSIGN(device.standalone, bridge::Standalone::open({.device = options.device}));
   IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.standalone->context()));
@@ -228,22 +232,26 @@ void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "measure what runs cost on a device");
   command->footer(kColumns);
   std::vector<std::string> names{"all"};
-  for (const Suite& suite : kSuites) names.emplace_back(suite.name);
-  command->add_option("--suite", options->suite, "floor, policy, learn, pet, kennel, ops, worlds, frame or all")->check(CLI::IsMember(names))->capture_default_str();
-  command->add_option("--device", options->device, "index or part of a name, see imprint devices; default: the first discrete one");
-  command->add_option("--json", options->json, "write the results to this file");
-  command->add_option("--markdown", options->markdown, "write the medians as a table to this file");
-  command->add_option("--only", options->only, "only benchmarks whose name contains this");
-  command->add_option("--warmup", options->repeats.warmup, "runs before measuring")->capture_default_str();
-  command->add_option("--repeats", options->repeats.measured, "measured runs, at most")->check(CLI::Range(1u, 100000u))->capture_default_str();
-  command->add_option("--seconds", options->repeats.seconds, "time for the measured runs of a benchmark")->capture_default_str();
+  std::string list = "all";
+  for (const Suite& suite : kSuites) {
+    names.emplace_back(suite.name);
+    list += ", " + names.back();
+  }
+  command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
+  command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");
+  command->add_option("--markdown", options->markdown, "write the medians as a table to this file")->type_name("FILE");
+  command->add_option("--only", options->only, "only benchmarks whose name contains this")->type_name("TEXT");
+  command->add_option("--warmup", options->repeats.warmup, "runs before measuring")->option_text("N=20");
+  command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")->check(CLI::Range(1u, 100000u))->option_text("N=200");
+  command->add_option("--seconds", options->repeats.seconds, "time for the measured runs of a benchmark, 0.001 to 3600")
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        return CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-3 && seconds <= 3600 ? std::string() : "'" + text + "' is not within 0.001 to 3600";
+      })
+      ->capture_default_str();
   command->add_flag("--list", options->list, "print the names and stop");
-  command->callback([options] {
-    const Status status = run_bench(*options);
-    if (status.ok()) return;
-    std::fprintf(stderr, "imprint bench: %s\n", status.error().message.c_str());
-    throw CLI::RuntimeError(1);
-  });
+  set_work(*command, [options] { return run_bench(*options); });
 }
 
 }  // namespace imprint::tools

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "imprint/version.h"
 #include "tools/imprint/commands.h"
@@ -22,6 +23,38 @@ void set_work(CLI::App& command, std::function<Status()> work) {
   });
 }
 
+Status check_writable(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+    return make_error(ErrorCode::not_found, "cannot write '" + file + "': there is no folder '" + folder.string() + "'");
+  if (std::filesystem::is_directory(file, error)) return make_error(ErrorCode::io, "cannot write '" + file + "': it is a folder");
+  return {};
+}
+
+namespace {
+
+std::string commands_of(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+// One line that names what is wrong. CLI11 misses what is required before it looks at what it did not expect, and the latter is often why.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> before = app.remaining(), all = app.remaining(true);
+  const bool in_command = before.empty() && !app.get_subcommands().empty();
+  const std::string name = in_command ? "imprint " + app.get_subcommands().front()->get_name() : "imprint";
+  const std::string help = ": see " + name + " --help";
+  if (!all.empty() && all.front().starts_with("-")) return name + ": there is no option '" + all.front() + "'" + help;
+  if (!before.empty()) return name + ": there is no command '" + before.front() + "': the commands are " + commands_of(app);
+  if (!in_command) return name + ": what to do is missing: the commands are " + commands_of(app) + help;
+  if (!all.empty()) return name + ": '" + all.front() + "' is one argument too many" + help;
+  return name + ": " + error.what() + help;
+}
+
+}  // namespace
 }  // namespace imprint::tools
 
 int main(int argc, char** argv) {
@@ -29,6 +62,7 @@ int main(int argc, char** argv) {
   app.name("imprint");
   app.set_version_flag("--version", "imprint " IMP_VERSION_STRING);
   app.require_subcommand(1);
+  app.footer("Each command explains itself: imprint COMMAND --help. Exit status: 0 done, 1 the work failed, 2 the command line is wrong.");
   imprint::tools::add_run(app);
   imprint::tools::add_inspect(app);
   imprint::tools::add_devices(app);
@@ -40,7 +74,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+    std::fprintf(stderr, "%s\n", imprint::tools::complaint(app, error).c_str());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "imprint: %s\n", error.what());
     return 1;

@@ -54,6 +54,7 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
 }
 
 Status run(const Options& options) {
+  IMPRINT_CHECK(check_writable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
   IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
   std::map<std::string, Shape> shapes;
