@@ -119,9 +119,14 @@ void Director::write(const Game& game, const Report& report) {
   const OverlayState& overlay = game.overlay();
   SheetData sheet;
   const std::string who = report.pets > 1 ? std::to_string(report.pets) + " pets" : overlay.pet_name;
-  sheet.title = report.teacher == TeacherKind::kOff ? who + ", with learning off, follows " + percent(report.final_success) + " of the commands"
-                                                    : who + " learned to follow " + percent(report.final_success) + " of the commands in " +
-                                                          std::to_string(static_cast<int>(report.simulated_seconds)) + " seconds";
+  const std::string share = percent(report.final_success) + " of the commands", seconds = std::to_string(static_cast<int>(report.simulated_seconds));
+  const char* follow = report.pets > 1 ? " follow " : " follows ";
+  if (report.teacher == TeacherKind::kOff)
+    sheet.title = who + ", with learning off," + follow + share;
+  else if (learned(report) == true)
+    sheet.title = who + " learned to follow " + share + " in " + seconds + " seconds";
+  else
+    sheet.title = who + follow + share + " after " + seconds + " seconds";
   sheet.subtitle = std::string(words(report.teacher)) + "; seed " + std::to_string(report.seed) + "; " + report.device;
   sheet.moments = moments_;
   sheet.curve = overlay.curve;
@@ -138,7 +143,8 @@ void Director::write(const Game& game, const Report& report) {
   std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions", static_cast<unsigned long long>(report.minibatches),
                 static_cast<unsigned long long>(report.decisions));
   fact();
-  std::snprintf(line, sizeof line, "GPU: infer %.0f us, learn %.0f us (medians)", report.infer_gpu_us.median, report.learn_gpu_us.median);
+  std::snprintf(line, sizeof line, "GPU: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)", report.infer_gpu_us.median,
+                report.learn_gpu_us.median, report.infer_gpu_us.frames, report.learn_gpu_us.frames);
   fact();
   std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99, report.budget_us);
   fact();

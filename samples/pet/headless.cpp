@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -37,6 +38,16 @@ void print_check(const Check& check) {
   std::fflush(stdout);
 }
 
+// A median of a handful of frames is no more than that: it is said of how many.
+std::string cost(const char* what, const Spread& us) {
+  char text[96];
+  if (us.frames == 0)
+    std::snprintf(text, sizeof text, "%s not measured", what);
+  else
+    std::snprintf(text, sizeof text, "%s %.0f us (median of %zu frame%s with it)", what, us.median, us.frames, us.frames == 1 ? "" : "s");
+  return text;
+}
+
 void print_end(const Report& report) {
   const char* whom = report.pets > 1 ? "The pets" : "The pet";
   std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom, report.pets > 1 ? "follow" : "follows",
@@ -45,10 +56,17 @@ void print_end(const Report& report) {
   std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n", static_cast<unsigned long long>(report.decisions),
               static_cast<unsigned long long>(report.feedbacks), static_cast<unsigned long long>(report.demonstrations),
               static_cast<unsigned long long>(report.minibatches));
-  std::printf("GPU a frame: infer %.0f us, learn %.0f us (median of frames with such work), both %.0f us (99th percentile); CPU %.0f us.\n",
-              report.infer_gpu_us.median, report.learn_gpu_us.median, report.gpu_us.p99, report.frame_cpu_us.median);
+  std::printf("GPU a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. CPU %.0f us (median).\n",
+              cost("infer", report.infer_gpu_us).c_str(), cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
+              report.frame_cpu_us.median);
   std::printf("weights %s\n", report.weights_hash.c_str());
-  if (learned(report) == false) std::printf("It did not learn what this teacher can teach.\n");
+  const std::optional<double> needed = lesson_seconds(report.teacher);
+  const std::optional<bool> judged = learned(report);
+  if (judged == false)
+    std::printf("%s did not learn what this teacher can teach.\n", whom);
+  else if (needed && !judged)
+    std::printf("Too short to tell whether %s: with this teacher it takes about %.0f simulated seconds.\n",
+                report.pets > 1 ? "they learn" : "it learns", *needed);
 }
 
 void write_text(const std::string& path, const std::string& text) {
@@ -92,15 +110,17 @@ int run_headless(const Options& options) {
   print_end(report);
   // Each of these on its own: what cannot be written must not take the others with it.
   std::string problem = report.save_problem;
-  const auto attempt = [&](const std::function<void()>& write) {
+  const auto attempt = [&](const char* what, const std::string& file, const std::function<void()>& write) {
     try {
       write();
+      if (!file.empty()) std::printf("%s: %s\n", what, std::filesystem::absolute(file).lexically_normal().string().c_str());
     } catch (const std::exception& error) {
       problem += (problem.empty() ? "" : "; ") + std::string(error.what());
     }
   };
-  if (!options.report.empty()) attempt([&] { write_text(options.report, to_json(report)); });
-  if (director) attempt([&] { director->write(run.game(), report); });
+  if (!options.report.empty()) attempt("figures", options.report, [&] { write_text(options.report, to_json(report)); });
+  if (director) attempt("picture", options.picture, [&] { director->write(run.game(), report); });
+  if (!options.frames.empty()) std::printf("frames: %s\n", std::filesystem::absolute(options.frames).lexically_normal().string().c_str());
   if (!problem.empty()) throw std::runtime_error(problem);
   if (host.validation_messages() > 0) {
     throw std::runtime_error(std::to_string(host.validation_messages()) + " messages of the validation layer");

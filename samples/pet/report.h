@@ -24,6 +24,7 @@ struct Check {
 struct Spread {
   double median = 0.0;
   double p99 = 0.0;
+  size_t frames = 0;  // that it is of
 };
 Spread spread(std::vector<float> values);  // zeros for nothing
 
@@ -69,8 +70,11 @@ struct Report {
 std::optional<double> held_90(const std::vector<Check>& checks);
 // Success at a time, of the newest check that is not later; nothing before the first.
 std::optional<float> success_at(const std::vector<Check>& checks, double seconds);
+// Simulated seconds in which a pet has learned from this teacher, if it learns at all; nothing where there is no bar to hold it against: a person
+// taught, or learning was off.
+std::optional<double> lesson_seconds(TeacherKind teacher);
 // Whether the pet learned what this teacher can teach: it did minibatches, and its success is far above that of a pet that knows nothing. Nothing
-// where there is no bar to hold it against: a person taught, or learning was off.
+// where there is no bar, and while it has not learned yet but may still: the session was shorter than lesson_seconds.
 std::optional<bool> learned(const Report& report);
 
 std::string to_json(const Report& report);

@@ -401,12 +401,14 @@ TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
   EXPECT_EQ(success_at(checks({0.1f, 0.5f, 0.9f}), 29.0), 0.5f);
   EXPECT_FALSE(success_at({}, 10.0));
   EXPECT_EQ(spread({3.0f, 1.0f, 2.0f}).median, 2.0);
+  EXPECT_EQ(spread({3.0f, 1.0f, 2.0f}).frames, 3u);
   EXPECT_EQ(spread({}).p99, 0.0);
 }
 
 TEST(Report, JudgesLearningByTheTeacher) {
   Report report;
   report.teacher = TeacherKind::kDemo;
+  report.simulated_seconds = 180.0;
   report.minibatches = 100;
   report.final_success = 0.5f;
   EXPECT_EQ(learned(report), false);
@@ -419,7 +421,26 @@ TEST(Report, JudgesLearningByTheTeacher) {
   for (const TeacherKind nobody : {TeacherKind::kOff, TeacherKind::kNone}) {
     report.teacher = nobody;
     EXPECT_FALSE(learned(report).has_value());
+    EXPECT_FALSE(lesson_seconds(nobody).has_value());
     EXPECT_NE(to_json(report).find("\"learned\": null"), std::string::npos);
+  }
+}
+
+TEST(Report, DoesNotJudgeASessionTooShortToLearnIn) {
+  Report report;
+  report.minibatches = 20;
+  for (const TeacherKind teacher : {TeacherKind::kDemo, TeacherKind::kPraise, TeacherKind::kCareless}) {
+    report.teacher = teacher;
+    const std::optional<double> needed = lesson_seconds(teacher);
+    ASSERT_TRUE(needed.has_value());
+    report.simulated_seconds = *needed - 1.0;
+    report.final_success = 0.2f;
+    EXPECT_FALSE(learned(report).has_value());
+    report.final_success = 0.95f;
+    EXPECT_EQ(learned(report), true) << "learned sooner";
+    report.simulated_seconds = *needed;
+    report.final_success = 0.2f;
+    EXPECT_EQ(learned(report), false);
   }
 }
 
