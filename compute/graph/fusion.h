@@ -20,7 +20,7 @@ struct FusionOptions {
   bool fuse = true;                      // false: every operation but views gets memory and a kernel of its own
   double recompute_limit = 300e3;        // operations that may be spent on evaluating a value again rather than giving it memory
   double serial_limit = 1024;            // operations of one invocation, past which the values that it folds are computed ahead, in parallel
-  std::int64_t group_fold_length = 192;  // folds at least this long with few outputs get a workgroup an output
+  std::int64_t group_fold_length = 32;   // folds at least this long with few outputs get a workgroup an output
   std::int64_t group_fold_outputs = 16384;
   std::int64_t column_fold_length = 24;   // reductions over outermost axes at least this long go by columns
   std::int64_t matmul_tile_operations = 1 << 22;  // multiply-adds from which a matmul gets tiles
@@ -38,6 +38,7 @@ struct FusionOptions {
   std::int32_t region_invocations = 128;
   std::int64_t region_shared_bytes = 16384;
   std::int64_t region_load_rows = 16;    // most rows of a workgroup that copies weights into shared memory first; 0: none does
+  bool region_vectors = true;            // four floats at a time
   double region_serial_limit = 48;       // operations of one invocation between two barriers, past which what it folds is a stage of its own
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "compute/graph/memory_plan.h"
 #include "compute/graph/region.h"
@@ -13,6 +14,8 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 struct Range { std::int64_t begin, end; bool is_float; };
 
+struct StageRead { NodeIndex node; bool aligned; NodeIndex by; };
+
 class Planner {
  public:
   Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region)
@@ -23,7 +26,7 @@ class Planner {
     last_reader_.assign(graph_.nodes.size(), -1);
     region_.stages.push_back({RegionStage::Kind::load, -1, {}});
     stage_reads_.resize(1);
-    for (NodeIndex member : task_.members) place(member);
+    place_members();
     for (std::size_t s = 0; s < region_.stages.size(); ++s) choose_tiles(region_.stages[s]);
     if (!plan_shared()) return false;
     load_weights();
@@ -74,6 +77,29 @@ class Planner {
     return node.op == Op::matmul ? RegionStage::Kind::product : RegionStage::Kind::spread;
   }
 
+  // In order, but folds over the rows as soon as what they read is there: it needs a place for less long.
+  void place_members() {
+    std::vector<NodeIndex> folds;
+    for (NodeIndex member : task_.members)
+      if (graph_[member].blocks > 0) folds.push_back(member);
+    const auto is_ready = [&](NodeIndex fold) {
+      return std::ranges::all_of(reads_of(fold), [&](const Read& read) { return stage_of_[at(read.node)] >= 0 || !std::ranges::binary_search(task_.members, read.node); });
+    };
+    const auto place_ready_folds = [&] {
+      std::erase_if(folds, [&](NodeIndex fold) {
+        if (!is_ready(fold)) return false;
+        place(fold);
+        return true;
+      });
+    };
+    for (NodeIndex member : task_.members) {
+      if (graph_[member].blocks > 0) continue;
+      if (kind_of(member) == RegionStage::Kind::product) place_ready_folds();
+      place(member);
+    }
+    place_ready_folds();
+  }
+
   void place(NodeIndex index) {
     const std::vector<Read> reads = reads_of(index);
     const RegionStage::Kind kind = kind_of(index);
@@ -90,12 +116,12 @@ class Planner {
     value.group_axis = split_.group_axis[at(index)];
     value.height = region_.row_block;
     value.width = graph_[index].element_count() / (value.row_axis >= 0 ? region_.rows : region_.blocks) / (value.group_axis >= 0 ? region_.groups : 1);
-    region_.values.push_back(value);
+    region_.values.insert(std::ranges::upper_bound(region_.values, index, {}, &RegionValue::node), value);
     for (const Read& read : reads)
       if (stage_of_[at(read.node)] != stage) last_reader_[at(read.node)] = std::max(last_reader_[at(read.node)], stage);
     stage_reads_.resize(region_.stages.size());
     for (const Read& read : reads)
-      if (stage_of_[at(read.node)] != stage) stage_reads_[static_cast<std::size_t>(stage)].push_back(read.node);
+      if (stage_of_[at(read.node)] != stage) stage_reads_[static_cast<std::size_t>(stage)].push_back({read.node, read.aligned, index});
   }
 
   // The last stage in which this value can be computed beside what is there: all that it reads is there at its own index, or done before.
@@ -135,8 +161,15 @@ class Planner {
       stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
       return;
     }
-    // Rows first: what an invocation loads of the weights then serves several rows.
     const auto full = [&] { return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations; };
+    const bool outer = stage.kind == RegionStage::Kind::outer_product;
+    if (region_.vectors) {   // what lies beside each other loads and stores as one
+      if (columns % 4 == 0 && outputs / 4 >= region_.invocations) stage.tile_columns = 4;
+      if (outer && rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
+      while (full() && stage.tile_rows < (outer ? 8 : 4) && rows % (2 * stage.tile_rows) == 0) stage.tile_rows *= 2;
+      if (stage.tile_columns == 4) return;
+    }
+    // Rows first: what an invocation loads of the weights then serves several rows.
     while (full() && stage.tile_rows * stage.tile_columns < 16) {
       if (stage.tile_rows <= stage.tile_columns && stage.tile_rows * 2 <= rows && stage.tile_rows < 4) stage.tile_rows *= 2;
       else if (stage.tile_columns * 2 <= columns && stage.tile_columns < 4) stage.tile_columns *= 2;
@@ -148,17 +181,50 @@ class Planner {
 
   static bool is_float(DType dtype) { return dtype == DType::float32; }
 
+  // A value that its stage reads for the last time, and only at the element that the new one takes: the new one can lie there.
+  NodeIndex makes_room_for(const RegionValue& fresh) const {
+    const std::int32_t s = stage_of_[at(fresh.node)];
+    const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
+    if (fresh.row_axis < 0 || stage.parts > 1 || !same_layout(fresh.node, stage.members[0])) return -1;
+    for (const StageRead& read : stage_reads_[static_cast<std::size_t>(s)]) {
+      const RegionValue* old = region_.find(read.node);
+      if (!old || old->row_axis < 0 || last_reader_[at(read.node)] != s || old->width != fresh.width || is_float(graph_[old->node].dtype) != is_float(graph_[fresh.node].dtype)) continue;
+      const bool only_here = std::ranges::all_of(stage_reads_[static_cast<std::size_t>(s)], [&](const StageRead& other) {
+        return other.node != read.node || (other.aligned && other.by <= fresh.node);
+      });
+      if (only_here && !makes_room_.contains(read.node)) return read.node;
+    }
+    return -1;
+  }
+
   bool plan_shared() {
+    makes_room_.clear();
     for (const bool floats : {true, false}) {
       std::vector<Lifetime> lifetimes;
       std::vector<std::int64_t*> targets;
-      for (RegionValue& value : region_.values) {
+      std::vector<NodeIndex> owners;
+      std::vector<std::pair<RegionValue*, std::size_t>> in_place;   // and the lifetime that it prolongs
+      std::vector<RegionValue*> values;
+      for (RegionValue& value : region_.values) values.push_back(&value);
+      std::ranges::stable_sort(values, {}, [&](const RegionValue* value) { return stage_of_[at(value->node)]; });
+      for (RegionValue* entry : values) {
+        RegionValue& value = *entry;
         if (is_float(graph_[value.node].dtype) != floats) continue;
         value.offset = -1;
         if (last_reader_[at(value.node)] < 0) continue;
-        value.stride = value.width > 1 ? value.width | 1 : 1;  // odd: neighbouring rows lie in different banks
+        // Odd, in vectors where there are some: neighbouring rows lie in different banks.
+        value.stride = value.width == 1 ? 1 : region_.vectors ? ((value.width + 3) / 4 | 1) * 4 : value.width | 1;
+        if (const NodeIndex old = makes_room_for(value); old >= 0) {
+          makes_room_.insert(old);
+          const auto owner = static_cast<std::size_t>(std::ranges::find(owners, old) - owners.begin());
+          lifetimes[owner].last = last_reader_[at(value.node)];
+          in_place.emplace_back(&value, owner);
+          owners[owner] = value.node;
+          continue;
+        }
         lifetimes.push_back({static_cast<std::uint64_t>(value.stride * value.height), stage_of_[at(value.node)], last_reader_[at(value.node)]});
         targets.push_back(&value.offset);
+        owners.push_back(value.node);
       }
       if (floats)
         for (std::size_t s = 0; s < region_.stages.size(); ++s)
@@ -166,9 +232,11 @@ class Planner {
             lifetimes.push_back({static_cast<std::uint64_t>(region_.invocations), static_cast<std::int32_t>(s), static_cast<std::int32_t>(s)});
             targets.push_back(&region_.stages[s].scratch);
           }
-      const MemoryPlan plan = plan_memory(lifetimes, 1);
+      const std::uint64_t alignment = floats && region_.vectors ? 4 : 1;
+      const MemoryPlan plan = plan_memory(lifetimes, alignment);
       for (std::size_t i = 0; i < targets.size(); ++i) *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
-      (floats ? region_.shared_floats : region_.shared_ints) = static_cast<std::int64_t>(plan.total_bytes);
+      for (const auto& [value, owner] : in_place) value->offset = static_cast<std::int64_t>(plan.offsets[owner]);
+      (floats ? region_.shared_floats : region_.shared_ints) = static_cast<std::int64_t>((plan.total_bytes + alignment - 1) / alignment * alignment);
     }
     return 4 * (region_.shared_floats + region_.shared_ints) <= options_.region_shared_bytes;
   }
@@ -235,8 +303,8 @@ class Planner {
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       RegionStage& stage = region_.stages[s];
       std::vector<Range> reads, writes;
-      for (NodeIndex node : stage_reads_[s])
-        if (const RegionValue* value = region_.find(node); value && value->offset >= 0) reads.push_back(range_of(*value));
+      for (const StageRead& entry : stage_reads_[s])
+        if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0) reads.push_back(range_of(*value));
       for (NodeIndex member : stage.members)
         if (const RegionValue* value = region_.find(member); value->offset >= 0) writes.push_back(range_of(*value));
       if (stage.scratch >= 0) writes.push_back({stage.scratch, stage.scratch + region_.invocations, true});
@@ -258,7 +326,8 @@ class Planner {
   const Task& task_;
   Region& region_;
   std::vector<std::int32_t> stage_of_, last_reader_;   // per node
-  std::vector<std::vector<NodeIndex>> stage_reads_;    // per stage, of earlier stages
+  std::set<NodeIndex> makes_room_;                     // values whose place a later one takes
+  std::vector<std::vector<StageRead>> stage_reads_;    // per stage, of earlier stages
 };
 
 }  // namespace

@@ -81,6 +81,7 @@ struct Region {
   std::int64_t blocks = 0;          // of rows, a group
   std::int32_t invocations = 0;
   std::int64_t shared_floats = 0, shared_ints = 0;
+  bool vectors = false;             // floats are loaded and stored four at a time where they lie beside each other
   std::vector<RegionStage> stages;
   std::vector<RegionValue> values;  // by node
 

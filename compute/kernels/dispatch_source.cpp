@@ -20,15 +20,8 @@ class DispatchNames : public MemoryNames {
  public:
   DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of) : source_(source), buffer_of_(buffer_of) {}
 
-  std::string array(const Place& place, DType dtype) override {
-    const std::int32_t buffer = buffer_of_(place);
-    auto found = std::ranges::find(source_.buffers, buffer);
-    if (found == source_.buffers.end()) found = source_.buffers.insert(found, buffer);
-    const bool is_float = dtype == DType::float32;
-    const std::string name = "b" + std::to_string(found - source_.buffers.begin()) + (is_float ? "f" : "i");
-    arrays_.insert(name);
-    return name;
-  }
+  std::string array(const Place& place, DType dtype) override { return named(place, dtype == DType::float32 ? 'f' : 'i'); }
+  std::string vectors(const Place& place) override { return named(place, 'q'); }
 
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
@@ -41,13 +34,22 @@ class DispatchNames : public MemoryNames {
                        std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
     for (const std::string& name : arrays_)
       text += "layout(std430, set = 0, binding = " + name.substr(1, name.size() - 2) + ") buffer B_" + name + " { " +
-              (name.back() == 'f' ? "float " : "int ") + name + "[]; };\n";
+              (name.back() == 'f' ? "float " : name.back() == 'q' ? "vec4 " : "int ") + name + "[]; };\n";
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
       text += "#define o" + std::to_string(entry) + " offsets[" + std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
     return text;
   }
 
  private:
+  std::string named(const Place& place, char kind) {
+    const std::int32_t buffer = buffer_of_(place);
+    auto found = std::ranges::find(source_.buffers, buffer);
+    if (found == source_.buffers.end()) found = source_.buffers.insert(found, buffer);
+    const std::string name = "b" + std::to_string(found - source_.buffers.begin()) + kind;
+    arrays_.insert(name);
+    return name;
+  }
+
   DispatchSource& source_;
   const std::function<std::int32_t(const Place&)>& buffer_of_;
   std::set<std::string> arrays_;

@@ -61,11 +61,15 @@ std::string Emitter::declare(DType dtype, const std::string& expression) {
 
 IndexExpression Emitter::bind(const IndexExpression& index) {
   if (index.is_simple()) return index;
-  if (const std::string* name = known("=" + index.text)) return IndexExpression(*name);
-  const std::string name = fresh('i');
-  line("int " + name + " = " + index.text + ";");
-  remember("=" + index.text, name);
-  return IndexExpression(name);
+  std::string name;
+  if (const std::string* before = known("=" + index.text)) {
+    name = *before;
+  } else {
+    name = fresh('i');
+    line("int " + name + " = " + index.text + ";");
+    remember("=" + index.text, name);
+  }
+  return IndexExpression(name, index.multiple) + index.constant;
 }
 
 // ---- indices ----
@@ -240,20 +244,47 @@ std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
   const auto axis = static_cast<std::size_t>(entry.ints[0]);
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
+  const auto inner_of = [&](std::int64_t begin) {
+    ElementIndex inner{std::nullopt, own};
+    inner.axes[axis] = bind(own[axis] - begin);
+    return inner;
+  };
   std::int64_t begin = 0;
+  if (const std::string array = array_of_all(entry.inputs); !array.empty()) {   // one load from a chosen place, and not a chain of branches that load
+    const std::string place = fresh('i');
+    line("int " + place + " = 0;");
+    for (NodeIndex input : entry.inputs) {
+      const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
+      if (extent == 0) continue;
+      const IndexExpression source = IndexExpression(memory_.offset(schedule_.place[at(input)])) + linear_of(inner_of(begin), graph_[input].shape);
+      line((begin > 0 ? "if (" + own[axis].str() + " >= " + std::to_string(begin) + ") " : std::string()) + place + " = " + source.str() + ";");
+      begin += extent;
+    }
+    return declare(entry.dtype, array + "[" + place + "]" + (entry.dtype == DType::boolean ? " != 0" : ""));
+  }
+  const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
   for (NodeIndex input : entry.inputs) {
     const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
     if (extent == 0) continue;
     const std::string position = own[axis].str();
     open("if (" + position + " >= " + std::to_string(begin) + " && " + position + " < " + std::to_string(begin + extent) + ")");
-    ElementIndex inner{std::nullopt, own};
-    inner.axes[axis] = bind(own[axis] - begin);
-    line(result + " = " + value(input, inner) + ";");
+    line(result + " = " + value(input, inner_of(begin)) + ";");
     close();
     begin += extent;
   }
   return result;
+}
+
+std::string Emitter::array_of_all(const std::vector<NodeIndex>& nodes) {
+  std::string array;
+  for (NodeIndex node : nodes) {
+    if (graph_[node].element_count() == 0) continue;
+    if (!in_memory(node)) return {};
+    const std::string own = memory_.array(schedule_.place[at(node)], graph_[node].dtype);
+    if (!array.empty() && own != array) return {};
+    array = own;
+  }
+  return array;
 }
 
 std::string Emitter::gather(NodeIndex node, const ElementIndex& index) {

@@ -35,6 +35,8 @@ class MemoryNames {
   // The GLSL array of the value's buffer as float[] or int[] ("b0f"), and the element offset of the value in it ("o3").
   virtual std::string array(const Place& place, DType dtype) = 0;
   virtual std::string offset(const Place& place) = 0;
+  // The same buffer as vec4[] ("b0q").
+  virtual std::string vectors(const Place& place) = 0;
 };
 
 // A tiled matmul's workgroup of 64 invocations computes kTile x kTile outputs, eight by eight each, kTileDepth terms at a time from shared memory.
@@ -61,7 +63,7 @@ class Emitter {
   const std::string* known(const std::string& key) const;
   void remember(const std::string& key, const std::string& name) { scopes_.back()[key] = name; }
   std::string declare(DType dtype, const std::string& expression);
-  IndexExpression bind(const IndexExpression& index);   // gives a compound expression a name
+  IndexExpression bind(const IndexExpression& index);   // gives what is compound in it a name
 
   // ---- indices ----
   std::vector<IndexExpression> axes_of(const ElementIndex& index, const Shape& shape);
@@ -74,6 +76,9 @@ class Emitter {
   std::string value(NodeIndex node, const ElementIndex& index);      // from a register, from memory, or computed
   std::string compute(NodeIndex node, const ElementIndex& index);
   virtual std::string load(NodeIndex node, const ElementIndex& index);   // of a value that has memory
+  // Whether a load of the value would come from the device's memory; the array that all values lie in, empty where they do not.
+  virtual bool in_memory(NodeIndex node) const { return schedule_.materialized[static_cast<std::size_t>(node)] && !members_.contains(node) && !uniforms_.contains(node); }
+  std::string array_of_all(const std::vector<NodeIndex>& nodes);
   ElementIndex through_view(NodeIndex node, const ElementIndex& index);
   std::string pad(NodeIndex node, const ElementIndex& index);
   std::string concat(NodeIndex node, const ElementIndex& index);
@@ -92,7 +97,8 @@ class Emitter {
 
   // ---- kinds of tasks ----
   void map_body(int workgroup_size);
-  void fold_uniforms(int workgroup_size);
+  std::vector<NodeIndex> uniform_folds() const;
+  void fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size);
   void fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane);
   void group_fold_body(int workgroup_size);
   void column_fold_body(int workgroup_size);
@@ -101,7 +107,7 @@ class Emitter {
   std::string custom_text() const;
   void matmul_tile_body();
   void evaluate_members(const ElementIndex& index);
-  void write(const Store& store, const IndexExpression& linear);
+  virtual void write(const Store& store, const IndexExpression& linear);
 
   const Graph& graph_;
   const Schedule& schedule_;

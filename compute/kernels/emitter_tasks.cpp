@@ -74,8 +74,8 @@ void Emitter::evaluate_members(const ElementIndex& index) {
     if (std::ranges::find(task_.tails, store.node) == task_.tails.end()) write(store, *index.linear);
 }
 
-// Sums that every invocation needs whole are folded once a workgroup.
-void Emitter::fold_uniforms(int workgroup_size) {
+// Sums that every invocation needs whole.
+std::vector<NodeIndex> Emitter::uniform_folds() const {
   std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
@@ -86,11 +86,14 @@ void Emitter::fold_uniforms(int workgroup_size) {
     else if (!schedule_.materialized[at(node)] || std::ranges::find(task_.members, node) != task_.members.end())
       stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
   }
-  if (found.empty()) return;
   std::ranges::sort(found);
-  line("int lane = int(gl_LocalInvocationID.x);");
-  for (NodeIndex node : found) {
-    if (node != found.front()) line("barrier();");
+  return found;
+}
+
+// They are folded once a workgroup.
+void Emitter::fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size) {
+  for (NodeIndex node : folds) {
+    if (node != folds.front()) line("barrier();");
     const Accumulator own = fold(node, {IndexExpression(0), {}}, "lane", std::to_string(workgroup_size));
     line("fold_floats[lane] = " + own.value + ";");
     line("barrier();");
@@ -100,10 +103,23 @@ void Emitter::fold_uniforms(int workgroup_size) {
 }
 
 void Emitter::map_body(int workgroup_size) {
-  fold_uniforms(workgroup_size);
-  line("int i = group * " + std::to_string(workgroup_size) + " + int(gl_LocalInvocationID.x);");
-  line("if (i >= " + std::to_string(task_.element_count) + ") return;");
-  evaluate_members({IndexExpression(std::string("i")), {}});
+  const std::string count = std::to_string(task_.element_count);
+  const ElementIndex index{IndexExpression(std::string("i")), {}};
+  line("int lane = int(gl_LocalInvocationID.x);");
+  const std::string own = "group * " + std::to_string(workgroup_size) + " + lane";
+  const std::vector<NodeIndex> folds = uniform_folds();
+  if (folds.empty()) {
+    line("int i = " + own + ";");
+    line("if (i >= " + count + ") return;");
+  } else {
+    // What each invocation reads is under way before the workgroup folds.
+    line("int i = min(" + own + ", " + count + " - 1);");
+    for (const Read& read : task_.reads)
+      if (read.aligned && graph_[read.node].element_count() == task_.element_count) value(read.node, index);
+    fold_uniforms(folds, workgroup_size);
+    line("if (" + own + " >= " + count + ") return;");
+  }
+  evaluate_members(index);
 }
 
 void Emitter::group_fold_body(int workgroup_size) {

@@ -1,58 +1,83 @@
 #include "compute/kernels/index_expression.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
+#include <numeric>
 
 namespace imprint {
 namespace {
 
-IndexExpression binary(const IndexExpression& a, const char* op, const IndexExpression& b) {
+std::string binary(const std::string& a, const char* op, const std::string& b) {
   std::string text = "(";
-  text += a.str();
+  text += a;
   text += op;
-  text += b.str();
+  text += b;
   text += ")";
-  return IndexExpression(std::move(text));
+  return text;
 }
+
+bool is_power_of_two(std::int64_t number) { return std::has_single_bit(static_cast<std::uint64_t>(number)); }
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return (a % b + b) % b; }
 
 }  // namespace
 
 bool IndexExpression::is_simple() const {
-  return is_constant || std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
+std::string IndexExpression::str() const {
+  if (text.empty()) return std::to_string(constant);
+  if (constant == 0) return text;
+  return binary(text, constant > 0 ? " + " : " - ", std::to_string(std::abs(constant)));
 }
 
 IndexExpression operator+(const IndexExpression& a, const IndexExpression& b) {
-  if (a.is_constant && b.is_constant) return a.constant + b.constant;
-  if (a.is_zero()) return b;
-  if (b.is_zero()) return a;
-  if (b.is_constant && b.constant < 0) return binary(a, " - ", IndexExpression(-b.constant));
-  return binary(a, " + ", b);
+  IndexExpression sum = b.is_constant() ? a : b;
+  if (!a.is_constant() && !b.is_constant()) sum = IndexExpression(binary(a.text, " + ", b.text), std::gcd(a.multiple, b.multiple));
+  sum.constant = a.constant + b.constant;
+  return sum;
 }
 
 IndexExpression operator-(const IndexExpression& a, const IndexExpression& b) {
-  if (a.is_constant && b.is_constant) return a.constant - b.constant;
-  if (b.is_zero()) return a;
-  return binary(a, " - ", b);
+  IndexExpression difference = a;
+  if (!b.is_constant()) difference = IndexExpression(binary(a.is_constant() ? "0" : a.text, " - ", b.text), std::gcd(a.is_constant() ? 0 : a.multiple, b.multiple));
+  difference.constant = a.constant - b.constant;
+  return difference;
 }
 
 IndexExpression operator*(const IndexExpression& a, const IndexExpression& b) {
-  if (a.is_constant && b.is_constant) return a.constant * b.constant;
-  if (a.is_zero() || b.is_zero()) return 0;
-  if (a.is_constant && a.constant == 1) return b;
-  if (b.is_constant && b.constant == 1) return a;
-  return binary(a, " * ", b);
+  if (!a.is_constant() && !b.is_constant()) return IndexExpression(binary(a.str(), " * ", b.str()), std::gcd(a.multiple, a.constant) * std::gcd(b.multiple, b.constant));
+  const std::int64_t factor = a.is_constant() ? a.constant : b.constant;
+  const IndexExpression& other = a.is_constant() ? b : a;
+  if (factor == 0) return 0;
+  IndexExpression product = other;
+  if (factor != 1 && !other.is_constant()) product = IndexExpression(binary(other.text, " * ", std::to_string(factor)), other.multiple * std::abs(factor));
+  product.constant = other.constant * factor;
+  return product;
 }
 
+// What is left of a constant below the divisor that both share moves neither the quotient nor anything but itself in the remainder.
 IndexExpression operator/(const IndexExpression& a, std::int64_t divisor) {
   if (divisor == 1) return a;
-  if (a.is_constant) return a.constant / divisor;
-  return binary(a, " / ", IndexExpression(divisor));
+  const auto quotient = [&](const std::string& text) {
+    if (is_power_of_two(divisor)) return binary(text, " >> ", std::to_string(std::countr_zero(static_cast<std::uint64_t>(divisor))));
+    return binary(text, " / ", std::to_string(divisor));
+  };
+  const std::int64_t shared = std::gcd(a.multiple, divisor);
+  if (!a.is_constant() && shared < divisor) return IndexExpression(quotient((a - floor_mod(a.constant, shared)).str()));
+  IndexExpression result = a.is_constant() ? IndexExpression() : IndexExpression(quotient(a.text), a.multiple / divisor);
+  result.constant = (a.constant - floor_mod(a.constant, divisor)) / divisor;
+  return result;
 }
 
 IndexExpression operator%(const IndexExpression& a, std::int64_t divisor) {
-  if (divisor == 1) return 0;
-  if (a.is_constant) return a.constant % divisor;
-  return binary(a, " % ", IndexExpression(divisor));
+  const std::int64_t shared = std::gcd(a.multiple, divisor);
+  if (a.is_constant() || shared == divisor) return floor_mod(a.constant, divisor);
+  const std::int64_t rest = floor_mod(a.constant, shared);
+  const std::string whole = (a - rest).str();
+  if (is_power_of_two(divisor)) return IndexExpression(binary(whole, " & ", std::to_string(divisor - 1)), shared) + rest;
+  return IndexExpression(binary(whole, " % ", std::to_string(divisor)), shared) + rest;
 }
 
 }  // namespace imprint

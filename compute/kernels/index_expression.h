@@ -1,5 +1,6 @@
 #pragma once
-// Integer expressions of GLSL, folded as far as constants allow, so that generated indexing reads as a person would write it.
+// Integer expressions of GLSL, folded as far as constants allow, so that generated indexing reads as a person would write it. An expression keeps its
+// constant summand and a known divisor of the rest apart: what is aligned, and what lies beside what, can be asked.
 
 #include <cstdint>
 #include <string>
@@ -7,23 +8,24 @@
 namespace imprint {
 
 struct IndexExpression {
-  bool is_constant = true;
-  std::int64_t constant = 0;
-  std::string text;   // when not constant; an identifier or a parenthesised expression
+  std::string text;            // an identifier or a parenthesised expression; empty: zero
+  std::int64_t multiple = 1;   // divides the value of text
+  std::int64_t constant = 0;   // added to it
 
   IndexExpression() = default;
   IndexExpression(std::int64_t value) : constant(value) {}
-  explicit IndexExpression(std::string expression) : is_constant(false), text(std::move(expression)) {}
+  explicit IndexExpression(std::string expression, std::int64_t known_multiple = 1) : text(std::move(expression)), multiple(known_multiple) {}
 
-  std::string str() const { return is_constant ? std::to_string(constant) : text; }
-  bool is_zero() const { return is_constant && constant == 0; }
-  bool is_simple() const;   // a constant or an identifier
+  bool is_constant() const { return text.empty(); }
+  bool is_zero() const { return is_constant() && constant == 0; }
+  bool is_simple() const;      // nothing but an identifier, or none, beside the constant
+  std::string str() const;
 };
 
 IndexExpression operator+(const IndexExpression& a, const IndexExpression& b);
 IndexExpression operator-(const IndexExpression& a, const IndexExpression& b);
 IndexExpression operator*(const IndexExpression& a, const IndexExpression& b);
-// For non-negative operands and a positive divisor.
+// For values that are not negative where the result is used, and a positive divisor.
 IndexExpression operator/(const IndexExpression& a, std::int64_t divisor);
 IndexExpression operator%(const IndexExpression& a, std::int64_t divisor);
 

@@ -11,6 +11,11 @@ namespace {
 std::string text(std::int64_t number) { return std::to_string(number); }
 IndexExpression named(const std::string& name) { return IndexExpression(name); }
 
+constexpr std::int64_t kPlaceAlignment = 4;   // elements: what has memory starts at a multiple of 16 bytes
+constexpr char kComponents[] = "xyzw";
+
+bool is_vector(const RegionValue& weights, bool vectors) { return vectors && weights.width % 4 == 0; }
+
 }  // namespace
 
 RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes,
@@ -21,7 +26,8 @@ RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const
 
 std::string RegionEmitter::shared_arrays() const {
   std::string declarations;
-  if (region_.shared_floats > 0) declarations += "shared float rows_f[" + text(region_.shared_floats) + "];\n";
+  if (region_.shared_floats > 0)
+    declarations += region_.vectors ? "shared vec4 rows_f[" + text(region_.shared_floats / 4) + "];\n" : "shared float rows_f[" + text(region_.shared_floats) + "];\n";
   if (region_.shared_ints > 0) declarations += "shared int rows_i[" + text(region_.shared_ints) + "];\n";
   return declarations + "\n";
 }
@@ -64,11 +70,15 @@ void RegionEmitter::invocations_take(std::int64_t count, const std::string& name
   }
 }
 
-RegionEmitter::Row RegionEmitter::row(const std::string& local) {
-  const std::string global = fresh('r');
-  line("int " + global + " = " + (ragged_ ? "min(row_0 + " + local + ", " + text(region_.rows - 1) + ")" : "row_0 + " + local) + ";");
-  local_row_[global] = local;
-  return {local, named(global)};
+RegionEmitter::Row RegionEmitter::row(const IndexExpression& local) {
+  IndexExpression global = bind(IndexExpression("row_0", region_.row_block) + local);
+  if (ragged_) {
+    const std::string inside = fresh('r');
+    line("int " + inside + " = min(" + global.str() + ", " + text(region_.rows - 1) + ");");
+    global = named(inside);
+  }
+  local_row_[global.str()] = local;
+  return {local, global};
 }
 
 void RegionEmitter::open_rows_loop(const std::string& name) {
@@ -96,34 +106,108 @@ IndexExpression RegionEmitter::feature_of(const RegionValue& value, const Elemen
   return linear;
 }
 
-std::string RegionEmitter::shared_element(const RegionValue& value, const ElementIndex& index, const std::string& local_row) {
-  const IndexExpression position = IndexExpression(value.offset) + named(local_row) * value.stride + feature_of(value, index);
-  return (graph_[value.node].dtype == DType::float32 ? "rows_f[" : "rows_i[") + position.str() + "]";
+IndexExpression RegionEmitter::shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row) {
+  return local_row * value.stride + value.offset + feature_of(value, index);
+}
+
+// ---- memory ----
+
+std::string RegionEmitter::cell(const std::string& array, const IndexExpression& position) {
+  if (!region_.vectors) return array + "[" + position.str() + "]";
+  const IndexExpression component = position % 4;
+  if (component.is_constant()) return array + "[" + (position / 4).str() + "]." + kComponents[component.constant];
+  const IndexExpression own = bind(position);
+  return array + "[" + (own / 4).str() + "][" + (own % 4).str() + "]";
+}
+
+std::string RegionEmitter::load_float(const std::string& array, const IndexExpression& position) {
+  const IndexExpression component = position % 4;
+  if (!region_.vectors || !component.is_constant()) return declare(DType::float32, cell(array, position));
+  const std::string vector = array + "[" + (position / 4).str() + "]";
+  const std::string* name = known(vector);
+  if (!name) {
+    const std::string own = fresh('q');
+    line("vec4 " + own + " = " + vector + ";");
+    remember(vector, own);
+    name = known(vector);
+  }
+  return *name + "." + kComponents[component.constant];
+}
+
+void RegionEmitter::store_float(const std::string& array, const IndexExpression& position, const std::string& value) {
+  const IndexExpression component = position % 4;
+  if (!region_.vectors || !component.is_constant()) {
+    line(cell(array, position) + " = " + value + ";");
+    return;
+  }
+  Vector& vector = vectors_[array + "[" + (position / 4).str() + "]"];
+  vector[static_cast<std::size_t>(component.constant)] = value;
+}
+
+void RegionEmitter::store_vectors() {
+  for (const auto& [place, values] : vectors_) {
+    if (std::ranges::none_of(values, &std::string::empty)) {
+      line(place + " = vec4(" + values[0] + ", " + values[1] + ", " + values[2] + ", " + values[3] + ");");
+      continue;
+    }
+    for (std::size_t component = 0; component < values.size(); ++component)
+      if (!values[component].empty()) line(place + "." + kComponents[component] + " = " + values[component] + ";");
+  }
+  vectors_.clear();
 }
 
 std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
+  const DType dtype = graph_[node].dtype;
   const RegionValue* value = region_.find(node);
-  if (!value || value->offset < 0) return Emitter::load(node, index);
+  if (!value || value->offset < 0) {
+    if (dtype != DType::float32 || !region_.vectors) return Emitter::load(node, index);
+    const Place& place = schedule_.place[static_cast<std::size_t>(node)];
+    const IndexExpression position = IndexExpression(memory_.offset(place), kPlaceAlignment) + linear_of(index, graph_[node].shape);
+    return (position % 4).is_constant() ? load_float(memory_.vectors(place), position) : Emitter::load(node, index);
+  }
   if (value->row_axis < 0) {  // weights
     const std::vector<IndexExpression> axes = axes_of(index, graph_[node].shape);
-    const IndexExpression position = IndexExpression(value->offset) + axes[axes.size() - 2] * value->stride + axes.back();
-    return declare(DType::float32, "rows_f[" + position.str() + "]");
+    return load_float("rows_f", bind(axes[axes.size() - 2] * value->stride + axes.back()) + value->offset);
   }
   const IndexExpression& global = index.axes[static_cast<std::size_t>(value->row_axis)];
-  const auto known = local_row_.find(global.str());
-  const std::string element = shared_element(*value, index, known != local_row_.end() ? known->second : "(" + global.str() + " - row_0)");
-  return declare(graph_[node].dtype, graph_[node].dtype == DType::boolean ? element + " != 0" : element);
+  const auto local = local_row_.find(global.str());
+  const IndexExpression position = bind(shared_position(*value, index, local != local_row_.end() ? local->second : global - named("row_0")));
+  if (dtype == DType::float32) return load_float("rows_f", position);
+  const std::string element = "rows_i[" + position.str() + "]";
+  return declare(dtype, dtype == DType::boolean ? element + " != 0" : element);
+}
+
+bool RegionEmitter::in_memory(NodeIndex node) const {
+  const RegionValue* value = region_.find(node);
+  return (!value || value->offset < 0) && Emitter::in_memory(node);
+}
+
+void RegionEmitter::write(const Store& store, const IndexExpression& linear) {
+  if (graph_[store.node].dtype != DType::float32 || !region_.vectors || store.row_indices >= 0) return Emitter::write(store, linear);
+  const IndexExpression position = IndexExpression(memory_.offset(store.place), kPlaceAlignment) + linear;
+  if ((position % 4).is_constant()) store_float(memory_.vectors(store.place), position, members_.at(store.node));
+  else Emitter::write(store, linear);
 }
 
 void RegionEmitter::keep(NodeIndex member, const ElementIndex& index, const Row& row) {
   const RegionValue& value = *region_.find(member);
   const std::string& name = members_.at(member);
-  if (value.offset >= 0) line(shared_element(value, index, row.local) + " = " + (graph_[member].dtype == DType::boolean ? "int(" + name + ")" : name) + ";");
+  if (value.offset >= 0) {
+    const IndexExpression position = shared_position(value, index, row.local);
+    if (graph_[member].dtype == DType::float32) store_float("rows_f", bind(position), name);
+    else line("rows_i[" + position.str() + "] = " + (graph_[member].dtype == DType::boolean ? "int(" + name + ")" : name) + ";");
+  }
   for (const Store& store : task_.stores) {
     if (store.node != member) continue;
-    if (ragged_) open("if (" + row.local + " < rows_here)");
+    if (!ragged_) {
+      write(store, linear_of(index, graph_[member].shape));
+      continue;
+    }
+    store_vectors();   // those of before are not in this scope
+    open("if (" + row.local.str() + " < rows_here)");
     write(store, linear_of(index, graph_[member].shape));
-    if (ragged_) close();
+    store_vectors();
+    close();
   }
 }
 
@@ -141,32 +225,35 @@ void RegionEmitter::evaluate(const RegionStage& stage, const IndexExpression& fe
 
 // ---- stages ----
 
-// Eight loads are under way before the first is stored.
+// All loads of an invocation are under way before it stores the first, as far as registers last.
 void RegionEmitter::load_weights(const RegionStage& stage) {
-  constexpr int kTurn = 8;
+  constexpr std::size_t kTurn = 16;
+  struct Loaded { std::string name; const RegionValue* value; IndexExpression element; };
+  std::vector<Loaded> loaded;
+  const auto store = [&] {
+    for (const auto& [name, value, element] : loaded) {
+      const IndexExpression position = element / value->width * value->stride + element % value->width + value->offset;
+      line((is_vector(*value, region_.vectors) ? "rows_f[" + (position / 4).str() + "]" : cell("rows_f", position)) + " = " + name + ";");
+    }
+    loaded.clear();
+  };
   for (NodeIndex weights : stage.members) {
     const RegionValue& value = *region_.find(weights);
     const Place& place = schedule_.place[static_cast<std::size_t>(weights)];
-    const std::int64_t count = value.height * value.width, step = region_.invocations;
-    IndexExpression source = named(memory_.offset(place));
-    if (region_.groups > 1) source = bind(source + named("network") * count);
-    const std::string array = memory_.array(place, DType::float32), e = fresh('e');
-    open("for (int " + e + " = lane; " + e + " < " + text(count) + "; " + e + " += " + text(step * kTurn) + ")");
-    std::vector<IndexExpression> elements;
-    std::vector<std::string> loaded;
-    for (int turn = 0; turn < kTurn && turn * step < count; ++turn) {
-      IndexExpression element = bind(named(e) + turn * step);
-      const bool whole = count % (step * kTurn) == 0 || (turn + 1) * step <= count % (step * kTurn);
-      if (!whole) element = bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));   // the last one again
-      elements.push_back(element);
-      loaded.push_back(declare(DType::float32, array + "[" + (source + element).str() + "]"));
+    const std::int64_t wide = is_vector(value, region_.vectors) ? 4 : 1, count = value.height * value.width / wide, step = region_.invocations;
+    IndexExpression source(memory_.offset(place), kPlaceAlignment);
+    if (region_.groups > 1) source = source + named("network") * (count * wide);
+    const std::string array = wide > 1 ? memory_.vectors(place) : memory_.array(place, DType::float32);
+    for (std::int64_t first = 0; first < count; first += step) {
+      IndexExpression element = named("lane") + first;
+      if (first + step > count) element = bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));   // the last one again
+      const std::string name = fresh('w');
+      line(std::string(wide > 1 ? "vec4 " : "float ") + name + " = " + array + "[" + (source / wide + element).str() + "];");
+      loaded.push_back({name, &value, element * wide});
+      if (loaded.size() == kTurn) store();
     }
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      const IndexExpression position = IndexExpression(value.offset) + elements[i] / value.width * value.stride + elements[i] % value.width;
-      line("rows_f[" + position.str() + "] = " + loaded[i] + ";");
-    }
-    close();
   }
+  store();
 }
 
 void RegionEmitter::spread(const RegionStage& stage) {
@@ -174,9 +261,23 @@ void RegionEmitter::spread(const RegionStage& stage) {
   const std::string e = fresh('e'), r = fresh('l');
   invocations_take(region_.row_block * value.width, e);
   line("int " + r + " = " + (named(e) / value.width).str() + ";");
-  const Row own = row(r);
+  const Row own = row(named(r));
   evaluate(stage, bind(named(e) % value.width), own);
+  store_vectors();
   close();
+}
+
+// Positions of a tile along one axis: beside each other where vectors are loaded, else `lanes` apart, so that neighbouring invocations read neighbours.
+std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& first, std::int64_t lanes, std::int32_t count, std::int64_t extent) {
+  std::vector<IndexExpression> positions;
+  const bool beside = is_beside(count, extent);
+  const IndexExpression begin = bind(beside ? first * count : first);
+  for (int i = 0; i < count; ++i) {
+    IndexExpression own = begin + (beside ? i : i * lanes);
+    if (!beside && (i + 1) * lanes > extent) own = bind(named("min(" + own.str() + ", " + text(extent - 1) + ")"));
+    positions.push_back(own);
+  }
+  return positions;
 }
 
 void RegionEmitter::product(const RegionStage& stage) {
@@ -185,21 +286,13 @@ void RegionEmitter::product(const RegionStage& stage) {
   const bool rows_left = value.row_axis == anchor.shape.rank() - 2;
   const std::int64_t columns = value.width, terms = fold_length(graph_, stage.anchor);
   const std::int64_t lanes = (columns + stage.tile_columns - 1) / stage.tile_columns;   // that share the columns
-  const auto cut = [&](std::size_t j) { return static_cast<std::int64_t>(j + 1) * lanes > columns; };   // some invocations have no such column
   const std::string tile = fresh('t'), k = fresh('k');
   invocations_take(lanes * (region_.row_block / stage.tile_rows), tile);
   std::vector<Row> rows;
-  std::vector<IndexExpression> column;
-  for (int i = 0; i < stage.tile_rows; ++i) {
-    const std::string local = fresh('l');
-    line("int " + local + " = " + (named(tile) / lanes * stage.tile_rows + i).str() + ";");
-    rows.push_back(row(local));
-  }
-  for (int j = 0; j < stage.tile_columns; ++j) {
-    IndexExpression own = bind(named(tile) % lanes + j * lanes);
-    if (cut(static_cast<std::size_t>(j))) own = bind(named("min(" + own.str() + ", " + text(columns - 1) + ")"));
-    column.push_back(own);
-  }
+  const IndexExpression first_row = bind(named(tile) / lanes * stage.tile_rows);
+  for (int i = 0; i < stage.tile_rows; ++i) rows.push_back(row(first_row + i));
+  const IndexExpression lane = bind(named(tile) % lanes);
+  const std::vector<IndexExpression> column = tile_positions(lane, lanes, stage.tile_columns, columns);
   std::vector<std::string> names;
   for (int e = 0; e < stage.tile_rows * stage.tile_columns; ++e) names.push_back(declare(DType::float32, "0.0"));
 
@@ -214,7 +307,7 @@ void RegionEmitter::product(const RegionStage& stage) {
   const int unroll = terms % 8 == 0 ? 8 : terms % 4 == 0 ? 4 : 1;
   open("for (int " + k + " = 0; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll) + ")");
   for (int u = 0; u < unroll; ++u) {
-    const IndexExpression term = bind(named(k) + u);
+    const IndexExpression term = IndexExpression(k, unroll) + u;
     std::vector<std::string> left, right;
     for (const IndexExpression& own : column) right.push_back(operand(false, own, term));
     for (const Row& own : rows) left.push_back(operand(true, own.global, term));
@@ -224,10 +317,12 @@ void RegionEmitter::product(const RegionStage& stage) {
   close();
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t j = 0; j < column.size(); ++j) {
-      open(cut(j) ? "if (" + (named(tile) % lanes).str() + " < " + text(columns - static_cast<std::int64_t>(j) * lanes) + ")" : "");
+      const bool cut = !is_beside(stage.tile_columns, columns) && static_cast<std::int64_t>(j + 1) * lanes > columns;   // some invocations have no such column
+      if (cut) open("if (" + lane.str() + " < " + text(columns - static_cast<std::int64_t>(j) * lanes) + ")");
       members_[stage.anchor] = names[i * column.size() + j];
       evaluate(stage, column[j], rows[i]);
-      close();
+      if (cut || j + 1 == column.size()) store_vectors();
+      if (cut) close();
     }
   close();
 }
@@ -238,12 +333,12 @@ void RegionEmitter::product_parts(const RegionStage& stage) {
   const RegionValue& value = *region_.find(stage.anchor);
   const bool rows_left = value.row_axis == anchor.shape.rank() - 2;
   const std::int64_t columns = value.width, terms = fold_length(graph_, stage.anchor), outputs = columns * region_.row_block;
-  const std::string scratch = "rows_f[" + (stage.scratch > 0 ? text(stage.scratch) + " + " : "");
+  const auto scratch = [&](const IndexExpression& position) { return cell("rows_f", position + stage.scratch); };
   const std::string o = fresh('e'), l = fresh('l'), k = fresh('k');
   invocations_take(outputs * stage.parts, fresh('e'));
   line("int " + o + " = lane % " + text(outputs) + ";");
   line("int " + l + " = " + (named(o) / columns).str() + ";");
-  const Row own = row(l);
+  const Row own = row(named(l));
   const IndexExpression column = bind(named(o) % columns);
   const std::string sum = declare(DType::float32, "0.0");
   const auto term_at = [&](const IndexExpression& term) {
@@ -269,18 +364,19 @@ void RegionEmitter::product_parts(const RegionStage& stage) {
     term_at(named(k));
     close();
   }
-  line(scratch + "lane] = " + sum + ";");
+  line(scratch(named("lane")) + " = " + sum + ";");
   close();
   line("barrier();");
   const std::string e = fresh('e');
   invocations_take(outputs, e);
   const std::string l2 = fresh('l');
   line("int " + l2 + " = " + (named(e) / columns).str() + ";");
-  const Row out = row(l2);
-  const std::string whole = declare(DType::float32, scratch + e + "]");
-  for (int part = 1; part < stage.parts; ++part) line(whole + " += " + scratch + e + " + " + text(part * outputs) + "];");
+  const Row out = row(named(l2));
+  const std::string whole = declare(DType::float32, scratch(named(e)));
+  for (int part = 1; part < stage.parts; ++part) line(whole + " += " + scratch(named(e) + part * outputs) + ";");
   members_[stage.anchor] = whole;
   evaluate(stage, bind(named(e) % columns), out);
+  store_vectors();
   close();
 }
 
@@ -300,18 +396,13 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   const std::int64_t lanes = (width + stage.tile_columns - 1) / stage.tile_columns, bands = (height + stage.tile_rows - 1) / stage.tile_rows;
   const std::string tile = fresh('t'), r = fresh('l');
   invocations_take(lanes * bands, tile);
-  std::vector<IndexExpression> own_rows, own_columns;
-  const auto bounded = [&](const IndexExpression& index, std::int64_t extent, bool cut) {
-    return bind(cut ? named("min(" + index.str() + ", " + text(extent - 1) + ")") : index);
-  };
-  for (int i = 0; i < stage.tile_rows; ++i)
-    own_rows.push_back(bounded(named(tile) / lanes * stage.tile_rows + i, height, height % stage.tile_rows != 0 && i > 0));
-  for (int j = 0; j < stage.tile_columns; ++j)
-    own_columns.push_back(bounded(named(tile) % lanes + j * lanes, width, (j + 1) * lanes > width));
+  const IndexExpression band = bind(named(tile) / lanes), lane = bind(named(tile) % lanes);
+  const std::vector<IndexExpression> own_rows = tile_positions(band, bands, stage.tile_rows, height);
+  const std::vector<IndexExpression> own_columns = tile_positions(lane, lanes, stage.tile_columns, width);
   std::vector<std::string> names;
   for (std::size_t e = 0; e < own_rows.size() * own_columns.size(); ++e) names.push_back(declare(DType::float32, "0.0"));
   open_rows_loop(r);
-  const Row own = row(r);
+  const Row own = row(named(r));
   const auto operand = [&](std::size_t slot, const IndexExpression& position) {
     const Shape& shape = graph_[anchor.inputs[slot]].shape;
     ElementIndex index{std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()), IndexExpression(0))};
@@ -327,15 +418,16 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   for (std::size_t i = 0; i < left.size(); ++i)
     for (std::size_t j = 0; j < right.size(); ++j) line(names[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
   close();
-  for (int i = 0; i < stage.tile_rows; ++i)
-    for (int j = 0; j < stage.tile_columns; ++j) {
-      const IndexExpression row_here = named(tile) / lanes * stage.tile_rows + i, column_here = named(tile) % lanes + j * lanes;
+  for (std::size_t i = 0; i < own_rows.size(); ++i)
+    for (std::size_t j = 0; j < own_columns.size(); ++j) {
+      const auto row_end = static_cast<std::int64_t>(i + 1) * bands, column_end = static_cast<std::int64_t>(j + 1) * lanes;
       std::string inside;
-      if (i > 0 && height % stage.tile_rows != 0) inside = row_here.str() + " < " + text(height);
-      if ((j + 1) * lanes > width) inside += (inside.empty() ? "" : " && ") + column_here.str() + " < " + text(width);
+      if (!is_beside(stage.tile_rows, height) && row_end > height) inside = band.str() + " < " + text(height - row_end + bands);
+      if (!is_beside(stage.tile_columns, width) && column_end > width)
+        inside += (inside.empty() ? "" : " && ") + lane.str() + " < " + text(width - column_end + lanes);
       if (!inside.empty()) open("if (" + inside + ")");
-      const auto sum = static_cast<std::size_t>(i * stage.tile_columns + j);
-      store_partial(stage.anchor, names[sum], bind(own_rows[sum / own_columns.size()] * width + own_columns[sum % own_columns.size()]));
+      store_partial(stage.anchor, names[i * own_columns.size() + j], bind(own_rows[i] * width + own_columns[j]));
+      if (!inside.empty() || j + 1 == own_columns.size()) store_vectors();
       if (!inside.empty()) close();
     }
   close();
@@ -350,7 +442,7 @@ void RegionEmitter::row_fold(const RegionStage& stage) {
   const DType dtype = graph_[source].dtype == DType::boolean ? DType::int32 : graph_[source].dtype;
   const Accumulator sum{declare(dtype, fold_start(anchor.op, dtype)), {}};
   open_rows_loop(r);
-  const Row own = row(r);
+  const Row own = row(named(r));
   ElementIndex index = element(stage.anchor, IndexExpression(0), named(e));
   index.axes.erase(index.axes.begin());   // the blocks
   index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
@@ -359,6 +451,7 @@ void RegionEmitter::row_fold(const RegionStage& stage) {
   line(combine(stage.anchor, sum, term, {}));
   close();
   store_partial(stage.anchor, sum.value, named(e));
+  store_vectors();
   close();
 }
 

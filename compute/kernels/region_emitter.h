@@ -1,8 +1,11 @@
 #pragma once
 // Writes the kernel of a row-local region: stages of one workgroup over a block of rows, with barriers where one reads what others wrote.
 
+#include <array>
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "compute/kernels/emitter.h"
 
@@ -17,10 +20,12 @@ class RegionEmitter : public Emitter {
 
  protected:
   std::string load(NodeIndex node, const ElementIndex& index) override;
+  void write(const Store& store, const IndexExpression& linear) override;
+  bool in_memory(NodeIndex node) const override;
 
  private:
   // A row of the block as the stages name it: in the block, and in the batch (never past its end, so that loads stay inside).
-  struct Row { std::string local; IndexExpression global; };
+  struct Row { IndexExpression local, global; };
 
   void stage(const RegionStage& stage);
   void load_weights(const RegionStage& stage);
@@ -30,19 +35,31 @@ class RegionEmitter : public Emitter {
   void outer_product(const RegionStage& stage);
   void row_fold(const RegionStage& stage);
 
+  // ---- rows and elements ----
   void invocations_take(std::int64_t count, const std::string& name);   // opens a loop, or a condition where one turn does
-  Row row(const std::string& local);
+  Row row(const IndexExpression& local);
   void open_rows_loop(const std::string& name);                         // over the rows that exist
   ElementIndex element(NodeIndex node, const IndexExpression& row, const IndexExpression& feature);
   void evaluate(const RegionStage& stage, const IndexExpression& feature, const Row& row);
   void keep(NodeIndex member, const ElementIndex& index, const Row& row);
-  std::string shared_element(const RegionValue& value, const ElementIndex& index, const std::string& local_row);
+  void store_partial(NodeIndex member, const std::string& name, const IndexExpression& feature);
+  IndexExpression shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row);
   IndexExpression feature_of(const RegionValue& value, const ElementIndex& index);
-  void store_partial(NodeIndex member, const std::string& value, const IndexExpression& element);
+  bool is_beside(std::int32_t count, std::int64_t extent) const { return region_.vectors && count % 4 == 0 && extent % count == 0; }
+  std::vector<IndexExpression> tile_positions(const IndexExpression& first, std::int64_t lanes, std::int32_t count, std::int64_t extent);
+
+  // ---- memory: as vectors of four where positions are known to be beside each other ----
+  std::string cell(const std::string& array, const IndexExpression& position);
+  std::string load_float(const std::string& array, const IndexExpression& position);
+  void store_float(const std::string& array, const IndexExpression& position, const std::string& value);
+  void store_vectors();   // what store_float has put together, before its scope closes
+
+  using Vector = std::array<std::string, 4>;
 
   const Region& region_;
-  bool ragged_;                                             // the last block has fewer rows
-  std::unordered_map<std::string, std::string> local_row_;  // of a global row's expression
+  bool ragged_;                                                    // the last block has fewer rows
+  std::unordered_map<std::string, IndexExpression> local_row_;     // by the name of the global one
+  std::map<std::string, Vector> vectors_;                          // by place
 };
 
 }  // namespace imprint

@@ -4,6 +4,7 @@
 
 #include "compute/graph/cost.h"
 #include "compute/graph/memory_plan.h"
+#include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/tensor/build.h"
 #include "compute/vk/access_tracker.h"
@@ -147,20 +148,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
 }
 
 Status Program::Impl::build() {
-  FusionOptions options;
+  FusionOptions options = fusion_options(runtime.device());
   options.fuse = source.fuse;
-  const vk::Capabilities& capabilities = runtime.device().capabilities();
-  options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
-  options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
-  if (capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU) {
-    // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
-    options.region_groups = 8;
-    options.region_invocations = 16;
-    options.region_load_rows = 0;
-    options.tails = false;
-    options.column_fold_length = 4096;
-    options.cheap_combination = 64;
-  }
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());
@@ -310,15 +299,7 @@ Status Program::Impl::make_io() {
 // ---- kernels ----
 
 Status Program::Impl::make_kernels() {
-  const vk::Capabilities& capabilities = runtime.device().capabilities();
-  DispatchLimits limits;
-  limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
-  limits.workgroup_count_x = capabilities.max_workgroup_count_x;
-  limits.table_entries = vk::kTableBytes / 4;
-  const bool is_cpu = capabilities.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  limits.fold_terms = is_cpu ? 2 : 8;
-  limits.fold_workgroup_size = is_cpu || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
-  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits, [this](const Place& place) { return buffer_of(place); }));
+  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, dispatch_limits(runtime.device()), [this](const Place& place) { return buffer_of(place); }));
 
   std::vector<vk::KernelSource> sources;
   for (std::size_t i = 0; i < dispatches.size(); ++i) {

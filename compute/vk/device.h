@@ -41,6 +41,8 @@ struct DeviceOptions {
   std::string shader_cache_directory;   // SPIR-V by content hash; empty = off
   std::string shader_dump_directory;    // generated GLSL for reading; empty = off
   std::uint32_t compile_threads = 1;    // workers that run glslang and create pipelines; at least 1
+  // Schedules and kernels as a GPU gets them on a software device too, where they are slower: for tests of them without a GPU.
+  bool schedule_as_gpu = false;
   LogSink log;
 };
 

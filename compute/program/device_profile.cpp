@@ -1,0 +1,46 @@
+#include "compute/program/device_profile.h"
+
+#include <algorithm>
+
+#include "compute/vk/pipeline_store.h"
+
+namespace imprint {
+namespace {
+
+bool is_processor(const vk::Device& device) {
+  return device.capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !device.options().schedule_as_gpu;
+}
+
+}  // namespace
+
+FusionOptions fusion_options(const vk::Device& device) {
+  const vk::Capabilities& capabilities = device.capabilities();
+  FusionOptions options;
+  options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
+  options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
+  if (is_processor(device)) {
+    // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
+    options.group_fold_length = 192;
+    options.column_fold_length = 4096;
+    options.cheap_combination = 64;
+    options.tails = false;
+    options.region_groups = 8;
+    options.region_invocations = 16;
+    options.region_load_rows = 0;
+    options.region_vectors = false;
+  }
+  return options;
+}
+
+DispatchLimits dispatch_limits(const vk::Device& device) {
+  const vk::Capabilities& capabilities = device.capabilities();
+  DispatchLimits limits;
+  limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
+  limits.workgroup_count_x = capabilities.max_workgroup_count_x;
+  limits.table_entries = vk::kTableBytes / 4;
+  limits.fold_terms = is_processor(device) ? 2 : 8;
+  limits.fold_workgroup_size = is_processor(device) || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
+  return limits;
+}
+
+}  // namespace imprint
