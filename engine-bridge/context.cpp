@@ -70,13 +70,18 @@ ContextImpl::~ContextImpl() {
   device_->collect();  // while the runtime, which some of it belongs to, is still there
 }
 
+CompletedBy ContextImpl::completed_by() const {
+  if (!waits()) return CompletedBy::frames;
+  return in_flight_->timeline() ? CompletedBy::timeline : CompletedBy::fences;
+}
+
 std::string ContextImpl::report() const {
+  constexpr const char* kCompletion[] = {"timeline semaphore", "fences", "frame numbers that the host reports as safe"};
   const vk::Capabilities& c = device_->capabilities();
   std::string text = "device: " + c.device_name + ", " + c.driver_name + ", vulkan " + std::to_string(VK_API_VERSION_MAJOR(c.api_version)) + "." +
                      std::to_string(VK_API_VERSION_MINOR(c.api_version)) + ", queue family " + std::to_string(device_->queue_family()) + "\n";
   text += std::string("queue: ") + (queue_ ? "submits to the host's queue" : "none; records into the host's command buffers only") + "\n";
-  text += std::string("completion: ") +
-          (!waits() ? "frame numbers that the host reports as safe" : in_flight_->timeline() ? "timeline semaphore" : "fences") + "\n";
+  text += std::string("completion: ") + kCompletion[static_cast<std::size_t>(completed_by())] + "\n";
   text += std::string("gpu time: ") + (c.timestamp_valid_bits ? "timestamps" : "estimated") + "\n";
   for (const vk::CapabilityLoss& loss : device_->losses()) {
     text += "without " + loss.item + " (" + loss.cause + "): " + loss.cost + "; remedy: " + loss.remedy + "\n";

@@ -90,6 +90,9 @@ struct ContextStats {
   float frame_cpu_us = 0;        // inside the frame calls (FrameCall) of the last closed frame, wall clock
 };
 
+// What tells that work is complete.
+enum class CompletedBy : std::uint8_t { timeline, fences, frames };
+
 struct ContextDescription {
   vk::DeviceDescription device;  // queue_family is taken from `queue.family`
   vk::DeviceOptions options;
@@ -108,6 +111,7 @@ class Context {
   virtual Runtime& runtime() = 0;
   virtual vk::Queue* queue() = 0;                 // null where nothing can be waited for; blocking use is for create-time threads
   virtual bool submits() const = 0;               // false: record only
+  virtual CompletedBy completed_by() const = 0;
   virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
 
   // ---- create-time ----

@@ -30,6 +30,7 @@ class ContextImpl final : public Context {
   Runtime& runtime() override { return *runtime_; }
   vk::Queue* queue() override { return waits() ? queue_.get() : nullptr; }
   bool submits() const override { return queue_ != nullptr; }
+  CompletedBy completed_by() const override;
   std::string report() const override;
   Status measure(Program& program) override;
   void set_budget(const Budget& budget) override;

@@ -254,7 +254,7 @@ Result<Requirements> query_requirements(const DevicePlan& plan) {
   }
   for (std::uint32_t i = 0; i < found.families.size(); ++i) {
     const VkQueueFlags flags = found.families[i].queueFlags;
-    if ((flags & VK_QUEUE_COMPUTE_BIT) && !(flags & VK_QUEUE_GRAPHICS_BIT)) requirements.extra_queues.push_back({i, found.families[i].queueCount});
+    if ((flags & VK_QUEUE_COMPUTE_BIT) && !(flags & VK_QUEUE_GRAPHICS_BIT)) requirements.extra_queues.push_back({i, found.families[i].queueCount, 0.0f});
   }
   return requirements;
 }

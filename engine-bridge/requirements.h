@@ -31,9 +31,11 @@ struct Wish {
 
 struct Requirements {
   std::vector<Wish> wishes;       // all optional; only what the physical device has
-  // Families that compute beside graphics, for learning that does not wait behind the picture: no need, and how many queues there are.
+  // Families that compute beside graphics, for learning that does not wait behind the picture: no need. How many queues there are, and the priority
+  // to make one with: lower than any of the host's.
   struct Family {
     std::uint32_t index = 0, queue_count = 0;
+    float priority = 0;
   };
   std::vector<Family> extra_queues;
 };

@@ -50,6 +50,16 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
   return std::unique_ptr<Standalone>(std::move(standalone));
 }
 
+std::string device_name(const vk::DeviceDescription& host) {
+  if (!host.get_instance_proc_addr || !host.instance || !host.physical_device) return {};
+  const auto get_properties =
+      reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(host.get_instance_proc_addr(host.instance, "vkGetPhysicalDeviceProperties"));
+  if (!get_properties) return {};
+  VkPhysicalDeviceProperties properties{};
+  get_properties(host.physical_device, &properties);
+  return properties.deviceName;
+}
+
 Result<std::vector<PhysicalDeviceSummary>> list_devices() {
   IMPRINT_ASSIGN(const auto instance, OwnInstance::create({}));
   IMPRINT_ASSIGN(const std::vector<Candidate> list, candidates(*instance));

@@ -44,4 +44,7 @@ class Standalone {
 
 Result<std::vector<PhysicalDeviceSummary>> list_devices();
 
+// Of a host's physical device, for StandaloneOptions::device; "" when it cannot be asked.
+std::string device_name(const vk::DeviceDescription& host);
+
 }  // namespace imprint::bridge

@@ -249,16 +249,23 @@ CapabilityLoss loss_of(const Bonus& bonus, bool declared, bool declared_too_earl
   const std::string where = !core ? extension : "vulkan " + version_text(bonus.core_since) + " or " + extension;
 
   CapabilityLoss loss{bonus.feature ? bonus.feature : extension, "not declared", bonus.cost, {}};
+  loss.feature = bonus.feature ? bonus.feature : "";
+  loss.extension = extension;
+  loss.core_since = core ? bonus.core_since : 0;
   if (bonus.feature && !core) loss.item += " (" + extension + ")";
   if (!supported) {
+    loss.kind = declared ? RemedyKind::declare_less : RemedyKind::none;
     loss.cause = declared ? "declared but not supported by the device" : "not supported by the device";
     loss.remedy = declared ? "declare only what vkCreateDevice was given" : "none on this device";
   } else if (declared_too_early) {
+    loss.kind = RemedyKind::raise_version;
     loss.cause = "declared, but not part of the declared vulkan " + version_text(host.version);
     loss.remedy = "raise api_version to " + where + ", at vkCreateInstance or vkCreateDevice and in the description";
   } else if (bonus.feature) {
+    loss.kind = RemedyKind::enable_feature;
     loss.remedy = "enable " + std::string(bonus.feature) + " (" + where + ") at vkCreateDevice and put its struct into the features chain";
   } else {
+    loss.kind = RemedyKind::enable_extension;
     loss.remedy = "enable " + extension + " at vkCreateDevice and list it in device_extensions";
   }
   return loss;
@@ -309,11 +316,12 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   effective.debug_utils = instance_extensions.contains("VK_EXT_debug_utils") && functions.vkSetDebugUtilsObjectNameEXT;
   if (!effective.debug_utils) {
     report.losses.push_back({"VK_EXT_debug_utils", "not declared", "our objects have no names in validation messages and captures",
-                             "enable VK_EXT_debug_utils at vkCreateInstance and list it in instance_extensions"});
+                             "enable VK_EXT_debug_utils at vkCreateInstance and list it in instance_extensions",
+                             RemedyKind::enable_instance_extension, "", "VK_EXT_debug_utils"});
   }
   if (effective.timestamp_valid_bits == 0) {
     report.losses.push_back({"timestamps", "not supported by the queue family", "GPU time is estimated instead of measured",
-                             "give a queue family with timestampValidBits above 0"});
+                             "give a queue family with timestampValidBits above 0", RemedyKind::other_queue_family});
   }
   return report;
 }

@@ -85,12 +85,26 @@ struct Capabilities {
   double timestamp_period_ns = 0;
 };
 
+// What would have to be done about a loss.
+enum class RemedyKind : std::uint8_t {
+  none,                       // nothing helps on this device
+  declare_less,               // the description says what is not so
+  raise_version,              // or enable the extension
+  enable_feature,             // and its extension, where api_version does not have it
+  enable_extension,
+  enable_instance_extension,
+  other_queue_family,
+};
+
 // A line of the adoption report: what is missing, what that costs, how to get it.
 struct CapabilityLoss {
   std::string item;    // "timelineSemaphore", "VK_KHR_synchronization2", ...
   std::string cause;   // "not declared", "declared but not supported by the device"
   std::string cost;    // what is lost or slower
-  std::string remedy;  // how to enable it
+  std::string remedy;  // how to enable it, for a host that makes its device itself
+  RemedyKind kind = RemedyKind::none;
+  std::string feature, extension;  // to enable; empty where that is not it
+  std::uint32_t core_since = 0;    // the version that has the feature without the extension; 0 = none
 };
 
 // Counted since adoption, on any thread. The frame_* counters are those that happened between FrameThreadScope construction and destruction.

@@ -55,6 +55,9 @@ constexpr imp_api kApi = {
     .vk_query_requirements = vk_query_requirements,
     .vk_merge_device_create_info = vk_merge_device_create_info,
     .vk_free_merged = vk_free_merged,
+    .vk_query_extra_queues = vk_query_extra_queues,
+    .context_get_report = context_get_report,
+    .context_get_loss = context_get_loss,
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "engine-bridge/queue_access.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
@@ -36,6 +36,18 @@ void name_what_is_left(ContextEntry& entry) {
                                        (brain_count ? " (" + brains + ")" : "") + " and " + std::to_string(agent_count) + " agents");
 }
 
+// In the place of the host's, on a GPU of the same name where there is one that serves.
+Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescription& description) {
+  bridge::StandaloneOptions own;
+  own.device = bridge::device_name(description.device);
+  own.options = description.options;
+  own.budget = description.budget;
+  auto world = agent::World::open(own);
+  if (world || world.error().code != ErrorCode::not_found) return world;
+  own.device.clear();
+  return agent::World::open(own);
+}
+
 Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
   entry->world->set_shadow_period(limits.shadow_period_frames);
@@ -53,9 +65,17 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
       IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
       auto entry = std::make_unique<ContextEntry>();
-      IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, device, lent, checked, entry->queue));
+      IMPRINT_ASSIGN(const imp_vk_device_info given, read_struct(call, "device", device));
+      IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, given, lent, checked, entry->queue));
       IMPRINT_CHECK(take_host(call, lent, *entry, description.options));
+      IMPRINT_CHECK(bridge::check_queue_access(description.queue));
+      IMPRINT_ASSIGN(entry->claim, QueueClaim::take(description.queue));
       auto world = agent::World::adopt(description);
+      if (!world && world.error().code == ErrorCode::unsupported && given.allow_own_device) {
+        entry->log.sink()(LogLevel::warning, std::string(call) + ": takes a device of its own, because " + world.error().message);
+        entry->claim = {};
+        world = open_own_device(description);
+      }
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
   });
@@ -93,19 +113,6 @@ imp_result IMP_CALL context_destroy(imp_context context) {
     name_what_is_left(*entry);
     const std::unique_ptr<ContextEntry> last = withdraw(*entry);
     return IMP_OK;
-  });
-}
-
-imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* size) {
-  return with_context(context, Tag::create, "context_report", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_pointer("context_report", "size", size));
-    const std::string report = entry.world->report();
-    if (buffer && *size < report.size() + 1)
-      return make_error(ErrorCode::invalid_argument, "context_report: the buffer has " + std::to_string(*size) + " bytes; the text needs " +
-                                                         std::to_string(report.size() + 1));
-    *size = report.size() + 1;
-    if (buffer) std::memcpy(buffer, report.c_str(), report.size() + 1);
-    return {};
   });
 }
 

@@ -1,15 +1,19 @@
 #pragma once
 // The contexts of this process, by handle: the one process-wide object of the library. Constant-initialised, trivially destroyed.
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "compute/base/process_mutex.h"
+#include "engine-bridge/remedies.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
+#include "plugin/abi/queue_claims.h"
 #include "plugin/agent/world.h"
 #include "plugin/include/imprint/imprint.h"
 
@@ -39,15 +43,19 @@ struct AgentPlace {
   std::uint32_t seat = 0;
 };
 
+using EngineRemedies = std::array<std::string, bridge::kEngineCount>;
+
 // A context as the interface sees it.
 struct ContextEntry {
-  HostLog log;                              // both before the world, which uses them to the end
+  HostLog log;                              // these before the world, which uses them to the end
   HostQueueCalls queue;
+  QueueClaim claim;
   HostDevice device;
   std::unique_ptr<agent::World> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
   HandleTable<AgentPlace> agents;
+  std::vector<EngineRemedies> remedies;     // [losses of the device], made when they are first asked for
   std::uint32_t slot = 0, generation = 0;   // filled by publish
 };
 

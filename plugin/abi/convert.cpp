@@ -77,9 +77,8 @@ Result<imp_host> to_host(const char* call, const imp_host* host) {
   return read_struct(call, "host", host);
 }
 
-Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host& host, const Limits& limits,
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given, const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls) {
-  IMPRINT_ASSIGN(const imp_vk_device_info given, read_struct(call, "device", device));
   IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions, given.instance_extension_count));
   IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions, given.device_extension_count));
   for (std::uint32_t i = 0; i < given.instance_extension_count; ++i)

@@ -52,8 +52,8 @@ struct HostQueueCalls {
   void (*run_on_queue)(void* user, void (*work)(void* data, VkQueue queue), void* data) = nullptr;
 };
 
-// The lists are borrowed from `device`; `calls` is filled, borrowed, and outlives the context.
-Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info* device, const imp_host& host, const Limits& limits,
+// `given` was read. Its lists are borrowed; `calls` is filled, borrowed, and outlives the context.
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given, const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls);
 Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host& host, const Limits& limits);
 Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc);

@@ -18,7 +18,7 @@ static_assert(kKind<imp_brain_desc>.first_size == 152 && kKind<imp_policy_desc>.
 static_assert(kKind<imp_action>.first_size == 592 && kKind<imp_feedback>.first_size == 40 && kKind<imp_demonstration>.first_size == 328);
 static_assert(kKind<imp_brain_stats>.first_size == 104 && kKind<imp_context_stats>.first_size == 160);
 
-static_assert(sizeof(imp_vk_device_info) == 176 && offsetof(imp_vk_device_info, queue) == 104);
+static_assert(sizeof(imp_vk_device_info) == 184 && offsetof(imp_vk_device_info, queue) == 104);
 static_assert(sizeof(imp_standalone_info) == 32);
 static_assert(sizeof(imp_host) == 72);
 static_assert(sizeof(imp_limits) == 56);
@@ -33,7 +33,9 @@ static_assert(sizeof(imp_demonstration) == 328);
 static_assert(sizeof(imp_brain_stats) == 112);
 static_assert(sizeof(imp_context_stats) == 176);
 static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_merged) == 56);
-static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == sizeof(imp_api) - 8);
+static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 64 && sizeof(imp_loss) == 80);
+static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
+static_assert(offsetof(imp_api, context_get_loss) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

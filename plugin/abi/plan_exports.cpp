@@ -49,6 +49,27 @@ imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* cou
   });
 }
 
+imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count, imp_vk_extra_queue* queues) {
+  return guarded([&]() -> imp_result {
+    return translate([&]() -> Status {
+      constexpr const char* call = "vk_query_extra_queues";
+      IMPRINT_CHECK(check_pointer(call, "count", count));
+      IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
+      IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
+      const auto there = static_cast<std::uint32_t>(found.extra_queues.size());
+      if (queues && *count < there)
+        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " + std::to_string(*count) + " families; there are " +
+                                                           std::to_string(there));
+      for (std::uint32_t i = 0; queues && i < there; ++i) {
+        const bridge::Requirements::Family& family = found.extra_queues[i];
+        queues[i] = {family.index, family.queue_count, family.priority};
+      }
+      *count = there;
+      return {};
+    }());
+  });
+}
+
 imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged) {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {

@@ -58,6 +58,8 @@ IMPRINT_STRUCT(imp_brain_stats, IMP_STRUCT_BRAIN_STATS, dropped_samples);
 IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS, frame_cpu_us);
 IMPRINT_STRUCT(imp_vk_plan, IMP_STRUCT_VK_PLAN, api_version);
 IMPRINT_STRUCT(imp_vk_merged, IMP_STRUCT_VK_MERGED, owner);
+IMPRINT_STRUCT(imp_report, IMP_STRUCT_REPORT, loss_count);
+IMPRINT_STRUCT(imp_loss, IMP_STRUCT_LOSS, vulkan_scene_graph);
 #undef IMPRINT_STRUCT
 
 // A given struct, whole and in this library's form.

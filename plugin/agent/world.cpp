@@ -189,6 +189,8 @@ Status World::submit(std::uint32_t budget_us) {
 }
 
 Result<std::uint32_t> World::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+  if (owns_device())
+    return make_error(ErrorCode::unsupported, "record: the context has a device of its own, which no command buffer of yours is for; call submit");
   IMPRINT_CHECK(enqueue_brains());
   IMPRINT_ASSIGN(const std::uint32_t left, context_->record(command_buffer, budget_us));
   any_record_ = true;

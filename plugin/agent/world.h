@@ -37,6 +37,7 @@ class World {
   World& operator=(const World&) = delete;
 
   bridge::Context& context() { return *context_; }
+  bool owns_device() const { return standalone_ != nullptr; }
   std::string report() const;
   WorldStats stats() const;                          // any thread
 

@@ -95,7 +95,9 @@ typedef enum imp_struct_type {
   IMP_STRUCT_CONTEXT_STATS = 13,
   IMP_STRUCT_BRAIN_INFO = 14,
   IMP_STRUCT_VK_PLAN = 15,
-  IMP_STRUCT_VK_MERGED = 16
+  IMP_STRUCT_VK_MERGED = 16,
+  IMP_STRUCT_REPORT = 17,
+  IMP_STRUCT_LOSS = 18
 } imp_struct_type;
 
 typedef struct imp_header {
@@ -110,7 +112,8 @@ typedef imp_void_function (*imp_get_instance_proc_addr)(VkInstance instance, con
 /* A queue that Imprint may submit to, and how. Exactly one of lock+unlock, submit, single_thread, or a way of imp_vk_device_info's must be given. The
  * callbacks are called on the thread that calls the function which submits, with no lock of ours held. */
 typedef struct imp_vk_queue {
-  VkQueue queue;             /* null: Imprint never submits; use record */
+  VkQueue queue;             /* null: Imprint never submits; use record. Several contexts of a process may share a queue, in one and the same way, and
+                                then keep out of each other's; in another way it is IMP_ERROR_INVALID_ARGUMENT */
   uint32_t family;           /* required also without a queue: the family of the command buffers given to record; must support compute */
   uint32_t index;
   void (*lock)(void* user, VkQueue queue);
@@ -146,6 +149,10 @@ typedef struct imp_vk_device_info {
   /* 1: queue.submit cannot pass a fence on, and is given none. Without timeline semaphores among `features`, what a frame submitted is then done when
    * the host calls the frame safe, as with record; and drain and brain_hash are IMP_ERROR_UNSUPPORTED. */
   uint32_t submit_without_fence;
+  /* 1: where this device cannot serve (IMP_ERROR_UNSUPPORTED, as with Vulkan 1.0 or a family without compute), the context gets a second device, of
+   * Imprint's own, on a GPU of the same name when there is one: imp_report::own_device tells. It is then as after context_create_standalone: all
+   * that goes in and out passes through host memory, frames are given to submit, and record is IMP_ERROR_UNSUPPORTED. 0: never. */
+  uint32_t allow_own_device;
 } imp_vk_device_info;
 
 /* A device that is yet to be made, by the host and for itself. */
@@ -163,6 +170,13 @@ typedef struct imp_vk_wish {
   char extension[64];  /* to enable with it; "" when it is part of api_version */
   char cost[128];      /* what is lost without */
 } imp_vk_wish;
+
+/* A family that computes beside graphics: a queue of it, of the host's making, lets learning run behind the picture. */
+typedef struct imp_vk_extra_queue {
+  uint32_t family;
+  uint32_t queue_count; /* that the family has */
+  float priority;       /* to make one with: lower than any of the host's */
+} imp_vk_extra_queue;
 
 /* A VkDeviceCreateInfo of the host's with the wishes in it. It borrows the host's, which must stay as it is until the device is made. */
 typedef struct imp_vk_merged {
@@ -392,6 +406,40 @@ typedef struct imp_context_stats {
                                                               what is under way finishes. Needs VK_EXT_memory_budget */
 } imp_context_stats;
 
+/* What tells that work on the GPU is complete. */
+typedef enum imp_completion {
+  IMP_COMPLETED_BY_TIMELINE = 0, /* a timeline semaphore of ours */
+  IMP_COMPLETED_BY_FENCES = 1,
+  IMP_COMPLETED_BY_FRAMES = 2    /* imp_frame_info::safe_frame */
+} imp_completion;
+
+/* What a context has to work with. Strings live as long as the context. */
+typedef struct imp_report {
+  imp_header header;
+  const char* device;          /* name of the GPU */
+  const char* driver;
+  uint32_t api_version;        /* the lower of the declared and the device's */
+  uint32_t queue_family;
+  uint32_t submits;            /* 1: on a queue; 0: records into the host's command buffers only */
+  imp_completion completion;
+  uint32_t measures_gpu_time;  /* 1: by timestamps; 0: GPU time is estimated */
+  uint32_t own_device;         /* 1: a device of Imprint's own */
+  uint32_t loss_count;         /* for context_get_loss */
+} imp_report;
+
+/* Something that the device, as declared, has not: nothing of it is needed. Strings live as long as the context. */
+typedef struct imp_loss {
+  imp_header header;
+  const char* item;                /* "timelineSemaphore", "VK_EXT_memory_budget" */
+  const char* cause;               /* "not declared", "not supported by the device" */
+  const char* cost;                /* what is lost or slower */
+  const char* remedy;              /* what to do, in a host that makes its device itself; the others: in these engines */
+  const char* unity;
+  const char* unreal;
+  const char* godot;
+  const char* vulkan_scene_graph;
+} imp_loss;
+
 /* ---- the table ------------------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct imp_api {
@@ -503,6 +551,12 @@ typedef struct imp_api {
    * change, else IMP_ERROR_UNSUPPORTED. Queues stay the host's. */
   imp_result (IMP_CALL* vk_merge_device_create_info)(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged);
   void (IMP_CALL* vk_free_merged)(imp_vk_merged* merged); /* [any] Once the device and the context are made. */
+  /* [any] Before the device is made: the families in which a further queue would help. Two calls: queues null gives *count, which may be 0. */
+  imp_result (IMP_CALL* vk_query_extra_queues)(const imp_vk_plan* plan, uint32_t* count, imp_vk_extra_queue* queues);
+
+  /* [create] What context_report says, to be read by a program. */
+  imp_result (IMP_CALL* context_get_report)(imp_context context, imp_report* report);
+  imp_result (IMP_CALL* context_get_loss)(imp_context context, uint32_t index, imp_loss* loss); /* [create] IMP_ERROR_NOT_FOUND from loss_count on */
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve
@@ -528,6 +582,16 @@ static inline imp_vk_plan imp_vk_plan_init(void) {
 static inline imp_vk_merged imp_vk_merged_init(void) {
   imp_vk_merged s;
   IMP_INIT(s, IMP_STRUCT_VK_MERGED);
+  return s;
+}
+static inline imp_report imp_report_init(void) {
+  imp_report s;
+  IMP_INIT(s, IMP_STRUCT_REPORT);
+  return s;
+}
+static inline imp_loss imp_loss_init(void) {
+  imp_loss s;
+  IMP_INIT(s, IMP_STRUCT_LOSS);
   return s;
 }
 static inline imp_standalone_info imp_standalone_info_init(void) {

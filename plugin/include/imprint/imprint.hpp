@@ -238,6 +238,16 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return destroyed;
   }
   Status report(char* buffer, std::size_t* size) const { return status(api_->context_report(handle_, buffer, size)); }
+  Made<imp_report> report() const {
+    Made<imp_report> made{imp_report_init(), {}};
+    made.status = status(api_->context_get_report(handle_, &made.value));
+    return made;
+  }
+  Made<imp_loss> loss(std::uint32_t index) const {
+    Made<imp_loss> made{imp_loss_init(), {}};
+    made.status = status(api_->context_get_loss(handle_, index, &made.value));
+    return made;
+  }
   Status warmup(void (*progress)(void* user, float fraction) = nullptr, void* user = nullptr) {
     return status(api_->warmup(handle_, progress, user));
   }
