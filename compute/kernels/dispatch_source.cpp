@@ -21,7 +21,7 @@ class DispatchNames : public MemoryNames {
   DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of) : source_(source), buffer_of_(buffer_of) {}
 
   std::string array(const Place& place, DType dtype) override { return named(place, dtype == DType::float32 ? 'f' : 'i'); }
-  std::string vectors(const Place& place) override { return named(place, 'q'); }
+  std::string vectors(const Place& place, DType dtype) override { return named(place, dtype == DType::float32 ? 'q' : 'p'); }
 
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
@@ -33,14 +33,22 @@ class DispatchNames : public MemoryNames {
     std::string text = "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ") uniform Offsets { ivec4 offsets[" +
                        std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
     for (const std::string& name : arrays_)
-      text += "layout(std430, set = 0, binding = " + name.substr(1, name.size() - 2) + ") buffer B_" + name + " { " +
-              (name.back() == 'f' ? "float " : name.back() == 'q' ? "vec4 " : "int ") + name + "[]; };\n";
+      text += "layout(std430, set = 0, binding = " + name.substr(1, name.size() - 2) + ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
       text += "#define o" + std::to_string(entry) + " offsets[" + std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
     return text;
   }
 
  private:
+  static std::string type_of(const std::string& array) {
+    switch (array.back()) {
+      case 'f': return "float";
+      case 'q': return "vec4";
+      case 'p': return "ivec4";
+      default: return "int";
+    }
+  }
+
   std::string named(const Place& place, char kind) {
     const std::int32_t buffer = buffer_of_(place);
     auto found = std::ranges::find(source_.buffers, buffer);
@@ -55,6 +63,8 @@ class DispatchNames : public MemoryNames {
   std::set<std::string> arrays_;
 };
 
+bool is_large_map(const Task& task, const DispatchLimits& limits) { return task.kind == TaskKind::map && task.element_count >= limits.wide_elements; }
+
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
                 DispatchSource& source) {
   DispatchNames names(source, buffer_of);
@@ -65,22 +75,28 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold; };
   const auto is_tiled = [&](std::int32_t t) { return kind_of(t) == TaskKind::matmul_tile; };   // for 64 invocations, no more
   if (std::ranges::any_of(source.tasks, shares_folds) && std::ranges::none_of(source.tasks, is_tiled)) workgroup_size = limits.fold_workgroup_size;
+  if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) workgroup_size = limits.map_workgroup_size;
   std::int64_t groups = 0;
   bool tiles = false;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
     tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
+    std::int64_t task_groups = 0;
     if (task.kind == TaskKind::region) {
       RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
       functions += emitter.function(name) + "\n";
       shared_arrays += emitter.shared_arrays();
       workgroup_size = schedule.regions[static_cast<std::size_t>(task.region)].invocations;
+      task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else {
-      functions += Emitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, workgroup_size) + "\n";
+      Emitter narrow(graph, schedule, task, names, includes, limits.fold_terms), wide = narrow;
+      const std::string text = is_large_map(task, limits) ? wide.function(name, workgroup_size, true) : std::string();
+      functions += (text.empty() ? narrow.function(name, workgroup_size) : text) + "\n";
+      task_groups = (text.empty() ? narrow : wide).group_count();
     }
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
-    groups += Emitter::group_count(graph, task, workgroup_size);
+    groups += task_groups;
     calls += "  if (group < " + std::to_string(groups) + ") { " + name + "(" + first + "); return; }\n";
   }
   source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));

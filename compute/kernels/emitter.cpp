@@ -69,7 +69,9 @@ IndexExpression Emitter::bind(const IndexExpression& index) {
     line("int " + name + " = " + index.text + ";");
     remember("=" + index.text, name);
   }
-  return IndexExpression(name, index.multiple) + index.constant;
+  IndexExpression bound = index;
+  bound.text = name;
+  return bound;
 }
 
 // ---- indices ----
@@ -143,8 +145,9 @@ ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, con
 
 std::string Emitter::key_of(NodeIndex node, const ElementIndex& index) {
   std::string key = std::to_string(node);
-  if (index.linear) return key + "@" + index.linear->str();
-  for (const IndexExpression& axis : index.axes) key += "|" + axis.str();
+  const auto add = [&](char mark, const IndexExpression& part) { key += mark + part.str() + (part.lane != 0 ? "~" + std::to_string(part.lane) : ""); };
+  if (index.linear) add('@', *index.linear);
+  else for (const IndexExpression& axis : index.axes) add('|', axis);
   return key;
 }
 
@@ -163,7 +166,10 @@ std::string Emitter::value(NodeIndex node, const ElementIndex& index) {
 std::string Emitter::load(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
   const Place& place = schedule_.place[at(node)];
-  const std::string element = memory_.array(place, entry.dtype) + "[" + (IndexExpression(memory_.offset(place)) + linear_of(index, entry.shape)).str() + "]";
+  const IndexExpression linear = linear_of(index, entry.shape);
+  if (linear.is_irregular) return refuse();
+  if (linear.lane != 0) return load_wide(node, linear);
+  const std::string element = memory_.array(place, entry.dtype) + "[" + (IndexExpression(memory_.offset(place)) + linear).str() + "]";
   return declare(entry.dtype, entry.dtype == DType::boolean ? element + " != 0" : element);
 }
 
@@ -173,15 +179,14 @@ std::string Emitter::compute(NodeIndex node, const ElementIndex& index) {
     case OpKind::elementwise: {
       std::vector<std::string> operands;
       for (NodeIndex input : entry.inputs) operands.push_back(value(input, index));
-      const DType operand_dtype = graph_[entry.inputs.back()].dtype;
-      return declare(entry.dtype, elementwise_glsl(entry.op, operand_dtype, entry.dtype, operands, includes_));
+      return elementwise(node, operands);
     }
     case OpKind::view: return value(entry.inputs[0], through_view(node, index));
     default: break;
   }
   switch (entry.op) {
     case Op::full: return glsl_literal(entry.floats[0], entry.dtype);
-    case Op::iota: return declare(entry.dtype, axes_of(index, entry.shape)[at(static_cast<NodeIndex>(entry.ints[0]))].str());
+    case Op::iota: return position(axes_of(index, entry.shape)[at(static_cast<NodeIndex>(entry.ints[0]))]);
     case Op::random_uniform: return random_uniform(node, index);
     case Op::random_permutation: return random_permutation(node, index);
     case Op::pad: return pad(node, index);
@@ -229,13 +234,14 @@ std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t before = entry.ints[2 * a], after = entry.ints[2 * a + 1];
     inner.axes.push_back(bind(own[a] - before));
+    if ((before > 0 || after > 0) && !(divides(own[a], before) && divides(own[a], before + source[axis]))) return refuse();
     if (before > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " >= 0";
     if (after > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " < " + std::to_string(source[axis]);
   }
   if (inside.empty()) return value(entry.inputs[0], inner);
-  const std::string result = declare(entry.dtype, glsl_literal(entry.floats[0], entry.dtype));
+  const std::string result = declare_like(index, entry.dtype, glsl_literal(entry.floats[0], entry.dtype));
   open("if (" + inside + ")");
-  line(result + " = " + value(entry.inputs[0], inner) + ";");
+  assign(result, value(entry.inputs[0], inner), entry.dtype);
   close();
   return result;
 }
@@ -250,7 +256,13 @@ std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
     return inner;
   };
   std::int64_t begin = 0;
-  if (const std::string array = array_of_all(entry.inputs); !array.empty()) {   // one load from a chosen place, and not a chain of branches that load
+  for (NodeIndex input : entry.inputs) {
+    begin += graph_[input].shape[static_cast<int>(axis)];
+    if (!divides(own[axis], begin)) return refuse();
+  }
+  begin = 0;
+  const bool is_wide_index = own[axis].lane != 0 || (index.linear && index.linear->lane != 0);
+  if (const std::string array = is_wide_index ? std::string() : array_of_all(entry.inputs); !array.empty()) {   // one load from a chosen place, and not a chain of branches that load
     const std::string place = fresh('i');
     line("int " + place + " = 0;");
     for (NodeIndex input : entry.inputs) {
@@ -262,13 +274,13 @@ std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
     }
     return declare(entry.dtype, array + "[" + place + "]" + (entry.dtype == DType::boolean ? " != 0" : ""));
   }
-  const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
+  const std::string result = declare_like(index, entry.dtype, glsl_literal(0, entry.dtype));
   for (NodeIndex input : entry.inputs) {
     const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
     if (extent == 0) continue;
     const std::string position = own[axis].str();
     open("if (" + position + " >= " + std::to_string(begin) + " && " + position + " < " + std::to_string(begin + extent) + ")");
-    line(result + " = " + value(input, inner_of(begin)) + ";");
+    assign(result, value(input, inner_of(begin)), entry.dtype);
     close();
     begin += extent;
   }
@@ -304,10 +316,11 @@ std::string Emitter::gather(NodeIndex node, const ElementIndex& index) {
   }
   if (indices.rank() == 0) position.linear = 0;
   const std::string chosen = value(entry.inputs[1], position);
+  if (is_wide(chosen)) return refuse();
   inner.axes[axis] = IndexExpression(chosen);
-  const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
+  const std::string result = declare_like(inner, entry.dtype, glsl_literal(0, entry.dtype));
   open("if (" + chosen + " >= 0 && " + chosen + " < " + std::to_string(data.shape[static_cast<int>(axis)]) + ")");
-  line(result + " = " + value(entry.inputs[0], inner) + ";");
+  assign(result, value(entry.inputs[0], inner), entry.dtype);
   close();
   return result;
 }
@@ -318,7 +331,11 @@ std::string Emitter::random_uniform(NodeIndex node, const ElementIndex& index) {
   std::string words;
   for (int word = 0; word < 3; ++word) words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
   const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
-  return declare(DType::float32, "imp_uniform(" + linear_of(index, entry.shape).str() + ", " + std::to_string(stream) + "u" + words + ")");
+  const IndexExpression linear = linear_of(index, entry.shape);
+  const auto draw = [&](std::span<const std::string> element) { return "imp_uniform(" + element[0] + ", " + std::to_string(stream) + "u" + words + ")"; };
+  if (linear.lane == 0) return declare(DType::float32, draw(std::vector{linear.str()}));
+  const std::string own[] = {position(linear)};
+  return declare_wide(DType::float32, componentwise(DType::float32, own, draw));
 }
 
 std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& index) {
@@ -328,6 +345,7 @@ std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& inde
   std::string words;
   for (int word = 0; word < 3; ++word) words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
   const IndexExpression linear = bind(linear_of(index, entry.shape));
+  if (!is_uniform(linear)) return refuse();
   const std::int64_t count = entry.shape[entry.shape.rank() - 1];
   const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
   return declare(DType::int32, "imp_permuted(" + (linear % count).str() + ", " + std::to_string(count) + ", " + (linear / count).str() + ", " +
@@ -337,8 +355,14 @@ std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& inde
 std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std::string& term, const std::string& position) {
   switch (graph_[node].op) {
     case Op::reduce_prod: return into.value + " *= " + term + ";";
-    case Op::reduce_max: includes_.insert("extremes"); return into.value + " = imp_max(" + into.value + ", " + term + ");";
-    case Op::reduce_min: includes_.insert("extremes"); return into.value + " = imp_min(" + into.value + ", " + term + ");";
+    case Op::reduce_max: case Op::reduce_min: {
+      includes_.insert("extremes");
+      const std::string function = graph_[node].op == Op::reduce_max ? "imp_max(" : "imp_min(";
+      const std::string operands[] = {into.value, term};
+      const auto better = [&](std::span<const std::string> pair) { return function + pair[0] + ", " + pair[1] + ")"; };
+      const DType dtype = graph_[graph_[node].inputs[0]].dtype;
+      return into.value + " = " + (is_wide(into.value) ? componentwise(dtype, operands, better) : better(operands)) + ";";
+    }
     case Op::argmax: case Op::argmin: {
       // The first of equals wins in any order of combination, and a NaN beats every number.
       const std::string better = term + (graph_[node].op == Op::argmax ? " > " : " < ") + into.value;
@@ -357,7 +381,8 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
   const DType dtype = source.dtype == DType::boolean ? DType::int32 : source.dtype;
   Accumulator result;
-  result.value = declare(dtype, fold_start(entry.op, dtype));
+  result.value = declare_like({std::nullopt, own}, dtype, fold_start(entry.op, dtype));
+  if (finds_position(entry.op) && is_wide(result.value)) refuse();
   // Starts past every position, so that whatever comes first wins its tie with the start value.
   if (finds_position(entry.op)) result.index = declare(DType::int32, "2147483647");
 
@@ -408,7 +433,7 @@ void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own,
   ElementIndex position{std::nullopt, own};
   for (std::size_t i = 0; i < entry.ints.size(); ++i) position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
   std::string term = value(entry.inputs[0], position);
-  if (source.dtype == DType::boolean) term = "int(" + term + ")";
+  if (source.dtype == DType::boolean) term = (is_wide(term) ? "ivec4(" : "int(") + term + ")";
   line(combine(node, into, term, k.str()));
 }
 
@@ -417,6 +442,7 @@ std::string Emitter::scatter_add(NodeIndex node, const ElementIndex& index) {
   const auto axis = static_cast<std::size_t>(entry.ints[0]);
   const Shape& updates = graph_[entry.inputs[2]].shape;
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); })) return refuse();
   const std::string result = declare(entry.dtype, value(entry.inputs[0], index));
   // Indices may be shorter than the base along the other axes.
   std::string inside;
@@ -443,6 +469,7 @@ std::string Emitter::unwindow(NodeIndex node, const ElementIndex& index) {
   const std::int64_t size = entry.ints[1], stride = entry.ints[2], dilation = entry.ints[3];
   const std::int64_t positions = graph_[entry.inputs[0]].shape[static_cast<int>(axis)];
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); })) return refuse();
   const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
   const std::string s = fresh('k');
   open("for (int " + s + " = 0; " + s + " < " + std::to_string(size) + "; " + s + "++)");

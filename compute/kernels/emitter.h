@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,9 +36,13 @@ class MemoryNames {
   // The GLSL array of the value's buffer as float[] or int[] ("b0f"), and the element offset of the value in it ("o3").
   virtual std::string array(const Place& place, DType dtype) = 0;
   virtual std::string offset(const Place& place) = 0;
-  // The same buffer as vec4[] ("b0q").
-  virtual std::string vectors(const Place& place) = 0;
+  // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). What has memory starts at one of their elements.
+  virtual std::string vectors(const Place& place, DType dtype) = 0;
+  std::string vectors(const Place& place) { return vectors(place, DType::float32); }
 };
+
+// Elements of a wide value: neighbours that one invocation computes, and reads and writes together where they lie together.
+inline constexpr int kWide = 4;
 
 // A tiled matmul's workgroup of 64 invocations computes kTile x kTile outputs, eight by eight each, kTileDepth terms at a time from shared memory.
 inline constexpr int kTile = 64;
@@ -48,10 +53,14 @@ class Emitter {
   virtual ~Emitter() = default;
   Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
-  // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations.
-  std::string function(const std::string& name, int workgroup_size);
+  // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations. wide: invocations take kWide elements at a time; empty
+  // where the task's index arithmetic does not allow it.
+  std::string function(const std::string& name, int workgroup_size, bool wide = false);
 
-  // Workgroups that the task needs.
+  // Workgroups of what function() wrote.
+  std::int64_t group_count() const { return group_count_; }
+
+  // Workgroups that the task needs when not wide, about as many as it ever does.
   static std::int64_t group_count(const Graph& graph, const Task& task, int workgroup_size);
 
  protected:
@@ -88,6 +97,25 @@ class Emitter {
   std::string scatter_add(NodeIndex node, const ElementIndex& index);
   std::string unwindow(NodeIndex node, const ElementIndex& index);
 
+  // ---- wide values (emitter_wide.cpp) ----
+  std::string declare_wide(DType dtype, const std::string& expression);
+  std::string declare_like(const ElementIndex& index, DType dtype, const std::string& expression);   // wide where the index is
+  void assign(const std::string& name, const std::string& value, DType dtype);
+  bool is_wide(const std::string& name) const { return wide_names_.contains(name); }
+  std::string component(const std::string& name, int element) const;
+  std::string widened(const std::string& name, DType dtype) const;   // as a vector, whatever it is
+  std::string componentwise(DType dtype, std::span<const std::string> operands, const std::function<std::string(std::span<const std::string>)>& expression) const;
+  std::string elementwise(NodeIndex node, std::span<const std::string> operands);
+  std::string position(const IndexExpression& index);                // the index itself as a value
+  std::string load_wide(NodeIndex node, const IndexExpression& linear);
+  void write_wide(const Store& store, const IndexExpression& element, const std::string& value);
+  std::string refuse();                                              // the task cannot be wide; gives any text
+  bool is_uniform(const IndexExpression& index);                     // one index; refuses several
+  bool divides(const IndexExpression& index, std::int64_t bound);    // all elements of the index lie on one side of the bound; refuses the rest
+  int crossing_axis() const;
+  void wide_map_body(int workgroup_size);
+  void crossing_map_body(int axis, int workgroup_size);
+
   // A fold over k = first, first + step, ...: declares accumulators, writes the loop, returns the accumulator's name.
   struct Accumulator { std::string value, index; };
   Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step);
@@ -97,6 +125,7 @@ class Emitter {
 
   // ---- kinds of tasks ----
   void map_body(int workgroup_size);
+  void first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index, int workgroup_size);
   std::vector<NodeIndex> uniform_folds() const;
   void fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size);
   void fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane);
@@ -121,6 +150,10 @@ class Emitter {
   std::vector<std::unordered_map<std::string, std::string>> scopes_{1};
   std::unordered_map<NodeIndex, std::string> uniforms_;  // sums that the workgroup has folded together, for all its invocations
   std::unordered_map<NodeIndex, std::string> members_;   // values of this task that are already in registers
+  std::set<std::string> wide_names_;                     // of registers with kWide elements
+  std::int64_t group_count_ = 0;
+  bool is_refused_ = false;
+  bool crosses_ = false;                                 // neighbouring elements of wide reads are asked for next
 };
 
 }  // namespace imprint

@@ -29,34 +29,43 @@ std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int work
   return (invocations + workgroup_size - 1) / workgroup_size;
 }
 
-std::string Emitter::function(const std::string& name, int workgroup_size) {
+std::string Emitter::function(const std::string& name, int workgroup_size, bool wide) {
+  group_count_ = group_count(graph_, task_, workgroup_size);
   switch (task_.kind) {
     case TaskKind::group_fold: group_fold_body(workgroup_size); break;
     case TaskKind::column_fold: column_fold_body(workgroup_size); break;
     case TaskKind::scan: graph_[task_.anchor].op == Op::custom ? custom_body(workgroup_size) : scan_body(workgroup_size); break;
     case TaskKind::matmul_tile: matmul_tile_body(); break;
-    default: map_body(workgroup_size); break;
+    default: wide ? wide_map_body(workgroup_size) : map_body(workgroup_size); break;
   }
+  if (is_refused_) return {};
   return custom_text() + "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
 void Emitter::write(const Store& store, const IndexExpression& linear) {
   const GraphNode& entry = graph_[store.node];
-  const std::string source = entry.dtype == DType::boolean ? "int(" + members_.at(store.node) + ")" : members_.at(store.node);
+  const std::string& element = members_.at(store.node);
+  const std::string source = entry.dtype == DType::boolean ? "int(" + element + ")" : element;
   const std::string array = memory_.array(store.place, entry.dtype);
-  const IndexExpression offset(memory_.offset(store.place));
-  if (store.row_indices < 0) {
-    line(array + "[" + (offset + linear).str() + "] = " + source + ";");
-    return;
-  }
+  const IndexExpression offset(memory_.offset(store.place), kWide);
+  const auto put = [&](const IndexExpression& position) {
+    if (position.is_irregular || (linear.lane != 0 && position.lane == 0)) refuse();
+    else if (position.lane != 0) write_wide(store, position, element);
+    else line(array + "[" + position.str() + "] = " + source + ";");
+  };
+  if (store.row_indices < 0) return put(offset + linear);
   const Shape& target = schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape;
   const std::int64_t width = target[0] == 0 ? 1 : target.element_count() / target[0];
   // Row numbers are read at the row, not at this element: no register of the task holds them.
   const std::unordered_map<NodeIndex, std::string> registers = std::exchange(members_, {});
   const std::string row = value(store.row_indices, {std::nullopt, {bind(linear / width)}});
   members_ = registers;
+  if (is_wide(row)) {
+    refuse();
+    return;
+  }
   open("if (" + row + " >= 0 && " + row + " < " + std::to_string(target[0]) + ")");
-  line(array + "[" + (offset + IndexExpression(row) * width + linear % width).str() + "] = " + source + ";");
+  put(offset + IndexExpression(row) * width + linear % width);
   close();
 }
 
@@ -103,23 +112,26 @@ void Emitter::fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_s
 }
 
 void Emitter::map_body(int workgroup_size) {
-  const std::string count = std::to_string(task_.element_count);
-  const ElementIndex index{IndexExpression(std::string("i")), {}};
+  const std::int64_t count = task_.element_count;
   line("int lane = int(gl_LocalInvocationID.x);");
-  const std::string own = "group * " + std::to_string(workgroup_size) + " + lane";
+  first_of_map("group * " + std::to_string(workgroup_size) + " + lane", count, {IndexExpression(std::string("i")), {}}, workgroup_size);
+  line("if (i >= " + std::to_string(count) + ") return;");
+  evaluate_members({IndexExpression(std::string("i")), {}});
+}
+
+// Names the first element that an invocation takes; folds what all of them need. What each reads is under way before the workgroup folds.
+void Emitter::first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index, int workgroup_size) {
   const std::vector<NodeIndex> folds = uniform_folds();
   if (folds.empty()) {
-    line("int i = " + own + ";");
-    line("if (i >= " + count + ") return;");
-  } else {
-    // What each invocation reads is under way before the workgroup folds.
-    line("int i = min(" + own + ", " + count + " - 1);");
-    for (const Read& read : task_.reads)
-      if (read.aligned && graph_[read.node].element_count() == task_.element_count) value(read.node, index);
-    fold_uniforms(folds, workgroup_size);
-    line("if (" + own + " >= " + count + ") return;");
+    line("int i = " + first + ";");
+    return;
   }
-  evaluate_members(index);
+  const std::int64_t step = index.linear->lane == 0 ? 1 : kWide;
+  line("int i = min(" + first + ", " + std::to_string(end - step) + ");");
+  for (const Read& read : task_.reads)
+    if (read.aligned && graph_[read.node].element_count() == task_.element_count) value(read.node, index);
+  fold_uniforms(folds, workgroup_size);
+  line("i = " + first + ";");
 }
 
 void Emitter::group_fold_body(int workgroup_size) {

@@ -7,17 +7,21 @@
 
 namespace imprint {
 
+// It may stand for the indices of a wide value's four elements at once: str() is the first, the others are `lane` apart.
 struct IndexExpression {
   std::string text;            // an identifier or a parenthesised expression; empty: zero
   std::int64_t multiple = 1;   // divides the value of text
   std::int64_t constant = 0;   // added to it
+  std::int64_t lane = 0;       // 0: one index, that of every element
+  bool is_irregular = false;   // the elements' indices are not equally far apart: of no use
 
   IndexExpression() = default;
   IndexExpression(std::int64_t value) : constant(value) {}
   explicit IndexExpression(std::string expression, std::int64_t known_multiple = 1) : text(std::move(expression)), multiple(known_multiple) {}
 
   bool is_constant() const { return text.empty(); }
-  bool is_zero() const { return is_constant() && constant == 0; }
+  bool is_zero() const { return is_constant() && constant == 0 && lane == 0; }
+  bool is_multiple_of(std::int64_t number) const { return constant % number == 0 && (is_constant() || multiple % number == 0); }
   bool is_simple() const;      // nothing but an identifier, or none, beside the constant
   std::string str() const;
 };

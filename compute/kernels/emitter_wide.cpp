@@ -1,0 +1,241 @@
+// Wide values: four neighbouring elements in one register, of one invocation. Index arithmetic follows how far apart the four are; what does not
+// depend on which of the four it is stays a single value.
+
+#include <algorithm>
+#include <bit>
+
+#include "compute/graph/cost.h"
+#include "compute/kernels/elementwise_glsl.h"
+#include "compute/kernels/emitter.h"
+
+namespace imprint {
+namespace {
+
+std::string_view wide_type(DType dtype) {
+  switch (dtype) {
+    case DType::int32: return "ivec4";
+    case DType::boolean: return "bvec4";
+    default: return "vec4";
+  }
+}
+
+// Operations that GLSL has for vectors and numbers alike, mixed in any order.
+bool takes_vectors(Op op, DType operand_dtype) {
+  switch (op) {
+    case Op::neg: case Op::abs: case Op::sqrt: case Op::recip: case Op::exp: case Op::log: case Op::sin: case Op::cos: case Op::tan: case Op::sigmoid:
+    case Op::ceil: case Op::floor: case Op::round: case Op::trunc: case Op::add: case Op::sub: case Op::mul:
+      return true;
+    case Op::div: return operand_dtype == DType::float32;
+    default: return false;
+  }
+}
+
+bool is_wide_index(const IndexExpression& index) { return index.lane != 0; }
+
+constexpr std::int64_t kCrossingTile = 8;   // invocations across, each of four by four elements: with loads of 128 bytes side by side
+
+}  // namespace
+
+std::string Emitter::declare_wide(DType dtype, const std::string& expression) {
+  const std::string name = fresh('v');
+  line(std::string(wide_type(dtype)) + " " + name + " = " + expression + ";");
+  wide_names_.insert(name);
+  return name;
+}
+
+std::string Emitter::declare_like(const ElementIndex& index, DType dtype, const std::string& expression) {
+  const bool wide = (index.linear && is_wide_index(*index.linear)) || std::ranges::any_of(index.axes, is_wide_index);
+  return wide ? declare_wide(dtype, std::string(wide_type(dtype)) + "(" + expression + ")") : declare(dtype, expression);
+}
+
+void Emitter::assign(const std::string& name, const std::string& value, DType dtype) {
+  if (is_wide(value) && !is_wide(name)) refuse();
+  line(name + " = " + (is_wide(name) ? widened(value, dtype) : value) + ";");
+}
+
+std::string Emitter::component(const std::string& name, int element) const {
+  return is_wide(name) ? name + "." + "xyzw"[element] : name;
+}
+
+std::string Emitter::widened(const std::string& name, DType dtype) const {
+  return is_wide(name) ? name : std::string(wide_type(dtype)) + "(" + name + ")";
+}
+
+std::string Emitter::componentwise(DType dtype, std::span<const std::string> operands,
+                                   const std::function<std::string(std::span<const std::string>)>& expression) const {
+  std::string text(wide_type(dtype));
+  for (int element = 0; element < kWide; ++element) {
+    std::vector<std::string> components;
+    for (const std::string& operand : operands) components.push_back(component(operand, element));
+    text += (element == 0 ? "(" : ", ") + expression(components);
+  }
+  return text + ")";
+}
+
+std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> operands) {
+  const GraphNode& entry = graph_[node];
+  const DType operand_dtype = graph_[entry.inputs.back()].dtype;
+  const auto expression = [&](std::span<const std::string> of) { return elementwise_glsl(entry.op, operand_dtype, entry.dtype, of, includes_); };
+  if (std::ranges::none_of(operands, [&](const std::string& operand) { return is_wide(operand); })) return declare(entry.dtype, expression(operands));
+  if (takes_vectors(entry.op, operand_dtype)) return declare_wide(entry.dtype, expression(operands));
+  return declare_wide(entry.dtype, componentwise(entry.dtype, operands, expression));
+}
+
+std::string Emitter::position(const IndexExpression& index) {
+  if (index.is_irregular) return refuse();
+  if (!is_wide_index(index)) return declare(DType::int32, index.str());
+  return declare_wide(DType::int32, index.str() + " + ivec4(0, 1, 2, 3) * " + std::to_string(index.lane));
+}
+
+std::string Emitter::refuse() {
+  is_refused_ = true;
+  return "0";
+}
+
+bool Emitter::is_uniform(const IndexExpression& index) {
+  if (index.lane == 0 && !index.is_irregular) return true;
+  refuse();
+  return false;
+}
+
+bool Emitter::divides(const IndexExpression& index, std::int64_t bound) {
+  if (index.lane == 0 && !index.is_irregular) return true;
+  if (index.lane == 1 && !index.is_irregular && index.is_multiple_of(kWide) && bound % kWide == 0) return true;
+  refuse();
+  return false;
+}
+
+std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
+  const GraphNode& entry = graph_[node];
+  const Place& place = schedule_.place[static_cast<std::size_t>(node)];
+  const IndexExpression element = IndexExpression(memory_.offset(place), kWide) + linear;
+  const auto quad_at = [&](const IndexExpression& first) {
+    const std::string quad = memory_.vectors(place, entry.dtype) + "[" + (first / kWide).str() + "]";
+    return declare_wide(entry.dtype, entry.dtype == DType::boolean ? "notEqual(" + quad + ", ivec4(0))" : quad);
+  };
+  if (element.lane == 1 && element.is_multiple_of(kWide)) return quad_at(element);
+
+  const std::int64_t past = (element.constant % kWide + kWide) % kWide;
+  const IndexExpression first = element - past;
+  const bool in_quads = crosses_ && element.lane % kWide == 0 && first.is_multiple_of(kWide);
+  std::vector<std::string> components;
+  for (std::int64_t e = 0; e < kWide; ++e) {
+    if (!in_quads) {
+      const std::string one = memory_.array(place, entry.dtype) + "[" + (element + e * element.lane).str() + "]";
+      components.push_back(entry.dtype == DType::boolean ? one + " != 0" : one);
+      continue;
+    }
+    const IndexExpression start = first + e * element.lane;
+    const std::string key = "quad" + std::to_string(node) + "@" + start.str();
+    if (!known(key)) remember(key, quad_at(start));
+    components.push_back(component(*known(key), static_cast<int>(past)));
+  }
+  return declare_wide(entry.dtype, std::string(wide_type(entry.dtype)) + "(" + components[0] + ", " + components[1] + ", " + components[2] + ", " + components[3] + ")");
+}
+
+void Emitter::write_wide(const Store& store, const IndexExpression& element, const std::string& value) {
+  const DType dtype = graph_[store.node].dtype;
+  const DType stored = dtype == DType::boolean ? DType::int32 : dtype;
+  if (element.lane == 1 && element.is_multiple_of(kWide)) {
+    const std::string quad = dtype == DType::boolean ? "ivec4(" + widened(value, dtype) + ")" : widened(value, dtype);
+    line(memory_.vectors(store.place, stored) + "[" + (element / kWide).str() + "] = " + quad + ";");
+    return;
+  }
+  for (int e = 0; e < kWide; ++e) {
+    const std::string one = dtype == DType::boolean ? "int(" + component(value, e) + ")" : component(value, e);
+    line(memory_.array(store.place, stored) + "[" + (element + e * element.lane).str() + "] = " + one + ";");
+  }
+}
+
+// ---- maps ----
+
+// The output axis along which values that the task reads lie together in memory, where that is not the last: -1 for none. Of the first such value,
+// behind what keeps or exchanges axes.
+int Emitter::crossing_axis() const {
+  const Shape& shape = graph_[task_.members.front()].shape;
+  const int rank = shape.rank();
+  if (rank < 2 || shape[rank - 1] % kWide != 0) return -1;
+  if (!std::ranges::all_of(task_.members, [&](NodeIndex member) { return graph_[member].shape == shape; })) return -1;
+  struct Visit { NodeIndex node; std::vector<int> axes; };   // axes: which of the output's each of the node's is
+  std::vector<int> own(static_cast<std::size_t>(rank));
+  for (int axis = 0; axis < rank; ++axis) own[static_cast<std::size_t>(axis)] = axis;
+  std::vector<Visit> stack;
+  for (NodeIndex member : task_.members) stack.push_back({member, own});
+  constexpr std::size_t kMostVisits = 256;
+  for (std::size_t visits = 0; !stack.empty() && visits < kMostVisits; ++visits) {
+    const Visit visit = std::move(stack.back());
+    stack.pop_back();
+    const GraphNode& node = graph_[visit.node];
+    const bool is_read = std::ranges::find(task_.reads, visit.node, &Read::node) != task_.reads.end();
+    if (is_read) {
+      if (visit.axes.empty()) continue;
+      const int axis = visit.axes.back();
+      if (axis >= 0 && axis != rank - 1 && shape[axis] % kWide == 0 && shape[axis] == node.shape[node.shape.rank() - 1]) return axis;
+      continue;
+    }
+    std::vector<int> axes = visit.axes;
+    if (node.op == Op::permute) {
+      for (std::size_t a = 0; a < axes.size(); ++a) axes[static_cast<std::size_t>(node.ints[a])] = visit.axes[a];
+    } else if (node.op == Op::expand) {
+      for (int a = 0; a < node.shape.rank(); ++a)
+        if (graph_[node.inputs[0]].shape[a] != node.shape[a]) axes[static_cast<std::size_t>(a)] = -1;
+    } else if (node.kind() != OpKind::elementwise) {
+      continue;
+    }
+    for (NodeIndex input : node.inputs) stack.push_back({input, axes});
+  }
+  return -1;
+}
+
+void Emitter::wide_map_body(int workgroup_size) {
+  if (const int axis = crossing_axis(); axis >= 0 && uniform_folds().empty()) return crossing_map_body(axis, workgroup_size);
+  const std::int64_t count = task_.element_count, rest = count % kWide;
+  group_count_ = (count / kWide + (rest > 0) + workgroup_size - 1) / workgroup_size;
+  IndexExpression i("i", kWide);
+  i.lane = 1;
+  line("int lane = int(gl_LocalInvocationID.x);");
+  first_of_map("(group * " + std::to_string(workgroup_size) + " + lane) * " + std::to_string(kWide), count - rest, {i, {}}, workgroup_size);
+  if (rest > 0) {
+    open("if (i >= " + std::to_string(count - rest) + ")");
+    open("for (; i < " + std::to_string(count) + "; i++)");
+    evaluate_members({IndexExpression(std::string("i")), {}});
+    close();
+    line("return;");
+    close();
+    members_.clear();
+  } else {
+    line("if (i >= " + std::to_string(count) + ") return;");
+  }
+  evaluate_members({i, {}});
+}
+
+// Reads along one axis, writes along another: an invocation takes four by four elements, so that both are wide, and a workgroup a tile of them.
+void Emitter::crossing_map_body(int axis, int workgroup_size) {
+  const Shape& shape = graph_[task_.members.front()].shape;
+  const int last = shape.rank() - 1;
+  const auto text = [](std::int64_t number) { return std::to_string(number); };
+  const std::int64_t along = shape[last] / kWide, across = shape[axis] / kWide;
+  const std::int64_t tile_across = std::min<std::int64_t>(kCrossingTile, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across))));
+  const std::int64_t tile_along = workgroup_size / tile_across;
+  const std::int64_t tiles_along = (along + tile_along - 1) / tile_along, tiles_across = (across + tile_across - 1) / tile_across;
+  group_count_ = tiles_along * tiles_across * (task_.element_count / (shape[last] * shape[axis]));
+  line("int lane = int(gl_LocalInvocationID.x);");
+  line("int along = (group % " + text(tiles_along) + " * " + text(tile_along) + " + lane % " + text(tile_along) + ") * 4;");
+  line("int across = (group / " + text(tiles_along) + " % " + text(tiles_across) + " * " + text(tile_across) + " + lane / " + text(tile_along) + ") * 4;");
+  line("int batch = group / " + text(tiles_along * tiles_across) + ";");
+  line("if (along >= " + text(shape[last]) + " || across >= " + text(shape[axis]) + ") return;");
+  Shape batch_shape = shape;
+  batch_shape[last] = batch_shape[axis] = 1;
+  crosses_ = true;
+  for (std::int64_t e = 0; e < kWide; ++e) {
+    ElementIndex index{std::nullopt, delinearize(IndexExpression(std::string("batch")), batch_shape)};
+    index.axes[static_cast<std::size_t>(last)] = IndexExpression("along", kWide);
+    index.axes[static_cast<std::size_t>(last)].lane = 1;
+    index.axes[static_cast<std::size_t>(axis)] = IndexExpression("across", kWide) + e;
+    index.linear = linear_of(index, shape);
+    members_.clear();
+    evaluate_members(index);
+  }
+}
+
+}  // namespace imprint
