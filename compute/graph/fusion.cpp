@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/product.h"
 #include "compute/graph/region.h"
 
 namespace imprint {
@@ -212,7 +213,7 @@ class Fuser {
     }
     TaskKind kind = TaskKind::map;
     if (node.kind() == OpKind::scan) kind = TaskKind::scan;
-    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::matmul_tile;
+    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::product;
     else if (options_.fuse && wants_columns(graph_, index, options_)) kind = TaskKind::column_fold;
     else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;
 
@@ -225,6 +226,7 @@ class Fuser {
     task.kind = kind;
     task.anchor = kind == TaskKind::map ? -1 : index;
     task.element_count = node.element_count();
+    if (kind == TaskKind::product) task.tile = choose_tile(product_shape(graph_, index), options_);
     schedule_.tasks.push_back(std::move(task));
     join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index, reads);
   }

@@ -5,6 +5,7 @@
 
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
+#include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
@@ -73,14 +74,21 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   int workgroup_size = kWorkgroupSize;
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
   const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold; };
-  const auto is_tiled = [&](std::int32_t t) { return kind_of(t) == TaskKind::matmul_tile; };   // for 64 invocations, no more
-  if (std::ranges::any_of(source.tasks, shares_folds) && std::ranges::none_of(source.tasks, is_tiled)) workgroup_size = limits.fold_workgroup_size;
-  if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) workgroup_size = limits.map_workgroup_size;
+  const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
+  const auto product = std::ranges::find_if(source.tasks, is_product);
+  const bool tiles = product != source.tasks.end();
+  if (tiles) {
+    const ProductTile& tile = schedule.tasks[static_cast<std::size_t>(*product)].tile;
+    workgroup_size = tile.invocations();
+    shared_arrays += ProductEmitter::declarations(tile);
+  } else if (std::ranges::any_of(source.tasks, shares_folds)) {
+    workgroup_size = limits.fold_workgroup_size;
+  } else if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) {
+    workgroup_size = limits.map_workgroup_size;
+  }
   std::int64_t groups = 0;
-  bool tiles = false;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
-    tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
     std::int64_t task_groups = 0;
     if (task.kind == TaskKind::region) {
@@ -88,6 +96,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
       functions += emitter.function(name) + "\n";
       shared_arrays += emitter.shared_arrays();
       workgroup_size = schedule.regions[static_cast<std::size_t>(task.region)].invocations;
+      task_groups = Emitter::group_count(graph, task, workgroup_size);
+    } else if (task.kind == TaskKind::product) {
+      functions += ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else {
       Emitter narrow(graph, schedule, task, names, includes, limits.fold_terms), wide = narrow;
@@ -104,13 +115,12 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 
   std::string& text = source.glsl;
   text = "#version 450\n";
+  if (tiles) text += "#extension GL_EXT_control_flow_attributes : require\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";
     text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
   }
-  if (tiles)
-    text += "shared float tile_a[" + std::to_string((kTile + 1) * kTileDepth) + "];\nshared float tile_b[" + std::to_string(kTile * kTileDepth) + "];\n\n";
   for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
   text += functions;
   const bool two_rows = source.groups_y > 1;
@@ -124,6 +134,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
   std::vector<DispatchSource> dispatches;
   std::set<std::int32_t> buffers;     // of the dispatch being filled
   std::size_t entries = 0;
+  ProductTile tile;    // of its products; no rows where there is none
   std::int32_t level = -1;
   bool open = false;
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
@@ -145,13 +156,16 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups || task.kind == TaskKind::region ||   // a region has its own number of invocations,
                        (task.kind == TaskKind::scan && graph[task.anchor].op == Op::custom);               // a caller's text its own names
-    const bool fits = open && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
+    const bool agrees = task.kind != TaskKind::product || tile.rows == 0 || tile == task.tile;   // products of one dispatch have one tile
+    const bool fits = open && task.level == level && !alone && agrees && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks && entries + own_entries <= limits.table_entries;
     if (!fits) {
       dispatches.emplace_back();
       merged = own;
       entries = 0;
+      tile = {};
     }
+    if (task.kind == TaskKind::product) tile = task.tile;
     dispatches.back().tasks.push_back(static_cast<std::int32_t>(t));
     buffers = std::move(merged);
     entries += own_entries;
