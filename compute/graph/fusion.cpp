@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "compute/graph/cost.h"
-#include "compute/graph/product.h"
+#include "compute/graph/early_reads.h"
 #include "compute/graph/region.h"
+#include "compute/graph/row_reads.h"
 
 namespace imprint {
 namespace {
@@ -14,6 +15,8 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 constexpr std::size_t kMaxMembers = 12;      // values in one kernel
 constexpr double kMaxEpilogueCost = 400;     // operations that the one writing lane of a group fold may add
+constexpr std::int64_t kMaxRowWidth = 16;    // elements of a row that an invocation keeps in registers
+constexpr std::int64_t kCheapCopy = 4096;    // elements whose copy costs less than waiting
 
 class Fuser {
  public:
@@ -75,7 +78,7 @@ class Fuser {
     for (const GraphUpdate& update : request_.updates) {
       if (update.rows < 0) {
         forced[at(without_reshape(update.value))] = 1;
-      } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows)) {
+      } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows) || split_.region_of[at(without_reshape(update.value))] >= 0) {
         // Rows computed from what this program overwrites are finished, values and row numbers, before any is overwritten.
         forced[at(without_reshape(update.value))] = 1;
         forced[at(without_reshape(update.rows))] = 1;
@@ -212,23 +215,49 @@ class Fuser {
       return;
     }
     TaskKind kind = TaskKind::map;
-    if (node.kind() == OpKind::scan) kind = TaskKind::scan;
-    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::product;
+    if (node.op == Op::custom) kind = TaskKind::custom;
+    else if (node.kind() == OpKind::scan) kind = TaskKind::scan;
+    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::matmul_tile;
     else if (options_.fuse && wants_columns(graph_, index, options_)) kind = TaskKind::column_fold;
     else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;
 
-    if (kind == TaskKind::map && options_.fuse)
+    if (kind == TaskKind::map && options_.fuse) {
+      const std::vector<Read> by_row = reads_by_row(graph_, schedule_.materialized, index);
+      if (const std::int32_t host = find_row_host(index, by_row); host >= 0) {
+        join(host, index, by_row);
+        return;
+      }
       if (const std::int32_t host = find_host(index, reads); host >= 0) {
         join(host, index, reads);
         return;
       }
+    }
     Task task;
     task.kind = kind;
     task.anchor = kind == TaskKind::map ? -1 : index;
     task.element_count = node.element_count();
-    if (kind == TaskKind::product) task.tile = choose_tile(product_shape(graph_, index), options_);
     schedule_.tasks.push_back(std::move(task));
-    join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index, reads);
+    join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index,
+         kind == TaskKind::custom ? reads_by_row(graph_, schedule_.materialized, index) : reads);
+  }
+
+  // A caller's kernel from whose rows this node's rows follow.
+  std::int32_t find_row_host(NodeIndex index, const std::vector<Read>& reads) const {
+    const GraphNode& node = graph_[index];
+    if (node.shape.rank() == 0 || node.shape[0] == 0 || node.element_count() / node.shape[0] > kMaxRowWidth) return -1;
+    for (std::size_t t = 0; t < schedule_.tasks.size(); ++t) {
+      const Task& task = schedule_.tasks[t];
+      if (task.kind != TaskKind::custom || graph_[task.anchor].shape[0] != node.shape[0]) continue;
+      bool possible = true, follows = false;
+      for (const Read& read : reads) {
+        const std::int32_t producer = task_of_[at(read.node)];
+        const bool own = producer == static_cast<std::int32_t>(t);
+        follows = follows || own;
+        possible = possible && (own ? read.aligned : producer < 0 || schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level);
+      }
+      if (possible && follows) return static_cast<std::int32_t>(t);
+    }
+    return -1;
   }
 
   // A task that this node can be computed in without making that task wait longer, and that has something to share with it.
@@ -236,7 +265,7 @@ class Fuser {
     std::int32_t best = -1;
     for (std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1; t >= 0; --t) {
       const Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
-      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.kind == TaskKind::region ||
+      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.kind == TaskKind::region || task.kind == TaskKind::custom ||
           task.members.size() >= kMaxMembers)
         continue;
       bool possible = true, shares = false, continues = false;
@@ -348,9 +377,23 @@ class Fuser {
   }
 
   // Whether `writer` may overwrite the variable: nothing that waits for it reads the old content, and it reads only what it overwrites.
-  bool can_write_in_place(std::int32_t writer, std::int32_t variable) const {
-    if (const Read* own = reads_variable(writer, variable); own && !own->aligned) return false;
+  bool can_write_in_place(std::int32_t writer, std::int32_t variable, bool by_rows) const {
+    if (const Read* own = reads_variable(writer, variable); own && (by_rows || !own->aligned)) return false;
+    for (std::size_t t = 0; by_rows && t < schedule_.tasks.size(); ++t)   // its other rows come before these
+      if (std::ranges::find(schedule_.tasks[t].stores, Place{PlaceKind::variable, variable}, &Store::place) != schedule_.tasks[t].stores.end() &&
+          (static_cast<std::int32_t>(t) == writer || depends(static_cast<std::int32_t>(t), writer)))
+        return false;
     return std::ranges::none_of(readers_of_variable(variable), [&](std::int32_t reader) { return reader != writer && depends(reader, writer); });
+  }
+
+  // Whether those who wait for the writer's value would have to wait, with it, for all who read the old content. A copy can wait in its place.
+  bool delays_others(std::int32_t writer, const GraphUpdate& update) const {
+    const std::vector<Task>& tasks = schedule_.tasks;
+    const bool is_waited_for = std::ranges::any_of(tasks, [&](const Task& task) { return std::ranges::find(task.after, writer) != task.after.end(); });
+    if (!is_waited_for || graph_[update.value].element_count() > kCheapCopy) return false;
+    return std::ranges::any_of(readers_of_variable(update.variable), [&](std::int32_t reader) {
+      return reader != writer && tasks[static_cast<std::size_t>(reader)].level >= tasks[static_cast<std::size_t>(writer)].level;
+    });
   }
 
   void write_variable(std::int32_t writer, NodeIndex node, std::int32_t variable, NodeIndex rows = -1) {
@@ -366,15 +409,20 @@ class Fuser {
   // Tasks for every update first, so that all readers of a variable are known before any writer is placed.
   void store_updates() {
     std::vector<std::int32_t> writers;
-    for (const GraphUpdate& update : request_.updates) writers.push_back(update.rows >= 0 ? rows_writer(update) : assignment_writer(update));
+    std::vector<NodeIndex> rows;
+    for (const GraphUpdate& update : request_.updates) {
+      rows.push_back(update.rows);
+      writers.push_back(update.rows >= 0 ? rows_writer(update, rows.back()) : assignment_writer(update));
+    }
     for (std::size_t i = 0; i < writers.size(); ++i) {
       const GraphUpdate& update = request_.updates[i];
       const NodeIndex node = without_reshape(update.value);
-      if (update.rows < 0 && !can_write_in_place(writers[i], update.variable)) {
+      if (!can_write_in_place(writers[i], update.variable, update.rows >= 0) || delays_others(writers[i], update)) {
         if (schedule_.place[at(node)].kind == PlaceKind::none) add_store(writers[i], node, {PlaceKind::temporary, node});
-        writers[i] = add_copy(node);
+        writers[i] = update.rows >= 0 ? add_rows_copy(update) : add_copy(node);
+        rows[i] = update.rows;
       }
-      write_variable(writers[i], node, update.variable, update.rows);
+      write_variable(writers[i], node, update.variable, rows[i]);
     }
   }
 
@@ -383,7 +431,26 @@ class Fuser {
     return task_of_[at(node)] >= 0 ? task_of_[at(node)] : add_copy(node);
   }
 
-  std::int32_t rows_writer(const GraphUpdate& update) {
+  // Whoever computes the values, where the row numbers are there before, or can be had on the spot; otherwise a copy. rows: the numbers it goes by.
+  std::int32_t rows_writer(const GraphUpdate& update, NodeIndex& rows) {
+    const std::int32_t producer = task_of_[at(without_reshape(update.value))];
+    if (producer < 0 || !options_.fuse || schedule_.tasks[static_cast<std::size_t>(producer)].kind == TaskKind::column_fold) return add_rows_copy(update);
+    const auto in_time = [&](NodeIndex numbers) {
+      return std::ranges::all_of(row_reads(numbers), [&](const Read& read) {
+        const std::int32_t before = task_of_[at(read.node)];
+        return before < 0 || schedule_.tasks[static_cast<std::size_t>(before)].level < schedule_.tasks[static_cast<std::size_t>(producer)].level;
+      });
+    };
+    if (!in_time(rows)) rows = update.own_rows;
+    if (rows < 0) {
+      rows = update.rows;
+      return add_rows_copy(update);
+    }
+    add_reads(producer, row_reads(rows));
+    return producer;
+  }
+
+  std::int32_t add_rows_copy(const GraphUpdate& update) {
     const std::int32_t writer = add_copy(without_reshape(update.value));
     add_reads(writer, row_reads(update.rows));
     return writer;
@@ -408,6 +475,7 @@ class Fuser {
 
   // Longest paths; what only leaves state behind comes as late as it can, so that all before may be cut freely; then tasks are put in order of level.
   Status assign_levels() {
+    drop_idle_tasks();
     std::vector<Task>& tasks = schedule_.tasks;
     for (Task& task : tasks) task.level = 0;
     std::size_t rounds = 0;
@@ -446,7 +514,24 @@ class Fuser {
     return {};
   }
 
-  // A region's dispatch has no room for others: what runs beside one and is not waited for yet runs later, beside something else.
+  // Those that leave nothing: row numbers that every writer has on the spot.
+  void drop_idle_tasks() {
+    std::vector<std::int32_t> position(schedule_.tasks.size(), -1);
+    std::vector<Task> kept;
+    for (std::size_t t = 0; t < position.size(); ++t) {
+      Task& task = schedule_.tasks[t];
+      if (task.stores.empty()) continue;
+      position[t] = static_cast<std::int32_t>(kept.size());
+      kept.push_back(std::move(task));
+    }
+    for (Task& task : kept) {
+      for (std::int32_t& before : task.after) before = position[static_cast<std::size_t>(before)];
+      std::erase(task.after, -1);
+    }
+    schedule_.tasks = std::move(kept);
+  }
+
+  // A region's dispatch has room for small maps alone: what else runs beside one and is not waited for yet runs later, beside something else.
   void leave_regions_alone() {
     std::vector<Task>& tasks = schedule_.tasks;
     std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
@@ -514,24 +599,7 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
   }
   if (freed.empty()) return;
 
-  std::vector<GraphNode> nodes;
-  std::vector<NodeIndex> index;
-  for (NodeIndex i = 0; i < graph.size(); ++i) {
-    GraphNode node = graph[i];
-    for (NodeIndex& input : node.inputs) input = index[at(input)];
-    nodes.push_back(std::move(node));
-    if (snapshot[at(i)]) {
-      const GraphNode& variable = nodes.back();
-      const auto leaf = static_cast<NodeIndex>(nodes.size()) - 1;
-      GraphNode copy{Op::cast, variable.dtype, variable.shape, {leaf}, {}, {}, variable.source};
-      copy.is_snapshot = true;
-      nodes.push_back(std::move(copy));
-    }
-    index.push_back(static_cast<NodeIndex>(nodes.size()) - 1);
-  }
-  graph.nodes = std::move(nodes);
-  request.renumber(index);
-  for (NodeIndex& root : graph.roots) root = index[at(root)];
+  take_snapshots(graph, request, snapshot);
   for (std::size_t u : freed) {
     GraphNode own = graph[request.updates[u].value];
     graph.nodes.push_back(std::move(own));
@@ -546,13 +614,17 @@ void FusionRequest::renumber(const std::vector<NodeIndex>& index) {
   for (GraphUpdate& update : updates) {
     update.value = index[at(update.value)];
     if (update.rows >= 0) update.rows = index[at(update.rows)];
+    if (update.own_rows >= 0) update.own_rows = index[at(update.own_rows)];
   }
   for (NodeIndex& input : inputs)
     if (input >= 0) input = index[at(input)];
 }
 
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options) {
-  if (options.fuse) free_small_updates(graph, request);
+  if (options.fuse) {
+    free_small_updates(graph, request);
+    read_state_early(graph, request);
+  }
   RowBlockLimits limits;
   bool tails = options.tails;
   std::vector<std::string> notes;

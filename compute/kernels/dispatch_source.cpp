@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
-#include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
@@ -15,6 +15,7 @@ namespace {
 constexpr int kWorkgroupSize = 64;
 constexpr std::size_t kMaxTasks = 32;              // functions in one shader
 constexpr std::int64_t kMaxPackedGroups = 16384;   // a task with more workgroups fills a device alone
+constexpr std::int64_t kBesideRegion = 16384;      // elements of a map that may run in the larger workgroups of a region
 
 // Names buffers and offsets in order of first use.
 class DispatchNames : public MemoryNames {
@@ -74,31 +75,25 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   int workgroup_size = kWorkgroupSize;
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
   const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold; };
-  const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
-  const auto product = std::ranges::find_if(source.tasks, is_product);
-  const bool tiles = product != source.tasks.end();
-  if (tiles) {
-    const ProductTile& tile = schedule.tasks[static_cast<std::size_t>(*product)].tile;
-    workgroup_size = tile.invocations();
-    shared_arrays += ProductEmitter::declarations(tile);
-  } else if (std::ranges::any_of(source.tasks, shares_folds)) {
-    workgroup_size = limits.fold_workgroup_size;
-  } else if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) {
-    workgroup_size = limits.map_workgroup_size;
-  }
+  const auto is_tiled = [&](std::int32_t t) { return kind_of(t) == TaskKind::matmul_tile; };   // for 64 invocations, no more
+  if (std::ranges::any_of(source.tasks, shares_folds) && std::ranges::none_of(source.tasks, is_tiled)) workgroup_size = limits.fold_workgroup_size;
+  if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) workgroup_size = limits.map_workgroup_size;
+  for (std::int32_t t : source.tasks)
+    if (kind_of(t) == TaskKind::region) workgroup_size = schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)].invocations;
   std::int64_t groups = 0;
+  bool tiles = false;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
+    tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
     std::int64_t task_groups = 0;
     if (task.kind == TaskKind::region) {
       RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
       functions += emitter.function(name) + "\n";
       shared_arrays += emitter.shared_arrays();
-      workgroup_size = schedule.regions[static_cast<std::size_t>(task.region)].invocations;
       task_groups = Emitter::group_count(graph, task, workgroup_size);
-    } else if (task.kind == TaskKind::product) {
-      functions += ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
+    } else if (task.kind == TaskKind::custom) {
+      functions += CustomEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, workgroup_size) + "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else {
       Emitter narrow(graph, schedule, task, names, includes, limits.fold_terms), wide = narrow;
@@ -115,16 +110,26 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 
   std::string& text = source.glsl;
   text = "#version 450\n";
-  if (tiles) text += "#extension GL_EXT_control_flow_attributes : require\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";
     text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
   }
+  if (tiles)
+    text += "shared float tile_a[" + std::to_string((kTile + 1) * kTileDepth) + "];\nshared float tile_b[" + std::to_string(kTile * kTileDepth) + "];\n\n";
   for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
   text += functions;
   const bool two_rows = source.groups_y > 1;
   text += "void main() {\n  int group = int(gl_WorkGroupID.x" + std::string(two_rows ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "") + ");\n" + calls + "}\n";
+}
+
+// Whether the tasks may be functions of one shader. A region has its own number of invocations, for which only small maps may be cut; the texts of two
+// callers may use one name.
+bool go_together(const Task& a, const Task& b) {
+  const auto is_small = [](const Task& task) { return task.kind == TaskKind::map && task.element_count <= kBesideRegion; };
+  if (a.kind == TaskKind::region) return is_small(b);
+  if (b.kind == TaskKind::region) return is_small(a);
+  return a.kind != TaskKind::custom || b.kind != TaskKind::custom;
 }
 
 }  // namespace
@@ -134,7 +139,6 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
   std::vector<DispatchSource> dispatches;
   std::set<std::int32_t> buffers;     // of the dispatch being filled
   std::size_t entries = 0;
-  ProductTile tile;    // of its products; no rows where there is none
   std::int32_t level = -1;
   bool open = false;
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
@@ -154,18 +158,17 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
                                                     std::to_string(limits.table_entries) + ": join them in steps");
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
-    const bool alone = groups > kMaxPackedGroups || task.kind == TaskKind::region ||   // a region has its own number of invocations,
-                       (task.kind == TaskKind::scan && graph[task.anchor].op == Op::custom);               // a caller's text its own names
-    const bool agrees = task.kind != TaskKind::product || tile.rows == 0 || tile == task.tile;   // products of one dispatch have one tile
-    const bool fits = open && task.level == level && !alone && agrees && merged.size() <= limits.storage_buffers &&
+    const bool alone = groups > kMaxPackedGroups;
+    const bool agrees = open && std::ranges::all_of(dispatches.back().tasks, [&](std::int32_t other) {
+      return go_together(task, schedule.tasks[static_cast<std::size_t>(other)]);
+    });
+    const bool fits = agrees && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks && entries + own_entries <= limits.table_entries;
     if (!fits) {
       dispatches.emplace_back();
       merged = own;
       entries = 0;
-      tile = {};
     }
-    if (task.kind == TaskKind::product) tile = task.tile;
     dispatches.back().tasks.push_back(static_cast<std::int32_t>(t));
     buffers = std::move(merged);
     entries += own_entries;

@@ -18,10 +18,17 @@ struct Fused {
   Schedule schedule;
 };
 
-// Outputs, and variables assigned a value.
-Fused fuse_program(const std::vector<Tensor>& outputs, const std::vector<std::pair<Variable, Tensor>>& updates = {}, const FusionOptions& options = {}) {
+struct RowUpdate {
+  Variable target;
+  Tensor rows, value;
+};
+
+// Outputs, variables assigned a value, and rows of variables.
+Fused fuse_program(const std::vector<Tensor>& outputs, const std::vector<std::pair<Variable, Tensor>>& updates = {}, const FusionOptions& options = {},
+                   const std::vector<RowUpdate>& row_updates = {}) {
   std::vector<Tensor> roots = outputs;
   for (const auto& update : updates) roots.push_back(update.second);
+  for (const RowUpdate& update : row_updates) roots.insert(roots.end(), {update.value, update.rows});
   Fused result;
   auto graph = build_graph(roots);
   EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
@@ -32,10 +39,16 @@ Fused fuse_program(const std::vector<Tensor>& outputs, const std::vector<std::pa
     if (result.graph[n].op == Op::variable) request.variables.push_back(result.graph[n].source->variable);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) request.outputs.push_back({result.graph.roots[i]});
-  for (std::size_t i = 0; i < updates.size(); ++i) {
-    auto found = std::ranges::find(request.variables, updates[i].first.state());
-    if (found == request.variables.end()) found = request.variables.insert(found, updates[i].first.state());
-    request.updates.push_back(GraphUpdate{static_cast<std::int32_t>(found - request.variables.begin()), result.graph.roots[outputs.size() + i], -1});
+  const auto position = [&](const Variable& variable) {
+    auto found = std::ranges::find(request.variables, variable.state());
+    if (found == request.variables.end()) found = request.variables.insert(found, variable.state());
+    return static_cast<std::int32_t>(found - request.variables.begin());
+  };
+  std::size_t root = outputs.size();
+  for (const auto& [variable, value] : updates) request.updates.push_back(GraphUpdate{position(variable), result.graph.roots[root++], -1});
+  for (const RowUpdate& update : row_updates) {
+    request.updates.push_back(GraphUpdate{position(update.target), result.graph.roots[root], result.graph.roots[root + 1]});
+    root += 2;
   }
   auto schedule = fuse(result.graph, request, options);
   EXPECT_TRUE(schedule.ok());
@@ -52,16 +65,6 @@ TEST(Fusion, AReductionTakesItsPrologueAndEpilogue) {
   const Tensor x = input("x", {64, 32});
   const Fused fused = fuse_program({sqrt(sum(square(x), {1}) + 1.0f)});
   ASSERT_EQ(fused.schedule.tasks.size(), 1u);
-}
-
-TEST(Fusion, ProductsWithManyWeightsStayOutOfRegions) {
-  const auto kind_of = [](std::int64_t width) {
-    const Tensor x = input("x", {256, width});
-    const Variable w = Variable::zeros("w", {width, width});
-    return fuse_program({tanh(matmul(x, w.value()))}).schedule.tasks.at(0).kind;
-  };
-  EXPECT_EQ(kind_of(64), TaskKind::region);
-  EXPECT_EQ(kind_of(1024), TaskKind::product);
 }
 
 TEST(Fusion, AMatmulTakesBiasAndActivation) {
@@ -126,7 +129,8 @@ void expect_ordered(const Fused& fused) {
         const Place place = fused.schedule.place[static_cast<std::size_t>(read.node)];
         for (const Task& writer : fused.schedule.tasks)
           for (const Store& store : writer.stores)
-            if (store.place == place) EXPECT_TRUE(&writer == &task ? read.aligned : writer.level > task.level) << node_text(fused.graph, read.node);
+            if (store.place == place)
+              EXPECT_TRUE(&writer == &task ? read.aligned && store.row_indices < 0 : writer.level > task.level) << node_text(fused.graph, read.node);
       }
     }
 }
@@ -163,6 +167,67 @@ TEST(Fusion, RandomProgramsAreOrdered) {
     options.recompute_limit = round % 3 == 0 ? 1e3 : 300e3;
     expect_ordered(fuse_program({values.back(), values[5]}, updates, options));
   }
+}
+
+// A rollout's turn, say: networks, a world's step, and memory of both at the row where a clock stands.
+TEST(Fusion, RandomProgramsThatKeepRowsAreOrdered) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    const Variable clock = Variable::zeros("clock", {1}, DType::int32), state = Variable::zeros("state", {24, 4});
+    const Variable memory = Variable::zeros("memory", {96, 4}), log = Variable::zeros("log", {2, 24, 4}), weights = Variable::zeros("weights", {4, 4});
+    const auto any_row = [&] {
+      switch (random() % 4) {
+        case 0: return clock.value();
+        case 1: return remainder(clock.value() + 1, 96);
+        case 2: return clock.value() + cast(sum(state.value(), {0, 1}, false) > 0.0f, DType::int32);
+        default: return remainder(clock.value(), 2);
+      }
+    };
+    std::vector<Tensor> values{state.value(), take(memory.value(), 0, clock.value() + arange(24)), squeeze(take(log.value(), 0, any_row()), 0)};
+    for (int step = 0; step < 6; ++step) {
+      const Tensor& a = values[random() % values.size()];
+      const Tensor& b = values[random() % values.size()];
+      switch (random() % 5) {
+        case 0: values.push_back(tanh(matmul(a, weights.value()))); break;
+        case 1: values.push_back(a * sum(b, {1}, true)); break;
+        case 2: values.push_back(flip(a, 0) + b); break;
+        default: {
+          const Tensor inputs[] = {a, b, clock.value()};
+          const Tensor result = custom_rows("step", "void imp_row(int row, float a[4], float b[4], int c[1], out float r[8]) {}", inputs, 8);
+          values.push_back(narrow(result, 1, 0, 4) + a);
+          values.push_back(narrow(result, 1, 4, 4));
+        }
+      }
+    }
+    const auto any = [&] { return values[values.size() - 1 - random() % 5]; };
+    std::vector<std::pair<Variable, Tensor>> updates;
+    if (random() % 4) updates.emplace_back(state, any());
+    if (random() % 4) updates.emplace_back(clock, clock.value() + 1);
+    std::vector<RowUpdate> rows;
+    if (random() % 4) rows.push_back({memory, clock.value() + arange(24), any()});
+    for (std::uint32_t count = random() % 3; count > 0; --count) rows.push_back({log, any_row(), unsqueeze(any(), 0)});
+    expect_ordered(fuse_program({}, updates, {}, rows));
+  }
+}
+
+// What follows from a caller's kernel row by row is part of it, and so is writing it to the rows of a memory.
+TEST(Fusion, ACallersKernelWritesWhatFollowsFromIt) {
+  const Variable clock = Variable::zeros("clock", {1}, DType::int32), state = Variable::zeros("state", {24, 4}), sums = Variable::zeros("sums", {24});
+  const Variable log = Variable::zeros("log", {9, 24}), generator = Variable::zeros("generator", {4}, DType::int32);
+  const Tensor inputs[] = {state.value(), generator.value()};
+  const Tensor result = custom_rows("step", "void imp_row(int row, float s[4], int g[4], out float r[5]) {}", inputs, 5);
+  const Tensor reward = squeeze(narrow(result, 1, 4, 1), 1), row = remainder(clock.value() + 1, 9);
+  const Fused fused = fuse_program({},
+                                   {{state, narrow(result, 1, 0, 4)},
+                                    {sums, sums.value() + reward},
+                                    {generator, generator_next(generator.value())},
+                                    {clock, row}},
+                                   {}, {{log, row, unsqueeze(reward * 0.5f, 0)}});
+  EXPECT_EQ(fused.schedule.level_count, 2);
+  const auto custom = std::ranges::find(fused.schedule.tasks, TaskKind::custom, &Task::kind);
+  ASSERT_NE(custom, fused.schedule.tasks.end());
+  EXPECT_EQ(custom->stores.size(), 3u);   // state, sums, log
+  expect_ordered(fused);
 }
 
 TEST(Fusion, EqualSubexpressionsAreComputedOnce) {

@@ -1,0 +1,84 @@
+#include "compute/graph/early_reads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compute/graph/cost.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::int64_t kSmall = 4096;   // elements
+constexpr int kFewOperations = 8;
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+bool is_overwritten(const FusionRequest& request, const GraphNode& variable) {
+  return std::ranges::any_of(request.updates, [&](const GraphUpdate& update) {
+    return request.variables[static_cast<std::size_t>(update.variable)] == variable.source->variable;
+  });
+}
+
+void snapshot_for_custom_kernels(Graph& graph, FusionRequest& request) {
+  std::vector<std::uint8_t> marked(graph.nodes.size(), 0);
+  for (const GraphNode& node : graph.nodes)
+    if (node.op == Op::custom)
+      for (NodeIndex input : node.inputs)
+        if (graph[input].op == Op::variable && graph[input].shape.rank() == 1 && graph[input].element_count() <= kSmall &&
+            is_overwritten(request, graph[input]))
+          marked[at(input)] = 1;
+  if (std::ranges::find(marked, 1) != marked.end()) take_snapshots(graph, request, marked);
+}
+
+// Operations to compute the node from memory that is there from the start; more than kFewOperations where that cannot be done element by element.
+int operations_from_leaves(const Graph& graph, NodeIndex index) {
+  const GraphNode& node = graph[index];
+  if (is_memory_leaf(node) || node.op == Op::full) return 0;
+  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.op != Op::expand) return kFewOperations + 1;
+  int count = 1;
+  for (NodeIndex input : node.inputs) {
+    count += operations_from_leaves(graph, input);
+    if (count > kFewOperations) break;
+  }
+  return count;
+}
+
+void repeat_row_numbers(Graph& graph, FusionRequest& request) {
+  for (GraphUpdate& update : request.updates) {
+    if (update.rows < 0 || operations_from_leaves(graph, update.rows) > kFewOperations) continue;
+    if (is_memory_leaf(graph[update.rows])) continue;   // read as it is
+    GraphNode own = graph[update.rows];
+    graph.nodes.push_back(std::move(own));
+    update.own_rows = graph.size() - 1;
+  }
+}
+
+}  // namespace
+
+void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std::uint8_t>& marked) {
+  std::vector<GraphNode> nodes;
+  std::vector<NodeIndex> index;
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    GraphNode node = graph[i];
+    for (NodeIndex& input : node.inputs) input = index[at(input)];
+    nodes.push_back(std::move(node));
+    if (marked[at(i)]) {
+      const GraphNode& variable = nodes.back();
+      const auto leaf = static_cast<NodeIndex>(nodes.size()) - 1;
+      GraphNode copy{Op::cast, variable.dtype, variable.shape, {leaf}, {}, {}, variable.source};
+      copy.is_snapshot = true;
+      nodes.push_back(std::move(copy));
+    }
+    index.push_back(static_cast<NodeIndex>(nodes.size()) - 1);
+  }
+  graph.nodes = std::move(nodes);
+  request.renumber(index);
+  for (NodeIndex& root : graph.roots) root = index[at(root)];
+}
+
+void read_state_early(Graph& graph, FusionRequest& request) {
+  snapshot_for_custom_kernels(graph, request);
+  repeat_row_numbers(graph, request);
+}
+
+}  // namespace imprint

@@ -1,0 +1,18 @@
+#pragma once
+// What lets a program's kernels write the state it leaves behind at once, without waiting for everybody who reads the old content: readers that come
+// late read copies which were taken early.
+
+#include "compute/graph/fusion.h"
+#include "compute/graph/graph.h"
+
+namespace imprint {
+
+// Adds to a graph, before it is fused:
+//   - snapshots of small variables which are overwritten and which all rows of a caller's kernel read;
+//   - for updates by rows, the row numbers once more (GraphUpdate::own_rows), where they are a few operations on memory that is there from the start.
+void read_state_early(Graph& graph, FusionRequest& request);
+
+// Puts a snapshot behind each marked node, a variable, and lets all that read it read that. marked: per node.
+void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std::uint8_t>& marked);
+
+}  // namespace imprint

@@ -1,0 +1,34 @@
+#pragma once
+// Writes the kernel round a caller's own GLSL, once a row: its inputs are gathered into arrays, and what follows from its result for that row is
+// computed behind it.
+
+#include <functional>
+#include <string>
+
+#include "compute/kernels/emitter.h"
+
+namespace imprint {
+
+class CustomEmitter : public Emitter {
+ public:
+  using Emitter::Emitter;
+
+  // With the caller's text in front.
+  std::string function(const std::string& name, int workgroup_size);
+
+ protected:
+  std::string load(NodeIndex node, const ElementIndex& index) override;
+  bool in_memory(NodeIndex node) const override { return !is_member(node) && Emitter::in_memory(node); }
+
+ private:
+  bool is_member(NodeIndex node) const;
+  void each(std::int64_t count, const std::function<void(const IndexExpression&)>& body);
+  void call();
+  void store_members();
+  void store_result();
+  void store(NodeIndex member, const std::string& name, const IndexExpression& linear);
+
+  const GraphNode& anchor_ = graph_[task_.anchor];
+};
+
+}  // namespace imprint
