@@ -69,7 +69,8 @@ Ppo::Ppo(const PpoOptions& options)
   memory_.value = numbers("value", {rows, agents});
   memory_.reward = numbers("reward", {rows, agents});
   memory_.continues = numbers("continues", {rows, agents});
-  memory_.end_value = numbers("end_value", {rows, agents});
+  memory_.counts = numbers("counts", {rows, agents});
+  if (options.bootstrap_truncated) memory_.ending = numbers("ending", {rows, agents, options.observations});
 
   work_.first = Variable::zeros(named("first"), {1}, DType::int32);
   work_.order = Variable::zeros(named("order"), {options.epochs * samples()}, DType::int32);
@@ -93,7 +94,7 @@ Ppo::Ppo(const PpoOptions& options)
   state_.add("returns", return_moments_.state());
   add(state_,
       {memory_.observation, memory_.mask,      memory_.discrete, memory_.continuous, memory_.log_probability, memory_.value,      memory_.reward,
-       memory_.continues,   memory_.end_value, work_.first,      work_.order,        work_.advantage,         work_.value_target, work_.turn,
+       memory_.continues,   memory_.counts,    memory_.ending, work_.first,      work_.order,        work_.advantage,         work_.value_target, work_.turn,
        work_.sums,          work_.halted,      clock_,           actor_generator_,   learner_generator_,      discounted_return_});
 }
 
@@ -203,15 +204,17 @@ void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& upd
     updates.push_back(Update::assign(discounted_return_, where(started, returned * continues, zeros_like(returned))));
     reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);  // scaled alone: which rewards are losses is the game's to say
   }
-  Tensor end_value = zeros({options_.agents});
-  if (!is_empty(experience.last_observation) && options_.bootstrap_truncated) {
+  // A truncated episode's last state is valued when the rollout is in, with all others.
+  const bool values_last = !is_empty(experience.last_observation) && options_.bootstrap_truncated;
+  if (values_last) {
     Tensor last = experience.last_observation;
     if (options_.normalise_observations) last = normalise(last, observation_moments_.with(experience.observation));
-    end_value = where(logical_and(experience.truncated, logical_not(experience.terminated)), actor_.value_of(last), end_value);
+    updates.push_back(Update::scatter_rows(memory_.ending, before, unsqueeze(last, 0)));
   }
+  const Tensor counts = values_last ? cast(logical_not(experience.terminated), DType::float32) : continues;
   updates.push_back(Update::scatter_rows(memory_.reward, before, unsqueeze(reward, 0)));
   updates.push_back(Update::scatter_rows(memory_.continues, before, unsqueeze(continues, 0)));
-  updates.push_back(Update::scatter_rows(memory_.end_value, before, unsqueeze(end_value, 0)));
+  updates.push_back(Update::scatter_rows(memory_.counts, before, unsqueeze(counts, 0)));
 }
 
 Actions Ppo::act(const Seen& seen, std::vector<Update>& updates) const {

@@ -113,7 +113,9 @@ class Ppo {
   // Time-major: [2 steps, agents, ...].
   struct Memory {
     Variable observation, mask, discrete, continuous, log_probability, value;
-    Variable reward, continues, end_value;  // of the action taken there; end_value: of the state it led to, where the episode went no further
+    Variable reward, continues;  // of the action taken there; whether the episode went on
+    Variable counts;             // 1 where the state it led to is worth something: everywhere but where the episode was terminated
+    Variable ending;             // what was seen of that state, where an episode was truncated
   };
   // Of an update.
   struct Work {

@@ -34,10 +34,11 @@ ProgramDescription Ppo::prepare() const {
   const Tensor first = work_.first.value();
   const auto rollout = [&](const Variable& memory) { return take(memory.value(), 0, first + arange(steps)); };
   const Tensor values = rollout(memory_.value), continues = rollout(memory_.continues);
-  const Tensor behind = squeeze(take(memory_.observation.value(), 0, remainder(first + static_cast<int>(steps), static_cast<int>(2 * steps))), 0);
-  const Tensor last_value = unsqueeze(actor_.value_of(behind), 0);
-  const Tensor following = steps == 1 ? last_value : concat({slice(values, 0, 1, steps), last_value}, 0);
-  const Tensor next_values = where(continues > 0.0f, following, rollout(memory_.end_value));
+  // What each action led to, all valued at once.
+  Tensor next = take(memory_.observation.value(), 0, remainder(first + 1 + arange(steps), static_cast<int>(2 * steps)));
+  if (memory_.ending.state()) next = where(expand(unsqueeze(continues, 2), next.shape()) > 0.0f, next, rollout(memory_.ending));
+  const Tensor next_values =
+      reshape(actor_.value_of(reshape(next, {samples(), options_.observations})), {steps, options_.agents}) * rollout(memory_.counts);
   const Advantages result = generalised_advantages({rollout(memory_.reward), values, next_values, continues},
                                                    {.discount = options_.discount, .decay = options_.advantage_decay});
 

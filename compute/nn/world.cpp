@@ -18,7 +18,7 @@ Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed) : world_(std
   observation_ = Variable::zeros(world_.name + ".observation", {count, world_.observations});
   steps_ = Variable::zeros(world_.name + ".steps", {count, 1});
   returns_ = Variable::zeros(world_.name + ".returns", {count});
-  ended_ = Variable::zeros(world_.name + ".ended", {2});
+  ended_ = Variable::zeros(world_.name + ".ended", {count, 2});
   const std::int32_t generator[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32), 0, 0};
   generator_ = Variable(world_.name + ".generator", {4}, std::span<const std::int32_t>(generator));
   state_.add("state", state_numbers_);
@@ -100,7 +100,7 @@ void Worlds::assign(const Step& step, std::vector<Update>& updates) const {
   const Tensor over = cast(logical_or(step.terminated, step.truncated), DType::float32);
   const Tensor returned = returns_.value() + step.reward;
   updates.push_back(Update::assign(returns_, returned * (1.0f - over)));
-  updates.push_back(Update::assign(ended_, ended_.value() + stack({sum(returned * over), sum(over)}, 0)));
+  updates.push_back(Update::assign(ended_, ended_.value() + stack({returned * over, over}, 1)));
 }
 
 }  // namespace imprint::nn

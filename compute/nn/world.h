@@ -48,7 +48,7 @@ class Worlds {
 
   // Where the copies are now: float32 [count, observations].
   Tensor observation() const { return observation_.value(); }
-  // float32 [2]: returns of the episodes that ended, added up, and how many they are.
+  // float32 [count, 2]: of each copy, the returns of the episodes that ended, added up, and how many they are.
   const Variable& ended() const { return ended_; }
   const Parameters& state() const { return state_; }  // "state", "observation", "steps", "generator", "returns", "ended"
 

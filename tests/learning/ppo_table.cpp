@@ -70,7 +70,7 @@ std::vector<Row> rows() {
 }
 
 // True when all of the row's bars are met.
-bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds) {
+bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds, bool curve_too) {
   std::printf("%s, world on the %s: %lld steps, %lld agents\n", row.setting.name.c_str(),
               row.trial == imprint::learning::run_trial ? "processor" : "device", static_cast<long long>(row.setting.total_steps),
               static_cast<long long>(row.setting.options.agents));
@@ -82,6 +82,8 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
     std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.2f s learning\n", static_cast<unsigned long long>(seed),
                 static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(),
                 curve.seconds);
+    for (const imprint::learning::Check& check : curve.checks)
+      if (curve_too) std::printf("    %8lld %8.1f %8.1f\n", static_cast<long long>(check.steps), check.greedy, check.training);
     std::fflush(stdout);
     mean += curve.checks.back().greedy / static_cast<double>(seeds);
     seconds += curve.seconds / static_cast<double>(seeds);
@@ -110,12 +112,13 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
 int main(int argc, char** argv) {
   std::uint64_t first_seed = 1, seeds = 10;
   std::string device;
-  bool validation = false;
+  bool validation = false, curve = false;
   std::vector<std::string> only;
   CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
   app.add_option("--seeds", seeds, "how many seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", first_seed, "the first of them")->capture_default_str();
   app.add_option("--device", device, "GPU by index or part of its name");
+  app.add_flag("--curve", curve, "every check: steps, greedy, training");
   app.add_flag("--validation", validation, "with the Vulkan validation layer; any message fails");
   const std::vector<Row> all = rows();
   std::string keys;
@@ -134,7 +137,7 @@ int main(int argc, char** argv) {
       if (std::ranges::find(all, key, &Row::key) == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
     bool passed = true;
     for (const Row& row : all)
-      if (only.empty() || std::ranges::find(only, row.key) != only.end()) passed = run(host.session(), row, first_seed, seeds) && passed;
+      if (only.empty() || std::ranges::find(only, row.key) != only.end()) passed = run(host.session(), row, first_seed, seeds, curve) && passed;
     if (host.validation_messages() > 0) throw std::runtime_error("validation: " + host.first_validation_message());
     return passed ? 0 : 1;
   } catch (const std::exception& error) {

@@ -56,10 +56,11 @@ Curve run_resident_trial(Session& session, const Setting& setting, std::uint64_t
     const auto now = std::chrono::steady_clock::now();
     curve.seconds += std::chrono::duration<double>(now - begin).count();
     const std::vector<float> ended = must(session.read(std::span(&worlds.ended(), 1)))[0].floats;
-    const double count = ended[1] - ended_count, training = count > 0 ? (ended[0] - ended_sum) / count : 0;
-    ended_sum = ended[0];
-    ended_count = ended[1];
-    curve.checks.push_back({done, must(session.run(judge))[0].floats[0], training});
+    double sum = -ended_sum, count = -ended_count;
+    for (std::size_t i = 0; i < ended.size(); i += 2) sum += ended[i], count += ended[i + 1];
+    ended_sum += sum;
+    ended_count += count;
+    curve.checks.push_back({done, must(session.run(judge))[0].floats[0], count > 0 ? sum / count : 0});
     next_check += setting.check_every;
     begin = std::chrono::steady_clock::now();
     if (curve.checks.back().greedy >= setting.enough) break;
