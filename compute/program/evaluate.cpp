@@ -48,8 +48,8 @@ Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensor
     std::ranges::sort(source.request.variables);
     source.request.variables.erase(std::unique(source.request.variables.begin(), source.request.variables.end()), source.request.variables.end());
     if (impl_->evaluated.size() >= kMaxCached) impl_->evaluated.clear();
-    IMPRINT_ASSIGN(std::unique_ptr<Program::Impl> compiled, Program::Impl::compile(static_cast<RuntimeImpl&>(impl_->runtime), std::move(source)));
-    found = impl_->evaluated.emplace(key, Program::Impl::wrap(std::move(compiled))).first;
+    IMPRINT_ASSIGN(std::unique_ptr<Program::Body> compiled, Program::Body::compile(impl_->runtime, std::move(source)));
+    found = impl_->evaluated.emplace(key, Program::Body::wrap(std::move(compiled))).first;
   }
   return run(found->second, values);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // A Program: a function of tensors compiled once (fused, planned, recorded) and replayed. Running it again is a submit or an execute;
-// nothing is encoded, allocated or rewritten.
+// nothing is encoded, allocated or rewritten. Compiled for the CPU's runtime it is the same schedule's kernels on the calling thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -55,14 +55,15 @@ struct ProgramSequence;   // program_sequence.h
 // Movable. Destroying it retires its memory behind the newest ticket. Methods are for one thread at a time unless marked any-thread.
 class Program {
  public:
-  struct Impl;   // for this room
-  Impl& impl() { return *impl_; }
+  struct Impl;   // of a device
+  class Body;    // either, for this room
+  Body& body() { return *body_; }
 
   // Fuses, plans, compiles (waits for the workers) and records. Never on a frame thread. Where a fused kernel would need more than the device binds,
   // the program is not fused, and the log says so.
   // Errors: any error carried by a tensor of the description, invalid_argument (an input listed twice, an unlisted input that is used, two
-  // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range), out_of_*_memory,
-  // compile_failed.
+  // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range; custom_rows on the CPU),
+  // out_of_*_memory, compile_failed.
   static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
 
   // Many steps in one submit: the parts of the sequence, one after the other, as one program.
@@ -90,6 +91,7 @@ class Program {
   // One run is the pieces [0, piece_count()) in order: 0 uploads the slot's inputs, the last one downloads the slot's outputs, each piece
   // between is one dispatch with the barrier that it needs. A run may be cut between any two pieces, with other programs' work in between, as
   // long as Runtime::barrier() stands before each slice and no two runs of one program overlap. The result is the same to the last bit.
+  // On the CPU a piece is one kernel, or nothing (the first and the last), run by run_pieces on the calling thread; there are no command buffers.
   std::uint32_t piece_count() const;
   std::uint32_t first_state_write() const;   // the first piece that writes a variable; piece_count() when none does
   // The same for variables that others may use while a run is under way: all but those a sequence calls its own. What comes before may run early
@@ -98,9 +100,13 @@ class Program {
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const;  // all pieces in one command buffer, with the barrier in front
 
+  // Runs `count` pieces from `first` on, on the CPU. Errors: unsupported (compiled for a device: submit its pieces), invalid_argument (no such slot or
+  // piece).
+  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count);
+
  private:
-  explicit Program(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Program(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
 };
 
 }  // namespace imprint

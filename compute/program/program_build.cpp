@@ -2,7 +2,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "compute/graph/cost.h"
 #include "compute/graph/memory_plan.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
@@ -261,16 +260,6 @@ std::uint64_t Program::Impl::byte_offset(const Place& place) const {
   }
 }
 
-std::uint64_t Program::Impl::byte_size(const Place& place) const {
-  const auto index = static_cast<std::size_t>(place.index);
-  switch (place.kind) {
-    case PlaceKind::input: return source.inputs[index].bytes;
-    case PlaceKind::output: return source.outputs[index].bytes;
-    case PlaceKind::variable: return tensor_bytes(schedule.variables[index]->shape, schedule.variables[index]->dtype);
-    default: return tensor_bytes(source.graph.nodes[index].shape, source.graph.nodes[index].dtype);
-  }
-}
-
 Status Program::Impl::make_io() {
   vk::MemoryPool& pool = runtime.device().memory();
   const std::uint64_t total = std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
@@ -352,18 +341,9 @@ void Program::Impl::count() {
     std::vector<vk::Access> accesses;
     for (std::int32_t t : dispatch.tasks) {
       const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
-      ++stats.kernels;
-      for (const Read& read : task.reads) {
-        accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
-        stats.bytes_moved += byte_size(schedule.place[static_cast<std::size_t>(read.node)]);
-      }
-      for (const Store& store : task.stores) {
-        accesses.push_back(access(store.place, true));
-        const GraphNode& node = source.graph[store.node];
-        stats.bytes_moved += tensor_bytes(node.shape, node.dtype);
-      }
-      for (NodeIndex member : task.members)
-        stats.flops += static_cast<std::uint64_t>(static_cast<double>(source.graph[member].element_count()) * operations_per_element(source.graph, schedule.materialized, member));
+      add_work(source.graph, schedule, task, stats);
+      for (const Read& read : task.reads) accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
+      for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
     }
     accesses.push_back({name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0, tables.buffer_size, false});
     const bool needed = tracker.dispatch(accesses);

@@ -5,7 +5,14 @@
 
 namespace imprint {
 
-std::string Program::explain() const { return impl_->explain(); }
+std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task) {
+  double operations = 0;
+  for (NodeIndex member : task.members)
+    operations += static_cast<double>(graph[member].element_count()) * operations_per_element(graph, schedule.materialized, member);
+  char head[64];
+  std::snprintf(head, sizeof head, "  level %d, %.0f operations, ", task.level, operations);
+  return head + task_text(graph, task) + "\n";
+}
 
 std::string Program::Impl::explain() const {
   std::string text;
@@ -20,12 +27,7 @@ std::string Program::Impl::explain() const {
                   dispatch.buffers.size());
     text += line;
     for (std::int32_t t : dispatch.tasks) {
-      const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
-      double operations = 0;
-      for (NodeIndex member : task.members)
-        operations += static_cast<double>(source.graph[member].element_count()) * operations_per_element(source.graph, schedule.materialized, member);
-      std::snprintf(line, sizeof line, "       level %d, %.0f operations, ", task.level, operations);
-      text += line + task_text(source.graph, task) + "\n";
+      text += "     " + explain_task(source.graph, schedule, schedule.tasks[static_cast<std::size_t>(t)]);
     }
   }
   for (const Part& part : parts) text += "  " + std::to_string(part.repeat) + " x " + part.impl->explain();

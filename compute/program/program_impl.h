@@ -1,49 +1,32 @@
 #pragma once
-// The inside of Program. build makes everything but commands, record makes the commands.
+// The inside of a device's Program. build makes everything but commands, record makes the commands.
 
 #include <string>
 #include <vector>
 
-#include "compute/graph/fusion.h"
-#include "compute/graph/graph.h"
-#include "compute/graph/schedule.h"
 #include "compute/kernels/dispatch_source.h"
-#include "compute/program/program.h"
-#include "compute/program/program_sequence.h"
+#include "compute/program/program_body.h"
 #include "compute/program/runtime_impl.h"
 
 namespace imprint {
 
-// A named end of a program: an input or an output.
-struct Port {
-  std::string name;
-  DType dtype = DType::float32;
-  Shape shape;
-  std::uint64_t offset = 0;   // bytes from the start of its region
-  std::uint64_t bytes = 0;
-};
-
-// A program's function as a graph, before fusion.
-struct ProgramGraph {
-  std::string name;
-  Graph graph;
-  FusionRequest request;
-  std::vector<Port> inputs, outputs;
-  std::vector<Variable> keep;          // handles of all variables
-  std::uint32_t slots = 3;
-  bool fuse = true;
-};
-
-// Checks the description and turns it into a graph.
-Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
-
-struct Program::Impl {
+struct Program::Impl : Program::Body {
   explicit Impl(RuntimeImpl& owner) : runtime(owner) {}
-  ~Impl();
+  ~Impl() override;
+
+  const Runtime& owner() const override { return runtime; }
+  std::string explain() const override;
+  std::vector<std::string> glsl() const override;
+  std::byte* input_memory(std::uint32_t slot) override;
+  const std::byte* output_memory(std::uint32_t slot) const override;
+  // The first dispatch that writes a variable other than those listed.
+  std::uint32_t first_write(std::span<const Variable> but) const override;
+  std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const override;
+  VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const override;
+  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
   static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, ProgramGraph source);
   static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, const ProgramSequence& sequence);
-  static Program wrap(std::unique_ptr<Impl> impl) { return Program(std::move(impl)); }
 
   // ---- building ----
   Status build();
@@ -52,12 +35,10 @@ struct Program::Impl {
   void plan();                       // the arena: inputs, outputs, intermediates
   std::int32_t buffer_of(const Place& place);
   std::uint64_t byte_offset(const Place& place) const;   // in the place's buffer
-  std::uint64_t byte_size(const Place& place) const;
   vk::Allocation allocation_of(const Place& place) const;
   Status make_kernels();
   Status make_tables();
   void count();
-  std::string explain() const;
 
   // ---- recording ----
   Status make_descriptor_sets();
@@ -76,13 +57,8 @@ struct Program::Impl {
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 
-  // The first piece that writes a variable other than those listed.
-  std::uint32_t first_write(std::span<const Variable> but) const;
-
   RuntimeImpl& runtime;
-  ProgramGraph source;
   Schedule schedule;
-  ProgramStats stats;
   std::vector<DispatchSource> dispatches;
   std::vector<vk::Kernel> kernels;                     // per dispatch
   std::vector<std::uint8_t> barrier_before;            // per dispatch
@@ -109,7 +85,6 @@ struct Program::Impl {
   struct Part { std::unique_ptr<Impl> impl; std::uint32_t repeat; };
   struct Copy { VkBuffer buffer; VkBufferCopy region; };   // between a part's arena and the start of a slot
   std::vector<Part> parts;
-  std::vector<Variable> own;
   std::vector<Copy> upload_copies, download_copies;
 };
 

@@ -12,13 +12,14 @@ constexpr std::uint64_t kAlignment = 256;
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+}  // namespace
+
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
   error.message =
       "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" + sequence.parts[part].description.name + "': " + error.message;
   return error;
 }
 
-// Where the sequence's port of this name is, or a new one at the end.
 Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted, std::uint64_t& end) {
   for (const Port& port : ports) {
     if (port.name != wanted.name) continue;
@@ -34,11 +35,13 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
   return ports.back().offset;
 }
 
-}  // namespace
-
-Result<Program> Program::compile(Runtime& runtime, const ProgramSequence& sequence) {
-  IMPRINT_ASSIGN(std::unique_ptr<Impl> impl, Impl::compile(static_cast<RuntimeImpl&>(runtime), sequence));
-  return Program(std::move(impl));
+Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {
+  const ProgramDescription& description = sequence.parts[part].description;
+  auto graph = build_program_graph(description);
+  if (!graph) return in_sequence(sequence, part, std::move(graph).error());
+  graph->name = sequence.name + "." + (description.name.empty() ? std::to_string(part) : description.name);
+  graph->slots = 0;
+  return graph;
 }
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, const ProgramSequence& sequence) {
@@ -47,11 +50,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   impl->source.slots = std::max(1u, sequence.slots);
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     const ProgramPart& part = sequence.parts[i];
-    auto source = build_program_graph(part.description);
-    if (!source) return in_sequence(sequence, i, std::move(source).error());
-    source->name = sequence.name + "." + (part.description.name.empty() ? std::to_string(i) : part.description.name);
-    source->slots = 0;  // the sequence has them
-    auto made = compile(runtime, std::move(*source));
+    IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
+    auto made = compile(runtime, std::move(source));
     if (!made) return in_sequence(sequence, i, std::move(made).error());
     if (Status opened = (*made)->open_with_barrier(); !opened) return in_sequence(sequence, i, std::move(opened).error());
     impl->parts.push_back({std::move(*made), part.repeat});

@@ -34,7 +34,8 @@ HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byt
   return result;
 }
 
-Session::Session(Runtime& runtime, vk::Queue& queue) : impl_(std::make_unique<Impl>(runtime, queue)) {}
+Session::Session(Runtime& runtime, vk::Queue& queue) : impl_(std::make_unique<Impl>(runtime, &queue)) {}
+Session::Session(Runtime& cpu) : impl_(std::make_unique<Impl>(cpu, nullptr)) {}
 Session::~Session() = default;
 
 Runtime& Session::runtime() { return impl_->runtime; }
@@ -45,14 +46,19 @@ Status Session::Impl::submit_and_wait(VkCommandBuffer commands) {
   const auto first = uploads.primary ? 0u : 1u;
   const auto count = (commands ? 2u : 1u) - first;
   if (count == 0) return {};
-  const Result<vk::Ticket> ticket = queue.submit(std::span<const VkCommandBuffer>(buffers + first, count));
+  const Result<vk::Ticket> ticket = queue->submit(std::span<const VkCommandBuffer>(buffers + first, count));
   if (!ticket) {
     runtime.put_back_uploads(uploads);
     return ticket.error();
   }
-  IMPRINT_CHECK(queue.wait(*ticket, kTimeout));
-  runtime.device().collect();
+  IMPRINT_CHECK(queue->wait(*ticket, kTimeout));
+  static_cast<RuntimeImpl&>(runtime).device().collect();
   return {};
+}
+
+Status Session::Impl::run_whole(Program& program) {
+  if (runtime.on_cpu()) return program.run_pieces(0, 0, program.piece_count());
+  return submit_and_wait(program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
 }
 
 Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<const HostTensor> inputs, const std::vector<Port>& input_ports,
@@ -61,21 +67,22 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
     return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': got " + std::to_string(inputs.size()) + " inputs, the program has " +
                                                        std::to_string(input_ports.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) IMPRINT_CHECK(copy_in(inputs[i], program.input_bytes(0, i), program.name(), i, input_ports[i]));
-  IMPRINT_CHECK(submit_and_wait(program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY)));
+  IMPRINT_CHECK(run_whole(program));
   std::vector<HostTensor> outputs;
   for (std::size_t i = 0; i < output_ports.size(); ++i) outputs.push_back(host_tensor(output_ports[i].dtype, output_ports[i].shape, program.output_bytes(0, i)));
   return outputs;
 }
 
 Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const HostTensor> inputs) {
-  if (&program.impl().runtime != &impl_->runtime)
+  if (&program.body().owner() != &impl_->runtime)
     return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': it was compiled for another device: compile it for this session's runtime");
-  return impl_->run(program, inputs, program.impl().source.inputs, program.impl().source.outputs);
+  return impl_->run(program, inputs, program.body().source.inputs, program.body().source.outputs);
 }
 
 Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variables) {
   IMPRINT_ASSIGN(const std::unique_ptr<StateReadback> readback, impl_->runtime.read(variables));
-  IMPRINT_CHECK(impl_->submit_and_wait(readback->commands().primary));
+  if (CpuWork* work = readback->commands().work) work->run();
+  else IMPRINT_CHECK(impl_->submit_and_wait(readback->commands().primary));
   std::vector<HostTensor> values;
   for (std::size_t i = 0; i < variables.size(); ++i) values.push_back(host_tensor(variables[i].dtype(), variables[i].shape(), readback->bytes(i)));
   return values;

@@ -21,10 +21,11 @@ struct HostTensor {
   static HostTensor from_ints(std::vector<std::int32_t> values, Shape shape);
 };
 
-// A runtime with a queue to submit to. One thread at a time.
+// A runtime with a queue to submit to, or the CPU's, which needs none. One thread at a time.
 class Session {
  public:
   Session(Runtime& runtime, vk::Queue& queue);
+  explicit Session(Runtime& cpu);   // of Runtime::create_on_cpu
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -89,8 +89,9 @@ Status RuntimeImpl::place(const Variable& variable) {
 }
 
 Status RuntimeImpl::place(VariableState& variable) {
-  if (const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get())) {
-    if (storage->link() == link_.get()) return {};
+  if (variable.storage) {
+    const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get());
+    if (storage && storage->link() == link_.get()) return {};
     return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on another device: make one for each device");
   }
   const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);

@@ -1,6 +1,9 @@
 #pragma once
 // What the programs of one device share: the storage of variables and constants, transfers between host and state, and command pools.
 // A Runtime never submits. It hands out command buffers, and whoever owns the queue (the engine bridge, or run.h) puts them in order.
+//
+// Or what the programs of the CPU share: there state lies in the process's memory, what is written is there at once, and programs run on the thread
+// that asks for it (Program::run_pieces). No Vulkan function is called, and no library of it need be there.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "compute/base/log.h"
 #include "compute/base/result.h"
 #include "compute/tensor/tensor.h"
 #include "compute/vk/device.h"
@@ -16,10 +20,19 @@ namespace imprint {
 
 class Program;
 
-// A command buffer of either level with the same content: submit the primary, or execute the secondary in a host's command buffer.
+// What the calling thread does in place of commands, as often as it is asked to.
+class CpuWork {
+ public:
+  virtual ~CpuWork() = default;
+  virtual void run() = 0;
+};
+
+// A command buffer of either level with the same content: submit the primary, or execute the secondary in a host's command buffer. On the CPU
+// `work` instead.
 struct Commands {
   VkCommandBuffer primary = VK_NULL_HANDLE;
   VkCommandBuffer secondary = VK_NULL_HANDLE;
+  CpuWork* work = nullptr;
   VkCommandBuffer get(VkCommandBufferLevel level) const { return level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? primary : secondary; }
 };
 
@@ -35,17 +48,21 @@ class StateReadback {
 class Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> create(vk::Device& device);
+  // The processor's, for hosts without compute and for a brain too small to be worth a submission. Its variables may be shared between runtimes of the
+  // CPU, if never used by two threads at once.
+  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {});
   virtual ~Runtime() = default;
 
-  virtual vk::Device& device() = 0;
+  virtual bool on_cpu() const = 0;
 
-  // A global barrier (compute and transfer, all accesses), for the start of any slice that follows work of another program. Never changes.
+  // A global barrier (compute and transfer, all accesses), for the start of any slice that follows work of another program. Never changes. On the CPU
+  // without handles, as everything has finished when its call returns.
   virtual const Commands& barrier() const = 0;
 
   // ---- host to state ----
   // Gives the variable storage on this device (if it has none) and queues its initial bytes. Program::compile does this for its variables.
   virtual Status place(const Variable& variable) = 0;
-  // Queues new content; bytes.size() must equal the variable's. Takes effect in the order of calls, when the pending uploads run.
+  // Queues new content; bytes.size() must equal the variable's. Takes effect in the order of calls, when the pending uploads run (CPU: at once).
   virtual Status write(const Variable& variable, std::span<const std::byte> bytes) = 0;
   // Uploads queued since the last call, as commands to run before anything else (begins and ends with barriers); null handles when there are
   // none. The staging memory is retired after `Device::last_ticket() + 1`, that is with the submission that carries the commands.

@@ -43,7 +43,8 @@ class RuntimeImpl : public Runtime {
   ~RuntimeImpl() override;
   Status open();
 
-  vk::Device& device() override { return device_; }
+  vk::Device& device() { return device_; }
+  bool on_cpu() const override { return false; }
   const Commands& barrier() const override { return barrier_; }
   Status place(const Variable& variable) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;

@@ -11,14 +11,15 @@ namespace imprint {
 HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
 
 struct Session::Impl {
-  Impl(Runtime& used_runtime, vk::Queue& used_queue) : runtime(used_runtime), queue(used_queue) {}
+  Impl(Runtime& used_runtime, vk::Queue* used_queue) : runtime(used_runtime), queue(used_queue) {}
 
   Status submit_and_wait(VkCommandBuffer commands);
+  Status run_whole(Program& program);
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs, const std::vector<Port>& input_ports,
                                       const std::vector<Port>& output_ports);
 
   Runtime& runtime;
-  vk::Queue& queue;
+  vk::Queue* queue;   // null on the CPU
   std::unordered_map<Hash128, Program, Hash128Hasher> evaluated;  // by structure; constants are inputs of these programs
 };
 

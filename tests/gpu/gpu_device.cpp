@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace imprint::test {
 namespace {
@@ -42,6 +43,25 @@ bridge::Standalone* gpu() {
     device = std::move(*opened);
   }
   return device.get();
+}
+
+Session* shared_session() { return gpu() ? &gpu()->session() : nullptr; }
+
+void run_slices(Program& program, std::span<const std::uint32_t> counts) {
+  Runtime& runtime = shared_session()->runtime();
+  vk::Queue& queue = *gpu()->context().queue();
+  const Commands uploads = runtime.take_uploads().value();
+  if (uploads.primary) ASSERT_TRUE(queue.submit(std::span(&uploads.primary, 1)).ok());
+  vk::Ticket last;
+  std::uint32_t piece = 0;
+  for (const std::uint32_t count : counts) {
+    std::vector<VkCommandBuffer> commands{runtime.barrier().primary};
+    const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).subspan(piece, count);
+    commands.insert(commands.end(), pieces.begin(), pieces.end());
+    last = queue.submit(commands).value();
+    piece += count;
+  }
+  ASSERT_TRUE(queue.wait(last, 60'000'000'000).ok());
 }
 
 void expect_validation_silent() {

@@ -3,13 +3,11 @@
 // than the default; IMPRINT_TEST_VALIDATION=0 turns the layer off where it cannot be installed.
 
 #include "engine-bridge/standalone.h"
+#include "tests/gpu/session_test.h"
 
 namespace imprint::test {
 
 // Opened at first use; a failure to open fails the calling test. Null only then.
 bridge::Standalone* gpu();
-
-// Fails the calling test when the layer has said anything since the last call.
-void expect_validation_silent();
 
 }  // namespace imprint::test

@@ -2,64 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
-#include "tests/reference/op_case.h"
+#include "tests/reference/op_check.h"
 
 namespace imprint {
 namespace {
 
-std::vector<double> elements(const HostTensor& tensor) {
-  if (tensor.dtype == DType::float32) return {tensor.floats.begin(), tensor.floats.end()};
-  return {tensor.ints.begin(), tensor.ints.end()};
-}
-
-HostTensor host_input(const Tensor& input, const std::vector<double>& values) {
-  HostTensor result{input.dtype(), input.shape(), {}, {}};
-  if (input.dtype() == DType::float32) result.floats.assign(values.begin(), values.end());
-  else result.ints.assign(values.begin(), values.end());
-  return result;
-}
-
-void expect_close(const HostTensor& found, const std::vector<double>& expected, const reference::Tolerance& tolerance, const std::string& what) {
-  const std::vector<double> values = elements(found);
-  ASSERT_EQ(values.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    ASSERT_TRUE(tolerance.accepts(values[i], expected[i])) << what << " " << found.shape.text() << " element " << i << ": found " << values[i] << ", expected " << expected[i];
-}
-
 class OpsTest : public testing::TestWithParam<reference::OpCase> {
  protected:
   void check(bool fuse) {
-    bridge::Standalone* device = test::gpu();
-    ASSERT_NE(device, nullptr);
-    const reference::OpCase& op_case = GetParam();
-    const std::vector<Tensor> inputs = reference::case_inputs(op_case);
-    const reference::Bindings bindings = reference::case_bindings(op_case);
-    ProgramDescription description;
-    description.name = op_case.name;
-    description.inputs = inputs;
-    description.fuse = fuse;
-    const Tensor output = op_case.build(inputs);
-    ASSERT_TRUE(output.ok()) << output.error().message;
-    description.outputs = {output};
-    if (op_case.differentiable) {
-      const auto gradients = reference::case_gradients(op_case, inputs, output);
-      ASSERT_TRUE(gradients.ok()) << gradients.error().message;
-      description.outputs.insert(description.outputs.end(), gradients->begin(), gradients->end());
-    }
-    auto program = Program::compile(device->session().runtime(), description);
-    ASSERT_TRUE(program.ok()) << program.error().message;
-
-    std::vector<HostTensor> values;
-    for (const Tensor& input : inputs) values.push_back(host_input(input, bindings.at(input.node()->label)));
-    const auto results = device->session().run(*program, values);
-    ASSERT_TRUE(results.ok()) << results.error().message;
-    const auto expected = reference::evaluate_all(description.outputs, bindings);
-    for (std::size_t i = 0; i < results->size(); ++i)
-      expect_close((*results)[i], expected[i], i == 0 ? op_case.tolerance : op_case.gradient_tolerance,
-                   i == 0 ? "value" : "gradient " + std::to_string(i - 1));
-    if (HasFailure()) std::printf("%s\n%s\n", program->explain().c_str(), program->glsl().empty() ? "" : program->glsl().back().c_str());
+    ASSERT_NE(test::gpu(), nullptr);
+    reference::check_case(test::gpu()->session(), GetParam(), fuse);
     test::expect_validation_silent();
   }
 };
@@ -67,14 +20,7 @@ class OpsTest : public testing::TestWithParam<reference::OpCase> {
 TEST_P(OpsTest, Fused) { check(true); }
 TEST_P(OpsTest, OneKernelAnOperation) { check(false); }
 
-std::string case_name(const testing::TestParamInfo<reference::OpCase>& info) {
-  std::string name = info.param.name;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name + "_" + std::to_string(info.index);
-}
-
-INSTANTIATE_TEST_SUITE_P(Case, OpsTest, testing::ValuesIn(reference::op_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Case, OpsTest, testing::ValuesIn(reference::op_cases()), reference::case_name);
 
 }  // namespace
 }  // namespace imprint

@@ -41,8 +41,10 @@ TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
   EXPECT_THAT(floats(product), ElementsAre(8));
   EXPECT_THAT((*outputs)[0].floats, ElementsAre(8 + 20));  // of the last turn
   EXPECT_EQ(program.piece_count(), program.stats().dispatches + 2);
-  EXPECT_EQ(program.stats().dispatches, 5u * 2 + 3u * 1) << program.explain();  // the counter may move once it has been read
-  EXPECT_EQ(program.stats().barriers, 5u * 2 + 3u * 1 + 2) << program.explain();
+  if (!runtime().on_cpu()) {
+    EXPECT_EQ(program.stats().dispatches, 5u * 2 + 3u * 1) << program.explain();  // the counter may move once it has been read
+    EXPECT_EQ(program.stats().barriers, 5u * 2 + 3u * 1 + 2) << program.explain();
+  }
   EXPECT_THAT(program.explain(), HasSubstr("5 x program turns.add"));
 }
 

@@ -1,4 +1,4 @@
-// Programs on the device: state in place, cuts anywhere, random numbers, cached evaluation, errors.
+// Programs on a device or the processor: state in place, cuts anywhere, random numbers, errors.
 
 #include "compute/program/program.h"
 
@@ -6,52 +6,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
-#include "compute/graph/autodiff.h"
 #include "compute/program/run.h"
-#include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
+#include "tests/gpu/trainer.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
 namespace {
 
-class ProgramTest : public test::SessionTest {};
+using test::Trainer;
 
-// A two-layer network with momentum, dropout and a replay draw: every kind of dependency between state and steps.
-struct Trainer {
-  Variable w0, w1, m0, m1, generator;
-  ProgramDescription description;
-  Trainer() {
-    std::vector<float> a(8 * 32), b(32 * 4);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = 0.4f * static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 50.0f;
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = 0.4f * static_cast<float>(static_cast<int>(i * 53 % 97) - 48) / 48.0f;
-    w0 = Variable("w0", {8, 32}, a);
-    w1 = Variable("w1", {32, 4}, b);
-    m0 = Variable::zeros("m0", {8, 32});
-    m1 = Variable::zeros("m1", {32, 4});
-    generator = Variable("generator", {4}, std::vector<std::int32_t>{7, 9, 0, 0});
-    const Tensor x = random_normal(generator.value(), {64, 8}, 1);
-    const Tensor hidden = tanh(matmul(x, w0.value()));
-    const Tensor kept = where(random_uniform(generator.value(), {64, 32}, 2) < Tensor(0.8f), hidden, zeros_like(hidden));
-    const Tensor loss = mean(square(matmul(kept, w1.value()) - sin(slice(x, 1, 0, 4))));
-    const Tensor weights[] = {w0.value(), w1.value()};
-    const std::vector<Tensor> gradient = gradients(loss, weights).value();
-    const Tensor norm = sqrt(sum(square(gradient[0])) + sum(square(gradient[1])));
-    const Tensor scale = minimum(Tensor(1.0f), Tensor(1.0f) / norm);
-    const Variable moments[] = {m0, m1}, parameters[] = {w0, w1};
-    for (std::size_t i = 0; i < 2; ++i) {
-      const Tensor moment = moments[i].value() * 0.9f + gradient[i] * scale;
-      description.updates.push_back(Update::assign(moments[i], moment));
-      description.updates.push_back(Update::assign(parameters[i], parameters[i].value() - moment * 0.05f));
-    }
-    description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
-    description.outputs = {loss};
-    description.name = "trainer";
-  }
-};
+class ProgramTest : public test::SessionTest {};
 
 TEST_F(ProgramTest, UpdatesSeeTheStateFromBeforeTheRun) {
   const Variable a("a", {3}, std::vector<float>{1, 2, 3}), b("b", {3}, std::vector<float>{10, 20, 30});
@@ -139,7 +106,8 @@ TEST_F(ProgramTest, SwapsThroughViews) {
 TEST_F(ProgramTest, StateIsWrittenAsLateAsItCan) {
   Trainer trainer;
   Program program = compile(trainer.description);
-  EXPECT_GE(program.first_state_write() + 3, program.piece_count()) << program.explain();
+  // At the last level, of which the CPU runs kernel after kernel.
+  EXPECT_GE(program.first_state_write() + (runtime().on_cpu() ? 6 : 3), program.piece_count()) << program.explain();
 }
 
 TEST_F(ProgramTest, ForgetsUploadsOfWhatIsGone) {
@@ -190,20 +158,13 @@ TEST_F(ProgramTest, IsTheSameToTheBitHoweverItIsCut) {
     EXPECT_EQ(std::memcmp(results[i].data(), results[0].data(), results[0].size() * sizeof(float)), 0) << "way " << i;
 }
 
-TEST_F(ProgramTest, LearnsAndReplaysWithoutAllocatingOrCompiling) {
+TEST_F(ProgramTest, Learns) {
   Trainer trainer;
   Program program = compile(trainer.description);
   const float before = session().run(program).value()[0].floats[0];
-  vk::Counters& counters = runtime().device().counters();
-  const std::uint64_t compiles = counters.compiles, allocations = counters.allocations;
-  const std::uint64_t in_use = runtime().device().memory().stats().bytes_in_use;
   float after = before;
   for (int step = 0; step < 300; ++step) after = session().run(program).value()[0].floats[0];
   EXPECT_LT(after, 0.5f * before);
-  EXPECT_EQ(counters.compiles, compiles);
-  EXPECT_EQ(counters.allocations, allocations);
-  EXPECT_EQ(runtime().device().memory().stats().bytes_in_use, in_use);
-  EXPECT_LE(program.stats().dispatches, 9u) << program.explain();
 }
 
 TEST_F(ProgramTest, FirstStateWriteIsTheFirstPieceThatChangesAVariable) {
@@ -213,10 +174,7 @@ TEST_F(ProgramTest, FirstStateWriteIsTheFirstPieceThatChangesAVariable) {
   const std::uint32_t pure = program.first_state_write();
   ASSERT_GT(pure, 0u);
   ASSERT_LT(pure, program.piece_count());
-  const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).first(pure);
-  vk::Queue& queue = *test::gpu()->context().queue();
-  ASSERT_TRUE(queue.wait(queue.submit(std::vector<VkCommandBuffer>{runtime().barrier().primary}).value(), 1'000'000'000).ok());
-  ASSERT_TRUE(queue.wait(queue.submit(pieces).value(), 60'000'000'000).ok());
+  test::run_slices(program, std::span(&pure, 1));
   EXPECT_EQ(floats(trainer.w0), before);
   EXPECT_EQ(ints(trainer.generator)[2], 0);
 }
@@ -234,17 +192,13 @@ TEST_F(ProgramTest, UnfusedGivesTheSameWithinRounding) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-5) << i;
 }
 
-TEST_F(ProgramTest, EvaluatesTheSameStructureFromTheCache) {
+TEST_F(ProgramTest, EvaluatesTheSameStructureWithOtherNumbers) {
   const auto polynomial = [](std::vector<float> values) {
     const Tensor x = Tensor::from(values, {4});
     return x * x + x * 3.0f;
   };
   EXPECT_EQ(session().evaluate(polynomial({1, 2, 3, 4})).value().floats, (std::vector<float>{4, 10, 18, 28}));
-  const std::uint64_t compiles = runtime().device().counters().compiles;
-  const std::uint64_t in_use = runtime().device().memory().stats().allocation_count;
   EXPECT_EQ(session().evaluate(polynomial({5, 6, 7, 8})).value().floats, (std::vector<float>{40, 54, 70, 88}));
-  EXPECT_EQ(runtime().device().counters().compiles, compiles);
-  EXPECT_EQ(runtime().device().memory().stats().allocation_count, in_use);
 }
 
 TEST_F(ProgramTest, ReadsAndWritesVariables) {
@@ -255,17 +209,6 @@ TEST_F(ProgramTest, ReadsAndWritesVariables) {
   const auto wrong = session().write(a, HostTensor::from({1, 2}, {2}));
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().code, ErrorCode::shape_mismatch);
-}
-
-TEST_F(ProgramTest, GivesMemoryBack) {
-  const std::uint64_t before = runtime().device().memory().stats().bytes_in_use;
-  for (int i = 0; i < 5; ++i) {
-    Trainer trainer;
-    Program program = compile(trainer.description);
-    ASSERT_TRUE(session().run(program).ok());
-  }
-  runtime().device().collect();
-  EXPECT_EQ(runtime().device().memory().stats().bytes_in_use, before);
 }
 
 TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
@@ -288,40 +231,6 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
   EXPECT_THAT(run.error().message, testing::HasSubstr("'x' needs float32[2]"));
 }
 
-// A queue that refuses the next submissions.
-class RefusingQueue final : public vk::Queue {
- public:
-  explicit RefusingQueue(vk::Queue& queue) : queue_(queue) {}
-  std::uint32_t family() const override { return queue_.family(); }
-  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> commands) override {
-    if (refuse == 0) return queue_.submit(commands);
-    --refuse;
-    return make_error(ErrorCode::out_of_host_memory, "refused");
-  }
-  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return queue_.wait(ticket, timeout_ns); }
-
-  int refuse = 0;
-
- private:
-  vk::Queue& queue_;
-};
-
-TEST_F(ProgramTest, WritesSurviveARefusedSubmission) {
-  RefusingQueue queue(*test::gpu()->context().queue());
-  Session mine(runtime(), queue);
-  const Variable a("a", {3}, std::vector<float>{1, 2, 3}), zeros = Variable::zeros("zeros", {2});
-  Program program = compile({.name = "double", .updates = {Update::assign(a, a.value() * 2.0f), Update::assign(zeros, zeros.value() + 1.0f)}});
-  queue.refuse = 2;
-  EXPECT_EQ(mine.run(program).error().code, ErrorCode::out_of_host_memory);
-  ASSERT_TRUE(mine.write(a, HostTensor::from({4, 5, 6}, {3})).ok());
-  EXPECT_FALSE(mine.run(program).ok());
-  // Work of somebody else's in between takes the ticket that the refused one would have had.
-  ASSERT_TRUE(session().evaluate(Tensor(1.0f) + Tensor(2.0f)).ok());
-  ASSERT_TRUE(mine.run(program).ok());
-  EXPECT_EQ(floats(a), (std::vector<float>{8, 10, 12}));
-  EXPECT_EQ(floats(zeros), (std::vector<float>{1, 1}));
-}
-
 TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {
   const Tensor x = input("x", {2});
   Program program = compile({.name = "small", .inputs = {x}, .outputs = {x + 1.0f}, .slots = 2});
@@ -334,54 +243,14 @@ TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {
   EXPECT_EQ(program.whole(2, VK_COMMAND_BUFFER_LEVEL_SECONDARY), VkCommandBuffer{VK_NULL_HANDLE});
 }
 
-// Variables in more memory blocks than a kernel can bind: fused they would all be read by one.
-TEST_F(ProgramTest, MoreBlocksThanAKernelBindsAreTakenOneByOne) {
-  bridge::StandaloneOptions options;
-  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
-  options.validation = test::gpu()->context().device().capabilities().debug_utils;
-  options.options.memory.block_bytes = 1024;
-  std::vector<std::string> log;
-  options.options.log = {[](void* user, LogLevel level, std::string_view text) {
-                           if (level >= LogLevel::warning) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
-                         },
-                         &log};
-  auto opened = bridge::Standalone::open(options);
-  ASSERT_TRUE(opened.ok()) << opened.error().message;
-  Session& own = (*opened)->session();
-  std::vector<Variable> variables;
-  Tensor total = Tensor(0.5f);
-  for (int i = 0; i < 40; ++i) {
-    variables.push_back(Variable("v" + std::to_string(i), {256}, std::vector<float>(256, static_cast<float>(i))));
-    total = total + variables.back().value() * 2.0f;
-  }
-  auto program = Program::compile(own.runtime(), {.name = "scattered", .outputs = {total}});
-  ASSERT_TRUE(program.ok()) << program.error().message;
-  const auto found = own.run(*program);
-  ASSERT_TRUE(found.ok()) << found.error().message;
-  EXPECT_EQ((*found)[0].floats, std::vector<float>(256, 1560.5f));
-  ASSERT_EQ(log.size(), 1u);
-  EXPECT_THAT(log[0], testing::HasSubstr("'scattered' is not fused"));
-  EXPECT_THAT(log[0], testing::HasSubstr("memory blocks"));
-}
-
-TEST_F(ProgramTest, AnotherDevicesProgramIsRefused) {
-  bridge::StandaloneOptions options;
-  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
-  auto other = bridge::Standalone::open(options);
-  ASSERT_TRUE(other.ok()) << other.error().message;
-  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
-  const auto run = (*other)->session().run(program);
-  ASSERT_FALSE(run.ok());
-  EXPECT_EQ(run.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(run.error().message, testing::HasSubstr("another device"));
-}
-
 TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
   const Tensor ones = iota({600, 500}, 1) >= Tensor(0);
   const Tensor x = sin(cast(iota({2, 300, 500}, 2), DType::float32) * 0.01f);
   Program program = compile({.name = "long folds", .outputs = {sum(cast(ones, DType::int32)), sum(x, {1, 2}), max(x)}});
-  EXPECT_EQ(compile({.name = "long fold", .outputs = {sum(x)}}).stats().dispatches, 2u);
-  EXPECT_LE(program.stats().dispatches, 3u) << program.explain();  // the sines that two folds share are computed once, ahead
+  if (!runtime().on_cpu()) {
+    EXPECT_EQ(compile({.name = "long fold", .outputs = {sum(x)}}).stats().dispatches, 2u);
+    EXPECT_LE(program.stats().dispatches, 3u) << program.explain();  // the sines that two folds share are computed once, ahead
+  }
   const auto found = session().run(program).value();
   EXPECT_EQ(found[0].ints[0], 300000);
   double expected = 0;

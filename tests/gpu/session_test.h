@@ -1,5 +1,6 @@
 #pragma once
-// What tests of programs on the shared device begin from.
+// What tests of programs begin from: the session that a test program's tests share. gpu_device.cpp has the device's, under the validation layer;
+// tests/unit/cpu_session.cpp the processor's. A test program links one of them.
 
 #include <gtest/gtest.h>
 
@@ -12,17 +13,22 @@
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 #include "compute/program/run.h"
-#include "tests/gpu/gpu_device.h"
 
 namespace imprint::test {
 
-// Fails a test in which the validation layer says anything.
+// Null where the device does not open, which fails the calling test.
+Session* shared_session();
+// Runs slot 0's pieces from the first on, so many at a time, each slice a submission of its own, and waits at the end.
+void run_slices(Program& program, std::span<const std::uint32_t> counts);
+// Fails the calling test when a validation layer has said anything since the last call.
+void expect_validation_silent();
+
 class SessionTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(gpu(), nullptr); }
+  void SetUp() override { ASSERT_NE(shared_session(), nullptr); }
   void TearDown() override { expect_validation_silent(); }
 
-  Session& session() { return gpu()->session(); }
+  Session& session() { return *shared_session(); }
   Runtime& runtime() { return session().runtime(); }
 
   // A refusal ends the test with its message.
@@ -31,21 +37,12 @@ class SessionTest : public testing::Test {
   std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
   std::vector<std::int32_t> ints(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].ints; }
 
-  // Runs the program's pieces in slices of the given lengths (repeating the last), each slice a submission of its own.
+  // Runs all of the program in slices of the given lengths (repeating the last).
   void run_sliced(Program& program, const std::vector<std::uint32_t>& lengths) {
-    vk::Queue& queue = *gpu()->context().queue();
-    const Commands uploads = runtime().take_uploads().value();
-    if (uploads.primary) ASSERT_TRUE(queue.submit(std::span(&uploads.primary, 1)).ok());
-    vk::Ticket last;
-    for (std::uint32_t piece = 0, slice = 0; piece < program.piece_count(); ++slice) {
-      const std::uint32_t count = std::min(lengths[std::min<std::size_t>(slice, lengths.size() - 1)], program.piece_count() - piece);
-      std::vector<VkCommandBuffer> commands{runtime().barrier().primary};
-      const auto pieces = program.pieces(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY).subspan(piece, count);
-      commands.insert(commands.end(), pieces.begin(), pieces.end());
-      last = queue.submit(commands).value();
-      piece += count;
-    }
-    ASSERT_TRUE(queue.wait(last, 60'000'000'000).ok());
+    std::vector<std::uint32_t> counts;
+    for (std::uint32_t left = program.piece_count(); left > 0; left -= counts.back())
+      counts.push_back(std::min(lengths[std::min(counts.size(), lengths.size() - 1)], left));
+    run_slices(program, counts);
   }
 
  private:

@@ -19,7 +19,7 @@ struct Room {
 // In the order of the data's way: a room includes itself and what stands before it.
 constexpr Room kRooms[] = {
     {"compute/base/", false},  {"compute/vk/", true},      {"compute/tensor/", false}, {"compute/graph/", false},
-    {"compute/kernels/", true}, {"compute/program/", true}, {"compute/cpu/", false},    {"compute/nn/", false},
+    {"compute/cpu/", false},    {"compute/kernels/", true}, {"compute/program/", true}, {"compute/nn/", false},
     {"compute/model/", false}, {"compute/include/", true}, {"engine-bridge/", true},   {"plugin/agent/", true},
     {"plugin/include/", false}, {"plugin/abi/", true},
 };

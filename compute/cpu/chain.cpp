@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "compute/base/philox.h"
+#include "compute/cpu/step.h"
+
+namespace imprint::cpu {
+namespace {
+
+void load_block(const Instruction& load, const Word* from, std::int64_t begin, std::int64_t length, Word* to) {
+  Walk<1> walk(load.loops);
+  walk.seek(begin);
+  const std::int64_t run = load.loops.extents[walk.inner()], stride = load.loops.strides[0][walk.inner()];
+  std::int64_t position = begin % run;
+  while (length > 0) {
+    const std::int64_t count = std::min(run - position, length);
+    const Word* source = from + walk.offsets[0] + position * stride;
+    if (stride == 1) std::memcpy(to, source, static_cast<std::size_t>(count) * sizeof(Word));
+    else if (stride == 0) std::fill_n(to, count, *source);
+    else for (std::int64_t i = 0; i < count; ++i) to[i] = source[i * stride];
+    to += count;
+    length -= count;
+    position = 0;
+    walk.next();
+  }
+}
+
+void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length, void* to) {
+  const auto bits = [&](int word) { return static_cast<std::uint32_t>(words[word]); };
+  if (instruction.kind == Instruction::Kind::uniform) {
+    auto* values = static_cast<float*>(to);
+    for (std::int64_t i = 0; i < length; ++i)
+      values[i] = static_cast<float>(philox_uniform(static_cast<std::uint32_t>(begin + i), instruction.stream, bits(2), bits(0), bits(1)));
+    return;
+  }
+  auto* values = static_cast<std::int32_t*>(to);
+  const auto count = static_cast<std::uint32_t>(instruction.extent);
+  for (std::int64_t i = 0; i < length; ++i) {
+    const auto element = static_cast<std::uint32_t>(begin + i);
+    values[i] = static_cast<std::int32_t>(philox_permuted(element % count, count, element / count, instruction.stream, bits(2), {bits(0), bits(1)}));
+  }
+}
+
+void execute(const Chain& chain, const Instruction& instruction, const Memory& memory, std::int64_t begin, std::int64_t length) {
+  void* result = chain.find(memory, instruction.result, begin);
+  switch (instruction.kind) {
+    case Instruction::Kind::apply: {
+      const auto operand = [&](std::size_t slot) -> const void* {
+        return instruction.operands[slot] < 0 ? nullptr : chain.find(memory, instruction.operands[slot], begin);
+      };
+      instruction.function(operand(0), operand(1), operand(2), result, length);
+      return;
+    }
+    case Instruction::Kind::load:
+      load_block(instruction, memory.at<const Word>(instruction.from, instruction.offset), begin, length, static_cast<Word*>(result));
+      return;
+    case Instruction::Kind::fill: std::fill_n(static_cast<Word*>(result), length, instruction.value); return;
+    case Instruction::Kind::iota: {
+      auto* values = static_cast<std::int32_t*>(result);
+      for (std::int64_t i = 0; i < length; ++i) values[i] = static_cast<std::int32_t>((begin + i) / instruction.stride % instruction.extent);
+      return;
+    }
+    default: draw(instruction, memory.at<const std::int32_t>(instruction.from, instruction.offset), begin, length, result); return;
+  }
+}
+
+double fold_start(Op op, DType dtype) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const bool is_float = dtype == DType::float32;
+  switch (op) {
+    case Op::reduce_prod: return 1;
+    case Op::reduce_max: return is_float ? -kInfinity : std::numeric_limits<std::int32_t>::min();
+    case Op::reduce_min: return is_float ? kInfinity : std::numeric_limits<std::int32_t>::max();
+    default: return 0;
+  }
+}
+
+Op pairwise(Op fold) {
+  switch (fold) {
+    case Op::reduce_prod: return Op::mul;
+    case Op::reduce_max: return Op::maximum;
+    case Op::reduce_min: return Op::minimum;
+    default: return Op::add;
+  }
+}
+
+}  // namespace
+
+Word word_of(double value, DType dtype) {
+  if (dtype == DType::float32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+}
+
+void* Chain::find(const Memory& memory, std::int32_t result, std::int64_t begin) const {
+  const Register& found = registers[static_cast<std::size_t>(result)];
+  if (found.buffer < 0) return reinterpret_cast<Word*>(memory.workspace) + found.offset;
+  return memory.at<Word>(found.buffer, found.offset + begin);
+}
+
+void Chain::prepare(const Memory& memory) const {
+  for (const Instruction& instruction : once) execute(*this, instruction, memory, 0, std::min(count, kBlock));
+}
+
+void Chain::compute(const Memory& memory, std::int64_t begin, std::int64_t length) const {
+  for (const Instruction& instruction : block) execute(*this, instruction, memory, begin, length);
+}
+
+void MapStep::run(const Memory& memory) const {
+  chain_.prepare(memory);
+  for (std::int64_t begin = 0; begin < chain_.count; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, chain_.count - begin);
+    chain_.compute(memory, begin, length);
+    for (const ChainStore& store : chain_.stores)
+      std::memcpy(memory.at<Word>(store.buffer, begin), chain_.find(memory, store.result, begin), static_cast<std::size_t>(length) * sizeof(Word));
+  }
+}
+
+ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result, const KernelSet& kernels, std::int32_t into)
+    : chain_(std::move(chain)), result_(result), into_(into), outputs_(node.element_count()) {
+  Strides strides = row_major_strides(node.shape);
+  for (std::int64_t axis : node.ints) strides[static_cast<std::size_t>(axis)] = 0;
+  loops_ = loops_over<1>(source, {strides});
+  folds_inner_ = loops_.strides[0][static_cast<std::size_t>(loops_.depth) - 1] == 0;
+  start_ = word_of(fold_start(node.op, node.dtype), node.dtype);
+  combine_ = kernels.elementwise(pairwise(node.op), node.dtype, node.dtype);
+  fold_ = kernels.fold_run(node.op, node.dtype);
+}
+
+void ReduceStep::run(const Memory& memory) const {
+  Word* into = memory.at<Word>(into_);
+  std::fill_n(into, outputs_, start_);
+  if (chain_.count == 0) return;
+  chain_.prepare(memory);
+  Walk<1> walk(loops_);
+  const std::int64_t inner = loops_.extents[walk.inner()];
+  std::int64_t position = 0;   // in the innermost loop
+  for (std::int64_t begin = 0; begin < chain_.count; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, chain_.count - begin);
+    chain_.compute(memory, begin, length);
+    const Word* value = static_cast<const Word*>(chain_.find(memory, result_, begin));
+    for (std::int64_t done = 0; done < length;) {
+      const std::int64_t count = std::min(inner - position, length - done);
+      Word* target = into + walk.offsets[0] + (folds_inner_ ? 0 : position);
+      if (folds_inner_) fold_(value + done, count, target);
+      else combine_(target, value + done, nullptr, target, count);
+      done += count;
+      position += count;
+      if (position < inner) continue;
+      position = 0;
+      walk.next();
+    }
+  }
+}
+
+}  // namespace imprint::cpu

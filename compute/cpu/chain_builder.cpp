@@ -1,0 +1,152 @@
+#include <algorithm>
+
+#include "compute/cpu/lowering.h"
+
+namespace imprint::cpu {
+namespace {
+
+std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+// Whether every block of a chain reads the same elements, in the same order: a row that repeats, say.
+bool is_equal_for_blocks(const Loops<1>& loops) {
+  if (loops.depth == 1) return loops.strides[0][0] == 0;
+  return loops.depth == 2 && loops.strides[0][0] == 0 && kBlock % loops.extents[1] == 0;
+}
+
+}  // namespace
+
+Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
+  if (const auto known = register_of_.find(node); known != register_of_.end()) return known->second;
+  IMPRINT_ASSIGN(const std::int32_t result, compute(node));
+  register_of_.emplace(node, result);
+  return result;
+}
+
+Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
+  const GraphNode& entry = lowering_.at(node);
+  const bool is_elsewhere = lowering_.in_memory(node) || lowering_.computed_.contains(node);
+  if (!is_elsewhere && entry.op == Op::reshape) return value(entry.inputs[0]);   // the same elements in the same order
+  if (!is_elsewhere && entry.kind() == OpKind::generate) return generate(node);
+  if (!is_elsewhere && entry.kind() == OpKind::elementwise) {
+    Instruction instruction;
+    for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
+      IMPRINT_ASSIGN(instruction.operands[slot], value(entry.inputs[slot]));
+    }
+    instruction.function = lowering_.kernels_.elementwise(entry.op, lowering_.at(entry.inputs[0]).dtype, entry.dtype);
+    if (!instruction.function)
+      return make_error(ErrorCode::internal, std::string(op_info(entry.op).name) + " of " + std::string(dtype_name(lowering_.at(entry.inputs[0]).dtype)) + " has no kernel");
+    return add(chain_.block, instruction);
+  }
+  IMPRINT_ASSIGN(const Strided found, lowering_.find(node));
+  return load(found);
+}
+
+Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {
+  const GraphNode& entry = lowering_.at(node);
+  Instruction instruction;
+  if (entry.op == Op::full) {
+    instruction.kind = Instruction::Kind::fill;
+    instruction.value = word_of(entry.floats[0], entry.dtype);
+    return add(chain_.once, instruction);
+  }
+  if (entry.op == Op::iota) {
+    instruction.kind = Instruction::Kind::iota;
+    instruction.stride = row_major_strides(entry.shape)[static_cast<std::size_t>(entry.ints[0])];
+    instruction.extent = entry.shape[static_cast<int>(entry.ints[0])];
+    return add(chain_.block, instruction);
+  }
+  instruction.kind = entry.op == Op::random_uniform ? Instruction::Kind::uniform : Instruction::Kind::permutation;
+  IMPRINT_ASSIGN(const Strided generator, lowering_.find_row_major(entry.inputs[0]));
+  instruction.from = generator.buffer;
+  instruction.offset = generator.offset;
+  instruction.stream = static_cast<std::uint32_t>(entry.ints[0]);
+  if (entry.op == Op::random_permutation) instruction.extent = entry.shape[entry.shape.rank() - 1];
+  return add(chain_.block, instruction);
+}
+
+std::int32_t ChainBuilder::load(const Strided& from) {
+  if (from.is_row_major()) {
+    const std::int32_t result = new_register();
+    chain_.registers[at(result)] = {from.buffer, from.offset};
+    return result;
+  }
+  Instruction instruction;
+  instruction.kind = Instruction::Kind::load;
+  instruction.from = from.buffer;
+  instruction.offset = from.offset;
+  instruction.loops = loops_over<1>(from.shape, {from.strides});
+  return add(is_equal_for_blocks(instruction.loops) ? chain_.once : chain_.block, instruction);
+}
+
+std::int32_t ChainBuilder::add(std::vector<Instruction>& to, Instruction instruction) {
+  instruction.result = new_register();
+  to.push_back(instruction);
+  return instruction.result;
+}
+
+// A value that was computed straight into the buffer is there already.
+void ChainBuilder::store(std::int32_t result, std::int32_t buffer) {
+  if (chain_.registers[at(result)].buffer != buffer) chain_.stores.push_back({result, buffer});
+}
+
+Chain ChainBuilder::finish(std::int32_t kept, std::vector<std::int32_t>& buffers) {
+  store_in_place();
+  place_registers(kept);
+  for (const Register& entry : chain_.registers)
+    if (entry.buffer >= 0) buffers.push_back(entry.buffer);
+  for (const auto* instructions : {&chain_.once, &chain_.block})
+    for (const Instruction& instruction : *instructions)
+      if (instruction.from >= 0) buffers.push_back(instruction.from);
+  for (const ChainStore& store : chain_.stores) buffers.push_back(store.buffer);
+  return std::move(chain_);
+}
+
+// What is computed for the sake of a buffer is computed there. Not so in a variable, of which the chain may read the old content.
+void ChainBuilder::store_in_place() {
+  for (Instruction& instruction : chain_.block) {
+    const auto found = std::ranges::find(chain_.stores, instruction.result, &ChainStore::result);
+    if (found == chain_.stores.end() || lowering_.is_variable(found->buffer)) continue;
+    chain_.registers[at(instruction.result)] = {found->buffer, 0};
+    chain_.stores.erase(found);
+  }
+}
+
+// Registers of the workspace are used again once nothing reads them any more.
+void ChainBuilder::place_registers(std::int32_t kept) {
+  const auto count = static_cast<std::int32_t>(chain_.block.size());
+  std::vector<std::int32_t> last(chain_.registers.size(), -1);
+  for (std::int32_t i = 0; i < count; ++i)
+    for (const std::int32_t operand : chain_.block[at(i)].operands)
+      if (operand >= 0) last[at(operand)] = i;
+  for (const ChainStore& store : chain_.stores) last[at(store.result)] = count;
+  for (const Instruction& instruction : chain_.once) last[at(instruction.result)] = count;
+  if (kept >= 0) last[at(kept)] = count;
+
+  std::vector<std::int64_t> unused;
+  std::int64_t end = 0;
+  const auto give = [&](std::int32_t result) {
+    Register& entry = chain_.registers[at(result)];
+    if (entry.buffer >= 0) return;
+    if (unused.empty()) {
+      unused.push_back(end);
+      end += kBlock;
+    }
+    entry.offset = unused.back();
+    unused.pop_back();
+  };
+  for (const Instruction& instruction : chain_.once) give(instruction.result);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const Instruction& instruction = chain_.block[at(i)];
+    std::array<std::int32_t, 3> operands = instruction.operands;
+    std::ranges::sort(operands);
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+      const std::int32_t operand = operands[slot];
+      if (operand < 0 || (slot > 0 && operand == operands[slot - 1])) continue;
+      if (last[at(operand)] == i && chain_.registers[at(operand)].buffer < 0) unused.push_back(chain_.registers[at(operand)].offset);
+    }
+    give(instruction.result);
+  }
+  lowering_.workspace_ = std::max(lowering_.workspace_, end);
+}
+
+}  // namespace imprint::cpu

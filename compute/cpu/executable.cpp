@@ -1,0 +1,34 @@
+#include "compute/cpu/executable.h"
+
+#include "compute/cpu/lowering.h"
+
+namespace imprint::cpu {
+
+FusionOptions fusion_options(bool fuse) {
+  FusionOptions options;
+  options.fuse = fuse;
+  options.regions = false;
+  options.recompute_limit = 0;
+  return options;
+}
+
+Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const FusionRequest& request, const Schedule& schedule) {
+  auto executable = std::make_unique<Executable>();
+  IMPRINT_CHECK(Lowering(graph, request, schedule, *executable).run());
+  return executable;
+}
+
+void Executable::bind(const Bindings& bindings) {
+  const auto set = [&](const std::vector<Bound>& bound, std::span<std::byte* const> pointers) {
+    for (const Bound& entry : bound) memory_.buffers[static_cast<std::size_t>(entry.buffer)] = pointers[static_cast<std::size_t>(entry.position)];
+  };
+  set(inputs_, bindings.inputs);
+  set(outputs_, bindings.outputs);
+  set(variables_, bindings.variables);
+}
+
+void Executable::run(std::size_t kernel) const {
+  for (std::size_t step = kernels_[kernel].begin; step < kernels_[kernel].end; ++step) steps_[step]->run(memory_);
+}
+
+}  // namespace imprint::cpu

@@ -1,0 +1,252 @@
+#include "compute/cpu/lowering.h"
+
+#include <algorithm>
+
+#include "compute/graph/cost.h"
+
+namespace imprint::cpu {
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;   // of a cache line, and of the widest vector
+
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+std::uint64_t bytes_of(const Shape& shape) { return static_cast<std::uint64_t>(shape.element_count()) * sizeof(Word); }
+
+}  // namespace
+
+Lowering::Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule, Executable& into)
+    : graph_(graph), request_(request), schedule_(schedule), executable_(into), kernels_(kernels()), written_(graph.nodes.size(), 0) {}
+
+Status Lowering::run() {
+  for (const Task& task : schedule_.tasks) {
+    const std::size_t begin = executable_.steps_.size();
+    if (task.element_count > 0) IMPRINT_CHECK(lower(task));
+    executable_.kernels_.push_back({begin, executable_.steps_.size()});
+    for (const Store& store : task.stores)
+      if (store.row_indices < 0) written_[static_cast<std::size_t>(store.node)] = 1;
+  }
+  plan_arena();
+  return {};
+}
+
+// Values stored by their elements share a chain; what each of them computes on the way into memory stands before it.
+Status Lowering::lower(const Task& task) {
+  if (task.kind == TaskKind::region) return make_error(ErrorCode::internal, "a row-local region in a schedule for the processor");
+  task_ = &task;
+  ChainBuilder chain(*this, task.element_count);
+  for (const Store& store : task.stores) {
+    if (store.row_indices >= 0) continue;
+    IMPRINT_ASSIGN(const std::int32_t result, chain.value(store.node));
+    chain.store(result, buffer_of(store.place));
+  }
+  if (chain.has_stores()) {
+    std::vector<std::int32_t> buffers;
+    Chain finished = chain.finish(-1, buffers);
+    add(std::make_unique<MapStep>(std::move(finished)), buffers);
+  }
+  for (const Store& store : task.stores)
+    if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
+  return {};
+}
+
+Status Lowering::store_rows(const Store& store) {
+  IMPRINT_ASSIGN(const Strided values, find_row_major(store.node));
+  IMPRINT_ASSIGN(const Strided rows, find_row_major(store.row_indices));
+  const std::int32_t into = buffer_of(store.place);
+  add(store_rows_step(values, rows, schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape, into), {values.buffer, rows.buffer, into});
+  return {};
+}
+
+// ---- values ----
+
+bool Lowering::in_memory(NodeIndex node) const {
+  return is_memory_leaf(at(node)) || (written_[static_cast<std::size_t>(node)] && schedule_.place[static_cast<std::size_t>(node)].kind != PlaceKind::none);
+}
+
+Result<Strided> Lowering::find(NodeIndex node) {
+  if (in_memory(node)) return row_major(buffer_of(schedule_.place[static_cast<std::size_t>(node)]), at(node).shape);
+  if (const auto known = computed_.find(node); known != computed_.end()) return known->second;
+  if (at(node).kind() == OpKind::view) {
+    IMPRINT_ASSIGN(const Strided source, find(at(node).inputs[0]));
+    if (const auto view = through_view(at(node), source)) return *view;
+  }
+  const std::int32_t into = destination(node);
+  IMPRINT_CHECK(compute(node, into));
+  return computed_.emplace(node, row_major(into, at(node).shape)).first->second;
+}
+
+Result<Strided> Lowering::find_row_major(NodeIndex node) {
+  IMPRINT_ASSIGN(const Strided found, find(node));
+  if (found.is_row_major()) return found;
+  if (const auto known = dense_.find(node); known != dense_.end()) return known->second;
+  const std::int32_t into = arena_buffer(found.shape);
+  IMPRINT_CHECK(compute_copy(found, into));
+  return dense_.emplace(node, row_major(into, found.shape)).first->second;
+}
+
+Status Lowering::compute(NodeIndex node, std::int32_t into) {
+  const GraphNode& entry = at(node);
+  if (entry.op == Op::custom)
+    return make_error(ErrorCode::unsupported, "'" + entry.source->label + "' is custom_rows, whose text is GLSL: it runs on a Vulkan device only, not on the CPU");
+  switch (entry.kind()) {
+    case OpKind::view: {   // a reshape of what lies otherwise
+      IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
+      return compute_copy(source, into);
+    }
+    case OpKind::reduce:
+      if (entry.op != Op::argmax && entry.op != Op::argmin) return compute_reduce(node, into);
+      break;
+    case OpKind::select:
+      if (entry.op == Op::pad) return compute_pad(node, into);
+      if (entry.op == Op::concat) return compute_concat(node, into);
+      break;
+    case OpKind::contract: case OpKind::scan: case OpKind::scatter: break;
+    default: {
+      ChainBuilder chain(*this, entry.element_count());
+      IMPRINT_ASSIGN(const std::int32_t result, chain.value(node));
+      chain.store(result, into);
+      std::vector<std::int32_t> buffers;
+      Chain finished = chain.finish(-1, buffers);
+      if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
+      return {};
+    }
+  }
+  std::vector<Strided> operands;
+  std::vector<std::int32_t> buffers{into};
+  for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
+    // Scans and indices of a gather are read in order.
+    const bool dense = entry.kind() == OpKind::scan || (entry.op == Op::take && slot == 1);
+    IMPRINT_ASSIGN(const Strided operand, dense ? find_row_major(entry.inputs[slot]) : find(entry.inputs[slot]));
+    operands.push_back(operand);
+    buffers.push_back(operand.buffer);
+  }
+  if (entry.element_count() == 0) return {};
+  if (entry.op == Op::matmul) add(matmul_step(operands[0], operands[1], into, kernels_), buffers);
+  else if (entry.kind() == OpKind::reduce) add(arg_reduce_step(entry, at(entry.inputs[0]).dtype, operands[0], into), buffers);
+  else if (entry.kind() == OpKind::select) add(gather_step(entry, operands[0], operands[1], into), buffers);
+  else if (entry.kind() == OpKind::scan) add(scan_step(entry, operands, into), buffers);
+  else if (entry.op == Op::unwindow) add(unwindow_step(entry, operands[0], into), buffers);
+  else {
+    add(copy_step(operands[0], row_major(into, entry.shape)), {operands[0].buffer, into});
+    add(scatter_add_step(entry, operands[1], operands[2], into), buffers);
+  }
+  return {};
+}
+
+Status Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
+  const NodeIndex source = at(node).inputs[0];
+  ChainBuilder chain(*this, at(source).element_count());
+  IMPRINT_ASSIGN(const std::int32_t result, chain.value(source));
+  std::vector<std::int32_t> buffers;
+  Chain finished = chain.finish(result, buffers);
+  buffers.push_back(into);
+  add(std::make_unique<ReduceStep>(at(node), at(source).shape, std::move(finished), result, kernels_, into), buffers);
+  return {};
+}
+
+Status Lowering::compute_pad(NodeIndex node, std::int32_t into) {
+  const GraphNode& entry = at(node);
+  IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
+  Strided inside = row_major(into, entry.shape);
+  inside.shape = source.shape;
+  for (int axis = 0; axis < source.shape.rank(); ++axis)
+    inside.offset += inside.strides[static_cast<std::size_t>(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
+  add(fill_step(into, entry.element_count(), word_of(entry.floats[0], entry.dtype)), {into});
+  add(copy_step(source, inside), {source.buffer, into});
+  return {};
+}
+
+Status Lowering::compute_concat(NodeIndex node, std::int32_t into) {
+  const GraphNode& entry = at(node);
+  const int axis = static_cast<int>(entry.ints[0]);
+  Strided part = row_major(into, entry.shape);
+  for (NodeIndex input : entry.inputs) {
+    IMPRINT_ASSIGN(const Strided source, find(input));
+    part.shape = source.shape;
+    add(copy_step(source, part), {source.buffer, into});
+    part.offset += part.strides[static_cast<std::size_t>(axis)] * source.shape[axis];
+  }
+  return {};
+}
+
+Status Lowering::compute_copy(const Strided& from, std::int32_t into) {
+  add(copy_step(from, row_major(into, from.shape)), {from.buffer, into});
+  return {};
+}
+
+// ---- memory ----
+
+std::int32_t Lowering::buffer_of(const Place& place) {
+  for (const auto& [known, buffer] : buffer_of_place_)
+    if (known == place) return buffer;
+  if (place.kind == PlaceKind::temporary) {
+    const std::int32_t buffer = arena_buffer(at(place.index).shape);
+    buffer_of_place_.emplace_back(place, buffer);
+    return buffer;
+  }
+  const std::int32_t buffer = buffer_count_++;
+  arena_index_.push_back(-1);
+  buffer_of_place_.emplace_back(place, buffer);
+  executable_.memory_.buffers.push_back(nullptr);
+  switch (place.kind) {
+    case PlaceKind::input: executable_.inputs_.push_back({buffer, place.index}); break;
+    case PlaceKind::output: executable_.outputs_.push_back({buffer, place.index}); break;
+    case PlaceKind::variable: executable_.variables_.push_back({buffer, place.index}); break;
+    default: {
+      const NodeRef& source = at(place.index).source;
+      executable_.constants_.push_back(source);
+      // Read only.
+      executable_.memory_.buffers.back() = const_cast<std::byte*>(source->constant->bytes.data());
+    }
+  }
+  return buffer;
+}
+
+bool Lowering::is_variable(std::int32_t buffer) const {
+  return std::ranges::find(executable_.variables_, buffer, &Executable::Bound::buffer) != executable_.variables_.end();
+}
+
+std::int32_t Lowering::arena_buffer(const Shape& shape) {
+  const std::int32_t buffer = buffer_count_++;
+  arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
+  arena_.push_back({buffer, {bytes_of(shape), -1, -1}});
+  executable_.memory_.buffers.push_back(nullptr);
+  return buffer;
+}
+
+std::int32_t Lowering::destination(NodeIndex node) {
+  for (const Store& store : task_->stores)
+    if (store.node == node && store.row_indices < 0 && (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
+      return buffer_of(store.place);
+  return arena_buffer(at(node).shape);
+}
+
+void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers) {
+  const auto now = static_cast<std::int32_t>(executable_.steps_.size());
+  for (const std::int32_t buffer : buffers) {
+    const std::int32_t index = arena_index_[static_cast<std::size_t>(buffer)];
+    if (index < 0) continue;
+    Lifetime& lifetime = arena_[static_cast<std::size_t>(index)].lifetime;
+    if (lifetime.first < 0) lifetime.first = now;
+    lifetime.last = now;
+  }
+  executable_.steps_.push_back(std::move(step));
+}
+
+void Lowering::plan_arena() {
+  std::vector<Lifetime> lifetimes;
+  for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
+  const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
+  executable_.arena_bytes_ = plan.total_bytes;
+  executable_.unplanned_bytes_ = plan.unplanned_bytes;
+  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word));
+  executable_.arena_ = std::make_unique<std::byte[]>(plan.total_bytes + workspace + kAlignment);
+  std::byte* begin = executable_.arena_.get();
+  begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
+  executable_.memory_.workspace = begin;
+  for (std::size_t i = 0; i < arena_.size(); ++i)
+    executable_.memory_.buffers[static_cast<std::size_t>(arena_[i].buffer)] = begin + workspace + plan.offsets[i];
+}
+
+}  // namespace imprint::cpu

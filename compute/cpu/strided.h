@@ -1,0 +1,88 @@
+#pragma once
+// How the elements of a value lie in memory: what views (permute, expand, slice, window, many reshapes) do to it costs nothing but other strides.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "compute/graph/graph.h"
+#include "compute/tensor/shape.h"
+
+namespace imprint::cpu {
+
+using Strides = std::array<std::int64_t, Shape::kMaxRank>;
+
+// In elements of four bytes. `buffer` names memory that a run supplies (step.h).
+struct Strided {
+  std::int32_t buffer = -1;
+  std::int64_t offset = 0;
+  Shape shape;
+  Strides strides{};
+
+  bool is_row_major() const;
+};
+
+Strided row_major(std::int32_t buffer, const Shape& shape);
+
+// The view's elements where its input's lie; nothing for a reshape that needs them moved.
+std::optional<Strided> through_view(const GraphNode& view, const Strided& source);
+std::optional<Strided> reshaped(const Strided& source, const Shape& shape);
+
+// The shape as nested loops, as few as possible, innermost last, that walk `N` layouts of it at once.
+template <int N>
+struct Loops {
+  int depth = 0;   // at least 1
+  std::array<std::int64_t, Shape::kMaxRank> extents{};
+  std::array<Strides, N> strides{};   // per layout
+};
+template <int N>
+Loops<N> loops_over(const Shape& shape, const std::array<Strides, N>& strides) {
+  Loops<N> loops;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (shape[axis] == 1) continue;
+    const std::size_t inner = static_cast<std::size_t>(loops.depth);
+    bool joins = inner > 0;
+    for (int n = 0; joins && n < N; ++n) joins = loops.strides[n][inner - 1] == strides[n][a] * shape[axis];
+    const std::size_t loop = joins ? inner - 1 : inner;
+    loops.extents[loop] = joins ? loops.extents[loop] * shape[axis] : shape[axis];
+    for (int n = 0; n < N; ++n) loops.strides[n][loop] = strides[n][a];
+    if (!joins) ++loops.depth;
+  }
+  if (loops.depth == 0) loops.extents[static_cast<std::size_t>(loops.depth++)] = 1;
+  return loops;
+}
+
+// The position of a walk over all loops but the innermost.
+template <int N>
+struct Walk {
+  explicit Walk(const Loops<N>& walked) : loops(walked) {}
+
+  // To the run that holds the element of this row-major number.
+  void seek(std::int64_t element) {
+    std::int64_t run = element / loops.extents[inner()];
+    offsets = {};
+    for (int loop = loops.depth - 2; loop >= 0; --loop) {
+      const auto l = static_cast<std::size_t>(loop);
+      index[l] = run % loops.extents[l];
+      run /= loops.extents[l];
+      for (std::size_t n = 0; n < N; ++n) offsets[n] += index[l] * loops.strides[n][l];
+    }
+  }
+  void next() {
+    for (int loop = loops.depth - 2; loop >= 0; --loop) {
+      const auto l = static_cast<std::size_t>(loop);
+      for (std::size_t n = 0; n < N; ++n) offsets[n] += loops.strides[n][l];
+      if (++index[l] < loops.extents[l]) return;
+      for (std::size_t n = 0; n < N; ++n) offsets[n] -= index[l] * loops.strides[n][l];
+      index[l] = 0;
+    }
+  }
+  std::size_t inner() const { return static_cast<std::size_t>(loops.depth) - 1; }
+
+  const Loops<N>& loops;
+  std::array<std::int64_t, Shape::kMaxRank> index{};
+  std::array<std::int64_t, N> offsets{};
+};
+
+}  // namespace imprint::cpu

@@ -1,0 +1,135 @@
+#include "compute/program/cpu_program.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace imprint {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+
+std::uint64_t end_of(const std::vector<Port>& ports) {
+  return ports.empty() ? 0 : (ports.back().offset + ports.back().bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtime, ProgramGraph source) {
+  auto program = std::make_unique<CpuProgram>(static_cast<const CpuRuntime&>(runtime));
+  program->source.name = source.name;
+  program->source.slots = source.slots;
+  program->source.inputs = source.inputs;
+  program->source.outputs = source.outputs;
+  program->source.keep = source.keep;
+  IMPRINT_CHECK(program->add_part(std::move(source), 1));
+  program->make_slots();
+  return std::unique_ptr<Program::Body>(std::move(program));
+}
+
+Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtime, const ProgramSequence& sequence) {
+  auto program = std::make_unique<CpuProgram>(static_cast<const CpuRuntime&>(runtime));
+  program->source.name = sequence.name;
+  program->source.slots = std::max(1u, sequence.slots);
+  program->own = sequence.own;
+  std::uint64_t input_end = 0;
+  for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
+    IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
+    if (Status added = program->add_part(std::move(source), sequence.parts[i].repeat); !added) return in_sequence(sequence, i, added.error());
+    Part& part = program->parts_.back();
+    for (Port& port : part.inputs) {
+      const auto offset = input_offset(program->source.inputs, port, input_end);
+      if (!offset) return in_sequence(sequence, i, offset.error());
+      port.offset = *offset;
+    }
+    for (Port& port : part.outputs) {
+      port.offset = end_of(program->source.outputs);
+      program->source.outputs.push_back(port);
+    }
+  }
+  program->make_slots();
+  return std::unique_ptr<Program::Body>(std::move(program));
+}
+
+Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
+  Part part;
+  part.name = part_source.name;
+  part.repeat = repeat;
+  IMPRINT_ASSIGN(part.schedule, imprint::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
+  for (const auto& variable : part.schedule.variables) {
+    IMPRINT_CHECK(CpuRuntime::place(*variable));
+    part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
+  }
+  auto made = cpu::Executable::compile(part_source.graph, part_source.request, part.schedule);
+  if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
+  part.executable = std::move(*made);
+  part.graph = std::move(part_source.graph);
+  part.inputs = std::move(part_source.inputs);
+  part.outputs = std::move(part_source.outputs);
+  part.input_memory.resize(part.inputs.size());
+  part.output_memory.resize(part.outputs.size());
+
+  ProgramStats one;
+  for (const Task& task : part.schedule.tasks) add_work(part.graph, part.schedule, task, one);
+  stats.dispatches += one.kernels * repeat;
+  stats.kernels += one.kernels * repeat;
+  stats.bytes_moved += one.bytes_moved * repeat;
+  stats.flops += one.flops * repeat;
+  stats.arena_bytes += part.executable->arena_bytes();
+  stats.unplanned_bytes += part.executable->unplanned_bytes();
+  parts_.push_back(std::move(part));
+  return {};
+}
+
+void CpuProgram::make_slots() {
+  input_bytes_ = end_of(source.inputs);
+  output_bytes_ = end_of(source.outputs);
+  for (std::uint32_t slot = 0; slot < source.slots; ++slot) slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
+  stats.io_bytes = (input_bytes_ + output_bytes_) * source.slots;
+}
+
+void CpuProgram::bind(Part& part, std::uint32_t slot) {
+  for (std::size_t i = 0; i < part.inputs.size(); ++i) part.input_memory[i] = slots_[slot].get() + part.inputs[i].offset;
+  for (std::size_t i = 0; i < part.outputs.size(); ++i) part.output_memory[i] = slots_[slot].get() + input_bytes_ + part.outputs[i].offset;
+  part.executable->bind({part.input_memory, part.output_memory, part.variable_memory});
+}
+
+Status CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
+  // Kernels of all turns, without the pieces in front and at the end.
+  const std::uint32_t begin = first == 0 ? 0 : first - 1;
+  const std::uint32_t end = std::min(first + count == 0 ? 0 : first + count - 1, stats.dispatches);
+  std::uint32_t before = 0;
+  for (Part& part : parts_) {
+    const std::uint32_t kernels = part.kernel_count(), total = kernels * part.repeat;
+    if (begin < before + total && end > before) {
+      bind(part, slot);
+      for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k) part.executable->run((k - before) % kernels);
+    }
+    before += total;
+  }
+  return {};
+}
+
+std::uint32_t CpuProgram::first_write(std::span<const Variable> but) const {
+  std::uint32_t before = 0;
+  for (const Part& part : parts_) {
+    for (std::uint32_t k = 0; k < part.kernel_count() && part.repeat > 0; ++k)
+      if (writes_state(part.schedule, part.schedule.tasks[k], but)) return before + k;
+    before += part.kernel_count() * part.repeat;
+  }
+  return stats.dispatches + 1;
+}
+
+std::string CpuProgram::explain() const {
+  std::string text;
+  for (const Part& part : parts_) {
+    char line[320];
+    std::snprintf(line, sizeof line, "%u x program %s on the CPU (%s): %u kernels of %zu steps, arena %llu bytes (%llu without reuse)\n", part.repeat,
+                  part.name.c_str(), cpu::kernels().name, part.kernel_count(), part.executable->step_count(),
+                  static_cast<unsigned long long>(part.executable->arena_bytes()), static_cast<unsigned long long>(part.executable->unplanned_bytes()));
+    text += line;
+    for (const Task& task : part.schedule.tasks) text += explain_task(part.graph, part.schedule, task);
+  }
+  return text;
+}
+
+}  // namespace imprint

@@ -1,0 +1,51 @@
+#pragma once
+// A Program of the CPU: the kernels of one schedule, or of the parts of a sequence in turns, over the slots' memory.
+
+#include <memory>
+#include <vector>
+
+#include "compute/cpu/executable.h"
+#include "compute/program/cpu_runtime.h"
+#include "compute/program/program_body.h"
+
+namespace imprint {
+
+class CpuProgram : public Program::Body {
+ public:
+  static Result<std::unique_ptr<Program::Body>> compile(const Runtime& runtime, ProgramGraph source);
+  static Result<std::unique_ptr<Program::Body>> compile(const Runtime& runtime, const ProgramSequence& sequence);
+
+  explicit CpuProgram(const CpuRuntime& runtime) : runtime_(runtime) {}
+  const Runtime& owner() const override { return runtime_; }
+  std::string explain() const override;
+  std::vector<std::string> glsl() const override { return {}; }
+  std::byte* input_memory(std::uint32_t slot) override { return slots_[slot].get(); }
+  const std::byte* output_memory(std::uint32_t slot) const override { return slots_[slot].get() + input_bytes_; }
+  std::uint32_t first_write(std::span<const Variable> but) const override;
+  std::span<const VkCommandBuffer> pieces(std::uint32_t, VkCommandBufferLevel) const override { return {}; }
+  VkCommandBuffer whole(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
+  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
+
+ private:
+  struct Part {
+    std::string name;
+    Graph graph;
+    Schedule schedule;
+    std::unique_ptr<cpu::Executable> executable;
+    std::uint32_t repeat = 1;
+    std::vector<Port> inputs, outputs;                       // offsets in the slot's inputs and outputs
+    std::vector<std::byte*> input_memory, output_memory, variable_memory;
+    std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
+  };
+
+  Status add_part(ProgramGraph source, std::uint32_t repeat);
+  void make_slots();
+  void bind(Part& part, std::uint32_t slot);
+
+  const CpuRuntime& runtime_;
+  std::vector<Part> parts_;
+  std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> slots_;          // inputs, then outputs
+};
+
+}  // namespace imprint

@@ -1,0 +1,71 @@
+#include "compute/program/cpu_runtime.h"
+
+#include <cstring>
+#include <vector>
+
+namespace imprint {
+namespace {
+
+std::size_t bytes_of(const VariableState& variable) {
+  return static_cast<std::size_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
+}
+
+std::byte* memory_of(const VariableState& variable) { return static_cast<const CpuVariable*>(variable.storage.get())->bytes(); }
+
+class CpuReadback : public StateReadback, CpuWork {
+ public:
+  explicit CpuReadback(std::span<const Variable> variables) : variables_(variables.begin(), variables.end()) {
+    commands_.work = this;
+    for (const Variable& variable : variables_) copies_.emplace_back(bytes_of(*variable.state()));
+  }
+  const Commands& commands() const override { return commands_; }
+  std::span<const std::byte> bytes(std::size_t index) const override { return copies_[index]; }
+  void run() override {
+    for (std::size_t i = 0; i < copies_.size(); ++i)
+      if (!copies_[i].empty()) std::memcpy(copies_[i].data(), memory_of(*variables_[i].state()), copies_[i].size());
+  }
+
+ private:
+  std::vector<Variable> variables_;
+  std::vector<std::vector<std::byte>> copies_;
+  Commands commands_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log) { return std::make_unique<CpuRuntime>(log); }
+
+Status CpuRuntime::place(const Variable& variable) {
+  if (!variable.state()) return make_error(ErrorCode::invalid_argument, "place: the variable is empty");
+  return place(*variable.state());
+}
+
+Status CpuRuntime::place(VariableState& variable) {
+  if (variable.storage) {
+    if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};
+    return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on a Vulkan device: make one for the CPU");
+  }
+  const std::size_t size = bytes_of(variable);
+  auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size);
+  if (size > 0) std::memcpy(storage->bytes(), variable.initial.data(), size);
+  variable.storage = std::move(storage);
+  variable.initial = {};
+  return {};
+}
+
+Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
+  IMPRINT_CHECK(place(variable));
+  const std::size_t size = bytes_of(*variable.state());
+  if (bytes.size() != size)
+    return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
+                                                     std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
+  if (size > 0) std::memcpy(memory_of(*variable.state()), bytes.data(), size);
+  return {};
+}
+
+Result<std::unique_ptr<StateReadback>> CpuRuntime::read(std::span<const Variable> variables) {
+  for (const Variable& variable : variables) IMPRINT_CHECK(place(variable));
+  return std::unique_ptr<StateReadback>(std::make_unique<CpuReadback>(variables));
+}
+
+}  // namespace imprint

@@ -1,0 +1,43 @@
+#pragma once
+// The inside of the CPU's Runtime: variables in the process's memory.
+
+#include <cstddef>
+#include <memory>
+
+#include "compute/program/runtime.h"
+
+namespace imprint {
+
+// A variable's memory. Programs keep it by the variable's state.
+class CpuVariable : public VariableStorage {
+ public:
+  explicit CpuVariable(std::size_t bytes) : bytes_(std::make_unique<std::byte[]>(bytes)) {}
+  std::byte* bytes() const { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+};
+
+class CpuRuntime : public Runtime {
+ public:
+  explicit CpuRuntime(LogSink log) : log_(log) {}
+
+  bool on_cpu() const override { return true; }
+  const Commands& barrier() const override { return nothing_; }
+  Status place(const Variable& variable) override;
+  Status write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Result<Commands> take_uploads() override { return nothing_; }
+  void put_back_uploads(const Commands&) override {}
+  bool has_uploads() const override { return false; }
+  Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) override;
+
+  // ---- for programs ----
+  static Status place(VariableState& variable);
+  const LogSink& log() const { return log_; }
+
+ private:
+  LogSink log_;
+  Commands nothing_;
+};
+
+}  // namespace imprint
