@@ -83,6 +83,12 @@ struct FrameTimes {
   float learn_us = 0;            // GPU time of learn slices
 };
 
+// GPU time of what is enqueued, microseconds, as far as costs are known.
+struct FrameEstimate {
+  float due_us = 0;    // of the frame, whatever the budget: immediate jobs, and learn jobs at their deadline
+  float later_us = 0;  // of the other learn jobs, of which the budget decides
+};
+
 struct ContextStats {
   std::uint64_t frames = 0, submits = 0, slices = 0, over_budget_frames = 0;
   FrameTimes times;
@@ -137,6 +143,7 @@ class Context {
   // Commands to run once among the immediate jobs (readbacks). Kept alive by the caller until on_complete.
   virtual Status enqueue(const Commands& commands, std::function<void(std::uint64_t issued_frame)> on_complete) = 0;
   virtual Status submit(std::uint32_t budget_us) = 0;                                     // UINT32_MAX = Budget::gpu_us_per_frame
+  virtual Result<FrameEstimate> estimate() = 0;                                           // before submit or record
   virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) = 0;  // estimated us of learning left over
   virtual Status frame_end() = 0;
   // The length of a call from the frame thread; see FrameCall.

@@ -343,6 +343,17 @@ Status ContextImpl::submit(std::uint32_t budget_us) {
   return submit_all(learn_budget, false);
 }
 
+Result<FrameEstimate> ContextImpl::estimate() {
+  IMPRINT_CHECK(check_can_issue("estimate"));
+  FrameCall call(*this);
+  const FrameSchedule::Left left = schedule_.left(*frame_);
+  FrameEstimate estimate{left.due_us, left.later_us};
+  for (const Immediate& job : immediate_) {
+    if (job.program) estimate.due_us += cost_of(*job.program).range_us(0, job.program->piece_count());
+  }
+  return estimate;
+}
+
 Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
   IMPRINT_CHECK(check_can_issue("record"));
   if (!command_buffer) return make_error(ErrorCode::invalid_argument, "record: the command buffer is null");

@@ -45,6 +45,7 @@ class ContextImpl final : public Context {
   Status enqueue(Job job) override;
   Status enqueue(const Commands& commands, std::function<void(std::uint64_t)> on_complete) override;
   Status submit(std::uint32_t budget_us) override;
+  Result<FrameEstimate> estimate() override;
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
   Status frame_end() override;
   void enter_frame_call() override;

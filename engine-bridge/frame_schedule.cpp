@@ -111,6 +111,12 @@ void FrameSchedule::plan(const FrameRequest& request, FramePlan& plan) {
   }
 }
 
+FrameSchedule::Left FrameSchedule::left(std::uint64_t frame) const {
+  Left left;
+  for (const LearnJob& job : jobs_) (job.deadline_frame <= frame ? left.due_us : left.later_us) += job.cost->range_us(job.cursor, job.piece_count);
+  return left;
+}
+
 void FrameSchedule::issued(const FramePlan& plan, const Slice& slice) {
   for (std::uint32_t i = 0; i < slice.step_count; ++i) {
     const Step& step = plan.steps[slice.first_step + i];

@@ -62,6 +62,12 @@ class FrameSchedule {
   // Errors: invalid_argument when the deadline lies before that of an unfinished job of the same stream or program, which runs first.
   Status add(const LearnJob& job);
 
+  // What is left of all jobs, estimated: of those that are due in the frame, and of the others.
+  struct Left {
+    float due_us = 0, later_us = 0;
+  };
+  Left left(std::uint64_t frame) const;
+
   // Decides, and moves nothing but the credit (below).
   void plan(const FrameRequest& request, FramePlan& plan);
   // The slice was handed to the GPU: its jobs move on.

@@ -211,6 +211,7 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
   found.vendor_id = p.vendorID;
   found.device_id = p.deviceID;
   found.driver_version = p.driverVersion;
+  std::ranges::copy(p.pipelineCacheUUID, found.pipeline_cache_uuid.begin());
   found.device_type = p.deviceType;
   found.max_storage_buffer_range = p.limits.maxStorageBufferRange;
   found.min_storage_buffer_offset_alignment = p.limits.minStorageBufferOffsetAlignment;

@@ -3,6 +3,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -70,6 +71,7 @@ struct Capabilities {
   std::string device_name;
   std::string driver_name;              // "NVIDIA 580.159.4" / "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)": name and version
   std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
+  std::array<std::uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
   VkPhysicalDeviceType device_type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   std::uint64_t max_storage_buffer_range = 0;
   std::uint64_t min_storage_buffer_offset_alignment = 0;

@@ -15,7 +15,7 @@
   X(vkCreateBuffer) X(vkDestroyBuffer) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements)                \
   X(vkCreateShaderModule) X(vkDestroyShaderModule) X(vkCreateComputePipelines) X(vkDestroyPipeline)          \
   X(vkCreatePipelineLayout) X(vkDestroyPipelineLayout) X(vkCreatePipelineCache) X(vkDestroyPipelineCache)    \
-  X(vkGetPipelineCacheData) X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout)                   \
+  X(vkGetPipelineCacheData) X(vkMergePipelineCaches) X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout)                   \
   X(vkCreateDescriptorPool) X(vkDestroyDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets) \
   X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkResetCommandPool) X(vkAllocateCommandBuffers)           \
   X(vkFreeCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkResetCommandBuffer)              \

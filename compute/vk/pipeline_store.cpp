@@ -14,6 +14,7 @@
 #include "compute/vk/device.h"
 #include "compute/vk/glsl_compiler.h"
 #include "compute/vk/handle.h"
+#include "compute/vk/pipeline_blob.h"
 #include "compute/vk/spirv_cache.h"
 
 #ifdef __linux__
@@ -60,6 +61,8 @@ class CompilingStore final : public PipelineStore {
   Status start(VkPipelineCache host_cache);
   Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) override;
   Result<Kernel> layouts(std::uint32_t storage_buffer_count) override;
+  Result<std::vector<std::byte>> export_cache() override;
+  Status import_cache(std::span<const std::byte> blob) override;
   PipelineStats stats() const override {
     const std::lock_guard lock(mutex_);
     return stats_;
@@ -71,6 +74,7 @@ class CompilingStore final : public PipelineStore {
   Status compile(Entry& entry);
   Result<Spirv> spirv_of(const KernelSource& source);
   Result<Layouts> create_layouts(std::uint32_t storage_buffer_count);
+  Status check_own_cache() const;
 
   Device& device_;
   GlslCompiler compiler_;
@@ -245,6 +249,43 @@ Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
     found = layouts_.emplace(storage_buffer_count, std::move(made)).first;
   }
   return Kernel{VK_NULL_HANDLE, found->second.pipeline.get(), found->second.set.get(), storage_buffer_count};
+}
+
+Status CompilingStore::check_own_cache() const {
+  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  if (own_cache_) return {};
+  return make_error(ErrorCode::unsupported, "pipeline cache: it is the host's, given at adoption: keep and fill it there");
+}
+
+Result<std::vector<std::byte>> CompilingStore::export_cache() {
+  IMPRINT_CHECK(check_own_cache());
+  const Functions& f = device_.functions();
+  std::vector<std::byte> data;
+  VkResult result = VK_INCOMPLETE;
+  while (result == VK_INCOMPLETE) {
+    std::size_t size = 0;
+    result = f.vkGetPipelineCacheData(device_.handle(), pipeline_cache_, &size, nullptr);
+    if (result != VK_SUCCESS) break;
+    data.resize(size);
+    result = f.vkGetPipelineCacheData(device_.handle(), pipeline_cache_, &size, data.data());
+    data.resize(size);
+  }
+  if (result != VK_SUCCESS) return vulkan_error(device_, "vkGetPipelineCacheData", result);
+  return wrap_pipeline_cache(data);
+}
+
+Status CompilingStore::import_cache(std::span<const std::byte> blob) {
+  IMPRINT_CHECK(check_own_cache());
+  IMPRINT_ASSIGN(const std::span<const std::byte> data, unwrap_pipeline_cache(blob, device_.capabilities()));
+  const Functions& f = device_.functions();
+  VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  info.initialDataSize = data.size();
+  info.pInitialData = data.data();
+  IMPRINT_ASSIGN(const auto given,
+                 make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache, f.vkDestroyPipelineCache, info));
+  const VkPipelineCache source = given.get();
+  const VkResult result = f.vkMergePipelineCaches(device_.handle(), pipeline_cache_, 1, &source);
+  return result == VK_SUCCESS ? Status{} : Status{vulkan_error(device_, "vkMergePipelineCaches", result)};
 }
 
 Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_count) {

@@ -61,6 +61,13 @@ class PipelineStore {
   // The pipeline and set layout for a count of storage buffers (shared by all kernels with that count).
   virtual Result<Kernel> layouts(std::uint32_t storage_buffer_count) = 0;
 
+  // What the driver has made of all kernels so far, for a later start on the same GPU and driver: the pipeline cache's own bytes in an envelope that
+  // recognises damage (pipeline_blob.h). Import before kernels are asked for; a kernel that is in it is still created, but not compiled by the driver.
+  // Neither while get() runs. Errors: unsupported (the cache is the host's; of another GPU or driver, and nothing was taken), corrupt_file,
+  // out_of_*_memory, device_lost.
+  virtual Result<std::vector<std::byte>> export_cache() = 0;
+  virtual Status import_cache(std::span<const std::byte> blob) = 0;
+
   virtual PipelineStats stats() const = 0;
 };
 

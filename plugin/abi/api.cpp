@@ -58,6 +58,9 @@ constexpr imp_api kApi = {
     .vk_query_extra_queues = vk_query_extra_queues,
     .context_get_report = context_get_report,
     .context_get_loss = context_get_loss,
+    .estimate = estimate,
+    .pipeline_cache_get = pipeline_cache_get,
+    .pipeline_cache_set = pipeline_cache_set,
 };
 
 }  // namespace

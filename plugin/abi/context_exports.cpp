@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <vector>
 
 #include "engine-bridge/queue_access.h"
 #include "plugin/abi/calls.h"
@@ -203,6 +205,39 @@ imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info)
 
 imp_result IMP_CALL submit(imp_context context, uint32_t budget_us) {
   return with_context(context, Tag::frame_submit, "submit", [&](ContextEntry& entry) { return entry.world->submit(budget_us); });
+}
+
+imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate) {
+  return with_context(context, Tag::frame_before, "estimate", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_filled_struct("estimate", "estimate", estimate));
+    IMPRINT_ASSIGN(const bridge::FrameEstimate found, entry.world->estimate());
+    const auto whole_us = [](float us) { return static_cast<uint32_t>(std::min(std::ceil(us), 4e9f)); };
+    fill_struct(estimate, [&](imp_estimate& filled) {
+      filled.due_us = whole_us(found.due_us);
+      filled.later_us = whole_us(found.later_us);
+    });
+    return {};
+  });
+}
+
+imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size) {
+  return with_context(context, Tag::create, "pipeline_cache_get", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("pipeline_cache_get", "size", size));
+    IMPRINT_ASSIGN(const std::vector<std::byte> blob, entry.world->context().device().pipelines().export_cache());
+    if (data && *size < blob.size())
+      return make_error(ErrorCode::invalid_argument, "pipeline_cache_get: the buffer has " + std::to_string(*size) + " bytes; the cache needs " +
+                                                         std::to_string(blob.size()));
+    *size = blob.size();
+    if (data) std::memcpy(data, blob.data(), blob.size());
+    return {};
+  });
+}
+
+imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size) {
+  return with_context(context, Tag::create, "pipeline_cache_set", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("pipeline_cache_set", "data", data));
+    return entry.world->context().device().pipelines().import_cache({static_cast<const std::byte*>(data), size});
+  });
 }
 
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {

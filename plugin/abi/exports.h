@@ -26,6 +26,9 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report);
 imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_loss* loss);
 imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info);
 imp_result IMP_CALL submit(imp_context context, uint32_t budget_us);
+imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate);
+imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size);
+imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size);
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
 imp_result IMP_CALL frame_end(imp_context context);
 

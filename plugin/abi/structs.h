@@ -59,6 +59,7 @@ IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS, frame_cpu_us);
 IMPRINT_STRUCT(imp_vk_plan, IMP_STRUCT_VK_PLAN, api_version);
 IMPRINT_STRUCT(imp_vk_merged, IMP_STRUCT_VK_MERGED, owner);
 IMPRINT_STRUCT(imp_report, IMP_STRUCT_REPORT, loss_count);
+IMPRINT_STRUCT(imp_estimate, IMP_STRUCT_ESTIMATE, later_us);
 IMPRINT_STRUCT(imp_loss, IMP_STRUCT_LOSS, vulkan_scene_graph);
 #undef IMPRINT_STRUCT
 

@@ -188,6 +188,11 @@ Status World::submit(std::uint32_t budget_us) {
   return context_->submit(budget_us);
 }
 
+Result<bridge::FrameEstimate> World::estimate() {
+  if (clock_.open) IMPRINT_CHECK(enqueue_brains());
+  return context_->estimate();
+}
+
 Result<std::uint32_t> World::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
   if (owns_device())
     return make_error(ErrorCode::unsupported, "record: the context has a device of its own, which no command buffer of yours is for; call submit");

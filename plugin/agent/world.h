@@ -60,6 +60,8 @@ class World {
   // ---- frame thread ----
   Status frame_begin(const bridge::FrameInfo& info, double time_s);
   Status submit(std::uint32_t budget_us);
+  // Of the frame's work so far; enqueues it.
+  Result<bridge::FrameEstimate> estimate();
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us);
   Status frame_end();
 

@@ -145,6 +145,7 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
       if (frame == 60) ASSERT_WORKS(brain->snapshot().status);
       if (frame == 117) ASSERT_WORKS(brain->restore(1));
       if (frame == 200) ASSERT_WORKS(brain->save(path.c_str()));
+      if (way == Way::record) ASSERT_WORKS(context->estimate().status);  // which changes nothing
       if (way == Way::record) ASSERT_WORKS(context->record(commands).status);
       else ASSERT_NO_FATAL_FAILURE(submit(*context, side, refused.contains(frame)));
       ASSERT_WORKS(context->frame_end());

@@ -212,6 +212,33 @@ TEST_F(ContextTest, SlicesAreSubmissions) {
   EXPECT_EQ(context().stats().slices, context().stats().submits - before);
 }
 
+TEST_F(ContextTest, EstimatesWhatAFrameWillDo) {
+  EXPECT_FALSE(context().estimate()) << "no frame is open";
+  ASSERT_TRUE(context().measure(*model_->train));
+  ASSERT_TRUE(context().measure(*model_->infer));
+  context().set_budget({0, 0});
+  model_->fill(0, 1);
+  begin_frame(1);
+  const auto empty = context().estimate();
+  ASSERT_TRUE(empty) << empty.error().message;
+  EXPECT_EQ(empty->due_us + empty->later_us, 0);
+  Job job;
+  job.program = &*model_->infer;
+  ASSERT_TRUE(context().enqueue(std::move(job)));
+  const float infer_us = context().estimate()->due_us;
+  EXPECT_GT(infer_us, 0);
+  ASSERT_TRUE(context().enqueue(learn(0, 3)));
+  EXPECT_EQ(context().estimate()->due_us, infer_us) << "learning is due in frame 3";
+  const float learn_us = context().estimate()->later_us;
+  EXPECT_GT(learn_us, 0);
+  end_frame();
+  begin_frame(3);
+  EXPECT_EQ(context().estimate()->due_us, learn_us);
+  EXPECT_EQ(context().estimate()->later_us, 0);
+  end_frame();
+  EXPECT_FALSE(context().estimate());
+}
+
 TEST_F(ContextTest, SteadyFramesNeitherCompileNorAllocateNorWait) {
   const vk::Counters& counters = context().device().counters();
   std::uint64_t compiles = 0, allocations = 0, waits = 0;

@@ -238,6 +238,45 @@ TEST_F(VkPipelines, use_the_hosts_cache_and_leave_it_alone) {
   f.vkDestroyPipelineCache(host.device, cache, nullptr);
 }
 
+TEST_F(VkPipelines, take_over_what_the_driver_made_before) {
+  std::vector<std::byte> kept;
+  {
+    const auto device = adopt();
+    ASSERT_TRUE(get(*device, {ramp(1), ramp(2)}).ok());
+    auto blob = device->pipelines().export_cache();
+    ASSERT_TRUE(blob.ok()) << blob.error().message;
+    kept = std::move(*blob);
+  }
+  const auto device = adopt();
+  const auto taken = device->pipelines().import_cache(kept);
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
+  const auto kernels = get(*device, {ramp(1), ramp(3)});
+  ASSERT_TRUE(kernels.ok()) << kernels.error().message;
+  const auto again = device->pipelines().export_cache();
+  ASSERT_TRUE(again.ok());
+  EXPECT_GE(again->size(), kept.size());
+  kept[kept.size() / 2] ^= std::byte{1};
+  EXPECT_EQ(device->pipelines().import_cache(kept).error().code, ErrorCode::corrupt_file);
+  EXPECT_TRUE(get(*device, {ramp(4)}).ok()) << "a refused cache does no harm";
+}
+
+TEST_F(VkPipelines, leave_the_hosts_cache_to_the_host) {
+  const auto plain = adopt();
+  const Functions& f = plain->functions();
+  const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  auto description = host_->description();
+  ASSERT_EQ(f.vkCreatePipelineCache(description.device, &info, nullptr, &description.pipeline_cache), VK_SUCCESS);
+  const auto blob = plain->pipelines().export_cache();
+  ASSERT_TRUE(blob.ok());
+  {
+    auto device = Device::adopt(description, {});
+    ASSERT_TRUE(device.ok());
+    EXPECT_EQ((*device)->pipelines().export_cache().error().code, ErrorCode::unsupported);
+    EXPECT_EQ((*device)->pipelines().import_cache(*blob).error().code, ErrorCode::unsupported);
+  }
+  f.vkDestroyPipelineCache(description.device, description.pipeline_cache, nullptr);
+}
+
 TEST_F(VkPipelines, serve_many_threads_on_several_workers) {
   DeviceOptions options;
   options.compile_threads = 3;

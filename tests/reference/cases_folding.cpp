@@ -84,6 +84,13 @@ void add_products(std::vector<OpCase>& cases) {
   product("batch_of_rows", {2, 3, 4, 5}, {5, 2});
   product("broadcast_left", {4, 5}, {3, 5, 2});
   product("broadcast_both", {2, 1, 4, 5}, {3, 5, 2});
+  // By tiles: whole ones, ragged ones in every direction, one term, transposed and strided operands, several of them.
+  product("tiles_128x128_64", {128, 64}, {64, 128});
+  product("tiles_129x127_65", {129, 65}, {65, 127});
+  product("tiles_one_term", {1025, 1}, {1, 1024});
+  product("tiles_batch", {5, 66, 60}, {5, 60, 68});
+  product("tiles_broadcast_left", {65, 129}, {3, 129, 64});
+  product("tiles_broadcast_both", {2, 1, 65, 63}, {3, 63, 66});
   product("vectors", {5}, {5});
   product("vector_matrix", {5}, {5, 4});
   product("matrix_vector", {4, 5}, {5});
@@ -94,6 +101,17 @@ void add_products(std::vector<OpCase>& cases) {
       [](Inputs in) { return relu(matmul(tanh(in[0]), in[1]) + in[2]); }, {5e-5, 5e-5}, {2e-4, 2e-4});
   add(cases, "matmul/two_layers", {{{17, 5}}, {{5, 33}}, {{33}}, {{33, 3}}, {{3}}},
       [](Inputs in) { return matmul(tanh(matmul(in[0], in[1]) + in[2]), in[3]) + in[4]; }, {1e-4, 5e-5}, {5e-4, 5e-4});
+  add(cases, "matmul/tiles_thin", {{{16, 4099}}, {{4099, 17}}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-4, 5e-5}, {2e-4, 2e-4});
+  add(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5},
+      {3e-4, 2e-4});
+  add(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); },
+      {1e-4, 5e-5}, {3e-4, 2e-4});
+  add(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},
+      [](Inputs in) { return matmul(slice(in[0], 1, 4, 132), slice(in[1], 0, 0, 264, 2)); }, {1e-4, 5e-5}, {3e-4, 2e-4});
+  add(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
+      [](Inputs in) { return relu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
+  add(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
+      [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
   add(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}}, [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
 }
 

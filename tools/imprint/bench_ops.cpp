@@ -1,7 +1,9 @@
 // Single operations on tensors that lie on the device, each a program of its own: how near the generated kernels come to what the memory gives.
 
+#include <functional>
 #include <string>
 
+#include "compute/graph/autodiff.h"
 #include "compute/tensor/tensor.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
@@ -59,12 +61,71 @@ Result<BenchResult> run_operation(BenchDevice& device, const Operation& operatio
   return measured;
 }
 
+// A product of two matrices of n x n, or a convolution of 3 x 3 and its two gradients: what counts is the arithmetic.
+struct Product {
+  std::string name;
+  Shape left, right;
+  double operations;
+  std::function<Result<Tensor>(const Tensor& left, const Tensor& right)> apply;
+};
+
+Product matmul_of(std::int64_t n) {
+  const auto extent = static_cast<double>(n);
+  return {"ops/matmul/f32/" + std::to_string(n), {n, n}, {n, n}, 2 * extent * extent * extent,
+          [](const Tensor& left, const Tensor& right) -> Result<Tensor> { return matmul(left, right); }};
+}
+
+// `size` x `size` pixels of 64 channels, `batch` of them.
+std::vector<Product> convolutions_of(std::int64_t size, std::int64_t batch) {
+  const Shape image{batch, 64, size, size}, weight{64, 64, 3, 3};
+  const std::string extents = "3x3x64x64x" + std::to_string(size) + "x" + std::to_string(size) + "x" + std::to_string(batch);
+  const double operations = 2 * static_cast<double>(image.element_count()) * 64 * 9;
+  const auto convolved = [](const Tensor& x, const Tensor& w) { return conv2d(x, w, Tensor(), {.padding = 1}); };
+  // The gradient of a sum weighted by `g` is what a layer behind would hand back.
+  const auto gradient = [=](const Tensor& x, const Tensor& w, const Tensor& g, const Tensor& target) -> Result<Tensor> {
+    IMPRINT_ASSIGN(const std::vector<Tensor> found, gradients(sum(convolved(x, w) * g), std::span(&target, 1)));
+    return found[0];
+  };
+  return {{"ops/conv/f32/" + extents, image, weight, operations, [=](const Tensor& x, const Tensor& w) -> Result<Tensor> { return convolved(x, w); }},
+          {"ops/conv_data_gradient/f32/" + extents, image, weight, operations,
+           [=](const Tensor& g, const Tensor& w) {
+             const Tensor x = noise_variable("x", image).value();
+             return gradient(x, w, g, x);
+           }},
+          {"ops/conv_weight_gradient/f32/" + extents, image, image, operations, [=](const Tensor& x, const Tensor& g) {
+             const Tensor w = noise_variable("w", weight).value();
+             return gradient(x, w, g, w);
+           }}};
+}
+
+std::vector<Product> products(bool software) {
+  std::vector<Product> list{matmul_of(software ? 512 : 4096)};
+  for (Product& convolution : convolutions_of(software ? 14 : 56, software ? 4 : 32)) list.push_back(std::move(convolution));
+  return list;
+}
+
+Result<BenchResult> run_product(BenchDevice& device, std::size_t position) {
+  bridge::Context& context = device.standalone->context();
+  const bool software = context.device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const Product product = products(software)[position];
+  IMPRINT_ASSIGN(const Tensor result, product.apply(noise_variable("left", product.left).value(), noise_variable("right", product.right).value()));
+  if (!result.ok()) return result.error();
+  const Variable y = Variable::zeros("y", result.shape());
+  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), {.name = "product", .updates = {Update::assign(y, result)}, .slots = kChainedRuns}));
+  IMPRINT_ASSIGN(BenchResult measured, measure_program(device, program, product.name));
+  measured.tflop_per_s = product.operations / measured.gpu_us.median * 1e-6;
+  return measured;
+}
+
 }  // namespace
 
 std::vector<BenchCase> ops_cases() {
   std::vector<BenchCase> cases;
   for (const Operation& operation : kOperations)
     cases.push_back({name_of(operation, operation.large), [&operation](BenchDevice& device) { return run_operation(device, operation); }});
+  const std::vector<Product> large = products(false);
+  for (std::size_t i = 0; i < large.size(); ++i)
+    cases.push_back({large[i].name, [i](BenchDevice& device) { return run_product(device, i); }});
   return cases;
 }
 

@@ -97,7 +97,8 @@ typedef enum imp_struct_type {
   IMP_STRUCT_VK_PLAN = 15,
   IMP_STRUCT_VK_MERGED = 16,
   IMP_STRUCT_REPORT = 17,
-  IMP_STRUCT_LOSS = 18
+  IMP_STRUCT_LOSS = 18,
+  IMP_STRUCT_ESTIMATE = 19
 } imp_struct_type;
 
 typedef struct imp_header {
@@ -406,6 +407,13 @@ typedef struct imp_context_stats {
                                                               what is under way finishes. Needs VK_EXT_memory_budget */
 } imp_context_stats;
 
+/* GPU time of a frame's work, estimated from timestamps of earlier frames, or guessed where there are none; microseconds. */
+typedef struct imp_estimate {
+  imp_header header;
+  uint32_t due_us;   /* whatever the budget: inference, and learning that has to finish in this frame */
+  uint32_t later_us; /* learning beyond that, of which the budget decides */
+} imp_estimate;
+
 /* What tells that work on the GPU is complete. */
 typedef enum imp_completion {
   IMP_COMPLETED_BY_TIMELINE = 0, /* a timeline semaphore of ours */
@@ -557,6 +565,16 @@ typedef struct imp_api {
   /* [create] What context_report says, to be read by a program. */
   imp_result (IMP_CALL* context_get_report)(imp_context context, imp_report* report);
   imp_result (IMP_CALL* context_get_loss)(imp_context context, uint32_t index, imp_loss* loss); /* [create] IMP_ERROR_NOT_FOUND from loss_count on */
+
+  /* [frame] What submit or record would do now: after the frame's agent calls and before one of these. */
+  imp_result (IMP_CALL* estimate)(imp_context context, imp_estimate* estimate);
+
+  /* [create] What the driver has compiled so far, to start sooner next time on the same GPU and driver: opaque bytes, for pipeline_cache_set. Two calls:
+   * data null gives *size. With imp_vk_device_info::pipeline_cache both are IMP_ERROR_UNSUPPORTED: keep that one yourself. */
+  imp_result (IMP_CALL* pipeline_cache_get)(imp_context context, void* data, size_t* size);
+  /* [create] Before the first brain. A failure takes nothing and does no harm: IMP_ERROR_UNSUPPORTED for another GPU or driver,
+   * IMP_ERROR_CORRUPT_FILE for what is damaged. */
+  imp_result (IMP_CALL* pipeline_cache_set)(imp_context context, const void* data, size_t size);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve
@@ -587,6 +605,11 @@ static inline imp_vk_merged imp_vk_merged_init(void) {
 static inline imp_report imp_report_init(void) {
   imp_report s;
   IMP_INIT(s, IMP_STRUCT_REPORT);
+  return s;
+}
+static inline imp_estimate imp_estimate_init(void) {
+  imp_estimate s;
+  IMP_INIT(s, IMP_STRUCT_ESTIMATE);
   return s;
 }
 static inline imp_loss imp_loss_init(void) {

@@ -251,6 +251,8 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   Status warmup(void (*progress)(void* user, float fraction) = nullptr, void* user = nullptr) {
     return status(api_->warmup(handle_, progress, user));
   }
+  Status pipeline_cache(void* data, std::size_t* size) const { return status(api_->pipeline_cache_get(handle_, data, size)); }
+  Status set_pipeline_cache(std::span<const std::byte> data) { return status(api_->pipeline_cache_set(handle_, data.data(), data.size())); }
   Status set_limits(const imp_limits& limits) { return status(api_->set_limits(handle_, &limits)); }
   Status quiesce(std::uint32_t timeout_ms) { return status(api_->quiesce(handle_, timeout_ms)); }
   Status resume() { return status(api_->resume(handle_)); }
@@ -276,6 +278,11 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return status(api_->frame_begin(handle_, &info));
   }
   Status submit(std::uint32_t budget_us = UINT32_MAX) { return status(api_->submit(handle_, budget_us)); }
+  Made<imp_estimate> estimate() {
+    Made<imp_estimate> made{imp_estimate_init(), {}};
+    made.status = status(api_->estimate(handle_, &made.value));
+    return made;
+  }
   // The estimated microseconds of learning that did not fit.
   Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = UINT32_MAX) {
     imp_record_info info = imp_record_info_init();

@@ -1,0 +1,54 @@
+#include "compute/vk/pipeline_blob.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "compute/base/hash.h"
+
+namespace imprint::vk {
+namespace {
+
+constexpr std::array<char, 8> kMagic = {'i', 'm', 'p', '-', 'p', 'l', 'c', '1'};
+constexpr std::size_t kEnvelope = kMagic.size() + 16;
+
+std::array<std::byte, 16> hash_of(std::span<const std::byte> data) {
+  const Hash128 hash = Hasher().bytes(data).digest();
+  std::array<std::byte, 16> bytes;
+  for (std::size_t i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<std::byte>(hash.low >> (8 * i));
+    bytes[8 + i] = static_cast<std::byte>(hash.high >> (8 * i));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::byte> wrap_pipeline_cache(std::span<const std::byte> data) {
+  std::vector<std::byte> blob(kEnvelope + data.size());
+  std::memcpy(blob.data(), kMagic.data(), kMagic.size());
+  std::ranges::copy(hash_of(data), blob.begin() + kMagic.size());
+  std::ranges::copy(data, blob.begin() + kEnvelope);
+  return blob;
+}
+
+Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::byte> blob, const Capabilities& device) {
+  const auto damaged = [](const char* how) { return make_error(ErrorCode::corrupt_file, std::string("pipeline cache: ") + how); };
+  if (blob.size() < kEnvelope || std::memcmp(blob.data(), kMagic.data(), kMagic.size()) != 0) return damaged("these bytes are none of ours");
+  const std::span<const std::byte> data = blob.subspan(kEnvelope);
+  if (!std::ranges::equal(blob.subspan(kMagic.size(), 16), hash_of(data))) return damaged("damaged or truncated: make a new one");
+
+  VkPipelineCacheHeaderVersionOne header;
+  if (data.size() < sizeof header) return damaged("the driver's part is too short");
+  std::memcpy(&header, data.data(), sizeof header);
+  if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || header.headerSize < sizeof header || header.headerSize > data.size())
+    return damaged("the driver's part has a header of an unknown kind");
+  if (header.vendorID != device.vendor_id || header.deviceID != device.device_id ||
+      !std::ranges::equal(header.pipelineCacheUUID, device.pipeline_cache_uuid)) {
+    return make_error(ErrorCode::unsupported, "pipeline cache: it is of another GPU or driver than " + device.device_name + ", " +
+                                                  device.driver_name + ": start without it and make a new one");
+  }
+  return data;
+}
+
+}  // namespace imprint::vk

@@ -1,0 +1,96 @@
+// A product of matrices, tile by tile. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH terms at a time: its invocations copy that much
+// of both operands into shared memory while the loads of the next turn are already under way, and each keeps the sums of THREAD_ROWS x THREAD_COLUMNS
+// outputs in registers.
+//
+// The kernel around this page defines for each product that it computes
+//   PRODUCT                        the name of the function
+//   ROW_TILES, COLUMN_TILES, DEPTH, BAND   tiles along both axes, terms, rows of tiles that run together
+//   LEFT(batch, row, term), RIGHT(batch, term, column)   loads of LEFT_WIDTH and RIGHT_WIDTH neighbours (1 or 4) as LEFT_TYPE and RIGHT_TYPE, along the
+//                                  terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, along rows or columns otherwise; zero outside
+//   STORE(batch, row, column, sums)   four neighbouring outputs of a row, those outside left out
+// and once a kernel the tile's measures, INVOCATIONS (a multiple of 32, not less than the tile's rows or columns), and tile_left and tile_right, shared vec4 arrays: term by term, four rows or columns an element.
+
+#define STEPS ((DEPTH + TILE_DEPTH - 1) / TILE_DEPTH)
+#define LEFT_STRIDE (TILE_ROWS / 4 + 1)
+#define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
+#define LEFT_TURNS (TILE_ROWS * TILE_DEPTH / LEFT_WIDTH / INVOCATIONS)
+#define RIGHT_TURNS (TILE_COLUMNS * TILE_DEPTH / RIGHT_WIDTH / INVOCATIONS)
+
+// Which row or column, and which term, an invocation copies in a turn: LANES of them stand side by side, and a turn takes INVOCATIONS / LANES such lines.
+#if LEFT_ALONG_TERMS
+#define LEFT_LANES (TILE_DEPTH / LEFT_WIDTH)
+#define LEFT_ROW(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
+#define LEFT_TERM(turn) (lane % LEFT_LANES * LEFT_WIDTH)
+#else
+#define LEFT_LANES (TILE_ROWS / LEFT_WIDTH)
+#define LEFT_ROW(turn) (lane % LEFT_LANES * LEFT_WIDTH)
+#define LEFT_TERM(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
+#endif
+#if RIGHT_ALONG_TERMS
+#define RIGHT_LANES (TILE_DEPTH / RIGHT_WIDTH)
+#define RIGHT_COLUMN(turn) (lane / RIGHT_LANES + (turn) * (INVOCATIONS / RIGHT_LANES))
+#define RIGHT_TERM(turn) (lane % RIGHT_LANES * RIGHT_WIDTH)
+#else
+#define RIGHT_LANES (TILE_COLUMNS / RIGHT_WIDTH)
+#define RIGHT_COLUMN(turn) (lane % RIGHT_LANES * RIGHT_WIDTH)
+#define RIGHT_TERM(turn) (lane / RIGHT_LANES + (turn) * (INVOCATIONS / RIGHT_LANES))
+#endif
+
+// Into shared memory: four of a term as they are, four terms of a row or column one by one, one alone.
+#define KEEP_LINES(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4] = loaded;
+#define KEEP_TERMS(tile, stride, line, term, loaded) \
+  [[unroll]] for (int next = 0; next < 4; next++) tile[((term) + next) * (stride) + (line) / 4][(line) % 4] = loaded[next];
+#define KEEP_ONE(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4][(line) % 4] = loaded;
+
+void PRODUCT(int group) {
+  int lane = int(gl_LocalInvocationID.x);
+  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and columns, which the cache keeps.
+  int batch = group / (ROW_TILES * COLUMN_TILES);
+  int tile = group % (ROW_TILES * COLUMN_TILES);
+  int band = tile / (BAND * COLUMN_TILES);
+  int band_rows = min(BAND, ROW_TILES - band * BAND);
+  int in_band = tile - band * BAND * COLUMN_TILES;
+  int row_0 = (band * BAND + in_band % band_rows) * TILE_ROWS;
+  int column_0 = in_band / band_rows * TILE_COLUMNS;
+  // A subgroup's 32 lanes stand 4 by 8, so that they read few different elements of either tile at once.
+  int block = lane / 32;
+  int lane_row = block / (LANE_COLUMNS / 8) * 4 + lane % 32 / 8;
+  int lane_column = block % (LANE_COLUMNS / 8) * 8 + lane % 8;
+
+  vec4 sums[THREAD_ROWS][THREAD_COLUMNS / 4];
+  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
+    [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) sums[r][c] = vec4(0.0);
+  LEFT_TYPE left_loaded[LEFT_TURNS];
+  RIGHT_TYPE right_loaded[RIGHT_TURNS];
+
+#define LOAD(term_0) \
+  [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) left_loaded[turn] = LEFT(batch, row_0 + LEFT_ROW(turn), term_0 + LEFT_TERM(turn)); \
+  [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) right_loaded[turn] = RIGHT(batch, term_0 + RIGHT_TERM(turn), column_0 + RIGHT_COLUMN(turn));
+  LOAD(0)
+  for (int step = 0; step < STEPS; step++) {
+    barrier();
+    [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) { LEFT_KEEP(tile_left, LEFT_STRIDE, LEFT_ROW(turn), LEFT_TERM(turn), left_loaded[turn]) }
+    [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) { RIGHT_KEEP(tile_right, RIGHT_STRIDE, RIGHT_COLUMN(turn), RIGHT_TERM(turn), right_loaded[turn]) }
+    barrier();
+    if (step + 1 < STEPS) { LOAD((step + 1) * TILE_DEPTH) }
+    [[unroll]] for (int term = 0; term < TILE_DEPTH; term++) {
+      vec4 left[THREAD_ROWS / 4];
+      vec4 right[THREAD_COLUMNS / 4];
+      [[unroll]] for (int r = 0; r < THREAD_ROWS / 4; r++) left[r] = tile_left[term * LEFT_STRIDE + r * LANE_ROWS + lane_row];
+      [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) right[c] = tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + lane_column];
+      [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
+        [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) sums[r][c] += left[r / 4][r % 4] * right[c];
+    }
+  }
+
+  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
+    [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
+      STORE(batch, row_0 + (r / 4 * LANE_ROWS + lane_row) * 4 + r % 4, column_0 + (c * LANE_COLUMNS + lane_column) * 4, sums[r][c]);
+}
+
+#undef LEFT_LANES
+#undef LEFT_ROW
+#undef LEFT_TERM
+#undef RIGHT_LANES
+#undef RIGHT_COLUMN
+#undef RIGHT_TERM
