@@ -200,7 +200,7 @@ bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& optio
   const GraphNode& node = graph[index];
   if (node.op != Op::matmul) return false;
   const int rank = node.shape.rank();
-  return node.element_count() * fold_length(graph, index) >= options.matmul_tile_operations && node.shape[rank - 2] >= 16 && node.shape[rank - 1] >= 16;
+  return node.element_count() * fold_length(graph, index) >= options.product_operations && node.shape[rank - 2] >= 16 && node.shape[rank - 1] >= 16;
 }
 
 double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index) {

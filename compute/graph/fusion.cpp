@@ -5,6 +5,7 @@
 
 #include "compute/graph/cost.h"
 #include "compute/graph/early_reads.h"
+#include "compute/graph/product.h"
 #include "compute/graph/region.h"
 #include "compute/graph/row_reads.h"
 
@@ -217,7 +218,7 @@ class Fuser {
     TaskKind kind = TaskKind::map;
     if (node.op == Op::custom) kind = TaskKind::custom;
     else if (node.kind() == OpKind::scan) kind = TaskKind::scan;
-    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::matmul_tile;
+    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::product;
     else if (options_.fuse && wants_columns(graph_, index, options_)) kind = TaskKind::column_fold;
     else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;
 
@@ -236,6 +237,7 @@ class Fuser {
     task.kind = kind;
     task.anchor = kind == TaskKind::map ? -1 : index;
     task.element_count = node.element_count();
+    if (kind == TaskKind::product) task.tile = choose_tile(product_shape(graph_, index), options_);
     schedule_.tasks.push_back(std::move(task));
     join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index,
          kind == TaskKind::custom ? reads_by_row(graph_, schedule_.materialized, index) : reads);

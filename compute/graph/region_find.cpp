@@ -14,6 +14,8 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 enum class Role : std::uint8_t { outside, row, fold };
 
+constexpr std::int64_t kMostWeights = 1 << 18;   // of a product, that every workgroup could go through from end to end; 512 x 512
+
 class Finder {
  public:
   Finder(const Graph& graph, const FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits)
@@ -87,6 +89,7 @@ class Finder {
     if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 || node.kind() == OpKind::scan) return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;
+    if (node.op == Op::matmul && weight_count(index, row) > kMostWeights) return;   // left to kernels that share them out
     if (batch.groups >= 0 && row >= 0) {
       const int group = classes_.axis_in(graph_, index, batch.groups);
       if (group < 0 || !keeps_axis(index, group, batch.groups)) return;
@@ -102,6 +105,13 @@ class Finder {
       role[at(index)] = Role::fold;
     }
     row_class_[at(index)] = batch.rows;
+  }
+
+  // Elements of the one matrix that a product whose rows are along the axis takes, or -1: that a sum over all rows gives.
+  std::int64_t weight_count(NodeIndex index, int row) const {
+    const Shape& shape = graph_[index].shape;
+    const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
+    return row < 0 ? rows * columns : (row + 1 == shape.rank() ? rows : columns) * fold_length(graph_, index);
   }
 
   bool is_row(NodeIndex index, AxisClass rows) const { return role[at(index)] == Role::row && row_class_[at(index)] == rows; }

@@ -39,7 +39,7 @@ enum class TaskKind : std::uint8_t {
   group_fold,   // one workgroup an output element of `anchor`, a reduction or contraction too long for one invocation
   column_fold,  // a few neighbouring outputs of `anchor`, a reduction over outermost axes, a workgroup; its lanes take the terms in turns
   scan,         // one invocation a line of `anchor`
-  matmul_tile,  // one workgroup a tile of `anchor`, a large contraction
+  product,      // one workgroup a tile of `anchor`, a large contraction
   region,       // one workgroup a block of rows, through everything that is independent for each row
   custom        // one invocation a row of `anchor`: a caller's text, and what follows from its result for that row
 };
@@ -89,11 +89,21 @@ struct Region {
   const RegionValue* find(NodeIndex node) const;
 };
 
+// What a workgroup and its invocations take of a large contraction's outputs and, in one turn, of its terms (shaders/products/tiles.glsl).
+struct ProductTile {
+  std::int32_t rows = 0, columns = 0, depth = 0;
+  std::int32_t thread_rows = 0, thread_columns = 0;
+
+  std::int32_t invocations() const { return rows / thread_rows * (columns / thread_columns); }
+  bool operator==(const ProductTile&) const = default;
+};
+
 // One kernel: everything in `members` is computed at the same linear index, in order.
 struct Task {
   TaskKind kind = TaskKind::map;
-  NodeIndex anchor = -1;               // group_fold, column_fold, scan, matmul_tile, custom
+  NodeIndex anchor = -1;               // group_fold, column_fold, scan, product, custom
   std::int32_t region = -1;            // position in Schedule::regions
+  ProductTile tile;                    // of a product
   std::vector<NodeIndex> members;      // ascending; the anchor first where there is one
   std::vector<NodeIndex> tails;        // column_fold: sums over the elements of each workgroup
   std::vector<Store> stores;

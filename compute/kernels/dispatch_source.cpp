@@ -6,6 +6,7 @@
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
+#include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
@@ -75,16 +76,23 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   int workgroup_size = kWorkgroupSize;
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
   const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold; };
-  const auto is_tiled = [&](std::int32_t t) { return kind_of(t) == TaskKind::matmul_tile; };   // for 64 invocations, no more
-  if (std::ranges::any_of(source.tasks, shares_folds) && std::ranges::none_of(source.tasks, is_tiled)) workgroup_size = limits.fold_workgroup_size;
-  if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) workgroup_size = limits.map_workgroup_size;
+  const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
+  const auto product = std::ranges::find_if(source.tasks, is_product);
+  const bool tiles = product != source.tasks.end();
+  if (tiles) {
+    const ProductTile& tile = schedule.tasks[static_cast<std::size_t>(*product)].tile;
+    workgroup_size = tile.invocations();
+    shared_arrays += ProductEmitter::declarations(tile);
+  } else if (std::ranges::any_of(source.tasks, shares_folds)) {
+    workgroup_size = limits.fold_workgroup_size;
+  } else if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) {
+    workgroup_size = limits.map_workgroup_size;
+  }
   for (std::int32_t t : source.tasks)
     if (kind_of(t) == TaskKind::region) workgroup_size = schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)].invocations;
   std::int64_t groups = 0;
-  bool tiles = false;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
-    tiles = tiles || task.kind == TaskKind::matmul_tile;
     const std::string name = "task_" + std::to_string(i);
     std::int64_t task_groups = 0;
     if (task.kind == TaskKind::region) {
@@ -94,6 +102,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else if (task.kind == TaskKind::custom) {
       functions += CustomEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, workgroup_size) + "\n";
+      task_groups = Emitter::group_count(graph, task, workgroup_size);
+    } else if (task.kind == TaskKind::product) {
+      functions += ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else {
       Emitter narrow(graph, schedule, task, names, includes, limits.fold_terms), wide = narrow;
@@ -110,13 +121,12 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 
   std::string& text = source.glsl;
   text = "#version 450\n";
+  if (tiles) text += "#extension GL_EXT_control_flow_attributes : require\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";
     text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
   }
-  if (tiles)
-    text += "shared float tile_a[" + std::to_string((kTile + 1) * kTileDepth) + "];\nshared float tile_b[" + std::to_string(kTile * kTileDepth) + "];\n\n";
   for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
   text += functions;
   const bool two_rows = source.groups_y > 1;
@@ -124,11 +134,12 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 }
 
 // Whether the tasks may be functions of one shader. A region has its own number of invocations, for which only small maps may be cut; the texts of two
-// callers may use one name.
+// callers may use one name; products of one dispatch have one tile.
 bool go_together(const Task& a, const Task& b) {
   const auto is_small = [](const Task& task) { return task.kind == TaskKind::map && task.element_count <= kBesideRegion; };
   if (a.kind == TaskKind::region) return is_small(b);
   if (b.kind == TaskKind::region) return is_small(a);
+  if (a.kind == TaskKind::product && b.kind == TaskKind::product) return a.tile == b.tile;
   return a.kind != TaskKind::custom || b.kind != TaskKind::custom;
 }
 

@@ -44,10 +44,6 @@ class MemoryNames {
 // Elements of a wide value: neighbours that one invocation computes, and reads and writes together where they lie together.
 inline constexpr int kWide = 4;
 
-// A tiled matmul's workgroup of 64 invocations computes kTile x kTile outputs, eight by eight each, kTileDepth terms at a time from shared memory.
-inline constexpr int kTile = 64;
-inline constexpr int kTileDepth = 16;
-
 class Emitter {
  public:
   virtual ~Emitter() = default;
@@ -132,8 +128,7 @@ class Emitter {
   void group_fold_body(int workgroup_size);
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
-  void matmul_tile_body();
-  void evaluate_members(const ElementIndex& index);
+  void evaluate_members(const ElementIndex& index);   // axes, where given, are the anchor's
   virtual void write(const Store& store, const IndexExpression& linear);
 
   const Graph& graph_;

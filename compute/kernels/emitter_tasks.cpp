@@ -5,6 +5,7 @@
 
 #include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
+#include "compute/graph/product.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
 
@@ -19,11 +20,7 @@ std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int work
   if (task.element_count == 0) return 0;
   if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region) return task.element_count;
   if (task.kind == TaskKind::column_fold) return (task.element_count + kFoldColumns - 1) / kFoldColumns;
-  if (task.kind == TaskKind::matmul_tile) {
-    const Shape& shape = graph[task.anchor].shape;
-    const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
-    return task.element_count / (rows * columns) * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
-  }
+  if (task.kind == TaskKind::product) return tile_count(product_shape(graph, task.anchor), task.tile);
   std::int64_t invocations = task.element_count;
   if (task.kind == TaskKind::scan || task.kind == TaskKind::custom) invocations /= graph[task.anchor].shape[static_cast<int>(graph[task.anchor].ints[0])];
   return (invocations + workgroup_size - 1) / workgroup_size;
@@ -35,7 +32,6 @@ std::string Emitter::function(const std::string& name, int workgroup_size, bool 
     case TaskKind::group_fold: group_fold_body(workgroup_size); break;
     case TaskKind::column_fold: column_fold_body(workgroup_size); break;
     case TaskKind::scan: scan_body(workgroup_size); break;
-    case TaskKind::matmul_tile: matmul_tile_body(); break;
     default: wide ? wide_map_body(workgroup_size) : map_body(workgroup_size); break;
   }
   if (is_refused_) return {};
@@ -73,11 +69,13 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
 void Emitter::evaluate_members(const ElementIndex& index) {
   for (NodeIndex member : task_.members) {
     if (members_.contains(member)) continue;
+    const bool has_axes = index.axes.empty() || graph_[member].shape == graph_[task_.anchor].shape;
+    const ElementIndex own = has_axes ? index : ElementIndex{index.linear, {}};
     // A member that has memory elsewhere is copied; one that this task gives memory is computed.
     const bool elsewhere = schedule_.materialized[at(member)] && std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();
-    const std::string key = key_of(member, index);
+    const std::string key = key_of(member, own);
     const std::string* ready = known(key);
-    const std::string name = ready ? *ready : (elsewhere ? load(member, index) : compute(member, index));
+    const std::string name = ready ? *ready : (elsewhere ? load(member, own) : compute(member, own));
     members_[member] = name;
   }
   for (const Store& store : task_.stores)
@@ -223,71 +221,6 @@ void Emitter::scan_body(int workgroup_size) {
   const IndexExpression linear = linear_of(index, anchor.shape);
   for (const Store& store : task_.stores) write(store, linear);
   if (exclusive) line(sum + " += " + term + ";");
-  close();
-}
-
-void Emitter::matmul_tile_body() {
-  const GraphNode& anchor = graph_[task_.anchor];
-  const int rank = anchor.shape.rank();
-  const std::int64_t rows = anchor.shape[rank - 2], columns = anchor.shape[rank - 1], depth = fold_length(graph_, task_.anchor);
-  const std::int64_t row_tiles = (rows + kTile - 1) / kTile, column_tiles = (columns + kTile - 1) / kTile;
-  const auto text = [](std::int64_t number) { return std::to_string(number); };
-  Shape batch_shape;
-  for (int axis = 0; axis < rank - 2; ++axis) batch_shape.append(anchor.shape[axis]);
-
-  line("int lane = int(gl_LocalInvocationID.x);");
-  line("int batch = group / " + text(row_tiles * column_tiles) + ";");
-  line("int row_0 = group / " + text(column_tiles) + " % " + text(row_tiles) + " * " + text(kTile) + ";");
-  line("int column_0 = group % " + text(column_tiles) + " * " + text(kTile) + ";");
-  const std::vector<IndexExpression> batch = delinearize(IndexExpression(std::string("batch")), batch_shape);
-  const auto operand = [&](std::size_t slot, const std::string& first, const std::string& second) {
-    ElementIndex index{std::nullopt, batch};
-    index.axes.emplace_back(first);
-    index.axes.emplace_back(second);
-    return value(anchor.inputs[slot], index);
-  };
-
-  line("float sums[64];");
-  line("for (int e = 0; e < 64; e++) sums[e] = 0.0;");
-  open("for (int depth_0 = 0; depth_0 < " + text(depth) + "; depth_0 += " + text(kTileDepth) + ")");
-  line("barrier();");
-  // Neighbouring lanes read neighbouring elements of either operand; the left tile is stored transposed, one column apart against bank conflicts.
-  open("for (int e = lane; e < " + text(kTile * kTileDepth) + "; e += 64)");
-  line("int row = row_0 + e / " + text(kTileDepth) + ";");
-  line("int term = depth_0 + e % " + text(kTileDepth) + ";");
-  line("float element = 0.0;");
-  open("if (row < " + text(rows) + " && term < " + text(depth) + ")");
-  line("element = " + operand(0, "row", "term") + ";");
-  close();
-  line("tile_a[e % " + text(kTileDepth) + " * " + text(kTile + 1) + " + e / " + text(kTileDepth) + "] = element;");
-  close();
-  open("for (int e = lane; e < " + text(kTile * kTileDepth) + "; e += 64)");
-  line("int term = depth_0 + e / " + text(kTile) + ";");
-  line("int column = column_0 + e % " + text(kTile) + ";");
-  line("float element = 0.0;");
-  open("if (term < " + text(depth) + " && column < " + text(columns) + ")");
-  line("element = " + operand(1, "term", "column") + ";");
-  close();
-  line("tile_b[e] = element;");
-  close();
-  line("barrier();");
-  open("for (int term = 0; term < " + text(kTileDepth) + "; term++)");
-  line("float left[8];");
-  line("float right[8];");
-  line("for (int e = 0; e < 8; e++) left[e] = tile_a[term * " + text(kTile + 1) + " + lane / 8 + 8 * e];");
-  line("for (int e = 0; e < 8; e++) right[e] = tile_b[term * " + text(kTile) + " + lane % 8 + 8 * e];");
-  line("for (int r = 0; r < 8; r++) for (int c = 0; c < 8; c++) sums[r * 8 + c] += left[r] * right[c];");
-  close();
-  close();
-
-  open("for (int e = 0; e < 64; e++)");
-  line("int row = row_0 + lane / 8 + e / 8 * 8;");
-  line("int column = column_0 + lane % 8 + e % 8 * 8;");
-  open("if (row < " + text(rows) + " && column < " + text(columns) + ")");
-  line("int i = (batch * " + text(rows) + " + row) * " + text(columns) + " + column;");
-  members_[task_.anchor] = "sums[e]";
-  evaluate_members({IndexExpression(std::string("i")), {}});
-  close();
   close();
 }
 

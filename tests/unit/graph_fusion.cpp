@@ -67,6 +67,16 @@ TEST(Fusion, AReductionTakesItsPrologueAndEpilogue) {
   ASSERT_EQ(fused.schedule.tasks.size(), 1u);
 }
 
+TEST(Fusion, ProductsWithManyWeightsStayOutOfRegions) {
+  const auto kind_of = [](std::int64_t width) {
+    const Tensor x = input("x", {256, width});
+    const Variable w = Variable::zeros("w", {width, width});
+    return fuse_program({tanh(matmul(x, w.value()))}).schedule.tasks.at(0).kind;
+  };
+  EXPECT_EQ(kind_of(64), TaskKind::region);
+  EXPECT_EQ(kind_of(1024), TaskKind::product);
+}
+
 TEST(Fusion, AMatmulTakesBiasAndActivation) {
   const Tensor x = input("x", {64, 32}), w = input("w", {32, 48}), b = input("b", {48});
   EXPECT_EQ(fuse_program({relu(matmul(x, w) + b)}).schedule.tasks.size(), 1u);

@@ -1,0 +1,40 @@
+#pragma once
+// Writes the kernel of a large contraction: the loads of both operands and what becomes of its sums as functions, around the page shaders/products/tiles.glsl.
+
+#include <string>
+#include <vector>
+
+#include "compute/kernels/emitter.h"
+
+namespace imprint {
+
+class ProductEmitter : public Emitter {
+ public:
+  using Emitter::Emitter;
+
+  // The function `void <name>(int group)` and those that it calls.
+  std::string function(const std::string& name);
+
+  // What all products of a dispatch share; they have equal tiles.
+  static std::string declarations(const ProductTile& tile);
+
+ protected:
+  void write(const Store& store, const IndexExpression& linear) override;
+
+ private:
+  // How a tile of an operand is copied: `width` neighbours at a time, along the terms or along its rows or columns.
+  struct Loads {
+    bool along_terms = false;
+    int width = 1;
+  };
+  Loads loads(std::size_t slot) const;
+  bool is_contiguous(NodeIndex node, int axis) const;
+  std::string load_function(const std::string& name, std::size_t slot, const Loads& loads);
+  std::string store_function(const std::string& name);
+  std::string take_body();   // what was written, to begin another function
+
+  std::vector<std::string> together_;   // per store of the task: the vector that its four elements are gathered in; empty: written one by one
+  int component_ = 0;                   // of the four that is being computed
+};
+
+}  // namespace imprint
