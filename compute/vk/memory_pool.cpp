@@ -16,6 +16,8 @@
 namespace imprint::vk {
 namespace {
 
+constexpr std::uint64_t kSmallBlocks = 16;  // to a full one
+
 const char* use_name(MemoryUse use) {
   switch (use) {
     case MemoryUse::device: return "device";
@@ -159,12 +161,14 @@ Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alig
     if (const auto allocation = find(size, bytes, alignment, use)) return *allocation;
   }
 
-  // A full block; where cap or device have no room for that, one that just holds the request; then the same with the empty blocks of other
-  // uses given back. Two threads may come here at once and both take a block: that costs memory, not correctness.
+  // A full block; where cap or device have no room for that, a small one; then the same with the empty blocks of other uses given back. Never one for
+  // a small request alone: at the cap there would be hundreds, and there is a limit to their number too (maxMemoryAllocationCount). Two threads may
+  // come here at once and both take a block: that costs memory, not correctness.
   const std::uint64_t full = std::max(block_bytes_, bytes);
+  const std::uint64_t least = std::max(round_up(block_bytes_ / kSmallBlocks, granularity_), bytes);
   auto block = create_block(full, use);
-  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > bytes) block = create_block(bytes, use);
-  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(bytes, use);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > least) block = create_block(least, use);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(least, use);
   if (!block.ok()) return std::move(block).error();
 
   const std::lock_guard lock(mutex_);

@@ -240,6 +240,9 @@ TEST(T11Memory, TheCapHoldsUnderFragmentation) {
     if (round % 10 == 0) ASSERT_NO_FATAL_FAILURE(frame(api, context, agent, ++number));
   }
   EXPECT_GT(refused, 0u) << "the cap was never reached";
+  imp_context_stats memory = imp_context_stats_init();
+  ASSERT_WORKS(api->context_get_stats(context, &memory));
+  EXPECT_LE(memory.blocks, 16u) << "a pool at its cap must not be cut into crumbs";
   for (int i = 0; i < 12; ++i) ASSERT_NO_FATAL_FAILURE(frame(api, context, agent, ++number));
   imp_brain_stats stats = imp_brain_stats_init();
   ASSERT_WORKS(api->brain_get_stats(brain, &stats));

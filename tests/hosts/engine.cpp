@@ -80,7 +80,7 @@ VkDeviceMemory Engine::allocate(const VkMemoryRequirements& needs, VkMemoryPrope
   VkPhysicalDeviceMemoryProperties memory{};
   vkGetPhysicalDeviceMemoryProperties(physical_device_, &memory);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  info.allocationSize = needs.size;
+  info.allocationSize = std::max(needs.size + 1, VkDeviceSize{1} << 20);  // a block of an engine's, not memory for one small thing
   while (info.memoryTypeIndex < memory.memoryTypeCount &&
          (!(needs.memoryTypeBits >> info.memoryTypeIndex & 1) || (memory.memoryTypes[info.memoryTypeIndex].propertyFlags & flags) != flags)) {
     ++info.memoryTypeIndex;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/hosts/advice.h"
 #include "tests/hosts/watched_loader.h"
 
 namespace imprint::hosts {
@@ -50,16 +51,12 @@ bool Engine::make_instance(const EngineOptions& options) {
   application.pApplicationName = "engine";
   application.apiVersion = api_version_;
   const char* layer = "VK_LAYER_KHRONOS_validation";
-  const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
-  validation.enabledValidationFeatureCount = 1;
-  validation.pEnabledValidationFeatures = checks;
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   info.pApplicationInfo = &application;
   if (options.validation) {
     instance_extensions_.push_back("VK_EXT_validation_features");
     instance_extensions_.push_back("VK_EXT_debug_utils");
-    info.pNext = &validation;
+    info.pNext = &kValidation;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &layer;
   }
@@ -82,6 +79,7 @@ bool Engine::make_instance(const EngineOptions& options) {
 VkBool32 Engine::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT, const VkDebugUtilsMessengerCallbackDataEXT* data,
                             void* user) {
   auto& engine = *static_cast<Engine*>(user);
+  if (is_explained(*data)) return VK_FALSE;
   const std::lock_guard lock(engine.message_mutex_);
   if (engine.messages_++ == 0) engine.first_message_ = data->pMessage;
   return VK_FALSE;

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/hosts/advice.h"
+
 namespace imprint::bridge {
 namespace {
 
-constexpr VkDeviceSize kSceneBytes = 1 << 16;
+constexpr VkDeviceSize kSceneBytes = 1 << 20;  // smaller buffers should not have memory of their own
+constexpr VkDeviceSize kFilledBytes = 1 << 16;
 
 bool check(VkResult result, const char* what) {
   EXPECT_EQ(result, VK_SUCCESS) << what;
@@ -36,7 +39,7 @@ PlainHost::~PlainHost() {
     for (const Frame& frame : frames_) vk_.vkDestroyFence(device_, frame.fence, nullptr);
     vk_.vkDestroyBuffer(device_, scene_, nullptr);
     vk_.vkFreeMemory(device_, scene_memory_, nullptr);
-    vk_.vkDestroyCommandPool(device_, pool_, nullptr);
+    for (const Frame& frame : frames_) vk_.vkDestroyCommandPool(device_, frame.pool, nullptr);
     vk_.vkDestroyDevice(device_, nullptr);
   }
   if (messenger_) vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
@@ -50,10 +53,6 @@ bool PlainHost::make_instance(const HostProfile& profile) {
   application.pApplicationName = "plain host";
   application.apiVersion = api_version_;
   const char* layer = "VK_LAYER_KHRONOS_validation";
-  const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
-  validation.enabledValidationFeatureCount = 1;
-  validation.pEnabledValidationFeatures = checks;
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   info.pApplicationInfo = &application;
   if (profile.validation) {
@@ -62,7 +61,7 @@ bool PlainHost::make_instance(const HostProfile& profile) {
       return false;
     }
     instance_extensions_ = {"VK_EXT_validation_features", "VK_EXT_debug_utils"};
-    info.pNext = &validation;
+    info.pNext = &hosts::kValidation;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &layer;
   }
@@ -82,6 +81,7 @@ bool PlainHost::make_instance(const HostProfile& profile) {
 VkBool32 PlainHost::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
                                const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
   auto& host = *static_cast<PlainHost*>(user);
+  if (hosts::is_explained(*data)) return VK_FALSE;
   const std::lock_guard lock(host.message_mutex_);
   if (host.messages_++ == 0) host.first_message_ = data->pMessage;
   return VK_FALSE;
@@ -139,12 +139,11 @@ bool PlainHost::make_device(const HostProfile& profile) {
 
 bool PlainHost::make_frames() {
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = family_;
-  if (!check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &pool_), "vkCreateCommandPool")) return false;
   for (Frame& frame : frames_) {
+    if (!check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &frame.pool), "vkCreateCommandPool")) return false;
     VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    allocate.commandPool = pool_;
+    allocate.commandPool = frame.pool;
     allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     allocate.commandBufferCount = 1;
     VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
@@ -190,7 +189,7 @@ void PlainHost::fill(VkCommandBuffer commands, std::uint32_t value) {
   barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-  vk_.vkCmdFillBuffer(commands, scene_, 0, kSceneBytes, value);
+  vk_.vkCmdFillBuffer(commands, scene_, 0, kFilledBytes, value);
 }
 
 VkCommandBuffer PlainHost::begin_frame(std::uint64_t number) {
@@ -201,6 +200,7 @@ VkCommandBuffer PlainHost::begin_frame(std::uint64_t number) {
   frame.number = number;
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  EXPECT_EQ(vk_.vkResetCommandPool(device_, frame.pool, 0), VK_SUCCESS);
   EXPECT_EQ(vk_.vkBeginCommandBuffer(frame.commands, &begin), VK_SUCCESS);
   fill(frame.commands, 1);
   return frame.commands;

@@ -59,6 +59,7 @@ class PlainHost {
 
  private:
   struct Frame {
+    VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
     std::uint64_t number = 0;
@@ -83,7 +84,6 @@ class PlainHost {
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
-  VkCommandPool pool_ = VK_NULL_HANDLE;
   VkBuffer scene_ = VK_NULL_HANDLE;
   VkDeviceMemory scene_memory_ = VK_NULL_HANDLE;
   std::array<Frame, kFramesInFlight> frames_;
