@@ -69,7 +69,7 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
 void Emitter::evaluate_members(const ElementIndex& index) {
   for (NodeIndex member : task_.members) {
     if (members_.contains(member)) continue;
-    const bool has_axes = index.axes.empty() || graph_[member].shape == graph_[task_.anchor].shape;
+    const bool has_axes = index.axes.empty() || task_.anchor < 0 || graph_[member].shape == graph_[task_.anchor].shape;
     const ElementIndex own = has_axes ? index : ElementIndex{index.linear, {}};
     // A member that has memory elsewhere is copied; one that this task gives memory is computed.
     const bool elsewhere = schedule_.materialized[at(member)] && std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();
