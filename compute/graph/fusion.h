@@ -24,6 +24,7 @@ struct FusionOptions {
   std::int64_t group_fold_outputs = 16384;
   std::int64_t column_fold_length = 24;   // reductions over outermost axes at least this long go by columns
   std::int64_t product_operations = 1 << 20;  // multiply-adds from which a contraction is computed by tiles
+  double product_turn_operations = 0;        // that a turn of a tile costs each invocation beside its own: what it saves at barriers
   std::int32_t node_limit = 400;         // nodes computed inside one value, so that shaders stay compilable
 
   double cheap_combination = 256;        // operations of one invocation that are never worth a dispatch: a scalar so cheap is computed where it is used

@@ -14,12 +14,12 @@ struct Measured {
   double efficiency;
   double resident;
 };
-constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.69, 2}, Measured{{64, 64, 16, 8, 8}, 0.60, 6}, Measured{{64, 64, 16, 4, 8}, 0.55, 4},
-                            Measured{{32, 64, 16, 4, 4}, 0.45, 6}};
+constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.69, 2}, Measured{{64, 128, 16, 8, 8}, 0.61, 4}, Measured{{64, 64, 16, 8, 8}, 0.50, 6},
+                            Measured{{64, 64, 16, 4, 8}, 0.50, 4}, Measured{{32, 64, 16, 4, 4}, 0.45, 6}};
 
 // Cycles of a turn of a workgroup that has a unit for itself: the way to memory and two barriers, and the multiply-adds of an invocation, whose latencies
 // one workgroup's few invocations do not hide.
-constexpr double kTurnCycles = 700, kCyclesPerOperation = 1.6;
+constexpr double kTurnCycles = 700, kCyclesPerOperation = 1.25;
 constexpr double kLanes = 128;   // multiply-adds of a unit in a cycle
 
 double cycles(const ProductShape& shape, const Measured& measured, const FusionOptions& options) {
@@ -27,7 +27,8 @@ double cycles(const ProductShape& shape, const Measured& measured, const FusionO
   const double units = static_cast<double>(options.region_groups), steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
   const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);   // of a unit
   const double alone = kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth;
-  const double together = static_cast<double>(tile.rows * tile.columns * tile.depth) / (kLanes * measured.efficiency);
+  const double operations = tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
+  const double together = operations / (kLanes * measured.efficiency);
   return steps * std::max(std::ceil(workgroups / measured.resident) * alone, workgroups * together);
 }
 

@@ -47,6 +47,7 @@ std::string ProductEmitter::function(const std::string& name) {
   for (const auto& [side, how] : {std::pair(std::string("LEFT"), left), std::pair(std::string("RIGHT"), right)}) {
     defines.emplace_back(side + "_TYPE", how.width == 4 ? "vec4" : "float");
     defines.emplace_back(side + "_WIDTH", text(how.width));
+    defines.emplace_back(side + "_TURNS", text(how.turns));
     defines.emplace_back(side + "_ALONG_TERMS", how.along_terms ? "1" : "0");
     defines.emplace_back(side + "_KEEP", how.width == 1 ? "KEEP_ONE" : how.along_terms ? "KEEP_TERMS" : "KEEP_LINES");
   }
@@ -92,45 +93,66 @@ bool ProductEmitter::is_contiguous(NodeIndex index, int axis) const {
   }
 }
 
+ProductEmitter::Loads ProductEmitter::finished(Loads loads, std::size_t slot) const {
+  const ProductTile& tile = task_.tile;
+  const std::int32_t lines = slot == 0 ? tile.rows : tile.columns;
+  loads.turns = lines * tile.depth / loads.width / tile.invocations();
+  loads.lines_apart = loads.along_terms ? tile.invocations() / (tile.depth / loads.width) : 0;
+  return loads;
+}
+
 // Four elements are loaded at once where they lie in memory side by side, at a multiple of four.
 ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
   const NodeIndex operand = graph_[task_.anchor].inputs[slot];
   const Shape& shape = graph_[operand].shape;
   const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2, lines = slot == 0 ? rank - 2 : rank - 1;
-  Loads result{.along_terms = !is_contiguous(operand, lines) && is_contiguous(operand, terms)};
+  // Where neither has neighbours in memory, it is the left operand's terms that are nearer to each other: weights of a convolution.
+  Loads result{.along_terms = !is_contiguous(operand, lines) && (slot == 0 || is_contiguous(operand, terms))};
   const std::optional<Strides> strides = strides_of(graph_, schedule_.materialized, operand);
-  if (!strides || graph_[strides->memory].dtype != DType::float32) return result;
+  if (!strides || graph_[strides->memory].dtype != DType::float32) return finished(result, slot);
   const int vector_axis = result.along_terms ? terms : lines;
   bool aligned = strides->start % 4 == 0 && strides->axis[static_cast<std::size_t>(vector_axis)] == 1 && shape[vector_axis] % 4 == 0;
   for (int axis = 0; axis < rank; ++axis) aligned = aligned && (axis == vector_axis || shape[axis] == 1 || strides->axis[static_cast<std::size_t>(axis)] % 4 == 0);
   if (aligned) result.width = 4;
-  return result;
+  return finished(result, slot);
 }
 
+// All of an invocation's turns in one function: what their addresses and conditions share is computed once.
 std::string ProductEmitter::load_function(const std::string& name, std::size_t slot, const Loads& loads) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const NodeIndex operand = graph_[task_.anchor].inputs[slot];
-  const std::string line_name = slot == 0 ? "row" : "column";
-  const std::string type = loads.width == 4 ? "vec4" : "float";
+  const std::string line_name = slot == 0 ? "row" : "column", type = loads.width == 4 ? "vec4" : "float";
   const std::int64_t lines = slot == 0 ? shape.rows : shape.columns;
   const bool ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0, ragged_terms = shape.depth % task_.tile.depth != 0;
-  std::string outside = ragged_lines ? line_name + " >= " + text(lines) : "";
-  if (ragged_terms) outside += (outside.empty() ? "term >= " : " || term >= ") + text(shape.depth);
-  if (!outside.empty()) line("if (" + outside + ") return " + type + "(0.0);");
+  const std::string past_lines = ragged_lines ? line_name + " >= " + text(lines) : "", past_terms = ragged_terms ? "term >= " + text(shape.depth) : "";
+  // Turns go along one of the two; the other one is the same for all.
+  if (ragged_lines || ragged_terms) line("[[unroll]] for (int turn = 0; turn < " + text(loads.turns) + "; turn++) loaded[turn] = " + type + "(0.0);");
+  if (const std::string& past = loads.along_terms ? past_terms : past_lines; !past.empty()) line("if (" + past + ") return;");
 
-  ElementIndex index{std::nullopt, delinearize(named("batch"), batch_shape(graph_[operand].shape))};
-  index.axes.emplace_back(slot == 0 ? "row" : "term");
-  index.axes.emplace_back(slot == 0 ? "term" : "column");
-  if (loads.width == 4) {
-    const Strides strides = *strides_of(graph_, schedule_.materialized, operand);
-    const Place& place = schedule_.place[static_cast<std::size_t>(strides.memory)];
-    IndexExpression element = strides.start;
-    for (std::size_t axis = 0; axis < index.axes.size(); ++axis) element = element + index.axes[axis] * strides.axis[axis];
-    line("return " + memory_.vectors(place) + "[" + (IndexExpression(memory_.offset(place)) + element).str() + " >> 2];");
-  } else {
-    line("return " + value(operand, index) + ";");
+  const std::vector<IndexExpression> batch = delinearize(named("batch"), batch_shape(graph_[operand].shape));
+  const std::optional<Strides> strides = loads.width == 4 ? strides_of(graph_, schedule_.materialized, operand) : std::nullopt;
+  for (std::int32_t turn = 0; turn < loads.turns; ++turn) {
+    const IndexExpression at_line = IndexExpression(line_name, loads.along_terms ? 1 : loads.width) + turn * loads.lines_apart;
+    const IndexExpression at_term = IndexExpression("term", loads.along_terms ? loads.width : loads.turns) + (loads.along_terms ? 0 : turn);
+    const bool checked = loads.along_terms ? ragged_lines : ragged_terms;
+    if (checked) open("if (" + (loads.along_terms ? at_line : at_term).str() + " < " + text(loads.along_terms ? lines : shape.depth) + ")");
+    ElementIndex index{std::nullopt, batch};
+    index.axes.push_back(slot == 0 ? at_line : at_term);
+    index.axes.push_back(slot == 0 ? at_term : at_line);
+    std::string element;
+    if (strides) {
+      const Place& place = schedule_.place[static_cast<std::size_t>(strides->memory)];
+      IndexExpression first = IndexExpression(memory_.offset(place), kWide) + strides->start;
+      for (std::size_t axis = 0; axis < index.axes.size(); ++axis) first = first + index.axes[axis] * strides->axis[axis];
+      element = memory_.vectors(place) + "[" + (first / kWide).str() + "]";
+    } else {
+      element = value(operand, index);
+    }
+    line("loaded[" + text(turn) + "] = " + element + ";");
+    if (checked) close();
   }
-  return type + " " + name + (slot == 0 ? "(int batch, int row, int term) {\n" : "(int batch, int term, int column) {\n") + take_body() + "}\n";
+  return "void " + name + (slot == 0 ? "(int batch, int row, int term, " : "(int batch, int term, int column, ") + "out " + type + " loaded[" +
+         text(loads.turns) + "]) {\n" + take_body() + "}\n";
 }
 
 // ---- outputs ----

@@ -22,12 +22,14 @@ class ProductEmitter : public Emitter {
   void write(const Store& store, const IndexExpression& linear) override;
 
  private:
-  // How a tile of an operand is copied: `width` neighbours at a time, along the terms or along its rows or columns.
+  // How a tile of an operand is copied: `width` neighbours at a time, along the terms or along its rows or columns; what an invocation loads in its turns
+  // is `lines_apart` rows or columns apart, or one term.
   struct Loads {
     bool along_terms = false;
-    int width = 1;
+    std::int32_t width = 1, turns = 0, lines_apart = 0;
   };
   Loads loads(std::size_t slot) const;
+  Loads finished(Loads loads, std::size_t slot) const;
   bool is_contiguous(NodeIndex node, int axis) const;
   std::string load_function(const std::string& name, std::size_t slot, const Loads& loads);
   std::string store_function(const std::string& name);

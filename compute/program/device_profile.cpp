@@ -24,6 +24,7 @@ FusionOptions fusion_options(const vk::Device& device) {
     options.column_fold_length = 4096;
     options.cheap_combination = 64;
     options.tails = false;
+    options.product_turn_operations = 1000;
     options.region_groups = 8;
     options.region_invocations = 16;
     options.region_load_rows = 0;

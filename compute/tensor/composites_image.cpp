@@ -66,12 +66,13 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     // Depthwise: a contraction of one column each would waste the matrix kernels; multiply and fold instead.
     out = sum(seen * reshape(weight, {1, groups, 1, 1, kernel_rows, kernel_columns}), {4, 5});
   } else {
+    // Image by image, so that the products lie as the result does. Terms go kernel position by kernel position, then channel by channel: neighbouring
+    // terms read at one offset in their images, and are inside or outside together.
     const Tensor grouped = reshape(seen, {batch, groups, in_group, rows, columns, kernel_rows, kernel_columns});
     const std::int64_t fan_in = in_group * kernel_rows * kernel_columns;
-    const Tensor patches = reshape(permute(grouped, {1, 0, 3, 4, 2, 5, 6}), {groups, batch * rows * columns, fan_in});
-    const Tensor kernels = transpose(reshape(weight, {groups, out_group, fan_in}), 1, 2);
-    const Tensor products = reshape(matmul(patches, kernels), {groups, batch, rows, columns, out_group});
-    out = reshape(permute(products, {1, 0, 4, 2, 3}), {batch, out_channels, rows, columns});
+    const Tensor patches = reshape(permute(grouped, {0, 1, 5, 6, 2, 3, 4}), {batch, groups, fan_in, rows * columns});
+    const Tensor kernels = reshape(permute(weight, {0, 2, 3, 1}), {1, groups, out_group, fan_in});
+    out = reshape(matmul(kernels, patches), {batch, out_channels, rows, columns});
   }
   return bias.ok() ? out + reshape(bias, {1, out_channels, 1, 1}) : out;
 }

@@ -5,18 +5,17 @@
 // The kernel around this page defines for each product that it computes
 //   PRODUCT                        the name of the function
 //   ROW_TILES, COLUMN_TILES, DEPTH, BAND   tiles along both axes, terms, rows of tiles that run together
-//   LEFT(batch, row, term), RIGHT(batch, term, column)   loads of LEFT_WIDTH and RIGHT_WIDTH neighbours (1 or 4) as LEFT_TYPE and RIGHT_TYPE, along the
-//                                  terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, along rows or columns otherwise; zero outside
+//   LEFT(batch, row, term, loaded), RIGHT(batch, term, column, loaded)   load what the invocation copies in its LEFT_TURNS or RIGHT_TURNS, the first of
+//                                  which is there; zero outside. A turn takes LEFT_WIDTH or RIGHT_WIDTH neighbours (1 or 4) as a LEFT_TYPE or RIGHT_TYPE,
+//                                  along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, along rows or columns otherwise
 //   STORE(batch, row, column, sums)   four neighbouring outputs of a row, those outside left out
 // and once a kernel the tile's measures, INVOCATIONS (a multiple of 32, not less than the tile's rows or columns), and tile_left and tile_right, shared vec4 arrays: term by term, four rows or columns an element.
 
 #define STEPS ((DEPTH + TILE_DEPTH - 1) / TILE_DEPTH)
 #define LEFT_STRIDE (TILE_ROWS / 4 + 1)
 #define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
-#define LEFT_TURNS (TILE_ROWS * TILE_DEPTH / LEFT_WIDTH / INVOCATIONS)
-#define RIGHT_TURNS (TILE_COLUMNS * TILE_DEPTH / RIGHT_WIDTH / INVOCATIONS)
-
-// Which row or column, and which term, an invocation copies in a turn: LANES of them stand side by side, and a turn takes INVOCATIONS / LANES such lines.
+// What an invocation copies in its turns: LANES of them stand side by side. Along the terms they go on by whole lines, along rows or columns from term
+// to term, so that one invocation's addresses differ by constants.
 #if LEFT_ALONG_TERMS
 #define LEFT_LANES (TILE_DEPTH / LEFT_WIDTH)
 #define LEFT_ROW(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
@@ -24,7 +23,7 @@
 #else
 #define LEFT_LANES (TILE_ROWS / LEFT_WIDTH)
 #define LEFT_ROW(turn) (lane % LEFT_LANES * LEFT_WIDTH)
-#define LEFT_TERM(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
+#define LEFT_TERM(turn) (lane / LEFT_LANES * LEFT_TURNS + (turn))
 #endif
 #if RIGHT_ALONG_TERMS
 #define RIGHT_LANES (TILE_DEPTH / RIGHT_WIDTH)
@@ -33,7 +32,7 @@
 #else
 #define RIGHT_LANES (TILE_COLUMNS / RIGHT_WIDTH)
 #define RIGHT_COLUMN(turn) (lane % RIGHT_LANES * RIGHT_WIDTH)
-#define RIGHT_TERM(turn) (lane / RIGHT_LANES + (turn) * (INVOCATIONS / RIGHT_LANES))
+#define RIGHT_TERM(turn) (lane / RIGHT_LANES * RIGHT_TURNS + (turn))
 #endif
 
 // Into shared memory: four of a term as they are, four terms of a row or column one by one, one alone.
@@ -64,8 +63,8 @@ void PRODUCT(int group) {
   RIGHT_TYPE right_loaded[RIGHT_TURNS];
 
 #define LOAD(term_0) \
-  [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) left_loaded[turn] = LEFT(batch, row_0 + LEFT_ROW(turn), term_0 + LEFT_TERM(turn)); \
-  [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) right_loaded[turn] = RIGHT(batch, term_0 + RIGHT_TERM(turn), column_0 + RIGHT_COLUMN(turn));
+  LEFT(batch, row_0 + LEFT_ROW(0), term_0 + LEFT_TERM(0), left_loaded); \
+  RIGHT(batch, term_0 + RIGHT_TERM(0), column_0 + RIGHT_COLUMN(0), right_loaded);
   LOAD(0)
   for (int step = 0; step < STEPS; step++) {
     barrier();

@@ -87,6 +87,15 @@ void add_images(std::vector<OpCase>& cases) {
     cases.push_back({"conv2d/" + name, {{image}, {weight}, {{weight[0]}}}, [options](Inputs in) { return conv2d(in[0], in[1], in[2], options); },
                      sums, gradient_sums});
   };
+  const auto convolve_by_tiles = [&](const std::string& name, const Shape& image, const Shape& weight, const Conv2dOptions& options) {
+    convolve("tiles_" + name, image, weight, options);
+    cases.back().tolerance = {2e-4, 5e-5};
+    cases.back().gradient_tolerance = {1e-3, 3e-4};
+  };
+  convolve_by_tiles("whole", {2, 16, 16, 16}, {64, 16, 3, 3}, {.padding = 1});
+  convolve_by_tiles("ragged", {3, 7, 17, 19}, {33, 7, 3, 5}, {.padding = 2});
+  convolve_by_tiles("stride_groups", {4, 16, 31, 33}, {64, 8, 3, 3}, {.stride = 2, .padding = 1, .groups = 2});
+  convolve_by_tiles("one_by_one", {2, 64, 16, 16}, {64, 64, 1, 1}, {});
   convolve("plain", {2, 3, 7, 5}, {4, 3, 3, 2}, {});
   convolve("one_by_one", {2, 3, 4, 5}, {4, 3, 1, 1}, {});
   convolve("padded_stride", {1, 2, 7, 8}, {3, 2, 3, 3}, {.stride = 2, .padding = 1});
