@@ -34,6 +34,9 @@ Status Lowering::run() {
 Status Lowering::lower(const Task& task) {
   if (task.kind == TaskKind::region) return make_error(ErrorCode::internal, "a row-local region in a schedule for the processor");
   task_ = &task;
+  // Rows first: they are made from what the chain may overwrite, and go where the task reads nothing.
+  for (const Store& store : task.stores)
+    if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
   ChainBuilder chain(*this, task.element_count);
   for (const Store& store : task.stores) {
     if (store.row_indices >= 0) continue;
@@ -45,8 +48,6 @@ Status Lowering::lower(const Task& task) {
     Chain finished = chain.finish(-1, buffers);
     add(std::make_unique<MapStep>(std::move(finished)), buffers);
   }
-  for (const Store& store : task.stores)
-    if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
   return {};
 }
 

@@ -84,6 +84,21 @@ TEST_F(ProgramTest, RowUpdatesThatReadEachOtherSeeTheStateFromBefore) {
   EXPECT_EQ(floats(b), (std::vector<float>{1, 20, 3}));
 }
 
+// A log of state that the same kernel overwrites, at the row of a clock that goes on.
+TEST_F(ProgramTest, RowsAreKeptOfWhatIsOverwritten) {
+  const Variable state("state", {4}, std::vector<float>{1, 2, 3, 4}), clock = Variable::zeros("clock", {1}, DType::int32);
+  const Variable after = Variable::zeros("after", {3, 4}), doubled = Variable::zeros("doubled", {3, 4});
+  const Tensor next = state.value() + 1.0f;
+  Program program = compile({.name = "log",
+                             .updates = {Update::assign(state, next), Update::scatter_rows(after, clock.value(), unsqueeze(next, 0)),
+                                         Update::scatter_rows(doubled, clock.value(), unsqueeze(state.value() * 2.0f, 0)),
+                                         Update::assign(clock, clock.value() + 1)}});
+  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(state), (std::vector<float>{4, 5, 6, 7}));
+  EXPECT_EQ(floats(after), (std::vector<float>{2, 3, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7}));
+  EXPECT_EQ(floats(doubled), (std::vector<float>{2, 4, 6, 8, 4, 6, 8, 10, 6, 8, 10, 12}));
+}
+
 TEST_F(ProgramTest, RowNumbersComputedFromTheTargetAreFinishedFirst) {
   std::vector<float> values(300 * 64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(300 - i / 64);
