@@ -141,6 +141,16 @@ class Planner {
     return -1;
   }
 
+  // The side of a product that has no rows, as it lies in memory, and whether its terms lie beside each other there rather than its columns.
+  struct Weights { NodeIndex node; bool across; };
+  Weights weights_of(const RegionStage& stage) const {
+    const GraphNode& product = graph_[stage.anchor];
+    const bool rows_left = split_.row_axis[at(stage.anchor)] == product.shape.rank() - 2;
+    Weights weights{product.inputs[rows_left ? 1 : 0], !rows_left};
+    while (!schedule_.materialized[at(weights.node)] && graph_[weights.node].op == Op::permute) weights = {graph_[weights.node].inputs[0], !weights.across};
+    return weights;
+  }
+
   // ---- tiles ----
 
   void choose_tiles(RegionStage& stage) const {
@@ -165,6 +175,7 @@ class Planner {
     const bool outer = stage.kind == RegionStage::Kind::outer_product;
     if (region_.vectors) {   // what lies beside each other loads and stores as one
       if (columns % 4 == 0 && outputs / 4 >= region_.invocations) stage.tile_columns = 4;
+      stage.columns_beside = stage.tile_columns == 4 && (outer || !weights_of(stage).across);
       if (outer && rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
       while (full() && stage.tile_rows < (outer ? 8 : 4) && rows % (2 * stage.tile_rows) == 0) stage.tile_rows *= 2;
       if (stage.tile_columns == 4) return;
@@ -258,13 +269,7 @@ class Planner {
     for (const bool transposed : {true, false})
       for (const RegionStage& stage : region_.stages) {
         if (stage.kind != RegionStage::Kind::product) continue;
-        const GraphNode& node = graph_[stage.anchor];
-        NodeIndex weights = node.inputs[split_.row_axis[at(stage.anchor)] == node.shape.rank() - 2 ? 1 : 0];
-        bool across = false;
-        while (!schedule_.materialized[at(weights)] && graph_[weights].op == Op::permute) {
-          across = !across;
-          weights = graph_[weights].inputs[0];
-        }
+        const auto [weights, across] = weights_of(stage);
         if (region_.groups > 1 && !reads_own_network(consumers, weights)) continue;
         const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) && schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
         if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 && std::ranges::find(wanted, weights) == wanted.end())

@@ -60,6 +60,7 @@ struct RegionStage {
   // Of a product or an outer product: the outputs that one invocation keeps in registers. `parts` invocations share the terms of one output where
   // outputs are fewer than invocations; their sums meet in `scratch` of the float array.
   std::int32_t tile_rows = 1, tile_columns = 1, parts = 1;
+  bool columns_beside = false;      // the columns of a tile lie beside each other, else as far apart as invocations share them
   std::int64_t scratch = -1;
 };
 

@@ -33,8 +33,8 @@ class DispatchNames : public MemoryNames {
   }
 
   std::string declarations() const {
-    std::string text = "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ") uniform Offsets { ivec4 offsets[" +
-                       std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
+    std::string text = source_.pushes_table ? "layout(push_constant)" : "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ")";
+    text += " uniform Offsets { ivec4 offsets[" + std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
     for (const std::string& name : arrays_)
       text += "layout(std430, set = 0, binding = " + name.substr(1, name.size() - 2) + ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
@@ -119,6 +119,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));
   source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);
 
+  source.pushes_table = source.table.size() <= limits.push_entries;
   std::string& text = source.glsl;
   text = "#version 450\n";
   if (tiles) text += "#extension GL_EXT_control_flow_attributes : require\n";

@@ -18,6 +18,7 @@ struct DispatchLimits {
   std::uint32_t storage_buffers = 4;      // a stage
   std::uint32_t workgroup_count_x = 65535;
   std::uint32_t table_entries = 1024;
+  std::uint32_t push_entries = 32;        // tables up to so many entries are push constants: a kernel's first instructions then wait for no memory
   // Most terms of a fold that one turn of its loop loads together. Hides memory latency on a GPU; on a processor it only makes longer code.
   int fold_terms = 8;
   int fold_workgroup_size = 64;   // invocations of a dispatch with folds that a workgroup shares; a power of two
@@ -30,6 +31,7 @@ struct DispatchSource {
   std::string glsl;
   std::vector<std::int32_t> buffers;      // program buffer of each binding
   std::vector<Place> table;               // the place whose element offset each table entry holds
+  bool pushes_table = false;
   std::uint32_t groups_x = 0, groups_y = 1;
 };
 

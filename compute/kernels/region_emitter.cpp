@@ -267,13 +267,13 @@ void RegionEmitter::spread(const RegionStage& stage) {
   close();
 }
 
-// Positions of a tile along one axis: beside each other where vectors are loaded, else `lanes` apart, so that neighbouring invocations read neighbours.
-std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& first, std::int64_t lanes, std::int32_t count, std::int64_t extent) {
+// Positions of a tile along one axis: beside each other, which loads and stores as vectors, or `lanes` apart, so that neighbouring invocations read
+// neighbours.
+std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside) {
   std::vector<IndexExpression> positions;
-  const bool beside = is_beside(count, extent);
-  const IndexExpression begin = bind(beside ? first * count : first);
+  const IndexExpression first = bind(beside ? lane * count : lane);
   for (int i = 0; i < count; ++i) {
-    IndexExpression own = begin + (beside ? i : i * lanes);
+    IndexExpression own = first + (beside ? i : i * lanes);
     if (!beside && (i + 1) * lanes > extent) own = bind(named("min(" + own.str() + ", " + text(extent - 1) + ")"));
     positions.push_back(own);
   }
@@ -287,12 +287,14 @@ void RegionEmitter::product(const RegionStage& stage) {
   const std::int64_t columns = value.width, terms = fold_length(graph_, stage.anchor);
   const std::int64_t lanes = (columns + stage.tile_columns - 1) / stage.tile_columns;   // that share the columns
   const std::string tile = fresh('t'), k = fresh('k');
-  invocations_take(lanes * (region_.row_block / stage.tile_rows), tile);
+  const std::int64_t row_lanes = region_.row_block / stage.tile_rows;
+  invocations_take(lanes * row_lanes, tile);
+  // Neighbouring invocations share columns, and so what they load of the weights, and read rows that lie in different banks; on a processor they share rows.
+  const IndexExpression lane = bind(region_.vectors ? named(tile) / row_lanes : named(tile) % lanes);
+  const IndexExpression row_lane = bind(region_.vectors ? named(tile) % row_lanes : named(tile) / lanes);
   std::vector<Row> rows;
-  const IndexExpression first_row = bind(named(tile) / lanes * stage.tile_rows);
-  for (int i = 0; i < stage.tile_rows; ++i) rows.push_back(row(first_row + i));
-  const IndexExpression lane = bind(named(tile) % lanes);
-  const std::vector<IndexExpression> column = tile_positions(lane, lanes, stage.tile_columns, columns);
+  for (const IndexExpression& own : tile_positions(row_lane, row_lanes, stage.tile_rows, region_.row_block, !region_.vectors)) rows.push_back(row(own));
+  const std::vector<IndexExpression> column = tile_positions(lane, lanes, stage.tile_columns, columns, stage.columns_beside);
   std::vector<std::string> names;
   for (int e = 0; e < stage.tile_rows * stage.tile_columns; ++e) names.push_back(declare(DType::float32, "0.0"));
 
@@ -317,7 +319,7 @@ void RegionEmitter::product(const RegionStage& stage) {
   close();
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t j = 0; j < column.size(); ++j) {
-      const bool cut = !is_beside(stage.tile_columns, columns) && static_cast<std::int64_t>(j + 1) * lanes > columns;   // some invocations have no such column
+      const bool cut = !stage.columns_beside && static_cast<std::int64_t>(j + 1) * lanes > columns;   // some invocations have no such column
       if (cut) open("if (" + lane.str() + " < " + text(columns - static_cast<std::int64_t>(j) * lanes) + ")");
       members_[stage.anchor] = names[i * column.size() + j];
       evaluate(stage, column[j], rows[i]);
@@ -397,8 +399,9 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   const std::string tile = fresh('t'), r = fresh('l');
   invocations_take(lanes * bands, tile);
   const IndexExpression band = bind(named(tile) / lanes), lane = bind(named(tile) % lanes);
-  const std::vector<IndexExpression> own_rows = tile_positions(band, bands, stage.tile_rows, height);
-  const std::vector<IndexExpression> own_columns = tile_positions(lane, lanes, stage.tile_columns, width);
+  const bool rows_beside = region_.vectors && stage.tile_rows % 4 == 0;
+  const std::vector<IndexExpression> own_rows = tile_positions(band, bands, stage.tile_rows, height, rows_beside);
+  const std::vector<IndexExpression> own_columns = tile_positions(lane, lanes, stage.tile_columns, width, stage.columns_beside);
   std::vector<std::string> names;
   for (std::size_t e = 0; e < own_rows.size() * own_columns.size(); ++e) names.push_back(declare(DType::float32, "0.0"));
   open_rows_loop(r);
@@ -422,8 +425,8 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
     for (std::size_t j = 0; j < own_columns.size(); ++j) {
       const auto row_end = static_cast<std::int64_t>(i + 1) * bands, column_end = static_cast<std::int64_t>(j + 1) * lanes;
       std::string inside;
-      if (!is_beside(stage.tile_rows, height) && row_end > height) inside = band.str() + " < " + text(height - row_end + bands);
-      if (!is_beside(stage.tile_columns, width) && column_end > width)
+      if (!rows_beside && row_end > height) inside = band.str() + " < " + text(height - row_end + bands);
+      if (!stage.columns_beside && column_end > width)
         inside += (inside.empty() ? "" : " && ") + lane.str() + " < " + text(width - column_end + lanes);
       if (!inside.empty()) open("if (" + inside + ")");
       store_partial(stage.anchor, names[i * own_columns.size() + j], bind(own_rows[i] * width + own_columns[j]));

@@ -45,8 +45,7 @@ class RegionEmitter : public Emitter {
   void store_partial(NodeIndex member, const std::string& name, const IndexExpression& feature);
   IndexExpression shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row);
   IndexExpression feature_of(const RegionValue& value, const ElementIndex& index);
-  bool is_beside(std::int32_t count, std::int64_t extent) const { return region_.vectors && count % 4 == 0 && extent % count == 0; }
-  std::vector<IndexExpression> tile_positions(const IndexExpression& first, std::int64_t lanes, std::int32_t count, std::int64_t extent);
+  std::vector<IndexExpression> tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside);
 
   // ---- memory: as vectors of four where positions are known to be beside each other ----
   std::string cell(const std::string& array, const IndexExpression& position);

@@ -39,6 +39,7 @@ DispatchLimits dispatch_limits(const vk::Device& device) {
   limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;
   limits.table_entries = vk::kTableBytes / 4;
+  limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = is_processor(device) ? 2 : 8;
   limits.fold_workgroup_size = is_processor(device) || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
   limits.map_workgroup_size = static_cast<int>(std::min(128u, capabilities.max_workgroup_invocations));

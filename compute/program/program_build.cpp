@@ -308,16 +308,21 @@ Status Program::Impl::make_tables() {
   std::vector<std::byte> bytes;
   const std::uint64_t step = std::max(kAlignment, runtime.device().capabilities().min_uniform_buffer_offset_alignment);
   for (const DispatchSource& dispatch : dispatches) {
-    bytes.resize((bytes.size() + step - 1) / step * step);
-    table_offset.push_back(static_cast<std::uint32_t>(bytes.size()));
-    for (const Place& place : dispatch.table) {
-      const auto elements = static_cast<std::int32_t>(byte_offset(place) / 4);
-      const auto* begin = reinterpret_cast<const std::byte*>(&elements);
-      bytes.insert(bytes.end(), begin, begin + 4);
+    std::vector<std::int32_t> elements;
+    for (const Place& place : dispatch.table) elements.push_back(static_cast<std::int32_t>(byte_offset(place) / 4));
+    elements.resize((elements.size() + 3) / 4 * 4);
+    if (dispatch.pushes_table) {
+      table_offset.push_back(0);
+    } else {
+      bytes.resize((bytes.size() + step - 1) / step * step);
+      table_offset.push_back(static_cast<std::uint32_t>(bytes.size()));
+      const auto words = std::as_bytes(std::span(elements));
+      bytes.insert(bytes.end(), words.begin(), words.end());
     }
+    pushed.push_back(dispatch.pushes_table ? std::move(elements) : std::vector<std::int32_t>{});
   }
   if (dispatches.empty()) return {};
-  bytes.resize(table_offset.back() + vk::kTableBytes);  // the descriptor's range reaches this far from the last table too
+  bytes.resize(*std::ranges::max_element(table_offset) + vk::kTableBytes);  // the descriptor's range reaches this far from the last table too
   IMPRINT_ASSIGN(tables, runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
   return runtime.upload(tables, bytes);
 }

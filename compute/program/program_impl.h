@@ -71,6 +71,7 @@ struct Program::Impl : Program::Body {
   std::vector<std::uint64_t> temporary_offset;         // per node, in the arena
   std::vector<std::uint64_t> constant_offset;          // per node, in `constants`
   std::vector<std::uint32_t> table_offset;             // per dispatch, bytes in `tables`
+  std::vector<std::vector<std::int32_t>> pushed;       // per dispatch, its table where that is push constants
   struct Buffer { VkBuffer buffer; std::uint64_t size; };
   std::vector<Buffer> buffers;                         // 0 is the arena's
 

@@ -74,6 +74,8 @@ void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispat
   }
   functions.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].pipeline);
   functions.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].layout, 0, 1, &sets[dispatch], 1, &table_offset[dispatch]);
+  if (const std::vector<std::int32_t>& table = pushed[dispatch]; !table.empty())
+    functions.vkCmdPushConstants(commands, kernels[dispatch].layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<std::uint32_t>(table.size() * 4), table.data());
   functions.vkCmdDispatch(commands, dispatches[dispatch].groups_x, dispatches[dispatch].groups_y, 1);
 }
 

@@ -216,6 +216,7 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
   found.max_storage_buffer_range = p.limits.maxStorageBufferRange;
   found.min_storage_buffer_offset_alignment = p.limits.minStorageBufferOffsetAlignment;
   found.min_uniform_buffer_offset_alignment = p.limits.minUniformBufferOffsetAlignment;
+  found.max_push_constant_bytes = p.limits.maxPushConstantsSize;
   found.max_storage_buffers_per_stage = std::min(p.limits.maxPerStageDescriptorStorageBuffers, p.limits.maxDescriptorSetStorageBuffers);
   found.max_workgroup_count_x = p.limits.maxComputeWorkGroupCount[0];
   found.max_workgroup_invocations = p.limits.maxComputeWorkGroupInvocations;

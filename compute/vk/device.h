@@ -77,6 +77,7 @@ struct Capabilities {
   std::uint64_t min_storage_buffer_offset_alignment = 0;
   std::uint64_t min_uniform_buffer_offset_alignment = 0;
   std::uint32_t max_storage_buffers_per_stage = 4;
+  std::uint32_t max_push_constant_bytes = 128;
   std::uint32_t max_workgroup_count_x = 65535;
   std::uint32_t max_workgroup_invocations = 128;
   std::uint32_t max_workgroup_size_x = 128;

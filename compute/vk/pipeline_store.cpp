@@ -307,6 +307,9 @@ Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_coun
   VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   info.setLayoutCount = 1;
   info.pSetLayouts = &set;
+  const VkPushConstantRange table{VK_SHADER_STAGE_COMPUTE_BIT, 0, std::min(kPushBytes, device_.capabilities().max_push_constant_bytes)};
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &table;
   IMPRINT_ASSIGN(made.pipeline,
                  make_handle<VkPipelineLayout>(device_, "vkCreatePipelineLayout", f.vkCreatePipelineLayout, f.vkDestroyPipelineLayout, info));
   const std::string name = "imprint kernels of " + std::to_string(storage_buffer_count) + " buffers";

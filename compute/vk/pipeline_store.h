@@ -18,7 +18,9 @@ namespace imprint::vk {
 // The one interface of all compute kernels of Imprint:
 //   set 0, bindings 0 .. storage_buffer_count-1   storage buffers (whole pool blocks)
 //   set 0, binding kTableBinding                  a dynamic uniform buffer: the dispatch's table of element offsets and sizes (uvec4[])
-// No push constants, no other sets.
+//   push constants                                the same table where it fits: as many bytes as the device has, up to kPushBytes
+// No other sets.
+inline constexpr std::uint32_t kPushBytes = 256;
 inline constexpr std::uint32_t kTableBinding = 16;
 inline constexpr std::uint32_t kTableBytes = 4096;  // range of the table's descriptor; a dispatch's table is at most this long
 
