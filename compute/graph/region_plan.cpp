@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <set>
 
+#include "compute/graph/fusion.h"
 #include "compute/graph/memory_plan.h"
 #include "compute/graph/region.h"
 
@@ -155,30 +157,30 @@ class Planner {
 
   void choose_tiles(RegionStage& stage) const {
     if (stage.kind != RegionStage::Kind::product && stage.kind != RegionStage::Kind::outer_product) return;
+    const bool outer = stage.kind == RegionStage::Kind::outer_product;
     const GraphNode& node = graph_[stage.anchor];
     const int rank = node.shape.rank();
     std::int64_t rows = region_.row_block, columns = 0;
-    if (stage.kind == RegionStage::Kind::product) {
-      columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
-    } else {
+    if (outer) {
       rows = node.shape[rank - 2];
       columns = node.shape[rank - 1];
+    } else {
+      columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
     }
     const std::int64_t outputs = rows * columns;
-    if (stage.kind == RegionStage::Kind::product && 2 * outputs <= region_.invocations) {
-      const std::int64_t terms = graph_[node.inputs[0]].shape[graph_[node.inputs[0]].shape.rank() - 1];
-      const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs, std::max<std::int64_t>(1, terms / 4));
+    if (!outer && region_.vectors && columns % 4 == 0) return choose_vector_tiles(stage, rows, columns);
+    if (!outer && 2 * outputs <= region_.invocations) {
+      const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs, std::max<std::int64_t>(1, terms_of(stage) / 4));
       stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
       return;
     }
     const auto full = [&] { return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations; };
-    const bool outer = stage.kind == RegionStage::Kind::outer_product;
-    if (region_.vectors) {   // what lies beside each other loads and stores as one
+    if (region_.vectors && outer) {   // what lies beside each other loads and stores as one
       if (columns % 4 == 0 && outputs / 4 >= region_.invocations) stage.tile_columns = 4;
-      stage.columns_beside = stage.tile_columns == 4 && (outer || !weights_of(stage).across);
-      if (outer && rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
-      while (full() && stage.tile_rows < (outer ? 8 : 4) && rows % (2 * stage.tile_rows) == 0) stage.tile_rows *= 2;
-      if (stage.tile_columns == 4) return;
+      stage.columns_beside = stage.tile_columns == 4;
+      if (rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
+      while (full() && stage.tile_rows < 8 && rows % (2 * stage.tile_rows) == 0) stage.tile_rows *= 2;
+      if (stage.columns_beside) return;
     }
     // Rows first: what an invocation loads of the weights then serves several rows.
     while (full() && stage.tile_rows * stage.tile_columns < 16) {
@@ -188,7 +190,41 @@ class Planner {
     }
   }
 
+  std::int64_t terms_of(const RegionStage& stage) const { return fold_length(graph_, stage.anchor); }
+
+  // The tile, and the number of invocations that share its terms, of the least cost: about the clocks of a multiprocessor with four schedulers, where
+  // a warp's load of vectors from shared memory takes three, its load of floats and a scheduler's multiply-add of a warp one, and weights that are not
+  // copied to shared memory keep every turn of eight terms waiting.
+  void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) const {
+    const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
+    const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
+    const std::int64_t most_scratch = options_.region_shared_bytes / (is_far ? 12 : 16);   // floats
+    constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300;
+    double least = 0;
+    for (const auto& [height, width] : {std::pair{1, 1}, {1, 4}, {2, 4}, {4, 4}}) {
+      if (rows % height != 0) continue;
+      const std::int64_t tiles = rows / height * columns / width;
+      for (std::int64_t parts = 1; parts <= 16 && tiles * parts <= std::max(invocations, tiles); parts *= 2) {
+        if (parts > 1 && (terms % (4 * parts) != 0 || parts * rows * columns > most_scratch)) break;
+        const double warps = std::ceil(static_cast<double>(tiles * parts) / kWarp), steps = static_cast<double>(terms) / static_cast<double>(4 * parts);
+        const double turns = std::ceil(warps * kWarp / static_cast<double>(invocations));
+        double cost = warps * steps * 3.0 * (height + (width == 4 ? 4 : 4.0 / 3));
+        cost += std::ceil(warps / kSchedulers) * steps * 4 * height * width + turns * steps * (is_far ? kFarWait : kSharedWait);
+        if (parts > 1) cost += kBarrier + warps * height * width + static_cast<double>(rows * columns * parts) / kWarp;
+        if (least > 0 && cost >= least) continue;
+        least = cost;
+        stage.tile_rows = height;
+        stage.tile_columns = width;
+        stage.parts = static_cast<std::int32_t>(parts);
+      }
+    }
+    stage.columns_beside = stage.tile_columns == 4 && !weights_of(stage).across;
+  }
+
   // ---- shared memory ----
+
+  // Floats: a sum of each part of each output.
+  std::int64_t scratch_of(const RegionStage& stage) const { return stage.parts * region_.row_block * region_.find(stage.anchor)->width; }
 
   static bool is_float(DType dtype) { return dtype == DType::float32; }
 
@@ -240,7 +276,7 @@ class Planner {
       if (floats)
         for (std::size_t s = 0; s < region_.stages.size(); ++s)
           if (region_.stages[s].parts > 1) {
-            lifetimes.push_back({static_cast<std::uint64_t>(region_.invocations), static_cast<std::int32_t>(s), static_cast<std::int32_t>(s)});
+            lifetimes.push_back({static_cast<std::uint64_t>(scratch_of(region_.stages[s])), static_cast<std::int32_t>(s), static_cast<std::int32_t>(s)});
             targets.push_back(&region_.stages[s].scratch);
           }
       const std::uint64_t alignment = floats && region_.vectors ? 4 : 1;
@@ -312,7 +348,7 @@ class Planner {
         if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0) reads.push_back(range_of(*value));
       for (NodeIndex member : stage.members)
         if (const RegionValue* value = region_.find(member); value->offset >= 0) writes.push_back(range_of(*value));
-      if (stage.scratch >= 0) writes.push_back({stage.scratch, stage.scratch + region_.invocations, true});
+      if (stage.scratch >= 0) writes.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
       for (const Range& range : reads) stage.barrier_before = stage.barrier_before || meets(written, range);
       for (const Range& range : writes) stage.barrier_before = stage.barrier_before || meets(written, range) || meets(read, range);
       if (stage.barrier_before) {

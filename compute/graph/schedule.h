@@ -57,8 +57,8 @@ struct RegionStage {
   NodeIndex anchor = -1;
   std::vector<NodeIndex> members;   // of as many features a row, in one order, computed at the same feature
   bool barrier_before = false;
-  // Of a product or an outer product: the outputs that one invocation keeps in registers. `parts` invocations share the terms of one output where
-  // outputs are fewer than invocations; their sums meet in `scratch` of the float array.
+  // Of a product or an outer product: the outputs that one invocation keeps in registers. `parts` invocations share the terms of a product's tile where
+  // tiles are fewer than invocations; their sums meet in `scratch` of the float array.
   std::int32_t tile_rows = 1, tile_columns = 1, parts = 1;
   bool columns_beside = false;      // the columns of a tile lie beside each other, else as far apart as invocations share them
   std::int64_t scratch = -1;

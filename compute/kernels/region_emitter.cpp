@@ -52,7 +52,7 @@ void RegionEmitter::stage(const RegionStage& stage) {
   switch (stage.kind) {
     case RegionStage::Kind::load: load_weights(stage); break;
     case RegionStage::Kind::spread: spread(stage); break;
-    case RegionStage::Kind::product: stage.parts > 1 ? product_parts(stage) : product(stage); break;
+    case RegionStage::Kind::product: product(stage); break;
     case RegionStage::Kind::outer_product: outer_product(stage); break;
     case RegionStage::Kind::row_fold: row_fold(stage); break;
   }
@@ -177,9 +177,13 @@ std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   return declare(dtype, dtype == DType::boolean ? element + " != 0" : element);
 }
 
-bool RegionEmitter::in_memory(NodeIndex node) const {
+bool RegionEmitter::is_shared(NodeIndex node) const {
   const RegionValue* value = region_.find(node);
-  return (!value || value->offset < 0) && Emitter::in_memory(node);
+  return value && value->offset >= 0;
+}
+
+bool RegionEmitter::in_memory(NodeIndex node) const {
+  return !is_shared(node) && Emitter::in_memory(node);
 }
 
 void RegionEmitter::write(const Store& store, const IndexExpression& linear) {
@@ -267,36 +271,56 @@ void RegionEmitter::spread(const RegionStage& stage) {
   close();
 }
 
-// Positions of a tile along one axis: beside each other, which loads and stores as vectors, or `lanes` apart, so that neighbouring invocations read
-// neighbours.
-std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside) {
-  std::vector<IndexExpression> positions;
-  const IndexExpression first = bind(beside ? lane * count : lane);
-  for (int i = 0; i < count; ++i) {
-    IndexExpression own = first + (beside ? i : i * lanes);
-    if (!beside && (i + 1) * lanes > extent) own = bind(named("min(" + own.str() + ", " + text(extent - 1) + ")"));
-    positions.push_back(own);
-  }
-  return positions;
+// The rows and columns that each tile of a product takes, as functions of its number.
+struct RegionEmitter::Tiling {
+  std::int64_t row_lanes, lanes, columns;   // tiles along the rows and along the columns, and the columns in all
+  std::int32_t tile_rows, tile_columns;
+  bool rows_first, rows_beside, columns_beside;
+
+  std::int64_t count() const { return row_lanes * lanes; }
+  IndexExpression row_lane(const IndexExpression& tile) const { return rows_first ? tile % row_lanes : tile / lanes; }
+  IndexExpression lane(const IndexExpression& tile) const { return rows_first ? tile / row_lanes : tile % lanes; }
+  IndexExpression row(const IndexExpression& row_lane, const IndexExpression& i) const { return rows_beside ? row_lane * tile_rows + i : row_lane + i * row_lanes; }
+  IndexExpression column(const IndexExpression& lane, const IndexExpression& j) const { return columns_beside ? lane * tile_columns + j : lane + j * lanes; }
+};
+
+RegionEmitter::Tiling RegionEmitter::tiling_of(const RegionStage& stage) const {
+  const std::int64_t columns = region_.find(stage.anchor)->width;
+  Tiling tiling{region_.row_block / stage.tile_rows, (columns + stage.tile_columns - 1) / stage.tile_columns, columns, stage.tile_rows, stage.tile_columns,
+                false, !region_.vectors, stage.columns_beside};
+  // Neighbouring invocations share columns, and so what they load of the weights, where the rows that they read lie in different banks of shared
+  // memory; where rows come from the device's memory they share those.
+  tiling.rows_first = region_.vectors && is_shared(row_side(stage.anchor));
+  return tiling;
 }
 
+NodeIndex RegionEmitter::row_side(NodeIndex product) const {
+  const GraphNode& node = graph_[product];
+  NodeIndex side = node.inputs[region_.find(product)->row_axis == node.shape.rank() - 2 ? 0 : 1];
+  while (!schedule_.materialized[static_cast<std::size_t>(side)] && graph_[side].kind() == OpKind::view) side = graph_[side].inputs[0];
+  return side;
+}
+
+// Where outputs are fewer than invocations, several share the terms of one; their sums meet in shared memory and are added in order.
 void RegionEmitter::product(const RegionStage& stage) {
   const GraphNode& anchor = graph_[stage.anchor];
-  const RegionValue& value = *region_.find(stage.anchor);
-  const bool rows_left = value.row_axis == anchor.shape.rank() - 2;
-  const std::int64_t columns = value.width, terms = fold_length(graph_, stage.anchor);
-  const std::int64_t lanes = (columns + stage.tile_columns - 1) / stage.tile_columns;   // that share the columns
-  const std::string tile = fresh('t'), k = fresh('k');
-  const std::int64_t row_lanes = region_.row_block / stage.tile_rows;
-  invocations_take(lanes * row_lanes, tile);
-  // Neighbouring invocations share columns, and so what they load of the weights, and read rows that lie in different banks; on a processor they share rows.
-  const IndexExpression lane = bind(region_.vectors ? named(tile) / row_lanes : named(tile) % lanes);
-  const IndexExpression row_lane = bind(region_.vectors ? named(tile) % row_lanes : named(tile) / lanes);
+  const bool rows_left = region_.find(stage.anchor)->row_axis == anchor.shape.rank() - 2;
+  const std::int64_t terms = fold_length(graph_, stage.anchor);
+  const Tiling tiling = tiling_of(stage);
+  const std::string t = fresh('t'), k = fresh('k');
+  invocations_take(tiling.count() * stage.parts, t);
+  const IndexExpression tile = stage.parts > 1 ? bind(named(t) % tiling.count()) : named(t);
+  const IndexExpression row_lane = bind(tiling.row_lane(tile)), lane = bind(tiling.lane(tile));
   std::vector<Row> rows;
-  for (const IndexExpression& own : tile_positions(row_lane, row_lanes, stage.tile_rows, region_.row_block, !region_.vectors)) rows.push_back(row(own));
-  const std::vector<IndexExpression> column = tile_positions(lane, lanes, stage.tile_columns, columns, stage.columns_beside);
-  std::vector<std::string> names;
-  for (int e = 0; e < stage.tile_rows * stage.tile_columns; ++e) names.push_back(declare(DType::float32, "0.0"));
+  for (int i = 0; i < stage.tile_rows; ++i) rows.push_back(row(bind(tiling.row(row_lane, i))));
+  std::vector<IndexExpression> columns;
+  for (int j = 0; j < stage.tile_columns; ++j) {
+    IndexExpression own = bind(tiling.column(lane, j));
+    if (!tiling.columns_beside && (j + 1) * tiling.lanes > tiling.columns) own = bind(named("min(" + own.str() + ", " + text(tiling.columns - 1) + ")"));
+    columns.push_back(own);
+  }
+  std::vector<std::string> sums;
+  for (int e = 0; e < stage.tile_rows * stage.tile_columns; ++e) sums.push_back(declare(DType::float32, "0.0"));
 
   const auto operand = [&](bool of_rows, const IndexExpression& position, const IndexExpression& term) {
     const std::size_t slot = of_rows == rows_left ? 0 : 1;
@@ -306,78 +330,51 @@ void RegionEmitter::product(const RegionStage& stage) {
     index.axes[rank - 1] = slot == 0 ? term : position;
     return Emitter::value(anchor.inputs[slot], index);
   };
-  const int unroll = terms % 8 == 0 ? 8 : terms % 4 == 0 ? 4 : 1;
-  open("for (int " + k + " = 0; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll) + ")");
-  for (int u = 0; u < unroll; ++u) {
+  const std::int64_t unroll = terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1;
+  line("int " + k + " = " + (stage.parts > 1 ? (named(t) / tiling.count() * unroll).str() : "0") + ";");
+  open("for (; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll * stage.parts) + ")");
+  for (std::int64_t u = 0; u < unroll; ++u) {
     const IndexExpression term = IndexExpression(k, unroll) + u;
     std::vector<std::string> left, right;
-    for (const IndexExpression& own : column) right.push_back(operand(false, own, term));
+    for (const IndexExpression& own : columns) right.push_back(operand(false, own, term));
     for (const Row& own : rows) left.push_back(operand(true, own.global, term));
     for (std::size_t i = 0; i < left.size(); ++i)
-      for (std::size_t j = 0; j < right.size(); ++j) line(names[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
+      for (std::size_t j = 0; j < right.size(); ++j) line(sums[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
   }
   close();
+  if (stage.parts > 1) {
+    for (std::size_t e = 0; e < sums.size(); ++e) {
+      const IndexExpression part = named(t) / tiling.count() * (tiling.count() * static_cast<std::int64_t>(sums.size()));
+      line(cell("rows_f", bind(part + tile) + static_cast<std::int64_t>(e) * tiling.count() + stage.scratch) + " = " + sums[e] + ";");
+    }
+    close();
+    line("barrier();");
+    add_parts(stage, tiling);
+    return;
+  }
   for (std::size_t i = 0; i < rows.size(); ++i)
-    for (std::size_t j = 0; j < column.size(); ++j) {
-      const bool cut = !stage.columns_beside && static_cast<std::int64_t>(j + 1) * lanes > columns;   // some invocations have no such column
-      if (cut) open("if (" + lane.str() + " < " + text(columns - static_cast<std::int64_t>(j) * lanes) + ")");
-      members_[stage.anchor] = names[i * column.size() + j];
-      evaluate(stage, column[j], rows[i]);
-      if (cut || j + 1 == column.size()) store_vectors();
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      const std::int64_t end = static_cast<std::int64_t>(j + 1) * tiling.lanes;
+      const bool cut = !tiling.columns_beside && end > tiling.columns;   // some invocations have no such column
+      if (cut) open("if (" + lane.str() + " < " + text(tiling.columns - end + tiling.lanes) + ")");
+      members_[stage.anchor] = sums[i * columns.size() + j];
+      evaluate(stage, columns[j], rows[i]);
+      if (cut || j + 1 == columns.size()) store_vectors();
       if (cut) close();
     }
   close();
 }
 
-// Fewer outputs than invocations: several share the terms of one, and the first of them adds their sums in order.
-void RegionEmitter::product_parts(const RegionStage& stage) {
-  const GraphNode& anchor = graph_[stage.anchor];
-  const RegionValue& value = *region_.find(stage.anchor);
-  const bool rows_left = value.row_axis == anchor.shape.rank() - 2;
-  const std::int64_t columns = value.width, terms = fold_length(graph_, stage.anchor), outputs = columns * region_.row_block;
-  const auto scratch = [&](const IndexExpression& position) { return cell("rows_f", position + stage.scratch); };
-  const std::string o = fresh('e'), l = fresh('l'), k = fresh('k');
-  invocations_take(outputs * stage.parts, fresh('e'));
-  line("int " + o + " = lane % " + text(outputs) + ";");
-  line("int " + l + " = " + (named(o) / columns).str() + ";");
-  const Row own = row(named(l));
-  const IndexExpression column = bind(named(o) % columns);
-  const std::string sum = declare(DType::float32, "0.0");
-  const auto term_at = [&](const IndexExpression& term) {
-    std::string operands[2];
-    for (std::size_t slot = 0; slot < 2; ++slot) {
-      const bool of_rows = rows_left == (slot == 0);
-      ElementIndex index = element(stage.anchor, IndexExpression(0), IndexExpression(0));
-      const auto rank = static_cast<std::size_t>(anchor.shape.rank());
-      index.axes[rank - 2 + slot] = of_rows ? own.global : column;
-      index.axes[rank - 1 - slot] = term;
-      operands[slot] = Emitter::value(anchor.inputs[slot], index);
-    }
-    line(sum + " += " + operands[0] + " * " + operands[1] + ";");
-  };
-  const std::int64_t turns = terms / stage.parts;
-  const int unroll = turns % 8 == 0 ? 8 : turns % 4 == 0 ? 4 : 1;
-  line("int " + k + " = lane / " + text(outputs) + ";");
-  open("for (; " + k + " < " + text(turns * stage.parts) + "; " + k + " += " + text(stage.parts * unroll) + ")");
-  for (int u = 0; u < unroll; ++u) term_at(bind(named(k) + static_cast<std::int64_t>(u) * stage.parts));
-  close();
-  if (turns * stage.parts < terms) {
-    open("if (" + k + " < " + text(terms) + ")");
-    term_at(named(k));
-    close();
-  }
-  line(scratch(named("lane")) + " = " + sum + ";");
-  close();
-  line("barrier();");
-  const std::string e = fresh('e');
-  invocations_take(outputs, e);
-  const std::string l2 = fresh('l');
-  line("int " + l2 + " = " + (named(e) / columns).str() + ";");
-  const Row out = row(named(l2));
-  const std::string whole = declare(DType::float32, scratch(named(e)));
-  for (int part = 1; part < stage.parts; ++part) line(whole + " += " + scratch(named(e) + part * outputs) + ";");
-  members_[stage.anchor] = whole;
-  evaluate(stage, bind(named(e) % columns), out);
+void RegionEmitter::add_parts(const RegionStage& stage, const Tiling& tiling) {
+  const std::int64_t outputs = tiling.count() * stage.tile_rows * stage.tile_columns;
+  const std::string o = fresh('e');
+  invocations_take(outputs, o);
+  const IndexExpression tile = bind(named(o) % tiling.count()), e = bind(named(o) / tiling.count());
+  const Row own = row(bind(tiling.row(tiling.row_lane(tile), e / stage.tile_columns)));
+  const std::string sum = declare(DType::float32, cell("rows_f", named(o) + stage.scratch));
+  for (int part = 1; part < stage.parts; ++part) line(sum + " += " + cell("rows_f", named(o) + stage.scratch + part * outputs) + ";");
+  members_[stage.anchor] = sum;
+  evaluate(stage, bind(tiling.column(tiling.lane(tile), e % stage.tile_columns)), own);
   store_vectors();
   close();
 }
@@ -389,6 +386,19 @@ void RegionEmitter::store_partial(NodeIndex member, const std::string& name, con
   index.axes[0] = named("block");
   for (const Store& store : task_.stores)
     if (store.node == member) write(store, linear_of(index, node.shape));
+}
+
+// Positions of a tile along one axis: beside each other, which loads and stores as vectors, or `lanes` apart, so that neighbouring invocations read
+// neighbours.
+std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside) {
+  std::vector<IndexExpression> positions;
+  const IndexExpression first = bind(beside ? lane * count : lane);
+  for (int i = 0; i < count; ++i) {
+    IndexExpression own = first + (beside ? i : i * lanes);
+    if (!beside && (i + 1) * lanes > extent) own = bind(named("min(" + own.str() + ", " + text(extent - 1) + ")"));
+    positions.push_back(own);
+  }
+  return positions;
 }
 
 void RegionEmitter::outer_product(const RegionStage& stage) {

@@ -27,11 +27,13 @@ class RegionEmitter : public Emitter {
   // A row of the block as the stages name it: in the block, and in the batch (never past its end, so that loads stay inside).
   struct Row { IndexExpression local, global; };
 
+  struct Tiling;
+
   void stage(const RegionStage& stage);
   void load_weights(const RegionStage& stage);
   void spread(const RegionStage& stage);
   void product(const RegionStage& stage);
-  void product_parts(const RegionStage& stage);
+  void add_parts(const RegionStage& stage, const Tiling& tiling);
   void outer_product(const RegionStage& stage);
   void row_fold(const RegionStage& stage);
 
@@ -45,9 +47,12 @@ class RegionEmitter : public Emitter {
   void store_partial(NodeIndex member, const std::string& name, const IndexExpression& feature);
   IndexExpression shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row);
   IndexExpression feature_of(const RegionValue& value, const ElementIndex& index);
+  Tiling tiling_of(const RegionStage& stage) const;
+  NodeIndex row_side(NodeIndex product) const;                          // the operand that has the rows, behind its views
   std::vector<IndexExpression> tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside);
 
   // ---- memory: as vectors of four where positions are known to be beside each other ----
+  bool is_shared(NodeIndex node) const;
   std::string cell(const std::string& array, const IndexExpression& position);
   std::string load_float(const std::string& array, const IndexExpression& position);
   void store_float(const std::string& array, const IndexExpression& position, const std::string& value);
