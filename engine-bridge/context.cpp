@@ -10,6 +10,7 @@
 namespace imprint::bridge {
 namespace {
 
+constexpr std::uint64_t kRunNowTimeoutNs = 60ull * 1000 * 1000 * 1000;
 constexpr std::uint64_t kShutdownTimeoutNs = 10ull * 1000 * 1000 * 1000;
 
 DeviceKind kind_of(VkPhysicalDeviceType type) {
@@ -138,6 +139,25 @@ ProgramCost& ContextImpl::cost_of(const Program& program) {
   }
   return known.cost;
 }
+
+Status ContextImpl::run_now(const Commands& commands) {
+  if (!waits())
+    return make_error(ErrorCode::unsupported, "this context only records into the host's command buffers and cannot wait for the GPU; give it a queue");
+  IMPRINT_CHECK(check_loud("run_now"));
+  std::vector<VkCommandBuffer> list;
+  IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
+  if (uploads.primary) list.push_back(uploads.primary);
+  list.push_back(runtime_->barrier().primary);
+  list.push_back(commands.primary);
+  const Result<vk::Ticket> ticket = queue_->submit(list);
+  if (!ticket) {
+    runtime_->put_back_uploads(uploads);
+    return ticket.error();
+  }
+  return queue_->wait(*ticket, kRunNowTimeoutNs);
+}
+
+Status ContextImpl::run_now(Program& program) { return run_now(Commands{program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY), VK_NULL_HANDLE}); }
 
 Status ContextImpl::measure(Program& program) {
   IMPRINT_CHECK(check_loud("measure"));

@@ -97,7 +97,7 @@ struct ContextStats {
 };
 
 // What tells that work is complete.
-enum class CompletedBy : std::uint8_t { timeline, fences, frames };
+enum class CompletedBy : std::uint8_t { timeline, fences, frames, calls };  // calls: submit returns when all is done
 
 struct ContextDescription {
   vk::DeviceDescription device;  // queue_family is taken from `queue.family`
@@ -111,9 +111,13 @@ class Context {
  public:
   // Errors: those of vk::Device::adopt; invalid_argument when a queue is given with none or several ways to submit (says which are missing).
   static Result<std::unique_ptr<Context>> adopt(const ContextDescription& description);
+  // On the processor, without Vulkan: submit() runs the frame's jobs on its thread, and Budget::gpu_us_per_frame is of that thread's time.
+  static std::unique_ptr<Context> on_cpu(const LogSink& log, const Budget& budget);
   virtual ~Context() = default;  // waits for own submits (bounded), never for the device or a queue to go idle
 
-  virtual vk::Device& device() = 0;
+  virtual vk::Device* vulkan() = 0;               // null on the processor
+  vk::Device& device() { return *vulkan(); }      // not on the processor
+  bool lost() { return vulkan() && vulkan()->lost(); }
   virtual Runtime& runtime() = 0;
   virtual vk::Queue* queue() = 0;                 // null where nothing can be waited for; blocking use is for create-time threads
   virtual bool submits() const = 0;               // false: record only
@@ -121,6 +125,9 @@ class Context {
   virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
 
   // ---- create-time ----
+  // Runs once, behind pending uploads, and waits. Errors: unsupported (nothing can be waited for), wrong_state (quiet), device_lost.
+  virtual Status run_now(const Commands& commands) = 0;
+  virtual Status run_now(Program& program) = 0;   // its slot 0
   // Runs the program once alone with timestamps round each piece, to seed the cost model: needs a queue, writes no variable (pieces from
   // first_state_write on are estimated). Without a queue or timestamps the estimate starts from bytes and flops and is corrected by frames.
   virtual Status measure(Program& program) = 0;

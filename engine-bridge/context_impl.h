@@ -26,12 +26,14 @@ class ContextImpl final : public Context {
   static Result<std::unique_ptr<Context>> adopt(const ContextDescription& description);
   ~ContextImpl() override;
 
-  vk::Device& device() override { return *device_; }
+  vk::Device* vulkan() override { return device_.get(); }
   Runtime& runtime() override { return *runtime_; }
   vk::Queue* queue() override { return waits() ? queue_.get() : nullptr; }
   bool submits() const override { return queue_ != nullptr; }
   CompletedBy completed_by() const override;
   std::string report() const override;
+  Status run_now(const Commands& commands) override;
+  Status run_now(Program& program) override;
   Status measure(Program& program) override;
   void set_budget(const Budget& budget) override;
   Status drain(std::uint64_t timeout_ns) override;

@@ -16,6 +16,7 @@ DeviceRates rates_of(DeviceKind kind) {
     case DeviceKind::discrete: return {3, 200000, 2000000};
     case DeviceKind::integrated: return {5, 30000, 300000};
     case DeviceKind::software: return {20, 4000, 10000};
+    case DeviceKind::processor: return {0.5f, 8000, 10000};
   }
   return {};
 }

@@ -14,7 +14,7 @@ struct DeviceRates {
   float bytes_per_us = 50000;   // memory
   float flops_per_us = 500000;  // arithmetic
 };
-enum class DeviceKind : std::uint8_t { discrete, integrated, software };
+enum class DeviceKind : std::uint8_t { discrete, integrated, software, processor };  // processor: without Vulkan
 DeviceRates rates_of(DeviceKind kind);
 
 // A program's work as far as it is known without running it.

@@ -38,7 +38,7 @@ void name_what_is_left(ContextEntry& entry) {
                                        (brain_count ? " (" + brains + ")" : "") + " and " + std::to_string(agent_count) + " agents");
 }
 
-// In the place of the host's, on a GPU of the same name where there is one that serves.
+// In the place of the host's: on a GPU of the same name where there is one that serves, on any, or on the processor.
 Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescription& description) {
   bridge::StandaloneOptions own;
   own.device = bridge::device_name(description.device);
@@ -47,7 +47,15 @@ Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescr
   auto world = agent::World::open(own);
   if (world || world.error().code != ErrorCode::not_found) return world;
   own.device.clear();
-  return agent::World::open(own);
+  world = agent::World::open(own);
+  if (world) return world;
+  own.options.log(LogLevel::warning, "no device of Imprint's own either, so the processor computes: " + world.error().message);
+  return agent::World::open_on_cpu(own.options.log, own.budget);
+}
+
+Status check_vulkan(const char* call, ContextEntry& entry) {
+  if (entry.world->context().vulkan()) return {};
+  return make_error(ErrorCode::unsupported, std::string(call) + ": the context is the processor's, which has no pipelines");
 }
 
 Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
@@ -94,6 +102,7 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_CHECK(take_host(call, lent, *entry, options.options));
+      if (options.device == "cpu") return finish_entry(std::move(entry), checked, agent::World::open_on_cpu(options.options.log, options.budget), context);
       auto world = agent::World::open(options);
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
@@ -175,7 +184,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
 imp_result IMP_CALL notify_device_lost(imp_context context) {
   return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
-    entry.world->context().device().mark_lost();
+    if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
     return {};
   });
 }
@@ -223,6 +232,7 @@ imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate) {
 imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size) {
   return with_context(context, Tag::create, "pipeline_cache_get", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("pipeline_cache_get", "size", size));
+    IMPRINT_CHECK(check_vulkan("pipeline_cache_get", entry));
     IMPRINT_ASSIGN(const std::vector<std::byte> blob, entry.world->context().device().pipelines().export_cache());
     if (data && *size < blob.size())
       return make_error(ErrorCode::invalid_argument, "pipeline_cache_get: the buffer has " + std::to_string(*size) + " bytes; the cache needs " +
@@ -236,6 +246,7 @@ imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* 
 imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size) {
   return with_context(context, Tag::create, "pipeline_cache_set", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("pipeline_cache_set", "data", data));
+    IMPRINT_CHECK(check_vulkan("pipeline_cache_set", entry));
     return entry.world->context().device().pipelines().import_cache({static_cast<const std::byte*>(data), size});
   });
 }

@@ -1,7 +1,9 @@
 // What a context has to work with, as text and as structs.
 
 #include <cstring>
+#include <span>
 
+#include "compute/cpu/kernels.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
@@ -32,14 +34,19 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
   return with_context(context, Tag::create, "context_get_report", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_filled_struct("context_get_report", "report", report));
     bridge::Context& bridge = entry.world->context();
-    const vk::Capabilities& has = bridge.device().capabilities();
     fill_struct(report, [&](imp_report& filled) {
+      filled.submits = bridge.submits();
+      filled.completion = static_cast<imp_completion>(bridge.completed_by());
+      if (!bridge.vulkan()) {
+        filled.device = "CPU";
+        filled.driver = cpu::kernels().name;
+        return;
+      }
+      const vk::Capabilities& has = bridge.device().capabilities();
       filled.device = has.device_name.c_str();
       filled.driver = has.driver_name.c_str();
       filled.api_version = has.api_version;
       filled.queue_family = bridge.device().queue_family();
-      filled.submits = bridge.submits();
-      filled.completion = static_cast<imp_completion>(bridge.completed_by());
       filled.measures_gpu_time = has.timestamp_valid_bits > 0;
       filled.own_device = entry.world->owns_device();
       filled.loss_count = static_cast<std::uint32_t>(bridge.device().losses().size());
@@ -51,7 +58,8 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
 imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_loss* loss) {
   return with_context(context, Tag::create, "context_get_loss", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_filled_struct("context_get_loss", "loss", loss));
-    const std::vector<vk::CapabilityLoss>& losses = entry.world->context().device().losses();
+    vk::Device* device = entry.world->context().vulkan();
+    const std::span<const vk::CapabilityLoss> losses = device ? std::span<const vk::CapabilityLoss>(device->losses()) : std::span<const vk::CapabilityLoss>();
     if (index >= losses.size())
       return make_error(ErrorCode::not_found, "context_get_loss: index is " + std::to_string(index) + "; there are " +
                                                   std::to_string(losses.size()) + " losses");

@@ -150,7 +150,6 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status save_shadow(const std::string& path);
   void finish_step(std::uint32_t slot);
   Status start_step();
-  Status run_now(std::span<const VkCommandBuffer> commands);
   Status check_demonstrable(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches, std::span<const float> continuous) const;
   void give_credit(std::uint32_t seat, const Feedback& feedback);  // to credits_
   void close_scolded(std::uint32_t seat);                          // the action that credits_ mean most

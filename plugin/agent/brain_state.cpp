@@ -5,12 +5,6 @@
 #include "plugin/agent/brain_impl.h"
 
 namespace imprint::agent {
-namespace {
-
-constexpr std::uint64_t kWaitNs = 60ull * 1000 * 1000 * 1000;
-
-}  // namespace
-
 HostState Brain::host_state() const {
   HostState host;
   host.seed = noise_seed_;
@@ -20,32 +14,13 @@ HostState Brain::host_state() const {
   return host;
 }
 
-Status Brain::run_now(std::span<const VkCommandBuffer> commands) {
-  vk::Queue* queue = at_.context.queue();
-  if (!queue)
-    return make_error(ErrorCode::unsupported, "this context only records into the host's command buffers and cannot wait for the GPU; give it a queue");
-  IMPRINT_CHECK(at_.context.check_loud("brain_hash"));
-  std::vector<VkCommandBuffer> list;
-  Runtime& runtime = at_.context.runtime();
-  IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
-  if (uploads.primary) list.push_back(uploads.primary);
-  list.push_back(runtime.barrier().primary);
-  list.insert(list.end(), commands.begin(), commands.end());
-  const Result<vk::Ticket> ticket = queue->submit(list);
-  if (!ticket) {
-    runtime.put_back_uploads(uploads);
-    return ticket.error();
-  }
-  return queue->wait(*ticket, kWaitNs);
-}
-
 Result<Hash128> Brain::hash() {
   if (policy_) return make_error(ErrorCode::unsupported, "brain_hash: '" + spec_.name + "' is a policy from a file, which does not change");
   std::vector<Variable> variables;
   for (const StateVariable& entry : state_) variables.push_back(entry.variable);
   IMPRINT_ASSIGN(const std::unique_ptr<StateReadback> readback, at_.context.runtime().read(variables));
-  const VkCommandBuffer commands = readback->commands().primary;
-  IMPRINT_CHECK(run_now(std::span(&commands, 1)));
+  IMPRINT_CHECK(at_.context.check_loud("brain_hash"));
+  IMPRINT_CHECK(at_.context.run_now(readback->commands()));
   Hasher hasher;
   for (std::size_t i = 0; i < state_.size(); ++i) hasher.text(state_[i].name).bytes(readback->bytes(i));
   if (learner_) {
@@ -61,11 +36,9 @@ Status Brain::settle() {
   while (!requests_.empty()) {
     const Request& request = requests_.front();  // stays when it fails, for another try
     if (request.kind == Request::Kind::copy) {
-      const VkCommandBuffer commands = request.program->whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-      IMPRINT_CHECK(run_now(std::span(&commands, 1)));
+      IMPRINT_CHECK(at_.context.run_now(*request.program));
     } else {
-      const VkCommandBuffer commands = saving_->commands().primary;
-      IMPRINT_CHECK(run_now(std::span(&commands, 1)));
+      IMPRINT_CHECK(at_.context.run_now(saving_->commands()));
       saving_->delivered();
     }
     requests_.pop_front();
@@ -84,7 +57,7 @@ Status Brain::set_learning(bool enabled) {
 Status Brain::save(const std::string& path) {
   if (!saving_) return make_error(ErrorCode::unsupported, "brain_save: '" + spec_.name + "' is a policy from a file, which does not change");
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: the path is empty");
-  if (at_.context.device().lost()) return save_shadow(path);
+  if (at_.context.lost()) return save_shadow(path);
   if (!saving_->prepared()) {
     if (at_.clock.open)
       return make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
@@ -109,7 +82,7 @@ Status Brain::save_shadow(const std::string& path) {
 
 Status Brain::save_status() {
   if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
-  if (at_.context.device().lost())
+  if (at_.context.lost())
     saving_->fail(make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
   return saving_->status();
 }
@@ -151,8 +124,12 @@ Status Brain::load(const std::string& path) {
     at_.context.cancel(learner_->program());
     learner_->end();
     for (const std::uint32_t slot : learner_->slots_under_way()) {
-      vk::Device& device = at_.context.device();
-      device.retire(device.last_ticket(), [weak = weak_from_this(), slot] {
+      vk::Device* device = at_.context.vulkan();
+      if (!device) {   // nothing is in flight
+        learner_->release(slot);
+        continue;
+      }
+      device->retire(device->last_ticket(), [weak = weak_from_this(), slot] {
         if (const auto brain = weak.lock()) brain->learner_->release(slot);
       });
     }

@@ -28,6 +28,14 @@ Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& opti
   return world;
 }
 
+std::unique_ptr<World> World::open_on_cpu(const LogSink& log, const bridge::Budget& budget) {
+  std::unique_ptr<World> world(new World(log));
+  world->adopted_ = bridge::Context::on_cpu(log, budget);
+  world->context_ = world->adopted_.get();
+  world->may_learn_ = budget.gpu_us_per_frame > 0;
+  return world;
+}
+
 World::~World() {
   // Files first: what is being written reads from the brains.
   files_.flush();
@@ -38,10 +46,12 @@ World::~World() {
 std::string World::report() const { return context_->report(); }
 
 WorldStats World::stats() const {
-  const vk::Counters& counters = context_->device().counters();
   WorldStats stats;
   stats.context = context_->stats();
-  stats.memory = context_->device().memory().stats();
+  vk::Device* device = context_->vulkan();
+  if (!device) return stats;
+  const vk::Counters& counters = device->counters();
+  stats.memory = device->memory().stats();
   stats.memory_pressure = memory_pressure_;
   stats.compiles = counters.compiles;
   stats.allocations = counters.allocations;
@@ -72,7 +82,7 @@ void World::remove_brain(const std::shared_ptr<Brain>& brain) {
 }
 
 Status World::warmup(const std::function<void(float)>& progress) {
-  if (context_->device().lost()) return make_error(ErrorCode::device_lost, "warmup: the device was lost; make a new context on a new device");
+  if (context_->lost()) return make_error(ErrorCode::device_lost, "warmup: the device was lost; make a new context on a new device");
   std::size_t total = 0, done = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
   progress(0.0f);
@@ -85,6 +95,7 @@ Status World::warmup(const std::function<void(float)>& progress) {
   // Last, and without insisting: what a game can do without never stands in the way of what it cannot.
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->prepare_saving());
   if (total == 0) progress(1.0f);
+  if (!context_->vulkan()) return {};
   const vk::Counters& counters = context_->device().counters();
   base_compiles_ = counters.frame_compiles.load();
   base_allocations_ = counters.frame_allocations.load();
@@ -98,6 +109,7 @@ void World::set_budget(const bridge::Budget& budget) {
 }
 
 std::uint64_t World::trim() {
+  if (!context_->vulkan()) return 0;
   context_->device().collect();
   return context_->device().memory().trim();
 }
@@ -116,7 +128,7 @@ Status World::drain(std::uint32_t timeout_ms) {
 }
 
 Status World::close() {
-  if (any_record_ && safe_frame_ < last_record_ && !context_->device().lost())
+  if (any_record_ && safe_frame_ < last_record_ && !context_->lost())
     return make_error(ErrorCode::wrong_state, "context_destroy: work recorded in frame " + std::to_string(last_record_) +
                                                   " may still run; the newest safe_frame was " + std::to_string(safe_frame_) +
                                                   ". Wait for the GPU, then call frame_begin with safe_frame " + std::to_string(last_record_) +
@@ -145,6 +157,7 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
 
 // The driver's budget shrinks and grows with what other programs take. What learning needs is ours to give up first.
 void World::watch_memory() {
+  if (!context_->vulkan()) return;
   vk::Device& device = context_->device();
   if (!device.capabilities().memory_budget || clock_.frame < next_look_) return;
   next_look_ = clock_.frame + kFramesBetweenLooks;
@@ -181,7 +194,7 @@ Status World::submit(std::uint32_t budget_us) {
   if (!context_->submits())
     return make_error(ErrorCode::unsupported, "submit: the context was created without a queue, for recording only; call record");
   IMPRINT_CHECK(enqueue_brains());
-  if (!context_->queue()) {
+  if (context_->completed_by() == bridge::CompletedBy::frames) {
     any_record_ = true;
     last_record_ = clock_.frame;
   }

@@ -32,6 +32,7 @@ class World {
   // Errors: those of bridge::Context::adopt and bridge::Standalone::open.
   static Result<std::unique_ptr<World>> adopt(const bridge::ContextDescription& description);
   static Result<std::unique_ptr<World>> open(const bridge::StandaloneOptions& options);
+  static std::unique_ptr<World> open_on_cpu(const LogSink& log, const bridge::Budget& budget);   // without Vulkan
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -74,7 +75,7 @@ class World {
 
   LogSink log_;
   std::unique_ptr<bridge::Standalone> standalone_;   // owns context_ when it is ours
-  std::unique_ptr<bridge::Context> adopted_;
+  std::unique_ptr<bridge::Context> adopted_;         // or the processor's
   bridge::Context* context_ = nullptr;
   FileWriter files_;
   FrameClock clock_;

@@ -138,7 +138,38 @@ TEST_F(FrameTest, ALargeSaveInAFrameAllocatesNothing) {
   (void)std::remove(path.c_str());
 }
 
+// A host whose device cannot serve, on a machine without another: gpu_abi_on_cpu hides those that there are.
+TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
+  imp_vk_device_info device = imp_vk_device_info_init();
+  device.get_instance_proc_addr = [](VkInstance, const char*) -> imp_void_function { return nullptr; };
+  device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{8});
+  device.physical_device = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{8});
+  device.device = reinterpret_cast<VkDevice>(std::uintptr_t{8});
+  device.api_version = 1u << 22;   // 1.0
+  device.allow_own_device = 1;
+  imp_host host = imp_host_init();
+  host.user = &log;
+  host.log = [](void* user, imp_log_level, const char* text) { static_cast<std::vector<std::string>*>(user)->emplace_back(text); };
+  Made<Context> made = Context::create(load(imp_get_api), device, &host);
+  ASSERT_TRUE(made) << made.status.message();
+  context = std::move(*made);
+  imp_report report = imp_report_init();
+  ASSERT_EQ(load(imp_get_api)->context_get_report(context.handle(), &report), IMP_OK);
+  EXPECT_EQ(report.submits, 1u);
+  const char* name = std::getenv("IMPRINT_TEST_DEVICE");
+  if (!name || std::string(name) != "cpu") return;
+  EXPECT_STREQ(report.device, "CPU");
+  EXPECT_EQ(report.completion, IMP_COMPLETED_BY_CALLS);
+  EXPECT_THAT(log, testing::Contains(HasSubstr("the processor computes")));
+  add(4, 64);
+  for (int i = 0; i < 3; ++i) {
+    begin();
+    end();
+  }
+}
+
 TEST_F(FrameTest, WithoutRoomALargeSaveIsRefusedInAFrame) {
+  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE"); name && std::string(name) == "cpu") GTEST_SKIP() << "the cap is of a device's memory";
   open(std::uint64_t{128} << 20);
   add(64, 160'000);
   ASSERT_EQ(log.size(), 1u);

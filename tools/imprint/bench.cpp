@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -26,20 +27,23 @@ constexpr const char* kColumns =
     "of\n"
     "frames that did what the row names: inferred (learning-off), ran a slice of learning (learning-on). GB/s and TFLOP/s (suite ops) go by gpu; GB/s\n"
     "counts operands and results once. On a device in software the operands of suite ops are smaller, as its rows name them. Suite worlds ends with\n"
-    "million steps a second of all agents together, by chained. A measured run that allocates fails.";
+    "million steps a second of all agents together, by chained. A measured run that allocates fails. On the processor (--device cpu) suites policy, learn,\n"
+    "pet, kennel and frame run, and the calling thread does the work: wall and chained are of it, and so is gpu of suite frame.";
 
 struct Suite {
   const char* name;
   std::vector<BenchCase> (*cases)();
+  bool on_cpu;  // runs without a Vulkan device too
 };
 constexpr Suite kSuites[] = {
-    {"floor", floor_cases},   {"policy", policy_cases}, {"learn", learn_cases}, {"pet", pet_cases},
-    {"kennel", kennel_cases}, {"ops", ops_cases},       {"worlds", worlds_cases}, {"frame", frame_cases}};
+    {"floor", floor_cases, false}, {"policy", policy_cases, true}, {"learn", learn_cases, true},    {"pet", pet_cases, true},
+    {"kennel", kennel_cases, true}, {"ops", ops_cases, false},     {"worlds", worlds_cases, false}, {"frame", frame_cases, true}};
 
 std::vector<BenchCase> chosen_cases(const Options& options) {
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
+    if (options.device == "cpu" && !suite.on_cpu) continue;
     for (BenchCase& one : suite.cases()) {
       if (one.name.find(options.only) != std::string::npos) cases.push_back(std::move(one));
     }
@@ -68,8 +72,8 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
           {"steps_per_s", r.steps_per_s}};
 }
 
-void print_header(const vk::Capabilities& capabilities) {
-  std::printf("%s, %s; median (p95)\n%s\n\n", capabilities.device_name.c_str(), capabilities.driver_name.c_str(), kColumns);
+void print_header(const Computer& computer) {
+  std::printf("%s, %s; median (p95)\n%s\n\n", computer.name().c_str(), computer.driver().c_str(), kColumns);
   std::printf("%-34s %19s %19s %10s %19s %9s %6s %6s %6s %10s %10s %8s %8s\n", "name", "gpu", "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
               "kB", "kFLOP", "GB/s", "TFLOP/s");
 }
@@ -93,16 +97,16 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-std::string json_text(const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
+std::string json_text(const Computer& computer, const std::vector<BenchResult>& results) {
   nlohmann::ordered_json json{
-      {"device", capabilities.device_name}, {"driver", capabilities.driver_name}, {"results", nlohmann::ordered_json::array()}};
+      {"device", computer.name()}, {"driver", computer.driver()}, {"results", nlohmann::ordered_json::array()}};
   for (const BenchResult& result : results) json["results"].push_back(to_json(result));
   return json.dump(2) + "\n";
 }
 
 // The table of README.md: medians only.
-std::string markdown_text(const vk::Capabilities& capabilities, const std::vector<BenchResult>& results) {
-  std::string text = capabilities.device_name + ", " + capabilities.driver_name + "\n\n" +
+std::string markdown_text(const Computer& computer, const std::vector<BenchResult>& results) {
+  std::string text = computer.name() + ", " + computer.driver() + "\n\n" +
                      "| | gpu | pieces | chained | wall | cpu | dispatches | barriers | kB | kFLOP |\n" +
                      "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
   const auto cell = [](double value, int digits) {
@@ -120,7 +124,7 @@ std::string markdown_text(const vk::Capabilities& capabilities, const std::vecto
 
 Status run_bench(const Options& options) {
   const std::vector<BenchCase> cases = chosen_cases(options);
-  if (cases.empty()) return make_error(ErrorCode::not_found, "no benchmark matches '" + options.only + "': see imprint bench --list");
+  if (cases.empty()) return make_error(ErrorCode::not_found, "no benchmark matches '" + options.only + "'" + (options.device == "cpu" ? " on the processor" : "") + ": see imprint bench --list");
   if (options.list) {
     for (const BenchCase& one : cases) std::puts(one.name.c_str());
     return {};
@@ -128,11 +132,12 @@ Status run_bench(const Options& options) {
   IMPRINT_CHECK(check_writable(options.json));
   IMPRINT_CHECK(check_writable(options.markdown));
   BenchDevice device{.name = options.device, .repeats = options.repeats};
-  IMPRINT_ASSIGN(device.standalone, bridge::Standalone::open({.device = options.device}));
-  IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.standalone->context()));
-  const vk::Capabilities& capabilities = device.standalone->context().device().capabilities();
+  IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
+  if (!device.computer.on_cpu()) {
+    IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
+  }
 
-  print_header(capabilities);
+  print_header(device.computer);
   std::vector<BenchResult> results;
   std::size_t failed = 0;
   for (const BenchCase& one : cases) {
@@ -151,8 +156,8 @@ Status run_bench(const Options& options) {
       ++failed;
     }
   }
-  if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(capabilities, results)));
-  if (!options.markdown.empty()) IMPRINT_CHECK(write_file(options.markdown, markdown_text(capabilities, results)));
+  if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(device.computer, results)));
+  if (!options.markdown.empty()) IMPRINT_CHECK(write_file(options.markdown, markdown_text(device.computer, results)));
   if (failed > 0)
     return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) + " benchmarks failed: see above");
   return {};
@@ -182,8 +187,48 @@ Spread spread(std::vector<double> samples) {
   return {quantile(0.5), quantile(0.95)};
 }
 
+namespace {
+
+// The thread that asks is the one that computes: its time is the wall's.
+Result<BenchResult> measure_on_cpu(const Repeats& repeats, Program& program, const std::string& name) {
+  std::vector<double> wall_us, chained_us;
+  const auto now_us = [] { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  const double start = now_us();
+  for (std::uint32_t run = 0; run < repeats.warmup || now_us() - start < 2e5; ++run)
+    IMPRINT_CHECK(program.run_pieces(run % program.slot_count(), 0, program.piece_count()));
+  const double measuring = now_us();
+  while (wall_us.size() < repeats.measured && (wall_us.size() < 10 || now_us() - measuring < repeats.seconds * 1e6)) {
+    const double before = now_us();
+    IMPRINT_CHECK(program.run_pieces(0, 0, program.piece_count()));
+    const double after = now_us();
+    for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) IMPRINT_CHECK(program.run_pieces(slot, 0, program.piece_count()));
+    wall_us.push_back(after - before);
+    chained_us.push_back((now_us() - after) / program.slot_count());
+  }
+  BenchResult result;
+  result.name = name;
+  result.wall_us = result.frame_cpu_us = spread(wall_us);
+  result.chained_us = spread(chained_us);
+  result.samples = wall_us.size();
+  return result;
+}
+
+void add_figures(const ProgramStats& stats, BenchResult& result) {
+  result.dispatches = stats.dispatches;
+  result.barriers = stats.barriers;
+  result.bytes = stats.bytes_moved;
+  result.flops = stats.flops;
+}
+
+}  // namespace
+
 Result<BenchResult> measure_program(BenchDevice& device, Program& program, const std::string& name) {
-  vk::Device& vulkan = device.standalone->context().device();
+  if (device.computer.on_cpu()) {
+    IMPRINT_ASSIGN(BenchResult result, measure_on_cpu(device.repeats, program, name));
+    add_figures(program.stats(), result);
+    return result;
+  }
+  vk::Device& vulkan = device.context().device();
   const vk::Functions& f = vulkan.functions();
   constexpr auto kSecondary = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
   const auto execute = [&](VkCommandBuffer into, std::span<const VkCommandBuffer> commands) {
@@ -191,9 +236,9 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   };
   // All of a slot's pieces but the upload in front and the download at the end.
   const auto kernels = [&](std::uint32_t slot) { return program.pieces(slot, kSecondary).subspan(1, program.piece_count() - 2); };
-  const VkCommandBuffer barrier = device.standalone->context().runtime().barrier().secondary;
+  const VkCommandBuffer barrier = device.runtime().barrier().secondary;
 
-  IMPRINT_CHECK(run_each_slot_once(device.standalone->context(), program));
+  IMPRINT_CHECK(run_each_slot_once(device.context(), program));
   const std::uint64_t allocations = vulkan.counters().allocations;
   BenchResult result;
   result.name = name;
@@ -220,10 +265,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   result.chained_us.median /= program.slot_count();
   result.chained_us.p95 /= program.slot_count();
   result.allocations = vulkan.counters().allocations - allocations;
-  result.dispatches = program.stats().dispatches;
-  result.barriers = program.stats().barriers;
-  result.bytes = program.stats().bytes_moved;
-  result.flops = program.stats().flops;
+  add_figures(program.stats(), result);
   return result;
 }
 

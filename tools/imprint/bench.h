@@ -9,8 +9,8 @@
 
 #include "compute/base/result.h"
 #include "compute/program/program.h"
-#include "engine-bridge/standalone.h"
 #include "tools/imprint/bench_timer.h"
+#include "tools/imprint/computer.h"
 
 namespace CLI {
 class App;
@@ -49,10 +49,13 @@ struct BenchResult {
 
 // A device opened once for all cases but those of the suite frame, which has contexts of its own on the same device.
 struct BenchDevice {
-  std::string name;  // as StandaloneOptions::device
-  std::unique_ptr<bridge::Standalone> standalone;
-  std::unique_ptr<GpuTimer> timer;
+  std::string name;  // as Computer::open takes it
+  Computer computer;
+  std::unique_ptr<GpuTimer> timer;  // null on the processor
   Repeats repeats;
+
+  Runtime& runtime() { return computer.runtime(); }
+  bridge::Context& context() { return computer.standalone().context(); }  // not on the processor
 };
 
 struct BenchCase {

@@ -128,7 +128,7 @@ Result<BenchResult> run_empty(BenchDevice& device, const std::string& name) {
 }
 
 Result<BenchResult> run_dispatches(BenchDevice& device, const std::string& name, std::uint32_t count) {
-  vk::Device& vulkan = device.standalone->context().device();
+  vk::Device& vulkan = device.context().device();
   AddOne add_one(vulkan);
   IMPRINT_CHECK(add_one.init());
   IMPRINT_ASSIGN(const std::uint32_t before, add_one.read(*device.timer));

@@ -41,7 +41,7 @@ Result<BenchResult> run_ppo(BenchDevice& device, const std::string& name, std::i
   IMPRINT_ASSIGN(description.updates, adam.step(clipped.gradients, 3e-4));
   const Variable metrics = Variable::zeros("metrics", {4});
   description.updates.push_back(Update::assign(metrics, stack({loss.policy, loss.value, loss.entropy, loss.divergence}, 0)));
-  IMPRINT_ASSIGN(Program program, Program::compile(device.standalone->context().runtime(), description));
+  IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   return measure_program(device, program, name);
 }
 

@@ -48,7 +48,7 @@ std::string name_of(const Operation& operation, const Shape& shape) {
 }
 
 Result<BenchResult> run_operation(BenchDevice& device, const Operation& operation) {
-  bridge::Context& context = device.standalone->context();
+  bridge::Context& context = device.context();
   const bool software = context.device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   const Shape& shape = software ? operation.small : operation.large;
   const Variable x = noise_variable("x", shape);
@@ -105,7 +105,7 @@ std::vector<Product> products(bool software) {
 }
 
 Result<BenchResult> run_product(BenchDevice& device, std::size_t position) {
-  bridge::Context& context = device.standalone->context();
+  bridge::Context& context = device.context();
   const bool software = context.device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   const Product product = products(software)[position];
   IMPRINT_ASSIGN(const Tensor result, product.apply(noise_variable("left", product.left).value(), noise_variable("right", product.right).value()));

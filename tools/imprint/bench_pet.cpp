@@ -60,7 +60,7 @@ Result<BenchResult> run_minibatch(BenchDevice& device, const std::string& name, 
   IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
   IMPRINT_ASSIGN(agent::LearnGraph graph, agent::describe_learning(spec, network));
   graph.description.slots = kChainedRuns;
-  IMPRINT_ASSIGN(Program program, Program::compile(device.standalone->context().runtime(), graph.description));
+  IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), graph.description));
   feed(spec, program);
   return measure_program(device, program, name);
 }

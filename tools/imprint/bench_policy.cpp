@@ -13,7 +13,7 @@ Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std
   const nn::Sequential policy = nn::mlp("policy", {32, 64, 64, 8}, {.activation = nn::Activation::tanh, .seed = 1});
   const Tensor observation = input("observation", {batch, 32});
   ProgramDescription description{.name = "policy", .inputs = {observation}, .outputs = {policy(observation)}, .slots = kChainedRuns};
-  IMPRINT_ASSIGN(Program program, Program::compile(device.standalone->context().runtime(), description));
+  IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   Noise noise;
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) noise.fill(program.input_bytes(slot, 0));
   return measure_program(device, program, name);

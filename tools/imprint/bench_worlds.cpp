@@ -52,10 +52,10 @@ Result<BenchResult> run_world(BenchDevice& device, const Setting& setting, const
   sequence.name = "worlds";
   sequence.slots = kChainedRuns;
   sequence.parts.insert(sequence.parts.begin(), std::move(rollout));
-  Runtime& runtime = device.standalone->context().runtime();
+  Runtime& runtime = device.runtime();
   IMPRINT_ASSIGN(const ProgramDescription begin, ppo.start(worlds));
   IMPRINT_ASSIGN(Program start, Program::compile(runtime, begin));
-  IMPRINT_CHECK(device.standalone->session().run(start));
+  IMPRINT_CHECK(device.computer.session().run(start));
   IMPRINT_ASSIGN(Program whole, Program::compile(runtime, sequence));
   set_rates(sequence, whole);
   BenchResult result;
@@ -63,7 +63,7 @@ Result<BenchResult> run_world(BenchDevice& device, const Setting& setting, const
     IMPRINT_ASSIGN(result, measure_program(device, whole, name));
   } else {
     const HostTensor rates[] = {HostTensor::from({1e-3f}, {}), HostTensor::from({0.2f}, {})};
-    IMPRINT_CHECK(device.standalone->session().run(whole, rates));
+    IMPRINT_CHECK(device.computer.session().run(whole, rates));
     sequence.parts = {sequence.parts[static_cast<std::size_t>(part)]};
     IMPRINT_ASSIGN(Program alone, Program::compile(runtime, sequence));
     set_rates(sequence, alone);

@@ -23,6 +23,6 @@ void set_work(CLI::App& command, std::function<Status()> work);
 Status check_writable(const std::string& file);
 
 // Help text for every --device.
-inline constexpr const char* kDeviceHelp = "index or part of a name, see imprint devices; default: the first discrete one, else integrated, else any";
+inline constexpr const char* kDeviceHelp = "index or part of a name, see imprint devices, or cpu; default: the first discrete one, else integrated, else any";
 
 }  // namespace imprint::tools

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "compute/cpu/kernels.h"
 #include "engine-bridge/standalone.h"
 #include "tools/imprint/commands.h"
 
@@ -91,22 +92,28 @@ void print(const bridge::PhysicalDeviceSummary& device) {
   if (!lacks.empty()) std::printf("   lacks: %s\n", lacks.c_str());
 }
 
+// What there always is, listed behind the Vulkan devices, of which there may be none.
 Status list(bool as_json) {
-  IMPRINT_ASSIGN(const std::vector<bridge::PhysicalDeviceSummary> devices, bridge::list_devices());
+  auto found = bridge::list_devices();
+  if (!found && found.error().code != ErrorCode::not_found) return found.error();
+  const std::vector<bridge::PhysicalDeviceSummary> devices = found ? std::move(*found) : std::vector<bridge::PhysicalDeviceSummary>();
+  if (!found) std::fprintf(stderr, "note: %s\n", found.error().message.c_str());
   if (as_json) {
     Json all = Json::array();
     for (const auto& device : devices) all.push_back(to_json(device));
+    all.push_back({{"index", "cpu"}, {"name", "CPU"}, {"driver", cpu::kernels().name}, {"kind", "processor"}});
     std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return {};
   }
   for (const auto& device : devices) print(device);
+  std::printf("cpu  the processor without Vulkan, %s kernels on the calling thread\n", cpu::kernels().name);
   return {};
 }
 
 }  // namespace
 
 void add_devices(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("devices", "list Vulkan devices and what Imprint would use of each");
+  CLI::App* command = app.add_subcommand("devices", "list Vulkan devices and what Imprint would use of each, and the processor");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print a JSON list");
   set_work(*command, [as_json] { return list(*as_json); });

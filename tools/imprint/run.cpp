@@ -6,8 +6,8 @@
 
 #include "compute/model/onnx_import.h"
 #include "compute/model/safetensors.h"
-#include "engine-bridge/standalone.h"
 #include "tools/imprint/commands.h"
+#include "tools/imprint/computer.h"
 
 namespace imprint::tools {
 namespace {
@@ -73,22 +73,21 @@ Status run(const Options& options) {
     inputs.push_back(std::move(tensor));
   }
 
-  IMPRINT_ASSIGN(const auto standalone, bridge::Standalone::open({.device = options.device}));
+  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device));
   ProgramDescription description;
   description.name = options.model;
   description.inputs = imported.input_tensors();
   description.outputs = imported.output_tensors();
   description.slots = 1;
-  IMPRINT_ASSIGN(Program program, Program::compile(standalone->session().runtime(), description));
+  IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
-  IMPRINT_ASSIGN(const std::vector<HostTensor> results, standalone->session().run(program, inputs));
+  IMPRINT_ASSIGN(const std::vector<HostTensor> results, computer.session().run(program, inputs));
 
   safetensors::File out;
   for (std::size_t i = 0; i < results.size(); ++i) out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
-  const vk::Capabilities& capabilities = standalone->context().device().capabilities();
-  out.metadata = {{"device", capabilities.device_name}, {"driver", capabilities.driver_name}};
+  out.metadata = {{"device", computer.name()}, {"driver", computer.driver()}};
   IMPRINT_CHECK(safetensors::save(out, options.output));
-  std::printf("%s: %u dispatches\n", capabilities.device_name.c_str(), program.stats().dispatches);
+  std::printf("%s: %u dispatches\n", computer.name().c_str(), program.stats().dispatches);
   for (const auto& [name, array] : out.arrays)
     std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(), array.shape.text().c_str());
   return {};

@@ -152,7 +152,8 @@ typedef struct imp_vk_device_info {
   uint32_t submit_without_fence;
   /* 1: where this device cannot serve (IMP_ERROR_UNSUPPORTED, as with Vulkan 1.0 or a family without compute), the context gets a second device, of
    * Imprint's own, on a GPU of the same name when there is one: imp_report::own_device tells. It is then as after context_create_standalone: all
-   * that goes in and out passes through host memory, frames are given to submit, and record is IMP_ERROR_UNSUPPORTED. 0: never. */
+   * that goes in and out passes through host memory, frames are given to submit, and record is IMP_ERROR_UNSUPPORTED. Where no such device can be made
+   * the processor computes, as for the device "cpu" of context_create_standalone. 0: never. */
   uint32_t allow_own_device;
 } imp_vk_device_info;
 
@@ -192,7 +193,9 @@ typedef struct imp_vk_merged {
 /* A device of Imprint's own, for tools, tests and headless servers. */
 typedef struct imp_standalone_info {
   imp_header header;
-  const char* device;     /* index ("0") or part of a name ("nvidia", "llvmpipe"); null = the first discrete, else integrated, else any */
+  const char* device;     /* index ("0") or part of a name ("nvidia", "llvmpipe"); null = the first discrete, else integrated, else any; "cpu" = none:
+                           * submit runs inference and learning on the frame thread, imp_limits::gpu_us_per_frame is of that thread's time, and no
+                           * Vulkan is needed, nor used where it is. For one small brain, or a few. Brains are saved as by any other context. */
   uint32_t validation;    /* 1: enable VK_LAYER_KHRONOS_validation with synchronisation checks; its messages go to the log as errors */
 } imp_standalone_info;
 
@@ -418,13 +421,14 @@ typedef struct imp_estimate {
 typedef enum imp_completion {
   IMP_COMPLETED_BY_TIMELINE = 0, /* a timeline semaphore of ours */
   IMP_COMPLETED_BY_FENCES = 1,
-  IMP_COMPLETED_BY_FRAMES = 2    /* imp_frame_info::safe_frame */
+  IMP_COMPLETED_BY_FRAMES = 2,   /* imp_frame_info::safe_frame */
+  IMP_COMPLETED_BY_CALLS = 3     /* on the CPU: submit returns when all is done */
 } imp_completion;
 
 /* What a context has to work with. Strings live as long as the context. */
 typedef struct imp_report {
   imp_header header;
-  const char* device;          /* name of the GPU */
+  const char* device;          /* name of the GPU, or "CPU": then of what is below only driver, submits and completion apply */
   const char* driver;
   uint32_t api_version;        /* the lower of the declared and the device's */
   uint32_t queue_family;

@@ -1,0 +1,31 @@
+#pragma once
+// What a command computes on: a Vulkan device of our own, or with --device cpu the processor.
+
+#include <memory>
+#include <string>
+
+#include "compute/base/result.h"
+#include "compute/program/run.h"
+#include "engine-bridge/standalone.h"
+
+namespace imprint::tools {
+
+class Computer {
+ public:
+  // device: as bridge::StandaloneOptions::device, or "cpu". Errors: those of bridge::Standalone::open.
+  static Result<Computer> open(const std::string& device);
+
+  bool on_cpu() const { return !standalone_; }
+  bridge::Standalone& standalone() { return *standalone_; }   // not on the processor
+  Session& session() { return standalone_ ? standalone_->session() : *session_; }
+  Runtime& runtime() { return session().runtime(); }
+  std::string name() const;
+  std::string driver() const;   // on the processor the instruction set
+
+ private:
+  std::unique_ptr<bridge::Standalone> standalone_;
+  std::unique_ptr<Runtime> runtime_;   // the processor's
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace imprint::tools
