@@ -1,0 +1,125 @@
+// T7. Ten thousand frames in which the host draws, keeps its queue busy from another thread, waits for its device to be idle as on a resize, and destroys
+// brains that the GPU is still at, while a pet goes on learning. Validation with thread-safety checks is silent, memory stays what it was, and the pet has
+// learned.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include <imprint/imprint.hpp>
+
+#include "tests/hosts/bridge_abi.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint64_t kFrames = 10'000, kResize = 97, kGuest = 250, kAsk = 3;
+constexpr std::uint32_t kWanted = 2;
+
+#define ASSERT_WORKS(expression)                                                                        \
+  do {                                                                                                  \
+    const game::Status status_of = (expression);                                                        \
+    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
+  } while (false)
+
+imp_brain_desc pet(std::uint32_t observations) {
+  static const std::uint32_t actions = 4;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.observation_count = observations;
+  desc.branch_count = 1;
+  desc.branch_sizes = &actions;
+  desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.replay_capacity = 256;
+  desc.hidden_count = 1;
+  return desc;
+}
+
+// One that comes, is asked, begins to learn, and goes in the same frame in which the GPU was given its work.
+struct Visitor {
+  game::Brain brain;
+  game::Agent agent;
+};
+
+class T7Stress : public testing::TestWithParam<bool> {};  // a timeline semaphore, or fences
+
+TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
+  PlainHost host({"", GetParam() ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, GetParam()});
+  ASSERT_TRUE(host.ok());
+  const vk::DeviceDescription device = host.describe();
+  imp_vk_device_info info = device_info(host, device);
+  info.queue.user = &host;
+  info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
+  info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  auto context = game::Context::create(table(), info);
+  ASSERT_TRUE(context) << context.status.message();
+  auto brain = context->create_brain(pet(5));
+  ASSERT_TRUE(brain) << brain.status.message();
+  auto agent = brain->create_agent();
+  ASSERT_WORKS(agent.status);
+  ASSERT_WORKS(context->warmup());
+
+  host.start_busy_thread();
+  Visitor visitor;
+  const float seen[] = {1, 0, 0.5f, -1, 0.25f};
+  std::uint64_t decision = 0, reserved = 0;
+  std::uint32_t right = 0, late = 0;
+  for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+    const double time_s = static_cast<double>(frame) / 60;
+    (void)host.begin_frame(frame);
+    ASSERT_WORKS(context->frame_begin(frame, time_s, host.safe_frame()));
+    if (frame % kAsk == 1) ASSERT_WORKS(agent->observe(seen));
+    if (game::Made<imp_action> act = agent->act(); act.status.ready() && act->decision != decision) {
+      decision = act->decision;
+      if (frame > kFrames * 9 / 10) ++late, right += act->branches[0] == kWanted;
+      ASSERT_WORKS(agent->feedback(act->branches[0] == kWanted ? 1.0f : -1.0f, time_s, game::Credit::current));
+      ASSERT_WORKS(agent->set_goal(0));  // a new question: what was scolded is open again
+    }
+    if (visitor.agent) {
+      ASSERT_WORKS(visitor.agent.observe(std::span(seen, 3)));
+      imp_demonstration shown = imp_demonstration_init();
+      shown.observation = seen;
+      shown.observation_count = 3;
+      shown.branches[0] = 1;
+      ASSERT_WORKS(visitor.agent.demonstrate(shown));
+    }
+    ASSERT_WORKS(context->submit());
+    ASSERT_WORKS(context->frame_end());
+    host.end_frame();
+    if (visitor.agent && frame % kGuest == 20) visitor = {};
+    if (frame % kGuest == 0) {
+      auto made = context->create_brain(pet(3));
+      ASSERT_TRUE(made) << made.status.message();
+      visitor.brain = std::move(*made);
+      auto seat = visitor.brain.create_agent();
+      ASSERT_WORKS(seat.status);
+      visitor.agent = std::move(*seat);
+      ASSERT_WORKS(context->warmup());
+    }
+    if (frame % kResize == 0) {
+      ASSERT_WORKS(context->quiesce(60'000));
+      host.stop_busy_thread();  // the host's own threads are the host's to park
+      host.wait_idle();
+      host.start_busy_thread();
+      ASSERT_WORKS(context->resume());
+    }
+    if (frame == 4 * kGuest + 1) reserved = context->stats()->bytes_reserved;
+  }
+  host.stop_busy_thread();
+  const game::Made<imp_context_stats> stats = context->stats();
+  EXPECT_EQ(stats.value.bytes_reserved, reserved) << "memory grew";
+  EXPECT_EQ(stats.value.frame_waits, 0u);
+  EXPECT_GT(late, 200u);
+  EXPECT_GE(right * 10, late * 6) << right << " of " << late << ": explores one action in a few";
+  EXPECT_GT(brain->stats()->minibatches, kFrames / 12);
+  visitor = {};
+  ASSERT_WORKS(context->drain(60'000));
+  ASSERT_WORKS(context->destroy());
+  host.finish_frames();
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
+INSTANTIATE_TEST_SUITE_P(By, T7Stress, testing::Bool(), [](const auto& way) { return std::string(way.param ? "timeline" : "fences"); });
+
+}  // namespace
+}  // namespace imprint::bridge
