@@ -6,6 +6,8 @@ namespace imprint::cpu {
 
 FusionOptions fusion_options(bool fuse) {
   FusionOptions options;
+  options.row_folds = false;
+  options.fill_groups = options.fill_invocations = 1;   // one after the other is what there is
   options.fuse = fuse;
   options.regions = false;
   options.recompute_limit = 0;

@@ -172,8 +172,18 @@ bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& optio
   if (node.op == Op::scatter_add || node.op == Op::unwindow) return false;
   const std::int64_t length = fold_length(graph, index);
   const std::int64_t outputs = node.element_count();
-  if (node.blocks > 0 || wants_lanes(graph, index)) return false;
-  return length >= options.group_fold_length && outputs <= options.group_fold_outputs;
+  if (node.blocks > 0 || wants_lanes(graph, index) || length < options.group_fold_length) return false;
+  // Innermost axes are read side by side by the lanes of a few outputs, however many outputs there are.
+  return outputs <= options.group_fold_outputs || (folds_innermost(graph, index) && outputs * length >= options.row_fold_elements);
+}
+
+bool folds_innermost(const Graph& graph, NodeIndex index) {
+  const GraphNode& node = graph[index];
+  if (node.kind() != OpKind::reduce) return false;
+  const Shape& source = graph[node.inputs[0]].shape;
+  for (int axis = static_cast<int>(node.ints.front()); axis < source.rank(); ++axis)
+    if (source[axis] != 1 && std::ranges::find(node.ints, axis) == node.ints.end()) return false;
+  return true;
 }
 
 bool wants_lanes(const Graph& graph, NodeIndex index) {
@@ -225,8 +235,32 @@ double operations_per_element(const Graph& graph, const std::vector<std::uint8_t
   return operations;
 }
 
+double task_operations(const Graph& graph, const Schedule& schedule, const Task& task) {
+  double operations = 0;
+  if (task.kind != TaskKind::row_fold) {
+    for (NodeIndex member : task.members)
+      operations += static_cast<double>(graph[member].element_count()) * operations_per_element(graph, schedule.materialized, member);
+    return operations;
+  }
+  // Every value once, whatever asks for it.
+  std::vector<NodeIndex> stack(task.members.begin(), task.members.end()), seen;
+  while (!stack.empty()) {
+    const NodeIndex node = stack.back();
+    stack.pop_back();
+    const bool is_read = schedule.materialized[at(node)] && std::ranges::find(task.members, node) == task.members.end();
+    if (is_read || std::ranges::find(seen, node) != seen.end()) continue;
+    seen.push_back(node);
+    const OpKind kind = graph[node].kind();
+    const double times = static_cast<double>(graph[node].element_count() * (kind == OpKind::contract ? 2 : 1) * fold_length(graph, node));
+    if ((kind == OpKind::elementwise && graph[node].op != Op::cast) || kind == OpKind::contract || kind == OpKind::reduce || kind == OpKind::scatter)
+      operations += times;
+    stack.insert(stack.end(), graph[node].inputs.begin(), graph[node].inputs.end());
+  }
+  return operations;
+}
+
 std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced, const std::vector<std::int32_t>& region_of,
-                                              const FusionOptions& options) {
+                                              const std::vector<std::int32_t>& row_group_of, const FusionOptions& options) {
   const std::size_t count = graph.nodes.size();
   std::vector<std::uint8_t> memory(count, 0);
   const auto consumers = graph.consumers();
@@ -239,10 +273,23 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     return memory;
   }
 
+  // Of the values around folds over rows, those that others ask for, where they are computed and not at a view of them.
+  std::vector<std::uint8_t> asked = forced;
+  for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
+    if (row_group_of[at(i)] < 0) continue;
+    if (std::ranges::any_of(consumers[at(i)], [&](NodeIndex consumer) { return row_group_of[at(consumer)] != row_group_of[at(i)]; })) asked[at(i)] = 1;
+    if (graph[i].kind() == OpKind::view && asked[at(i)]) asked[at(graph[i].inputs[0])] = 1;
+    memory[at(i)] = asked[at(i)] && graph[i].kind() != OpKind::view;
+  }
+
   // Forward: the cost of one element of each node, taking for granted memory where even the direct consumers ask for it.
   std::vector<double> cost(count, 0);
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     const GraphNode& node = graph[i];
+    if (row_group_of[at(i)] >= 0) {
+      cost[at(i)] = 1;
+      continue;
+    }
     // The lanes of a group share the fold.
     const bool in_region = region_of[at(i)] >= 0;
     const double lanes = wants_lanes(graph, i) ? kShared : !in_region && wants_group(graph, i, options) ? 64.0 : 1.0;
@@ -279,13 +326,18 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
   }
 
   // Costs again, now that it is known what has memory.
-  for (NodeIndex i = 0; i < graph.size(); ++i) cost[at(i)] = cost_of(graph, i, memory, cost) / (wants_lanes(graph, i) ? kShared : 1.0);
+  for (NodeIndex i = 0; i < graph.size(); ++i)
+    cost[at(i)] = row_group_of[at(i)] >= 0 ? 1 : cost_of(graph, i, memory, cost) / (wants_lanes(graph, i) ? kShared : 1.0);
 
   // Backward: how often each node is really evaluated, consumers of consumers included.
   std::vector<double> evaluated(count, 0);
   for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
     const GraphNode& node = graph[i];
     const double own = static_cast<double>(node.element_count());
+    if (row_group_of[at(i)] >= 0) {
+      evaluated[at(i)] = own;
+      continue;
+    }
     evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)], [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
     if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) && !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)], options))
       memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, region_of, options);

@@ -5,8 +5,10 @@
 
 #include "compute/graph/cost.h"
 #include "compute/graph/early_reads.h"
+#include "compute/graph/fold_split.h"
 #include "compute/graph/product.h"
 #include "compute/graph/region.h"
+#include "compute/graph/row_folds.h"
 #include "compute/graph/row_reads.h"
 
 namespace imprint {
@@ -21,15 +23,15 @@ constexpr std::int64_t kCheapCopy = 4096;    // elements whose copy costs less t
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const FusionRequest& request, const RegionSplit& split, const FusionOptions& options)
-      : graph_(graph), request_(request), split_(split), options_(options) {}
+  Fuser(const Graph& graph, const FusionRequest& request, const RegionSplit& split, const RowGroups& rows, const FusionOptions& options)
+      : graph_(graph), request_(request), split_(split), rows_(rows), options_(options) {}
 
   Result<Schedule> run() {
     schedule_.variables = request_.variables;
     schedule_.place.resize(graph_.nodes.size());
     task_of_.assign(graph_.nodes.size(), -1);
     IMPRINT_CHECK(place_leaves());
-    schedule_.materialized = choose_materialized(graph_, forced_nodes(), split_.region_of, options_);
+    schedule_.materialized = choose_materialized(graph_, forced_nodes(), split_.region_of, rows_.group_of, options_);
     add_tasks();
     store_outputs();
     store_updates();
@@ -137,9 +139,56 @@ class Fuser {
     for (std::int32_t phase : split_.phase) phases = std::max(phases, phase + 1);
     for (std::int32_t phase = 0; phase < phases; ++phase) {
       for (NodeIndex i = 0; i < graph_.size(); ++i)
-        if (split_.phase[at(i)] == phase && schedule_.materialized[at(i)] && !is_memory_leaf(graph_[i]) && split_.region_of[at(i)] < 0) add_node(i);
+        if (split_.phase[at(i)] == phase && split_.region_of[at(i)] < 0) add_behind_inputs(i);
       for (std::size_t r = 0; r < split_.regions.size(); ++r)
         if (split_.regions[r].phase == phase) add_region(static_cast<std::int32_t>(r));
+    }
+  }
+
+  // A row group stands behind everything that any of its nodes waits for.
+  void add_behind_inputs(NodeIndex root) {
+    added_.resize(graph_.nodes.size(), 0);
+    std::vector<std::pair<NodeIndex, bool>> stack{{root, false}};
+    while (!stack.empty()) {
+      const auto [node, has_inputs] = stack.back();
+      stack.pop_back();
+      if (added_[at(node)]) continue;
+      const std::int32_t group = rows_.group_of[at(node)];
+      if (has_inputs) {
+        if (group >= 0) add_row_group(group);
+        else if (schedule_.materialized[at(node)] && !is_memory_leaf(graph_[node])) add_node(node);
+        for (NodeIndex member : group >= 0 ? group_nodes(group) : std::vector{node}) added_[at(member)] = 1;
+        continue;
+      }
+      stack.emplace_back(node, true);
+      for (NodeIndex member : group >= 0 ? group_nodes(group) : std::vector{node})
+        for (NodeIndex input : graph_[member].inputs)
+          if (split_.phase[at(input)] == split_.phase[at(node)] && split_.region_of[at(input)] < 0 && (group < 0 || rows_.group_of[at(input)] != group))
+            stack.emplace_back(input, false);
+    }
+  }
+
+  std::vector<NodeIndex> group_nodes(std::int32_t group) const {
+    std::vector<NodeIndex> nodes;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (rows_.group_of[at(i)] == group) nodes.push_back(i);
+    return nodes;
+  }
+
+  void add_row_group(std::int32_t group) {
+    const std::vector<NodeIndex> nodes = group_nodes(group);
+    Task task;
+    task.kind = TaskKind::row_fold;
+    std::ranges::copy_if(nodes, std::back_inserter(task.folds), [&](NodeIndex node) { return graph_[node].kind() == OpKind::reduce; });
+    task.anchor = task.folds.front();
+    task.element_count = graph_[task.anchor].element_count();
+    schedule_.tasks.push_back(std::move(task));
+    const auto t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
+    for (NodeIndex node : nodes) {
+      if (!schedule_.materialized[at(node)]) continue;
+      std::vector<Read> reads = reads_of(node);
+      for (Read& read : reads) read.aligned = false;
+      join(t, node, reads);
     }
   }
 
@@ -268,6 +317,7 @@ class Fuser {
     for (std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1; t >= 0; --t) {
       const Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
       if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.kind == TaskKind::region || task.kind == TaskKind::custom ||
+          task.kind == TaskKind::row_fold ||
           task.members.size() >= kMaxMembers)
         continue;
       bool possible = true, shares = false, continues = false;
@@ -560,11 +610,13 @@ class Fuser {
   const Graph& graph_;
   const FusionRequest& request_;
   const RegionSplit& split_;
+  const RowGroups& rows_;
   const FusionOptions& options_;
   Schedule schedule_;
   std::vector<std::int32_t> outgrown_;
   bool tails_fit_ = true;
   std::vector<std::int32_t> task_of_;  // per node, -1: none
+  std::vector<std::uint8_t> added_;    // per node: its task stands, if it has one
 };
 
 }  // namespace
@@ -641,7 +693,13 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       split.region_of.assign(graph.nodes.size(), -1);
       split.phase.assign(graph.nodes.size(), 0);
     }
-    Fuser fuser(split_graph, split_request, split, options);
+    RowGroups rows;
+    rows.group_of.assign(split_graph.nodes.size(), -1);
+    if (options.fuse) {
+      split_long_folds(split_graph, split_request, split, options);
+      if (options.row_folds) rows = find_row_groups(split_graph, split, options);
+    }
+    Fuser fuser(split_graph, split_request, split, rows, options);
     Result<Schedule> made = fuser.run();
     if (!fuser.tails_fit()) {
       tails = false;

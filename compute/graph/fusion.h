@@ -1,6 +1,7 @@
 #pragma once
 // From a graph to kernels. Four decisions, each pure arithmetic:
-//   0. which nodes form row-local regions, each one kernel (region.h); the rest of the page is about what is left;
+//   0. which nodes form row-local regions (region.h), and which around folds over rows are computed with these (row_folds.h), each one kernel; the rest
+//      of the page is about what is left;
 //   1. which values get memory: those whose repeated evaluation inside their consumers would cost more than a dispatch, or would make one
 //      invocation work longer than a dispatch takes (cost.cpp's rules); everything else is computed inside the kernels that use it, views by index arithmetic alone;
 //   2. which values share a kernel: those with equal element counts that are computed at the same linear index and wait for nothing later;
@@ -26,6 +27,16 @@ struct FusionOptions {
   std::int64_t product_operations = 1 << 20;  // multiply-adds from which a contraction is computed by tiles
   double product_turn_operations = 0;        // that a turn of a tile costs each invocation beside its own: what it saves at barriers
   std::int32_t node_limit = 400;         // nodes computed inside one value, so that shaders stay compilable
+
+  // Rows that a kernel keeps in registers through their folds.
+  bool row_folds = true;
+  std::int64_t row_fold_least = 32;      // elements of a row
+  std::int64_t row_fold_most = 16384;
+  std::int64_t row_fold_elements = 1 << 14;   // of all rows, fewer of which are not worth it
+
+  // Folds with fewer outputs than the device has room for are split.
+  std::int64_t fill_groups = 1024;       // workgroups that fill the device
+  std::int64_t fill_invocations = 1 << 18;
 
   double cheap_combination = 256;        // operations of one invocation that are never worth a dispatch: a scalar so cheap is computed where it is used
   bool tails = true;                     // sums of partial results leave partial results of the sums over them

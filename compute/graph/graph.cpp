@@ -41,30 +41,6 @@ std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots) {
   return found;
 }
 
-constexpr std::int64_t kLongFold = 1 << 16;   // elements folded into one, from which a second stage pays
-constexpr std::int64_t kFewOutputs = 1024;
-constexpr std::int64_t kChunk = 2048;         // most elements of a first-stage fold
-
-// The largest divisor of n that is at most `limit`.
-std::int64_t divisor_up_to(std::int64_t n, std::int64_t limit) {
-  for (std::int64_t d = std::min(n, limit); d > 1; --d)
-    if (n % d == 0) return d;
-  return 1;
-}
-
-// How the innermost axes that a long fold of few outputs covers can be folded in two stages, {outputs, chunks, chunk length}; rank 0 when the
-// fold stays as it is.
-Shape two_stages(const GraphNode& fold, const Shape& source) {
-  const bool associative = fold.op == Op::reduce_sum || fold.op == Op::reduce_max || fold.op == Op::reduce_min || fold.op == Op::reduce_prod;
-  if (!associative || fold.shape.element_count() == 0 || fold.shape.element_count() > kFewOutputs) return {};
-  const int first = static_cast<int>(fold.ints.front());
-  if (static_cast<int>(fold.ints.size()) != source.rank() - first) return {};  // not the innermost axes
-  const std::int64_t outputs = fold.shape.element_count(), length = source.element_count() / outputs;
-  const std::int64_t chunk = divisor_up_to(length, kChunk);
-  if (length < kLongFold || chunk < 64) return {};
-  return {outputs, length / chunk, chunk};
-}
-
 }  // namespace
 
 Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* lifted) {
@@ -86,24 +62,9 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
       entry.op = Op::input;
       lifted->push_back(*reference);
     }
-    const auto add = [&](GraphNode added) {
-      const auto [position, fresh] = known.try_emplace(node_key(added, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
-      if (fresh) graph.nodes.push_back(std::move(added));
-      return position->second;
-    };
-    if (op_info(node.op).kind == OpKind::reduce)
-      if (const Shape stages = two_stages(entry, graph[entry.inputs[0]].shape); stages.rank() == 3) {
-        // One workgroup folding everything would leave a device idle: chunks first, then the chunks' results.
-        const auto stage = [&](Op op, const Shape& shape, NodeIndex input, std::vector<std::int64_t> ints) {
-          return add({op, op == Op::reshape ? graph[input].dtype : entry.dtype, shape, {input}, std::move(ints), {}, *reference});
-        };
-        const NodeIndex chunks = stage(Op::reshape, stages, entry.inputs[0], {});
-        const NodeIndex partial = stage(entry.op, {stages[0], stages[1], 1}, chunks, {2});
-        const NodeIndex whole = stage(entry.op, {stages[0], 1, 1}, partial, {1});
-        index_of.emplace(&node, stage(Op::reshape, entry.shape, whole, {}));
-        continue;
-      }
-    index_of.emplace(&node, add(std::move(entry)));
+    const auto [position, fresh] = known.try_emplace(node_key(entry, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
+    if (fresh) graph.nodes.push_back(std::move(entry));
+    index_of.emplace(&node, position->second);
   }
   for (const Tensor& root : roots) graph.roots.push_back(index_of.at(root.node().get()));
   return graph;

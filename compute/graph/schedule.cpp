@@ -10,7 +10,7 @@ const RegionValue* Region::find(NodeIndex node) const {
 }
 
 std::string task_text(const Graph& graph, const Task& task) {
-  static constexpr const char* kKinds[] = {"map", "group fold", "column fold", "scan", "product", "region", "custom"};
+  static constexpr const char* kKinds[] = {"map", "group fold", "column fold", "scan", "product", "region", "custom", "row fold"};
   std::string text = kKinds[static_cast<int>(task.kind)];
   text += " of " + std::to_string(task.element_count) + ":";
   for (const Store& store : task.stores) text += " " + node_text(graph, store.node) + (store.row_indices >= 0 ? " by rows" : "") + ",";

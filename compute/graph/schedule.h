@@ -41,7 +41,8 @@ enum class TaskKind : std::uint8_t {
   scan,         // one invocation a line of `anchor`
   product,      // one workgroup a tile of `anchor`, a large contraction
   region,       // one workgroup a block of rows, through everything that is independent for each row
-  custom        // one invocation a row of `anchor`: a caller's text, and what follows from its result for that row
+  custom,       // one invocation a row of `anchor`: a caller's text, and what follows from its result for that row
+  row_fold      // a few lanes a row of the input of `anchor`, which is folded over it; what lies in registers meanwhile is as long as the row
 };
 
 // One step of a region's workgroup, between barriers where it needs what others wrote.
@@ -102,15 +103,16 @@ struct ProductTile {
 // One kernel: everything in `members` is computed at the same linear index, in order.
 struct Task {
   TaskKind kind = TaskKind::map;
-  NodeIndex anchor = -1;               // group_fold, column_fold, scan, product, custom
+  NodeIndex anchor = -1;               // group_fold, column_fold, scan, product, custom, row_fold
   std::int32_t region = -1;            // position in Schedule::regions
   ProductTile tile;                    // of a product
   std::vector<NodeIndex> members;      // ascending; the anchor first where there is one
   std::vector<NodeIndex> tails;        // column_fold: sums over the elements of each workgroup
+  std::vector<NodeIndex> folds;        // row_fold: the folds over each row, ascending
   std::vector<Store> stores;
   std::vector<Read> reads;             // memory read, each node once
   std::vector<std::int32_t> after;     // tasks that must have finished
-  std::int64_t element_count = 0;      // of each member; of a region, the workgroups
+  std::int64_t element_count = 0;      // of each member; of a region, the workgroups; of a row fold, the rows
   std::int32_t level = 0;              // tasks of one level are independent of each other
 };
 

@@ -8,6 +8,7 @@
 #include "compute/kernels/emitter.h"
 #include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
+#include "compute/kernels/row_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
 namespace imprint {
@@ -68,6 +69,17 @@ class DispatchNames : public MemoryNames {
 
 bool is_large_map(const Task& task, const DispatchLimits& limits) { return task.kind == TaskKind::map && task.element_count >= limits.wide_elements; }
 
+// Adds the function's text, wide where it can be; gives its workgroups.
+template <class E>
+std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int workgroup_size, bool may_be_wide, std::string& functions) {
+  E wide = emitter, narrow = emitter;
+  std::string text = may_be_wide ? wide.function(name, workgroup_size, true) : std::string();
+  const bool is_wide = !text.empty();
+  if (!is_wide) text = narrow.function(name, workgroup_size, false);
+  functions += text + "\n";
+  return (is_wide ? wide : narrow).group_count();
+}
+
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
                 DispatchSource& source) {
   DispatchNames names(source, buffer_of);
@@ -75,7 +87,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::string functions, calls, shared_arrays;
   int workgroup_size = kWorkgroupSize;
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
-  const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold; };
+  const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold || kind_of(t) == TaskKind::row_fold; };
   const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
   const auto product = std::ranges::find_if(source.tasks, is_product);
   const bool tiles = product != source.tasks.end();
@@ -106,11 +118,11 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     } else if (task.kind == TaskKind::product) {
       functions += ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
+    } else if (task.kind == TaskKind::row_fold) {
+      task_groups = write_wide_or_not(RowEmitter(graph, schedule, task, names, includes, limits.fold_terms, limits.row_lane_elements), name, workgroup_size, true, functions);
     } else {
-      Emitter narrow(graph, schedule, task, names, includes, limits.fold_terms), wide = narrow;
-      const std::string text = is_large_map(task, limits) ? wide.function(name, workgroup_size, true) : std::string();
-      functions += (text.empty() ? narrow.function(name, workgroup_size) : text) + "\n";
-      task_groups = (text.empty() ? narrow : wide).group_count();
+      const bool may_be_wide = is_large_map(task, limits) || task.kind == TaskKind::group_fold;
+      task_groups = write_wide_or_not(Emitter(graph, schedule, task, names, includes, limits.fold_terms), name, workgroup_size, may_be_wide, functions);
     }
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
     groups += task_groups;
@@ -122,7 +134,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   source.pushes_table = source.table.size() <= limits.push_entries;
   std::string& text = source.glsl;
   text = "#version 450\n";
-  if (tiles) text += "#extension GL_EXT_control_flow_attributes : require\n";
+  if (tiles || functions.find("[[unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";

@@ -375,13 +375,15 @@ std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std:
   }
 }
 
-Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step) {
+Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step, bool along) {
   const GraphNode& entry = graph_[node];
   const GraphNode& source = graph_[entry.inputs[0]];
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
   const DType dtype = source.dtype == DType::boolean ? DType::int32 : source.dtype;
   Accumulator result;
-  result.value = declare_like({std::nullopt, own}, dtype, fold_start(entry.op, dtype));
+  IndexExpression wide_term;
+  if (along) wide_term.lane = 1;
+  result.value = declare_like(along ? ElementIndex{wide_term, {}} : ElementIndex{std::nullopt, own}, dtype, fold_start(entry.op, dtype));
   if (finds_position(entry.op) && is_wide(result.value)) refuse();
   // Starts past every position, so that whatever comes first wins its tie with the start value.
   if (finds_position(entry.op)) result.index = declare(DType::int32, "2147483647");
@@ -397,15 +399,17 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   if (computes_folds(node)) terms = 1;
   const std::int64_t turns = length / (static_cast<std::int64_t>(stride) * terms);
   const std::string k = fresh('k');
+  IndexExpression position(k, along ? kWide : 1);
+  position.lane = wide_term.lane;
   if (terms > 1) {
     line("int " + k + " = " + first + ";");
     open("for (int turn = 0; turn < " + std::to_string(turns) + "; turn++, " + k + " += " + std::to_string(stride * terms) + ")");
-    for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(IndexExpression(k) + term * stride));
+    for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(position + term * stride));
     close();
     if (turns * stride * terms == length) return result;
   }
   open("for (" + (terms > 1 ? std::string() : "int " + k + " = " + first) + "; " + k + " < " + std::to_string(length) + "; " + k + " += " + step + ")");
-  fold_term(node, own, result, IndexExpression(k));
+  fold_term(node, own, result, position);
   close();
   return result;
 }

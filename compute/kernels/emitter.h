@@ -103,6 +103,7 @@ class Emitter {
   std::string componentwise(DType dtype, std::span<const std::string> operands, const std::function<std::string(std::span<const std::string>)>& expression) const;
   std::string elementwise(NodeIndex node, std::span<const std::string> operands);
   std::string position(const IndexExpression& index);                // the index itself as a value
+  std::string folded(NodeIndex fold, const std::string& sums);       // the elements of a wide accumulator as one
   std::string load_wide(NodeIndex node, const IndexExpression& linear);
   void write_wide(const Store& store, const IndexExpression& element, const std::string& value);
   std::string refuse();                                              // the task cannot be wide; gives any text
@@ -114,7 +115,8 @@ class Emitter {
 
   // A fold over k = first, first + step, ...: declares accumulators, writes the loop, returns the accumulator's name.
   struct Accumulator { std::string value, index; };
-  Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step);
+  // along: the folded axes are the innermost, and terms are taken kWide at a time.
+  Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step, bool along = false);
   void fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into, const IndexExpression& k);
   bool computes_folds(NodeIndex node) const;   // inside its own evaluation
   std::string combine(NodeIndex node, const Accumulator& into, const std::string& value, const std::string& index);
@@ -125,7 +127,7 @@ class Emitter {
   std::vector<NodeIndex> uniform_folds() const;
   void fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size);
   void fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane);
-  void group_fold_body(int workgroup_size);
+  void group_fold_body(int workgroup_size, bool wide);
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
   void evaluate_members(const ElementIndex& index);   // axes, where given, are the anchor's

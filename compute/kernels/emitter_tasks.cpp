@@ -1,6 +1,7 @@
 // The bodies of the kinds of tasks: how their elements are spread over invocations and workgroups. What one element takes is in emitter.cpp.
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "compute/graph/cost.h"
@@ -18,7 +19,7 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
   if (task.element_count == 0) return 0;
-  if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region) return task.element_count;
+  if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region || task.kind == TaskKind::row_fold) return task.element_count;
   if (task.kind == TaskKind::column_fold) return (task.element_count + kFoldColumns - 1) / kFoldColumns;
   if (task.kind == TaskKind::product) return tile_count(product_shape(graph, task.anchor), task.tile);
   std::int64_t invocations = task.element_count;
@@ -29,7 +30,7 @@ std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int work
 std::string Emitter::function(const std::string& name, int workgroup_size, bool wide) {
   group_count_ = group_count(graph_, task_, workgroup_size);
   switch (task_.kind) {
-    case TaskKind::group_fold: group_fold_body(workgroup_size); break;
+    case TaskKind::group_fold: group_fold_body(workgroup_size, wide); break;
     case TaskKind::column_fold: column_fold_body(workgroup_size); break;
     case TaskKind::scan: scan_body(workgroup_size); break;
     default: wide ? wide_map_body(workgroup_size) : map_body(workgroup_size); break;
@@ -133,22 +134,35 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
   line("i = " + first + ";");
 }
 
-void Emitter::group_fold_body(int workgroup_size) {
+// Where outputs are many, a workgroup takes several, with as many lanes each as have a few terms to fold.
+void Emitter::group_fold_body(int workgroup_size, bool wide) {
+  constexpr std::int64_t kManyOutputs = 1024, kTerms = 16;   // of a lane
   const GraphNode& anchor = graph_[task_.anchor];
   const DType source_dtype = graph_[anchor.inputs[0]].dtype;
-  const bool is_float = source_dtype == DType::float32;
-  const bool positions = finds_position(anchor.op);
-  const std::string shared_values = is_float ? "fold_floats" : "fold_ints";
+  const std::int64_t length = fold_length(graph_, task_.anchor), count = task_.element_count;
+  const bool positions = finds_position(anchor.op), innermost = folds_innermost(graph_, task_.anchor);
+  const bool along = wide && innermost && !positions && length % kWide == 0;
+  int lanes = workgroup_size;
+  if (innermost && count >= kManyOutputs)
+    lanes = static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length / kTerms))), 4, workgroup_size));
+  const std::int64_t outputs = workgroup_size / lanes;
+  group_count_ = (count + outputs - 1) / outputs;
+
+  const std::string shared_values = source_dtype == DType::float32 ? "fold_floats" : "fold_ints";
   const ElementIndex index{IndexExpression(std::string("i")), {}};
-  line("int i = group;");
+  const std::string part = outputs > 1 ? "part" : "lane";
   line("int lane = int(gl_LocalInvocationID.x);");
-  const Accumulator own = fold(task_.anchor, index, "lane", std::to_string(workgroup_size));
-  line(shared_values + "[lane] = " + own.value + ";");
+  if (outputs > 1) line("int part = lane % " + std::to_string(lanes) + ";");
+  const std::string output = outputs > 1 ? "group * " + std::to_string(outputs) + " + lane / " + std::to_string(lanes) : "group";
+  const bool ragged = count % outputs != 0;
+  line("int i = " + (ragged ? "min(" + output + ", " + std::to_string(count - 1) + ")" : output) + ";");
+  const Accumulator own = fold(task_.anchor, index, along ? part + " * " + std::to_string(kWide) : part, std::to_string(along ? lanes * kWide : lanes), along);
+  line(shared_values + "[lane] = " + (along ? folded(task_.anchor, own.value) : own.value) + ";");
   if (positions) line("fold_positions[lane] = " + own.index + ";");
   line("barrier();");
-  fold_lanes(task_.anchor, shared_values, workgroup_size, 1, "lane");
-  line("if (lane != 0) return;");
-  members_[task_.anchor] = positions ? "fold_positions[0]" : shared_values + "[0]";
+  fold_lanes(task_.anchor, shared_values, lanes, 1, part);
+  line("if (" + part + " != 0" + (ragged ? " || " + output + " >= " + std::to_string(count) : "") + ") return;");
+  members_[task_.anchor] = positions ? "fold_positions[lane]" : shared_values + "[lane]";
   evaluate_members(index);
 }
 

@@ -87,6 +87,13 @@ std::string Emitter::position(const IndexExpression& index) {
   return declare_wide(DType::int32, index.str() + " + ivec4(0, 1, 2, 3) * " + std::to_string(index.lane));
 }
 
+std::string Emitter::folded(NodeIndex fold, const std::string& sums) {
+  if (!is_wide(sums)) return sums;
+  const std::string result = declare(graph_[fold].dtype == DType::float32 ? DType::float32 : DType::int32, component(sums, 0));
+  for (int element = 1; element < kWide; ++element) line(combine(fold, {result, {}}, component(sums, element), {}));
+  return result;
+}
+
 std::string Emitter::refuse() {
   is_refused_ = true;
   return "0";

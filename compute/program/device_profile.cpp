@@ -29,6 +29,9 @@ FusionOptions fusion_options(const vk::Device& device) {
     options.region_invocations = 16;
     options.region_load_rows = 0;
     options.region_vectors = false;
+    options.row_fold_elements = 1 << 16;
+    options.fill_groups = 8;
+    options.fill_invocations = 512;
   }
   return options;
 }
@@ -42,6 +45,7 @@ DispatchLimits dispatch_limits(const vk::Device& device) {
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = is_processor(device) ? 2 : 8;
   limits.fold_workgroup_size = is_processor(device) || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
+  limits.row_lane_elements = is_processor(device) ? 64 : 16;
   limits.map_workgroup_size = static_cast<int>(std::min(128u, capabilities.max_workgroup_invocations));
   return limits;
 }

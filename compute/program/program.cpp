@@ -97,8 +97,7 @@ void add_work(const Graph& graph, const Schedule& schedule, const Task& task, Pr
   ++stats.kernels;
   for (const Read& read : task.reads) stats.bytes_moved += bytes(read.node);
   for (const Store& store : task.stores) stats.bytes_moved += bytes(store.node);
-  for (NodeIndex member : task.members)
-    stats.flops += static_cast<std::uint64_t>(static_cast<double>(graph[member].element_count()) * operations_per_element(graph, schedule.materialized, member));
+  stats.flops += static_cast<std::uint64_t>(task_operations(graph, schedule, task));
 }
 
 // ---- of a device ----

@@ -6,11 +6,8 @@
 namespace imprint {
 
 std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task) {
-  double operations = 0;
-  for (NodeIndex member : task.members)
-    operations += static_cast<double>(graph[member].element_count()) * operations_per_element(graph, schedule.materialized, member);
   char head[64];
-  std::snprintf(head, sizeof head, "  level %d, %.0f operations, ", task.level, operations);
+  std::snprintf(head, sizeof head, "  level %d, %.0f operations, ", task.level, task_operations(graph, schedule, task));
   return head + task_text(graph, task) + "\n";
 }
 

@@ -1,0 +1,129 @@
+#include "compute/graph/fold_split.h"
+
+#include <algorithm>
+
+#include "compute/graph/cost.h"
+
+namespace imprint {
+namespace {
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+constexpr std::int64_t kLeastTerms = 1 << 16;    // of all outputs together, for which a second kernel is worth its dispatch
+constexpr std::int64_t kLeastStretch = 4096;     // of terms beside each other, which a workgroup folds
+constexpr std::int64_t kLeastColumn = 32;        // of terms of a column, which one invocation folds
+
+// The folded axes as one between two others: elements in front, terms, elements behind.
+struct Extents { std::int64_t before = 1, terms = 1, behind = 1; };
+
+class FoldSplitter {
+ public:
+  FoldSplitter(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options)
+      : graph_(graph), request_(request), split_(split), options_(options) {}
+
+  void run() {
+    for (NodeIndex i = 0; i < graph_.size(); ++i) lengths_.push_back(stretch_length(i));
+    if (std::ranges::all_of(lengths_, [](std::int64_t length) { return length == 0; })) return;
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      GraphNode node = graph_[i];
+      for (NodeIndex& input : node.inputs) input = new_index_[at(input)];
+      new_index_.push_back(lengths_[at(i)] > 0 ? add_split(i, node) : add(std::move(node), i));
+    }
+    for (NodeIndex& root : graph_.roots) root = new_index_[at(root)];
+    request_.renumber(new_index_);
+    graph_.nodes = std::move(nodes_);
+    split_.region_of = std::move(result_.region_of);
+    split_.row_axis = std::move(result_.row_axis);
+    split_.group_axis = std::move(result_.group_axis);
+    split_.phase = std::move(result_.phase);
+  }
+
+ private:
+  static Extents extents_of(const Shape& shape, const GraphNode& fold) {
+    Extents extents;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      if (axis < fold.ints.front()) extents.before *= shape[axis];
+      else (axis > fold.ints.back() ? extents.behind : extents.terms) *= shape[axis];
+    }
+    return extents;
+  }
+
+  // Terms of one partial result; 0: the node stays as it is.
+  std::int64_t stretch_length(NodeIndex index) const {
+    const GraphNode& node = graph_[index];
+    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min && node.op != Op::reduce_prod) return 0;
+    if (split_.region_of[at(index)] >= 0 || node.blocks > 0 || node.has_tails || graph_[node.inputs[0]].blocks > 0) return 0;
+    if (node.dtype == DType::boolean || graph_[node.inputs[0]].dtype != node.dtype) return 0;
+    if (node.ints.back() - node.ints.front() + 1 != static_cast<std::int64_t>(node.ints.size())) return 0;   // not beside each other
+    const auto [before, terms, behind] = extents_of(graph_[node.inputs[0]].shape, node);
+    const std::int64_t outputs = before * behind;
+    if (outputs * terms < kLeastTerms) return 0;
+    // Columns are folded by one invocation each, what lies beside each other by a workgroup.
+    const std::int64_t wanted = behind >= kFoldColumns ? options_.fill_invocations : options_.fill_groups;
+    const std::int64_t least = behind >= kFoldColumns ? kLeastColumn : kLeastStretch;
+    const std::int64_t stretches = wanted / std::max<std::int64_t>(1, outputs);
+    if (stretches < 2 || terms < 2 * least) return 0;
+    return std::max(least, (terms / stretches + 3) / 4 * 4);
+  }
+
+  NodeIndex add(GraphNode node, NodeIndex old) {
+    nodes_.push_back(std::move(node));
+    result_.region_of.push_back(split_.region_of[at(old)]);
+    result_.row_axis.push_back(split_.row_axis[at(old)]);
+    result_.group_axis.push_back(split_.group_axis[at(old)]);
+    result_.phase.push_back(split_.phase[at(old)]);
+    return static_cast<NodeIndex>(nodes_.size()) - 1;
+  }
+
+  // node: the fold with its inputs renumbered. What is left behind the last whole stretch is folded beside the stretches.
+  NodeIndex add_split(NodeIndex old, const GraphNode& node) {
+    const DType source = graph_[graph_[old].inputs[0]].dtype;
+    const auto made = [&](Op op, DType dtype, Shape shape, std::vector<NodeIndex> inputs, std::vector<std::int64_t> ints) {
+      return add({op, dtype, std::move(shape), std::move(inputs), std::move(ints), {}, node.source}, old);
+    };
+    const auto [before, terms, behind] = extents_of(graph_[graph_[old].inputs[0]].shape, graph_[old]);
+    const std::int64_t length = lengths_[at(old)], stretches = terms / length, rest = terms % length;
+    const NodeIndex flat = made(Op::reshape, source, {before, terms, behind}, {node.inputs[0]}, {});
+    const auto part = [&](std::int64_t start, std::int64_t count) {
+      return count == terms ? flat : made(Op::slice, source, {before, count, behind}, {flat}, {0, 1, start, 1, 0, 1});
+    };
+    // Without an axis in front of it where there is nothing: what is folded is then outermost.
+    const int axis = before == 1 ? 0 : 1;
+    const Shape stretched = before == 1 ? Shape{stretches, length, behind} : Shape{before, stretches, length, behind};
+    Shape partial = stretched, whole = stretched;
+    partial[axis + 1] = whole[axis + 1] = whole[axis] = 1;
+    const NodeIndex cut = made(Op::reshape, source, stretched, {part(0, stretches * length)}, {});
+    NodeIndex result = made(node.op, node.dtype, whole, {made(node.op, node.dtype, partial, {cut}, {axis + 1})}, {axis});
+    if (rest > 0) {
+      const NodeIndex last = made(node.op, node.dtype, {before, 1, behind}, {part(stretches * length, rest)}, {1});
+      result = made(combination(node.op), node.dtype, whole, {result, made(Op::reshape, node.dtype, whole, {last}, {})}, {});
+    }
+    return made(Op::reshape, node.dtype, node.shape, {result}, {});
+  }
+
+  static Op combination(Op fold) {
+    switch (fold) {
+      case Op::reduce_prod: return Op::mul;
+      case Op::reduce_max: return Op::maximum;
+      case Op::reduce_min: return Op::minimum;
+      default: return Op::add;
+    }
+  }
+
+  Graph& graph_;
+  FusionRequest& request_;
+  RegionSplit& split_;
+  const FusionOptions& options_;
+  RegionSplit result_;
+  std::vector<std::int64_t> lengths_;      // per old node
+  std::vector<GraphNode> nodes_;
+  std::vector<NodeIndex> new_index_;       // of each old node
+};
+
+}  // namespace
+
+void split_long_folds(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options) {
+  FoldSplitter(graph, request, split, options).run();
+}
+
+}  // namespace imprint

@@ -1,0 +1,221 @@
+#include "compute/kernels/row_emitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <set>
+
+#include "compute/graph/cost.h"
+#include "compute/graph/fusion.h"
+#include "compute/kernels/elementwise_glsl.h"
+
+namespace imprint {
+namespace {
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+constexpr std::int64_t kMostKept = 64;    // numbers of one invocation
+constexpr double kWorthKeeping = 4;       // operations
+
+}  // namespace
+
+RowEmitter::RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
+                       int lane_elements)
+    : Emitter(graph, schedule, task, memory, includes, fold_terms), shape_(graph[graph[task.anchor].inputs[0]].shape),
+      first_folded_(static_cast<int>(graph[task.anchor].ints.front())), length_(fold_length(graph, task.anchor)), rows_(task.element_count),
+      lane_elements_(lane_elements) {}
+
+std::string RowEmitter::function(const std::string& name, int workgroup_size, bool wide) {
+  if (wide && length_ % kWide != 0) return {};
+  width_ = wide ? kWide : 1;
+  lanes_ = static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length_ / lane_elements_))), 1, workgroup_size));
+  turns_ = static_cast<int>((length_ + lanes_ * width_ - 1) / (lanes_ * width_));
+  ragged_ = length_ % (lanes_ * width_) != 0;
+  const std::int64_t rows_here = workgroup_size / lanes_;
+  group_count_ = (rows_ + rows_here - 1) / rows_here;
+
+  line("int lane = int(gl_LocalInvocationID.x);");
+  line("int part = lane % " + text(lanes_) + ";");
+  line("int own_row = group * " + text(rows_here) + " + lane / " + text(lanes_) + ";");
+  line("int row = " + (rows_ % rows_here == 0 ? std::string("own_row") : "min(own_row, " + text(rows_ - 1) + ")") + ";");
+  Shape leading = shape_;
+  for (int axis = first_folded_; axis < shape_.rank(); ++axis) leading[axis] = 1;
+  row_axes_ = delinearize(IndexExpression(std::string("row")), leading);
+  choose_kept();
+  compute_numbers(-1);
+  for (std::size_t pass = 0; pass < task_.folds.size(); ++pass) fold_row(pass);
+  if (rows_ % rows_here != 0) line("if (own_row >= " + text(rows_) + ") return;");
+  store_row();
+  if (is_refused_) return {};
+  return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
+}
+
+bool RowEmitter::is_member(NodeIndex node) const { return std::ranges::find(task_.members, node) != task_.members.end(); }
+bool RowEmitter::is_read(NodeIndex node) const { return schedule_.materialized[static_cast<std::size_t>(node)] && !is_member(node); }
+
+// What this task stores for others it has in registers itself.
+std::string RowEmitter::load(NodeIndex node, const ElementIndex& index) { return is_member(node) ? compute(node, index) : Emitter::load(node, index); }
+
+// ---- what is kept ----
+
+std::vector<NodeIndex> RowEmitter::pass_roots(std::size_t pass) const {
+  if (pass < task_.folds.size()) return {graph_[task_.folds[pass]].inputs[0]};
+  std::vector<NodeIndex> roots;
+  std::ranges::copy_if(task_.members, std::back_inserter(roots), [&](NodeIndex member) { return is_row(member); });
+  return roots;
+}
+
+std::vector<std::vector<NodeIndex>> RowEmitter::visits() const {
+  std::vector<std::vector<NodeIndex>> passes;
+  std::set<NodeIndex> before;
+  for (std::size_t pass = 0; pass <= task_.folds.size(); ++pass) {
+    std::vector<NodeIndex> stack = pass_roots(pass), seen;
+    while (!stack.empty()) {
+      const NodeIndex node = stack.back();
+      stack.pop_back();
+      if (!is_row(node) || std::ranges::find(seen, node) != seen.end()) continue;
+      seen.push_back(node);
+      const bool is_at_hand = before.contains(node) && std::ranges::find(kept_, node, &Kept::node) != kept_.end();
+      if (!is_at_hand && !is_read(node) && graph_[node].kind() == OpKind::elementwise)
+        stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
+    }
+    before.insert(seen.begin(), seen.end());
+    passes.push_back(std::move(seen));
+  }
+  return passes;
+}
+
+// From the last value to the first: what is kept spares the passes behind it what it was computed from.
+void RowEmitter::choose_kept() {
+  if (turns_ == 1 && !ragged_) return;   // no loops: every value is at hand once it is computed
+  std::set<NodeIndex, std::greater<>> candidates;
+  for (const std::vector<NodeIndex>& pass : visits()) candidates.insert(pass.begin(), pass.end());
+  for (NodeIndex node : candidates) {
+    if (!is_read(node) && (graph_[node].op == Op::expand || op_cost(graph_, node) < kWorthKeeping)) continue;
+    const auto visited = visits();
+    const auto passes = std::ranges::count_if(visited, [&](const auto& pass) { return std::ranges::find(pass, node) != pass.end(); });
+    if (passes < 2 || static_cast<std::int64_t>(kept_.size() + 1) * turns_ * width_ > kMostKept) continue;
+    static constexpr const char* kVectors[] = {"vec4", "ivec4", "bvec4"};
+    const DType dtype = graph_[node].dtype;
+    const std::string array = fresh('r');
+    const std::string type = width_ == 1 ? std::string(glsl_type(dtype)) : kVectors[dtype == DType::float32 ? 0 : dtype == DType::int32 ? 1 : 2];
+    line(type + " " + array + "[" + text(turns_) + "];");
+    kept_.push_back({node, array});
+  }
+}
+
+// ---- passes ----
+
+// body: of the index of the elements that the lane has in this turn.
+template <class Body>
+void RowEmitter::take_turns(const Body& body) {
+  const bool loops = turns_ > 1;
+  if (loops) open("[[unroll]] for (int turn = 0; turn < " + text(turns_) + "; turn++)");
+  const std::string column = loops ? "(turn * " + text(lanes_) + " + part)" : std::string("part");
+  IndexExpression c = IndexExpression(column) * width_;
+  if (loops || width_ > 1) c = bind(c);
+  if (ragged_) open("if (" + c.str() + " < " + text(length_) + ")");
+  c.lane = width_ > 1 ? 1 : 0;
+
+  Shape folded;
+  for (int axis = first_folded_; axis < shape_.rank(); ++axis) folded.append(shape_[axis]);
+  ElementIndex index{bind(IndexExpression(std::string("row")) * length_ + c), row_axes_};
+  const std::vector<IndexExpression> columns = delinearize(c, folded);
+  std::ranges::copy(columns, index.axes.begin() + first_folded_);
+  const std::string turn = loops ? "[turn]" : "[0]";
+  for (const Kept& kept : kept_) {
+    if (!kept.is_there) continue;
+    remember(key_of(kept.node, index), kept.array + turn);
+    if (width_ > 1) wide_names_.insert(kept.array + turn);
+  }
+  body(index);
+  for (Kept& kept : kept_) {
+    const std::string* name = kept.is_there ? nullptr : known(key_of(kept.node, index));
+    if (!name) continue;
+    line(kept.array + turn + " = " + (width_ > 1 ? widened(*name, graph_[kept.node].dtype) : *name) + ";");
+    kept.is_there = true;
+  }
+  if (ragged_) close();
+  if (loops) close();
+}
+
+void RowEmitter::fold_row(std::size_t pass) {
+  const NodeIndex node = task_.folds[pass];
+  const GraphNode& entry = graph_[node];
+  IndexExpression turn_index;
+  turn_index.lane = width_ > 1 ? 1 : 0;
+  const std::string own = declare_like({turn_index, {}}, entry.dtype, fold_start(entry.op, entry.dtype));
+  take_turns([&](const ElementIndex& index) { line(combine(node, {own, {}}, value(entry.inputs[0], index), {})); });
+  const std::string sum = folded(node, own);
+  if (lanes_ == 1) {
+    uniforms_[node] = sum;
+  } else {
+    if (pass > 0) line("barrier();");
+    line("fold_floats[lane] = " + sum + ";");
+    line("barrier();");
+    fold_lanes(node, "fold_floats", lanes_, 1, "part");
+    uniforms_[node] = declare(DType::float32, "fold_floats[lane - part]");
+  }
+  compute_numbers(node);
+}
+
+ElementIndex RowEmitter::number_index() const { return {std::nullopt, row_axes_}; }
+
+// Once a row and not once an element: outside of the loops that use them.
+void RowEmitter::compute_numbers(NodeIndex behind) {
+  const Shape& numbers = graph_[task_.anchor].shape;
+  std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
+  for (NodeIndex fold : task_.folds) stack.push_back(fold);
+  while (!stack.empty()) {
+    const NodeIndex node = stack.back();
+    stack.pop_back();
+    if (std::ranges::find(seen, node) != seen.end()) continue;
+    seen.push_back(node);
+    if (graph_[node].shape == numbers && (is_read(node) || graph_[node].kind() == OpKind::elementwise)) found.push_back(node);
+    if (!is_read(node)) stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
+  }
+  std::ranges::sort(found);
+  for (NodeIndex node : found) {
+    // The folds that it waits for.
+    std::vector<NodeIndex> waits{node}, before;
+    NodeIndex last = -1;
+    while (!waits.empty()) {
+      const NodeIndex input = waits.back();
+      waits.pop_back();
+      if (std::ranges::find(before, input) != before.end()) continue;
+      before.push_back(input);
+      if (std::ranges::find(task_.folds, input) != task_.folds.end()) last = std::max(last, input);
+      else waits.insert(waits.end(), graph_[input].inputs.begin(), graph_[input].inputs.end());
+    }
+    if (last == behind) value(node, number_index());
+  }
+}
+
+void RowEmitter::store_row() {
+  const std::vector<NodeIndex> rows = pass_roots(task_.folds.size());
+  const auto write_all = [&](NodeIndex member, const IndexExpression& linear) {
+    for (const Store& store : task_.stores)
+      if (store.node == member) write(store, linear);
+  };
+  if (!rows.empty())
+    take_turns([&](const ElementIndex& index) {
+      for (NodeIndex member : rows) {
+        const std::string name = value(member, index);
+        members_[member] = name;
+        write_all(member, *index.linear);
+      }
+      members_.clear();
+    });
+  if (rows.size() == task_.members.size()) return;
+  open("if (part == 0)");
+  for (NodeIndex member : task_.members) {
+    if (is_row(member)) continue;
+    const std::string name = value(member, number_index());
+    members_[member] = name;
+    write_all(member, IndexExpression(std::string("row")));
+    members_.clear();
+  }
+  close();
+}
+
+}  // namespace imprint
