@@ -142,6 +142,20 @@ struct Resident {
   }
 };
 
+// The networks, then the world with all that is kept of its step: that is a turn, for choices and for numbers.
+TEST_F(WorldTest, ATurnIsTwoDispatches) {
+  for (const World& world : {cart_pole(), pendulum()}) {
+    PpoOptions options = Resident::make(64, 8, 64, 1);
+    options.observations = world.observations;
+    options.action = world.action;
+    const Ppo ppo = Ppo::create(options).value();
+    const Worlds worlds(world, 64, 1);
+    const Program turn = compile(ppo.rollout(worlds).value().description), judged = compile(ppo.judge(worlds, 1).value().parts[1].description);
+    EXPECT_LE(turn.stats().dispatches, 2u) << turn.explain();
+    EXPECT_LE(judged.stats().dispatches, 2u) << judged.explain();
+  }
+}
+
 // Rollout, advantages and minibatches in one submit; the host only asks how it went.
 TEST_F(WorldTest, LearnsWithoutTheHost) {
   Resident resident(32, 32, 256, 4);

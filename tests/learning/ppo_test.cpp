@@ -24,5 +24,16 @@ TEST(PpoLearns, CartPoleAsTheZooSetsIt) {
   test::expect_validation_silent();
 }
 
+TEST(PpoLearns, CartPoleOnTheDevice) {
+  ASSERT_NE(test::gpu(), nullptr);
+  Setting setting = zoo_cart_pole();
+  setting.enough = 475;
+  const Curve curve = run_resident_trial(test::gpu()->session(), setting, 1);
+  std::printf("greedy %.1f at %lld steps, %.1f s\n", curve.checks.back().greedy, static_cast<long long>(curve.checks.back().steps), curve.seconds);
+  EXPECT_GT(curve.reached(475), 0);
+  EXPECT_LE(curve.reached(475), 50'000);
+  test::expect_validation_silent();
+}
+
 }  // namespace
 }  // namespace imprint::learning
