@@ -442,7 +442,7 @@ Report Game::report() const {
 
 std::string Game::weights_hash(const imp_vk_device_info& submit_device, const std::string& saved_file) const {
   const Inside& in = *inside_;
-  if (in.options.access == Access::kSubmit) return in.brain.hash();
+  if (in.options.access != Access::kRecord) return in.brain.hash();
   return hash_of_saved(submit_device, in.brain.setup(), saved_file);
 }
 

@@ -29,7 +29,7 @@ namespace pet {
 
 class Game {
  public:
-  // `device` as from VulkanHost::device_info, with the access of the options. Loads options.load (LoadError). Compiles everything before it returns.
+  // `device` as from VulkanHost::device_info, with the access of the options; of no account with Access::kCpu. Loads options.load (LoadError). Compiles everything before it returns.
   // log gets warnings and errors of Imprint, on any thread; progress 0..1 while compiling.
   Game(const Options& options, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
        const std::function<void(float)>& progress = {});

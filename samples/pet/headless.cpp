@@ -56,7 +56,8 @@ void print_end(const Report& report) {
   std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n", static_cast<unsigned long long>(report.decisions),
               static_cast<unsigned long long>(report.feedbacks), static_cast<unsigned long long>(report.demonstrations),
               static_cast<unsigned long long>(report.minibatches));
-  std::printf("GPU a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. CPU %.0f us (median).\n",
+  std::printf("%s a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. Calls of the frame %.0f us (median).\n",
+              report.access == Access::kCpu ? "CPU" : "GPU",
               cost("infer", report.infer_gpu_us).c_str(), cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
               report.frame_cpu_us.median);
   std::printf("weights %s\n", report.weights_hash.c_str());
@@ -81,16 +82,16 @@ void write_text(const std::string& path, const std::string& text) {
 int run_headless(const Options& options) {
   const std::unique_ptr<Director> director = options.picture.empty() && options.frames.empty() ? nullptr : std::make_unique<Director>(options);
   std::unique_ptr<VulkanHost> own_host;
-  if (!director) {
+  if (!director && options.access != Access::kCpu) {
     VulkanOptions vulkan;
     vulkan.device = options.device;
     vulkan.validation = options.validation;
     own_host = std::make_unique<VulkanHost>(vulkan);
   }
-  VulkanHost& host = director ? director->host() : *own_host;
+  VulkanHost* host = director ? &director->host() : own_host.get();   // none where nothing is drawn and the CPU learns
 
   Run run(host, options, [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); });
-  std::printf("%s, seed %llu, teacher %s, %u %s, %s\n\n", host.properties().deviceName, static_cast<unsigned long long>(options.seed),
+  std::printf("%s, seed %llu, teacher %s, %u %s, %s\n\n", host ? host->properties().deviceName : "no GPU", static_cast<unsigned long long>(options.seed),
               name(options.teacher), options.kennel, options.kennel == 1 ? "pet" : "pets", name(options.access));
   print_head(run.game().ghost() != nullptr);
 
@@ -122,8 +123,8 @@ int run_headless(const Options& options) {
   if (director) attempt("picture", options.picture, [&] { director->write(run.game(), report); });
   if (!options.frames.empty()) std::printf("frames: %s\n", std::filesystem::absolute(options.frames).lexically_normal().string().c_str());
   if (!problem.empty()) throw std::runtime_error(problem);
-  if (host.validation_messages() > 0) {
-    throw std::runtime_error(std::to_string(host.validation_messages()) + " messages of the validation layer");
+  if (host && host->validation_messages() > 0) {
+    throw std::runtime_error(std::to_string(host->validation_messages()) + " messages of the validation layer");
   }
   return learned(report) == false ? 1 : 0;
 }

@@ -13,7 +13,7 @@ namespace {
 
 const std::map<std::string, TeacherKind> kTeachers = {
     {"demo", TeacherKind::kDemo}, {"praise", TeacherKind::kPraise}, {"careless", TeacherKind::kCareless}, {"off", TeacherKind::kOff}};
-const std::map<std::string, Access> kAccesses = {{"record", Access::kRecord}, {"submit", Access::kSubmit}};
+const std::map<std::string, Access> kAccesses = {{"record", Access::kRecord}, {"submit", Access::kSubmit}, {"cpu", Access::kCpu}};
 
 // CLI11's own check names the largest number there is, digit for digit.
 const CLI::Validator kDuration(
@@ -58,7 +58,11 @@ const char* name(TeacherKind kind) {
   return "person";
 }
 
-const char* name(Access access) { return access == Access::kRecord ? "record" : "submit"; }
+const char* name(Access access) {
+  for (const auto& [word, meant] : kAccesses)
+    if (meant == access) return word.c_str();
+  return "";
+}
 
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status) {
   Options options;
@@ -85,13 +89,13 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")
       ->check(CLI::Range(1, 1024))
       ->option_text("1..1024");
-  app.add_option("--device", options.device, "GPU by index or part of its name")->option_text("NAME|INDEX");
-  app.add_option("--budget-us", options.budget_us, "GPU microseconds that Imprint may use in a frame")->option_text("US=500");
+  app.add_option("--device", options.device, "GPU by index or part of its name; cpu: the pet thinks and learns on the processor, and\nwithout a picture no GPU is needed")->option_text("NAME|INDEX|cpu");
+  app.add_option("--budget-us", options.budget_us, "microseconds of the GPU (or the CPU) that Imprint may use in a frame")->option_text("US=500");
   app.add_option("--slice-us", options.slice_us, "longest piece of learning work, microseconds; 0 = no limit")->option_text("US=1000");
   app.add_option("--mode", mode,
-                 "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own\non the game's queue")
-      ->check(CLI::IsMember({"record", "submit"}))
-      ->option_text("record|submit");
+                 "how Imprint reaches the GPU: in the frame's command buffer, or by submits of its own\non the game's queue; cpu: not at all, while --device draws")
+      ->check(CLI::IsMember({"record", "submit", "cpu"}))
+      ->option_text("record|submit|cpu");
   const std::string own = own_pet_file(Options());
   app.add_option("--save", options.save,
                  "keep the pet in this file at the end. Without it the window keeps your own pet, in\n" + own +
@@ -118,6 +122,10 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   }
   if (!teacher.empty()) options.teacher = kTeachers.at(teacher);
   options.access = kAccesses.at(mode);
+  if (options.device == "cpu") {
+    options.access = Access::kCpu;
+    options.device.clear();
+  }
   options.seconds = seconds >= 0.0 ? seconds : options.headless ? 180.0 : 0.0;
   const auto refuse = [&](const std::string& why) {
     std::fprintf(stderr, "pet: %s\n", why.c_str());

@@ -19,7 +19,7 @@ enum class TeacherKind : uint8_t {
   kOff,       // praises and scolds a pet that does not learn
 };
 
-enum class Access : uint8_t { kRecord, kSubmit };  // how Imprint reaches the queue
+enum class Access : uint8_t { kRecord, kSubmit, kCpu };  // how Imprint reaches the queue; or that it does without
 
 // Which tricks the scripted teacher asks for until when.
 struct PlanStage {
@@ -34,7 +34,7 @@ struct Options {
   double seconds = 180.0;  // simulated; 0 = until the window is closed
   TeacherKind teacher = TeacherKind::kNone;
   uint32_t kennel = 1;       // pets, each with its own brain
-  std::string device;        // index or part of a name; empty = the best
+  std::string device;        // index or part of a name; empty = the best. What draws, where the CPU learns
   uint32_t budget_us = 500;  // GPU time a frame for learning
   uint32_t slice_us = 1000;  // longest submission; 0 = no limit
   Access access = Access::kRecord;

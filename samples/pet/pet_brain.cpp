@@ -105,7 +105,14 @@ BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup)
   limits.gpu_us_per_frame = setup_.budget_us;
   limits.max_slice_us = setup_.slice_us;
   limits.memory_cap_bytes = uint64_t{1} << 30;
-  context_ = expect(Context::create(imprint::game::load(imp_get_api), device, &host, &limits), "imprint");
+  const imp_api* api = imprint::game::load(imp_get_api);
+  if (setup_.access == Access::kCpu) {
+    imp_standalone_info none = imp_standalone_info_init();
+    none.device = "cpu";
+    context_ = expect(Context::create_standalone(api, none, &host, &limits), "imprint");
+  } else {
+    context_ = expect(Context::create(api, device, &host, &limits), "imprint");
+  }
 }
 
 void IMP_CALL BrainContext::on_log(void* user, imp_log_level level, const char* message) {
@@ -136,7 +143,7 @@ void BrainContext::send_work(VkCommandBuffer commands) {
 void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
 
 void BrainContext::close(uint64_t last_frame, double time_s) {
-  if (setup_.access == Access::kSubmit) return;  // Imprint waits for its own submits
+  if (setup_.access != Access::kRecord) return;  // Imprint waits for its own submits
   // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it is.
   if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
 }

@@ -21,7 +21,7 @@ struct LoadError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Imprint on the game's device.
+// Imprint on the game's device, or with Access::kCpu on none.
 class BrainContext {
  public:
   struct Setup {

@@ -95,7 +95,7 @@ class WindowGame {
     options_.save = keeping_.save;
     const auto log = [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); };
     try {
-      run_ = std::make_unique<Run>(stage_.host(), options_, log);
+      run_ = std::make_unique<Run>(&stage_.host(), options_, log);
       tell((keeping_.remembered ? "It remembers you. " : "") + keeping_.words(), kKeepingSeconds);
     } catch (const LoadError& error) {
       if (!keeping_.remembered) throw;
@@ -105,7 +105,7 @@ class WindowGame {
       std::error_code in_the_way;
       std::filesystem::rename(own_file_, own_file_ + ".unread", in_the_way);
       if (in_the_way && options_.save == own_file_) options_.save = keeping_.save = "";
-      run_ = std::make_unique<Run>(stage_.host(), options_, log);
+      run_ = std::make_unique<Run>(&stage_.host(), options_, log);
       tell("The saved pet could not be read and is kept aside; this is a new one. " + keeping_.words(), kKeepingSeconds);
     }
     std::printf("%s\n", keeping_.words().c_str());

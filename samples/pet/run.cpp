@@ -27,14 +27,18 @@ class TemporaryFile {
 
 QueueAccess queue_access(Access access) { return access == Access::kRecord ? QueueAccess::record : QueueAccess::submit; }
 
-Run::Run(VulkanHost& host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress)
+Run::Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress)
     : host_(host),
       options_(options),
-      game_(std::make_unique<Game>(options, host.device_info(queue_access(options.access)), std::move(log), progress)) {}
+      game_(std::make_unique<Game>(options, host ? host->device_info(queue_access(options.access)) : imp_vk_device_info_init(), std::move(log), progress)) {}
 
 Run::~Run() {
-  host_.wait_idle();
+  wait_idle();
   game_->close();
+}
+
+void Run::wait_idle() {
+  if (host_) host_->wait_idle();
 }
 
 void Run::begin(const FrameStart& start) {
@@ -45,8 +49,13 @@ void Run::begin(const FrameStart& start) {
 void Run::end() { game_->end_frame(); }
 
 void Run::frame() {
-  begin(host_.begin_frame());
-  host_.end_frame();
+  if (!host_) {
+    ++frame_;
+    begin({VK_NULL_HANDLE, frame_, frame_ - 1, 0});
+  } else {
+    begin(host_->begin_frame());
+    host_->end_frame();
+  }
   end();
 }
 
@@ -69,13 +78,13 @@ Report Run::finish() {
     readable = unread.empty();
     if (problem.empty()) problem = unread;
   }
-  host_.wait_idle();
+  wait_idle();
   game_->close();
   Report report = game_->report();
-  report.device = host_.properties().deviceName;
-  report.driver = host_.driver_name();
+  report.device = host_ ? host_->properties().deviceName : "CPU";
+  if (host_) report.driver = host_->driver_name();
   report.save_problem = problem;
-  if (readable) report.weights_hash = game_->weights_hash(host_.device_info(QueueAccess::submit), saved_file);
+  if (readable) report.weights_hash = game_->weights_hash(host_ ? host_->device_info(QueueAccess::submit) : imp_vk_device_info_init(), saved_file);
   return report;
 }
 

@@ -1,6 +1,6 @@
 #ifndef IMPRINT_SAMPLES_PET_RUN_H_
 #define IMPRINT_SAMPLES_PET_RUN_H_
-// One game on one device from start to end, without a screen: what the headless program and the learning tests share.
+// One game on one device, or on the CPU, from start to end, without a screen: what the headless program and the learning tests share.
 
 #include <functional>
 #include <string>
@@ -12,8 +12,8 @@ namespace pet {
 
 class Run {
  public:
-  // log gets Imprint's warnings and errors. The host must outlive the run.
-  Run(VulkanHost& host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress = {});
+  // log gets Imprint's warnings and errors. The host must outlive the run; null where nothing is drawn and the CPU learns (Access::kCpu).
+  Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress = {});
   ~Run();
 
   Game& game() { return *game_; }
@@ -28,7 +28,10 @@ class Run {
   Report finish();
 
  private:
-  VulkanHost& host_;
+  void wait_idle();
+
+  VulkanHost* host_;
+  uint64_t frame_ = 0;  // without a host
   Options options_;
   std::unique_ptr<Game> game_;
 };

@@ -2,6 +2,7 @@
 // What the learning table is made of: experiments with the pet game, each a row of figures against bars.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,7 @@ class Table {
   void at_least(const std::string& experiment, double value, double bar);
 
   Plan plan_;
-  pet::VulkanHost host_;
+  std::unique_ptr<pet::VulkanHost> host_;  // null on the processor
   std::vector<Row> rows_;
   std::vector<std::string> complaints_;
 };
