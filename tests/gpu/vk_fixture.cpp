@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "compute/vk/handle.h"
@@ -23,6 +25,12 @@ bool has_validation(PFN_vkGetInstanceProcAddr get) {
   std::vector<VkLayerProperties> layers(count);
   enumerate(&count, layers.data());
   return std::ranges::any_of(layers, [](const VkLayerProperties& layer) { return std::strcmp(layer.layerName, kValidation) == 0; });
+}
+
+// Part of a name, in any case.
+bool contains(std::string_view name, std::string_view part) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return !std::ranges::search(name, part, same).empty() || part.empty();
 }
 
 }  // namespace
@@ -73,9 +81,9 @@ Result<std::unique_ptr<Instance>> Instance::create(std::uint32_t api_version) {
   for (const VkPhysicalDevice device : devices) {
     VkPhysicalDeviceProperties properties{};
     self->function<PFN_vkGetPhysicalDeviceProperties>("vkGetPhysicalDeviceProperties")(device, &properties);
-    if (!self->physical_device_ && (!wanted || std::strstr(properties.deviceName, wanted))) self->physical_device_ = device;
+    if (!self->physical_device_ && (!wanted || contains(properties.deviceName, wanted))) self->physical_device_ = device;
   }
-  if (!self->physical_device_) return lacking("no Vulkan device: install mesa-vulkan-drivers");
+  if (!self->physical_device_) return lacking(wanted ? "no Vulkan device of the name in IMPRINT_TEST_DEVICE" : "no Vulkan device: install mesa-vulkan-drivers");
   return self;
 }
 
