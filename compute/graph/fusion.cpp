@@ -94,18 +94,8 @@ class Fuser {
       const std::int32_t region = split_.region_of[at(i)];
       if (region < 0 || graph_[i].kind() == OpKind::view) continue;
       if (graph_[i].op == Op::matmul || leaves_region(consumers, i, region)) forced[at(i)] = 1;
-      if (const NodeIndex turned = reads_across(i); turned >= 0) forced[at(turned)] = 1;
     }
     return forced;
-  }
-
-  // Weights that a product of many row blocks reads against their rows, where no workgroup copies them: turned once, they are read along them.
-  NodeIndex reads_across(NodeIndex product) const {
-    const RegionNodes& region = split_.regions[static_cast<std::size_t>(split_.region_of[at(product)])];
-    const GraphNode& node = graph_[product];
-    if (!options_.region_vectors || region.row_block <= options_.region_load_rows || node.op != Op::matmul || split_.row_axis[at(product)] < 0) return -1;
-    const NodeIndex weights = node.inputs[split_.row_axis[at(product)] == node.shape.rank() - 2 ? 1 : 0];
-    return graph_[weights].op == Op::permute && is_memory_leaf(graph_[graph_[weights].inputs[0]]) ? weights : -1;
   }
 
   // Whether a value of a region is asked for from outside of it.
@@ -199,7 +189,7 @@ class Fuser {
     region.groups = nodes.groups;
     region.row_block = nodes.row_block;
     region.blocks = nodes.blocks;
-    region.invocations = nodes.row_block >= 32 ? std::min(128, options_.region_invocations) : options_.region_invocations;
+    region.invocations = options_.region_invocations;
     region.vectors = options_.region_vectors;
     Task task;
     task.kind = TaskKind::region;

@@ -45,7 +45,8 @@ struct FusionOptions {
   bool regions = true;
   std::int64_t region_groups = 128;      // workgroups that fill the device
   std::int64_t region_rows = 32;         // most rows of a workgroup
-  std::int64_t region_fold_rows = 4;     // least rows where partial results are left
+  std::int64_t region_fold_rows = 4;     // least rows where partial results are left; half of it where a workgroup leaves few
+  std::int64_t region_few_partials = 1 << 14;
   std::int64_t region_partial_bytes = 768ll << 20;   // most memory of partial results
   std::int32_t region_invocations = 128;
   std::int64_t region_shared_bytes = 16384;

@@ -239,7 +239,8 @@ class Finder {
     // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial results left, less often.
     const std::int64_t wanted = (region.rows * region.groups + options_.region_groups - 1) / options_.region_groups;
     const auto power = [](std::int64_t n) { return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n)))); };
-    std::int64_t block = std::clamp<std::int64_t>(power(wanted), folds ? options_.region_fold_rows : 1, options_.region_rows);
+    const std::int64_t fewest = !folds ? 1 : partial_elements <= options_.region_few_partials ? options_.region_fold_rows / 2 : options_.region_fold_rows;
+    std::int64_t block = std::clamp<std::int64_t>(power(wanted), fewest, options_.region_rows);
     block = std::min(block, power(region.rows));
     if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
     if (block < 1) return;

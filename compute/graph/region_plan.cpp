@@ -168,7 +168,7 @@ class Planner {
       columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
     }
     const std::int64_t outputs = rows * columns;
-    if (!outer && region_.vectors && columns % 4 == 0) return choose_vector_tiles(stage, rows, columns);
+    if (!outer && region_.vectors) return choose_vector_tiles(stage, rows, columns);
     if (!outer && 2 * outputs <= region_.invocations) {
       const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs, std::max<std::int64_t>(1, terms_of(stage) / 4));
       stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
@@ -199,12 +199,13 @@ class Planner {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
     const std::int64_t most_scratch = options_.region_shared_bytes / (is_far ? 12 : 16);   // floats
+    constexpr std::int64_t kMostParts = 8;   // longer sums of parts cost a cold start more code than they save
     constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300;
     double least = 0;
-    for (const auto& [height, width] : {std::pair{1, 1}, {1, 4}, {2, 4}, {4, 4}}) {
-      if (rows % height != 0) continue;
+    for (const auto& [height, width] : {std::pair{1, 1}, {2, 1}, {4, 1}, {1, 4}, {2, 4}, {4, 4}, {8, 4}}) {
+      if (rows % height != 0 || columns % width != 0) continue;
       const std::int64_t tiles = rows / height * columns / width;
-      for (std::int64_t parts = 1; parts <= 16 && tiles * parts <= std::max(invocations, tiles); parts *= 2) {
+      for (std::int64_t parts = 1; parts <= kMostParts && tiles * parts <= std::max(invocations, tiles); parts *= 2) {
         if (parts > 1 && (terms % (4 * parts) != 0 || parts * rows * columns > most_scratch)) break;
         const double warps = std::ceil(static_cast<double>(tiles * parts) / kWarp), steps = static_cast<double>(terms) / static_cast<double>(4 * parts);
         const double turns = std::ceil(warps * kWarp / static_cast<double>(invocations));
@@ -227,6 +228,23 @@ class Planner {
   std::int64_t scratch_of(const RegionStage& stage) const { return stage.parts * region_.row_block * region_.find(stage.anchor)->width; }
 
   static bool is_float(DType dtype) { return dtype == DType::float32; }
+
+  // Lifetimes count two moments a stage: its reads, and the writes of a product that keeps all of its sums in registers until every invocation has read.
+  bool writes_late(std::int32_t stage) const {
+    const RegionStage& entry = region_.stages[static_cast<std::size_t>(stage)];
+    if (entry.kind != RegionStage::Kind::product || !region_.vectors) return false;
+    const std::int64_t outputs = region_.row_block * region_.find(entry.anchor)->width;
+    return entry.parts > 1 || outputs == static_cast<std::int64_t>(region_.invocations) * entry.tile_rows * entry.tile_columns;
+  }
+
+  std::int32_t last_read(NodeIndex node) const {
+    const std::int32_t stage = last_reader_[at(node)];
+    const NodeIndex anchor = region_.stages[static_cast<std::size_t>(stage)].anchor;
+    const bool by_sums_alone = writes_late(stage) && std::ranges::all_of(stage_reads_[static_cast<std::size_t>(stage)], [&](const StageRead& read) {
+      return read.node != node || read.by == anchor;
+    });
+    return 2 * stage + !by_sums_alone;
+  }
 
   // A value that its stage reads for the last time, and only at the element that the new one takes: the new one can lie there.
   NodeIndex makes_room_for(const RegionValue& fresh) const {
@@ -261,22 +279,23 @@ class Planner {
         if (last_reader_[at(value.node)] < 0) continue;
         // Odd, in vectors where there are some: neighbouring rows lie in different banks.
         value.stride = value.width == 1 ? 1 : region_.vectors ? ((value.width + 3) / 4 | 1) * 4 : value.width | 1;
+        const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]), last = last_read(value.node);
         if (const NodeIndex old = makes_room_for(value); old >= 0) {
           makes_room_.insert(old);
           const auto owner = static_cast<std::size_t>(std::ranges::find(owners, old) - owners.begin());
-          lifetimes[owner].last = last_reader_[at(value.node)];
+          lifetimes[owner].last = last;
           in_place.emplace_back(&value, owner);
           owners[owner] = value.node;
           continue;
         }
-        lifetimes.push_back({static_cast<std::uint64_t>(value.stride * value.height), stage_of_[at(value.node)], last_reader_[at(value.node)]});
+        lifetimes.push_back({static_cast<std::uint64_t>(value.stride * value.height), first, last});
         targets.push_back(&value.offset);
         owners.push_back(value.node);
       }
       if (floats)
         for (std::size_t s = 0; s < region_.stages.size(); ++s)
           if (region_.stages[s].parts > 1) {
-            lifetimes.push_back({static_cast<std::uint64_t>(scratch_of(region_.stages[s])), static_cast<std::int32_t>(s), static_cast<std::int32_t>(s)});
+            lifetimes.push_back({static_cast<std::uint64_t>(scratch_of(region_.stages[s])), 2 * static_cast<std::int32_t>(s), 2 * static_cast<std::int32_t>(s) + 1});
             targets.push_back(&region_.stages[s].scratch);
           }
       const std::uint64_t alignment = floats && region_.vectors ? 4 : 1;
@@ -341,20 +360,27 @@ class Planner {
     const auto meets = [](const std::vector<Range>& ranges, const Range& range) {
       return std::ranges::any_of(ranges, [&](const Range& other) { return other.is_float == range.is_float && other.begin < range.end && range.begin < other.end; });
     };
+    const auto meet = [&](const std::vector<Range>& ranges, const std::vector<Range>& others) {
+      return std::ranges::any_of(others, [&](const Range& range) { return meets(ranges, range); });
+    };
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       RegionStage& stage = region_.stages[s];
-      std::vector<Range> reads, writes;
+      std::vector<Range> summed, reads, writes;   // summed: what goes into a product's sums
       for (const StageRead& entry : stage_reads_[s])
-        if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0) reads.push_back(range_of(*value));
+        if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0) (entry.by == stage.anchor ? summed : reads).push_back(range_of(*value));
       for (NodeIndex member : stage.members)
         if (const RegionValue* value = region_.find(member); value->offset >= 0) writes.push_back(range_of(*value));
-      if (stage.scratch >= 0) writes.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
-      for (const Range& range : reads) stage.barrier_before = stage.barrier_before || meets(written, range);
-      for (const Range& range : writes) stage.barrier_before = stage.barrier_before || meets(written, range) || meets(read, range);
-      if (stage.barrier_before) {
+      const bool late = writes_late(static_cast<std::int32_t>(s));
+      if (!late) reads.insert(reads.end(), summed.begin(), summed.end());
+      if (stage.scratch >= 0) summed.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
+      stage.barrier_before = meet(written, summed) || meet(written, reads) || meet(written, writes) || meet(read, writes) || (stage.scratch >= 0 && meets(read, summed.back()));
+      stage.barrier_within = late && stage.parts == 1 && meet(summed, writes);
+      if (stage.barrier_before || stage.barrier_within || stage.parts > 1) {
         read.clear();
         written.clear();
       }
+      if (late && stage.parts == 1 && !stage.barrier_within) reads.insert(reads.end(), summed.begin(), summed.end());
+      if (stage.scratch >= 0) reads.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
       read.insert(read.end(), reads.begin(), reads.end());
       written.insert(written.end(), writes.begin(), writes.end());
     }

@@ -58,6 +58,7 @@ struct RegionStage {
   NodeIndex anchor = -1;
   std::vector<NodeIndex> members;   // of as many features a row, in one order, computed at the same feature
   bool barrier_before = false;
+  bool barrier_within = false;      // of a product that overwrites what it has read
   // Of a product or an outer product: the outputs that one invocation keeps in registers. `parts` invocations share the terms of a product's tile where
   // tiles are fewer than invocations; their sums meet in `scratch` of the float array.
   std::int32_t tile_rows = 1, tile_columns = 1, parts = 1;

@@ -352,6 +352,7 @@ void RegionEmitter::product(const RegionStage& stage) {
     add_parts(stage, tiling);
     return;
   }
+  if (stage.barrier_within) line("barrier();");   // all invocations are here: each has one tile
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t j = 0; j < columns.size(); ++j) {
       const std::int64_t end = static_cast<std::int64_t>(j + 1) * tiling.lanes;

@@ -29,6 +29,7 @@ FusionOptions fusion_options(const vk::Device& device) {
     options.region_invocations = 16;
     options.region_load_rows = 0;
     options.region_vectors = false;
+    options.region_few_partials = 0;
     options.row_fold_elements = 1 << 16;
     options.fill_groups = 8;
     options.fill_invocations = 512;
