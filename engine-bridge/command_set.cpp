@@ -10,12 +10,20 @@ void record_global_barrier(const vk::Functions& functions, VkCommandBuffer comma
   functions.vkCmdPipelineBarrier(command_buffer, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-void record_exit_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer) {
+void record_entry_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer, const HostUse& host) {
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = host.access;
+  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  const VkPipelineStageFlags ours = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  functions.vkCmdPipelineBarrier(command_buffer, host.stages, ours, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+void record_exit_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer, const HostUse& host) {
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
   const VkPipelineStageFlags ours = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  functions.vkCmdPipelineBarrier(command_buffer, ours, ours | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  functions.vkCmdPipelineBarrier(command_buffer, ours, ours | VK_PIPELINE_STAGE_HOST_BIT | host.stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 Result<std::unique_ptr<CommandSet>> CommandSet::create(vk::Device& device) {
@@ -29,6 +37,14 @@ Result<std::unique_ptr<CommandSet>> CommandSet::create(vk::Device& device) {
 
 CommandSet::~CommandSet() {
   if (pool_) device_.functions().vkDestroyCommandPool(device_.handle(), pool_, device_.allocation_callbacks());
+}
+
+void CommandSet::retire(const Commands& commands) {
+  if (!commands.primary) return;
+  device_.retire(device_.last_ticket(), [this, commands] {
+    for (const VkCommandBuffer buffer : {commands.primary, commands.secondary})
+      if (buffer) device_.functions().vkFreeCommandBuffers(device_.handle(), pool_, 1, &buffer);
+  });
 }
 
 Result<Commands> CommandSet::record(bool shared, const std::function<void(VkCommandBuffer)>& content) {

@@ -37,12 +37,13 @@ Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& de
   context->device_->completion().set_poll([in_flight = context->in_flight_.get()] { return in_flight->poll(); });
   if (description.queue.queue) {
     context->queue_ = std::make_unique<HostQueue>(*context->device_, *context->in_flight_, description.queue);
+    IMPRINT_CHECK(context->queue_->start());
+    context->exclusive_ = description.queue.exclusive;
   }
   IMPRINT_ASSIGN(context->runtime_, Runtime::create(*context->device_));
   IMPRINT_ASSIGN(context->timer_, GpuTimer::create(*context->device_));
   IMPRINT_ASSIGN(context->commands_, CommandSet::create(*context->device_));
-  const vk::Functions& f = context->device_->functions();
-  IMPRINT_ASSIGN(context->exit_, context->commands_->record(true, [&](VkCommandBuffer commands) { record_exit_barrier(f, commands); }));
+  IMPRINT_ASSIGN(context->border_, FrameBorder::create(*context->device_, *context->commands_, description.queue.exclusive));
 
   context->set_budget(description.budget);
   context->immediate_.reserve(64);
@@ -81,7 +82,10 @@ std::string ContextImpl::report() const {
   const vk::Capabilities& c = device_->capabilities();
   std::string text = "device: " + c.device_name + ", " + c.driver_name + ", vulkan " + std::to_string(VK_API_VERSION_MAJOR(c.api_version)) + "." +
                      std::to_string(VK_API_VERSION_MINOR(c.api_version)) + ", queue family " + std::to_string(device_->queue_family()) + "\n";
-  text += std::string("queue: ") + (queue_ ? "submits to the host's queue" : "none; records into the host's command buffers only") + "\n";
+  const char* queue = exclusive_ ? "of its own; a thread of Imprint's submits to it"
+                      : queue_   ? "submits to the host's queue"
+                                 : "none; records into the host's command buffers only";
+  text += std::string("queue: ") + queue + "\n";
   text += std::string("completion: ") + kCompletion[static_cast<std::size_t>(completed_by())] + "\n";
   text += std::string("gpu time: ") + (c.timestamp_valid_bits ? "timestamps" : "estimated") + "\n";
   for (const vk::CapabilityLoss& loss : device_->losses()) {
@@ -213,6 +217,20 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
     if (immediate_.empty() && schedule_.empty() && issued_.empty() && !runtime_->has_uploads()) return {};
     if (Clock::now() >= end) return make_error(ErrorCode::not_ready, "drain: completed jobs kept enqueueing further ones until the time was over");
   }
+}
+
+Result<std::shared_ptr<SharedBuffer>> ContextImpl::import_buffer(const HostBuffer& host) {
+  IMPRINT_CHECK(check_alive("import_buffer"));
+  IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, SharedBuffer::import(*device_, host));
+  IMPRINT_CHECK(border_->add(buffer));
+  return buffer;
+}
+
+Result<std::shared_ptr<SharedBuffer>> ContextImpl::create_buffer(const SharedBufferRequest& request) {
+  IMPRINT_CHECK(check_alive("create_buffer"));
+  IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, SharedBuffer::create(*device_, request));
+  IMPRINT_CHECK(border_->add(buffer));
+  return buffer;
 }
 
 void ContextImpl::cancel(const Program& program) {

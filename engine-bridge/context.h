@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,12 @@
 #include "compute/vk/device.h"
 #include "compute/vk/queue.h"
 #include "engine-bridge/governor.h"
+#include "engine-bridge/shared_buffer.h"
 
 namespace imprint::bridge {
 
 // How the host lets us at its queue (R9, R10). queue null: record only. Otherwise exactly one of lock + unlock, submit, run, single_thread,
-// internally_synchronized.
+// internally_synchronized, exclusive; with the last, lock + unlock may be given besides.
 struct QueueAccess {
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t family = 0;
@@ -43,6 +45,10 @@ struct QueueAccess {
   void (*run)(void* user, void (*work)(void* data, VkQueue queue), void* data) = nullptr;
   bool single_thread = false;
   bool internally_synchronized = false;  // by the driver (VK_KHR_internally_synchronized_queues) or by a layer of the host's
+  // The host uses the queue for nothing: a thread of ours submits to it, beside whatever the host draws, and the frame thread only says what. All our work
+  // runs there, in its own order; towards the host's queues only SubmitInfo's semaphores order it, so there is no record. The budget is then of this
+  // queue's time, not of the host's frame: what a frame hands over runs beside it, and inference waits for at most what is still under way.
+  bool exclusive = false;
   // `submit` passes no fence on. Without timeline semaphores a submission is then complete when the host calls its frame safe, as with record.
   bool submit_without_fence = false;
   void* user = nullptr;
@@ -59,6 +65,12 @@ struct FrameInfo {
   std::uint64_t frame = 0;        // rises by one or more
   std::uint64_t safe_frame = 0;   // recorded work up to and including this frame is complete (record, and submit without fence or timeline)
   std::uint32_t host_gpu_us = 0;  // GPU time of the newest whole frame that the host has measured; 0 = unknown
+};
+
+// What one submit carries beside the frame's work.
+struct SubmitInfo {
+  std::uint32_t budget_us = UINT32_MAX;           // UINT32_MAX = Budget::gpu_us_per_frame
+  std::span<const HostSemaphore> waits, signals;  // before the frame's first submission, behind its last; with both even an empty frame is submitted
 };
 
 enum class JobKind : std::uint8_t { immediate, learn };
@@ -121,6 +133,7 @@ class Context {
   virtual Runtime& runtime() = 0;
   virtual vk::Queue* queue() = 0;                 // null where nothing can be waited for; blocking use is for create-time threads
   virtual bool submits() const = 0;               // false: record only
+  virtual bool exclusive() const = 0;             // the queue is ours alone: no record
   virtual CompletedBy completed_by() const = 0;
   virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
 
@@ -144,13 +157,22 @@ class Context {
   // The same for commands that were enqueued: called before what owns them goes.
   virtual void cancel(const Commands& commands) = 0;
 
+  // Buffers that host and programs share: place variables in them with Runtime::place_in. Errors: see shared_buffer.h.
+  virtual Result<std::shared_ptr<SharedBuffer>> import_buffer(const HostBuffer& host) = 0;
+  virtual Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) = 0;
+
   // ---- frame thread ----
   virtual Status frame_begin(const FrameInfo& info) = 0;
   virtual Status enqueue(Job job) = 0;
   // Commands to run once among the immediate jobs (readbacks). Kept alive by the caller until on_complete.
   virtual Status enqueue(const Commands& commands, std::function<void(std::uint64_t issued_frame)> on_complete) = 0;
-  virtual Status submit(std::uint32_t budget_us) = 0;                                     // UINT32_MAX = Budget::gpu_us_per_frame
   virtual Result<FrameEstimate> estimate() = 0;                                           // before submit or record
+  // Takes a shared buffer over from the host's family at the start of this frame's work, and gives it back at its end. Nothing to do, and no error, for
+  // buffers that are not handed over (SharedBuffer::transfers). Errors: wrong_state (no open frame; not whose turn it is).
+  virtual Status acquire(const std::shared_ptr<SharedBuffer>& buffer) = 0;
+  virtual Status release(const std::shared_ptr<SharedBuffer>& buffer) = 0;
+  virtual Status submit(const SubmitInfo& info) = 0;
+  Status submit(std::uint32_t budget_us) { return submit(SubmitInfo{budget_us, {}, {}}); }
   virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) = 0;  // estimated us of learning left over
   virtual Status frame_end() = 0;
   // The length of a call from the frame thread; see FrameCall.

@@ -184,7 +184,10 @@ void ContextImpl::plan(std::uint64_t frame, float learn_budget_us, float max_sli
 
   timing_.reset();
   section_ = 0;
-  if (plan_.slices.empty()) return;
+  if (plan_.slices.empty()) {
+    if (border_->pending()) plan_.slices.push_back({});
+    return;
+  }
   timing_ = timer_->open();
   if (!timing_) {
     if (immediate_us_ + plan_.due_us + plan_.early_us > frame_budget_us_) ++counted_.over_budget_frames;
@@ -280,15 +283,17 @@ void ContextImpl::finish_issue(vk::Ticket ticket) {
   timing_.reset();
 }
 
-Status ContextImpl::submit_planned() {
+Status ContextImpl::submit_planned(bool closes) {
   vk::Ticket ticket;
   Status status;
   for (std::size_t i = 0; i < plan_.slices.size(); ++i) {
     list_.clear();
     const std::uint32_t timed = section_;
+    const bool ends = i + 1 == plan_.slices.size(), last = closes && ends;
+    if (i == 0) border_->open(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
     assemble(i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-    if (i + 1 == plan_.slices.size()) list_.push_back(exit_.primary);
-    Result<vk::Ticket> submitted = queue_->submit(list_);
+    if (ends) border_->close(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, last);
+    Result<vk::Ticket> submitted = queue_->submit(list_, border_->waits(), last ? border_->signals() : std::span<const HostSemaphore>());
     if (!submitted) {
       status = std::move(submitted).error();
       // Nothing of this slice happened. The section that spans slices, if it was open, has no end either.
@@ -298,6 +303,8 @@ Status ContextImpl::submit_planned() {
     }
     ticket = *submitted;
     ++counted_.submits;
+    border_->opened(true);
+    if (last) border_->closed(true);
     issued(i, ticket);
   }
   finish_issue(ticket);
@@ -309,18 +316,18 @@ void ContextImpl::owe_frame() {
 }
 
 Status ContextImpl::submit_all(float learn_budget_us, bool everything) {
-  const auto give = [&](std::uint64_t frame, float us, bool all) -> Status {
+  const auto give = [&](std::uint64_t frame, float us, bool all, bool closes) -> Status {
     IMPRINT_CHECK(take_uploads());
     plan(frame, us, static_cast<float>(budget_.max_slice_us), all);
-    return submit_planned();
+    return submit_planned(closes);
   };
   Status status;
   while (!owed_.empty()) {
-    status = give(owed_.front(), 0, false);
+    status = give(owed_.front(), 0, false, false);
     if (!status) break;
     owed_.erase(owed_.begin());
   }
-  if (status) status = give(frame_.value_or(0), learn_budget_us, everything);
+  if (status) status = give(frame_.value_or(0), learn_budget_us, everything, true);
   if (!status) owe_frame();
   return status;
 }
@@ -334,11 +341,22 @@ float ContextImpl::take_budget(std::uint32_t budget_us) {
   return governor_.share() > 0 ? frame_budget_us_ * governor_.share() : 0.0f;
 }
 
-Status ContextImpl::submit(std::uint32_t budget_us) {
+Status ContextImpl::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
+  IMPRINT_CHECK(check_can_issue("acquire"));
+  return border_->acquire(buffer);
+}
+
+Status ContextImpl::release(const std::shared_ptr<SharedBuffer>& buffer) {
+  IMPRINT_CHECK(check_can_issue("release"));
+  return border_->release(buffer);
+}
+
+Status ContextImpl::submit(const SubmitInfo& info) {
   IMPRINT_CHECK(check_can_issue("submit"));
   if (!queue_) return make_error(ErrorCode::wrong_state, "submit: the context is record only, as no queue was given at adoption: use record");
   FrameCall call(*this);
-  const float learn_budget = take_budget(budget_us);
+  IMPRINT_CHECK(border_->expect(info.waits, info.signals));
+  const float learn_budget = take_budget(info.budget_us);
   state_ = State::submitted;
   return submit_all(learn_budget, false);
 }
@@ -356,6 +374,8 @@ Result<FrameEstimate> ContextImpl::estimate() {
 
 Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
   IMPRINT_CHECK(check_can_issue("record"));
+  if (exclusive_)
+    return make_error(ErrorCode::unsupported, "record: the context has a queue of its own, and nothing orders that with the host's command buffers: submit");
   if (!command_buffer) return make_error(ErrorCode::invalid_argument, "record: the command buffer is null");
   FrameCall call(*this);
   const float learn_budget = take_budget(budget_us);
@@ -366,23 +386,26 @@ Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::u
   }
   for (const std::uint64_t frame : owed_) {
     plan(frame, 0, 0, false);
-    record_planned(command_buffer);
+    record_planned(command_buffer, false);
   }
   owed_.clear();
   plan(*frame_, learn_budget, 0, false);
   const auto left = static_cast<std::uint32_t>(std::min(plan_.left_us, 4e9f));
-  record_planned(command_buffer);
+  record_planned(command_buffer, true);
   return left;
 }
 
 // One slice: in a command buffer there is nothing to cut. It begins with the entry barrier, as every slice does.
-void ContextImpl::record_planned(VkCommandBuffer command_buffer) {
+void ContextImpl::record_planned(VkCommandBuffer command_buffer, bool closes) {
   if (plan_.slices.empty()) return;
   list_.clear();
+  border_->open(list_, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
   assemble(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
+  border_->close(list_, VK_COMMAND_BUFFER_LEVEL_SECONDARY, closes);
   const vk::Functions& f = device_->functions();
   f.vkCmdExecuteCommands(command_buffer, static_cast<std::uint32_t>(list_.size()), list_.data());
-  record_exit_barrier(f, command_buffer);
+  border_->opened(false);
+  if (closes) border_->closed(false);
   const vk::Ticket ticket = device_->completion().next();
   in_flight_->recorded(ticket, *frame_);
   issued(0, ticket);

@@ -14,6 +14,7 @@
 #include "engine-bridge/command_set.h"
 #include "engine-bridge/context.h"
 #include "engine-bridge/cost_model.h"
+#include "engine-bridge/frame_border.h"
 #include "engine-bridge/frame_schedule.h"
 #include "engine-bridge/gpu_timer.h"
 #include "engine-bridge/in_flight.h"
@@ -30,6 +31,7 @@ class ContextImpl final : public Context {
   Runtime& runtime() override { return *runtime_; }
   vk::Queue* queue() override { return waits() ? queue_.get() : nullptr; }
   bool submits() const override { return queue_ != nullptr; }
+  bool exclusive() const override { return exclusive_; }
   CompletedBy completed_by() const override;
   std::string report() const override;
   Status run_now(const Commands& commands) override;
@@ -46,8 +48,13 @@ class ContextImpl final : public Context {
   Status frame_begin(const FrameInfo& info) override;
   Status enqueue(Job job) override;
   Status enqueue(const Commands& commands, std::function<void(std::uint64_t)> on_complete) override;
-  Status submit(std::uint32_t budget_us) override;
   Result<FrameEstimate> estimate() override;
+  Result<std::shared_ptr<SharedBuffer>> import_buffer(const HostBuffer& host) override;
+  Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override;
+  Status acquire(const std::shared_ptr<SharedBuffer>& buffer) override;
+  Status release(const std::shared_ptr<SharedBuffer>& buffer) override;
+  using Context::submit;
+  Status submit(const SubmitInfo& info) override;
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
   Status frame_end() override;
   void enter_frame_call() override;
@@ -109,14 +116,14 @@ class ContextImpl final : public Context {
   // Plans what is left of `frame`: immediate jobs enqueued up to it, and learn jobs.
   void plan(std::uint64_t frame, float learn_budget_us, float max_slice_us, bool everything);
   Status take_uploads();
-  void assemble(std::size_t slice, VkCommandBufferLevel level);  // into list_
+  void assemble(std::size_t slice, VkCommandBufferLevel level);  // adds to list_
   void assemble_step(const Step& step, bool after_barrier, VkCommandBufferLevel level);
   void issued(std::size_t slice, vk::Ticket ticket);
-  Status submit_planned();
+  Status submit_planned(bool closes);                          // closes: the frame's last plan
   Status submit_all(float learn_budget_us, bool everything);   // what is owed, then the frame's
   void owe_frame();
   float take_budget(std::uint32_t budget_us);
-  void record_planned(VkCommandBuffer command_buffer);
+  void record_planned(VkCommandBuffer command_buffer, bool closes);
   void finish_issue(vk::Ticket ticket);
   std::span<Immediate> immediate_planned() { return std::span(immediate_).first(immediate_count_); }
   bool has_immediate_work() const { return immediate_count_ > 0 || uploads_.primary != VK_NULL_HANDLE; }
@@ -132,10 +139,11 @@ class ContextImpl final : public Context {
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<GpuTimer> timer_;
   std::unique_ptr<CommandSet> commands_;
-  Commands exit_;
+  std::unique_ptr<FrameBorder> border_;
 
   Budget budget_;
   Governor governor_;
+  bool exclusive_ = false;
   bool quiet_ = false;
   State state_ = State::closed;
   bool in_completion_ = false;        // on_complete callbacks are running

@@ -187,9 +187,16 @@ Status CpuContext::enqueue(const Commands& commands, std::function<void(std::uin
   return {};
 }
 
-Status CpuContext::submit(std::uint32_t budget_us) {
+Error CpuContext::no_buffers(const char* call) {
+  return make_error(ErrorCode::unsupported, std::string(call) + ": this context runs on the processor, which no buffer of a GPU's is shared with");
+}
+
+Status CpuContext::submit(const SubmitInfo& info) {
   IMPRINT_CHECK(check_open("submit"));
+  if (!info.waits.empty() || !info.signals.empty())
+    return make_error(ErrorCode::unsupported, "submit: this context runs on the processor, where no semaphore of a device is waited for or signalled");
   FrameCall call(*this);
+  std::uint32_t budget_us = info.budget_us;
   if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
   state_ = State::submitted;
   const float budget = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);

@@ -22,6 +22,7 @@ class CpuContext final : public Context {
   Runtime& runtime() override { return *runtime_; }
   vk::Queue* queue() override { return nullptr; }
   bool submits() const override { return true; }
+  bool exclusive() const override { return false; }
   CompletedBy completed_by() const override { return CompletedBy::calls; }
   std::string report() const override;
   Status run_now(const Commands& commands) override;
@@ -34,11 +35,16 @@ class CpuContext final : public Context {
   Status check_loud(const char* call) const override;
   void cancel(const Program& program) override;
   void cancel(const Commands& commands) override;
+  Result<std::shared_ptr<SharedBuffer>> import_buffer(const HostBuffer&) override { return no_buffers("import_buffer"); }
+  Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest&) override { return no_buffers("create_buffer"); }
 
   Status frame_begin(const FrameInfo& info) override;
   Status enqueue(Job job) override;
   Status enqueue(const Commands& commands, std::function<void(std::uint64_t)> on_complete) override;
-  Status submit(std::uint32_t budget_us) override;
+  Status acquire(const std::shared_ptr<SharedBuffer>&) override { return no_buffers("acquire"); }
+  Status release(const std::shared_ptr<SharedBuffer>&) override { return no_buffers("release"); }
+  using Context::submit;
+  Status submit(const SubmitInfo& info) override;
   Result<FrameEstimate> estimate() override;
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
   Status frame_end() override;
@@ -47,6 +53,8 @@ class CpuContext final : public Context {
   ContextStats stats() const override;
 
  private:
+  static Error no_buffers(const char* call);
+
   using Clock = std::chrono::steady_clock;
   using Completed = std::function<void(std::uint64_t issued_frame)>;
   // A program's run, or work.

@@ -60,6 +60,33 @@ void InFlight::submitted(vk::Ticket ticket, VkFence fence) {
   points_.push_back({ticket, fence, 0, false});
 }
 
+void InFlight::posted(vk::Ticket ticket, VkFence fence) {
+  const std::lock_guard lock(mutex_);
+  points_.push_back({ticket, fence, 0, false, true});
+}
+
+void InFlight::delivered(vk::Ticket ticket) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto point = std::ranges::find(points_.begin() + static_cast<std::ptrdiff_t>(first_), points_.end(), ticket, &Point::ticket);
+    if (point != points_.end()) point->posted = false;
+  }
+  delivered_.notify_all();
+}
+
+void InFlight::wake() {
+  const std::lock_guard lock(mutex_);
+  delivered_.notify_all();
+}
+
+bool InFlight::wait_for_delivery(vk::Ticket ticket, std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock(mutex_);
+  return delivered_.wait_until(lock, end, [&] {
+    const auto point = std::ranges::find(points_.begin() + static_cast<std::ptrdiff_t>(first_), points_.end(), ticket, &Point::ticket);
+    return device_.lost() || point == points_.end() || !point->posted;
+  });
+}
+
 void InFlight::recorded(vk::Ticket ticket, std::uint64_t frame) {
   const std::lock_guard lock(mutex_);
   points_.push_back({ticket, VK_NULL_HANDLE, frame, true});
@@ -97,6 +124,7 @@ vk::Ticket InFlight::poll_locked() {
   while (first_ < points_.size() && !device_.lost()) {
     const Point& point = points_[first_];
     bool complete = false;
+    if (point.posted) break;
     if (point.recorded) {
       complete = safe_frame_ > 0 && point.frame <= safe_frame_;
     } else if (point.fence) {
@@ -142,9 +170,10 @@ Status InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
         return make_error(ErrorCode::invalid_argument, "wait: ticket " + std::to_string(ticket.value) + " belongs to nothing submitted or recorded");
       }
       front = points_[first_];
-      if (!front.recorded && !front.fence) {
+      if (!front.recorded && !front.fence && !front.posted) {
         // One wait for the newest submission up to the ticket, as far as no recorded work stands between.
-        for (std::size_t i = first_; i < points_.size() && !points_[i].recorded && points_[i].ticket <= ticket; ++i) front = points_[i];
+        for (std::size_t i = first_; i < points_.size() && !points_[i].recorded && !points_[i].posted && points_[i].ticket <= ticket; ++i)
+          front = points_[i];
       }
     }
     if (front.recorded) {
@@ -158,6 +187,10 @@ Status InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
     }
     const auto spent = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
     const std::uint64_t left = timeout_ns > spent ? timeout_ns - spent : 0;
+    if (front.posted) {
+      if (wait_for_delivery(front.ticket, Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(left, 1ull << 60)))) continue;
+      return make_error(ErrorCode::not_ready, "wait: the queue has not taken all submissions within " + std::to_string(timeout_ns / 1000000) + " ms");
+    }
     VkResult result = VK_SUCCESS;
     const char* call = nullptr;
     if (front.fence) {

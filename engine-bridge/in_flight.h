@@ -6,6 +6,8 @@
 #include <vulkan/vulkan_core.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,7 +18,7 @@
 
 namespace imprint::bridge {
 
-// One thread notes and waits; poll() is for any thread.
+// One thread notes and waits; poll() is for any thread, delivered() and wake() for one that submits.
 class InFlight {
  public:
   // A timeline semaphore where the device has them, else fences made as they are needed and used again.
@@ -30,6 +32,10 @@ class InFlight {
   void give_back(VkFence fence);
 
   void submitted(vk::Ticket ticket, VkFence fence);   // fence null: signals the timeline with the ticket's value
+  // The same by another thread: first that it will be, then, on that thread and in the order of tickets, that it was.
+  void posted(vk::Ticket ticket, VkFence fence);
+  void delivered(vk::Ticket ticket);
+  void wake();                                        // whoever waits looks again: the device was lost
   void recorded(vk::Ticket ticket, std::uint64_t frame);
   void submitted_by_frame(vk::Ticket ticket);         // no fence, no timeline: complete when the frame under way is safe
   void frame(std::uint64_t frame);                    // begins
@@ -48,14 +54,17 @@ class InFlight {
     VkFence fence = VK_NULL_HANDLE;
     std::uint64_t frame = 0;
     bool recorded = false;
+    bool posted = false;             // not submitted yet
   };
 
   explicit InFlight(vk::Device& device) : device_(device) {}
   vk::Ticket poll_locked();
+  bool wait_for_delivery(vk::Ticket ticket, std::chrono::steady_clock::time_point end);
 
   vk::Device& device_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   std::mutex mutex_;
+  std::condition_variable delivered_;
   std::vector<Point> points_;        // in order; [first_, end) outstanding
   std::size_t first_ = 0;
   std::vector<VkFence> free_fences_; // complete, not yet reset

@@ -1,5 +1,6 @@
 #include "engine-bridge/queue_access.h"
 
+#include <algorithm>
 #include <string>
 
 namespace imprint::bridge {
@@ -15,6 +16,7 @@ Status check_queue_access(const QueueAccess& access) {
   way(access.run, "run_on_queue");
   way(access.single_thread, "single_thread");
   way(access.internally_synchronized, "internally_synchronized");
+  if (access.exclusive && !access.lock && !access.unlock) way(true, "exclusive");  // a lock may be held besides
   if (!access.queue) {
     if (ways == 0) return {};
     return make_error(ErrorCode::invalid_argument,
@@ -27,9 +29,13 @@ Status check_queue_access(const QueueAccess& access) {
   if (ways == 0) {
     return make_error(ErrorCode::invalid_argument,
                       "queue access: a queue is given without a way to share it: set lock and unlock, or submit, or run_on_queue, or single_thread "
-                      "(when the host uses this queue only on the thread that calls the frame functions), or internally_synchronized");
+                      "(when the host uses this queue only on the thread that calls the frame functions), or internally_synchronized, or exclusive (when the "
+                      "host uses it for nothing)");
   }
   if (ways > 1) return make_error(ErrorCode::invalid_argument, "queue access: exactly one way to share the queue is needed, found " + found);
+  if (access.exclusive && access.submit_without_fence) {
+    return make_error(ErrorCode::invalid_argument, "queue access: submit_without_fence belongs to submit, not to an exclusive queue");
+  }
   if (access.submit_without_fence && !access.submit) {
     return make_error(ErrorCode::invalid_argument, "queue access: submit_without_fence is set, but the way is " + found + ": it belongs to submit");
   }
@@ -58,26 +64,26 @@ VkResult HostQueue::submit_to_host(const VkSubmitInfo& info, VkFence fence) {
   return work.result;
 }
 
-Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_buffers) {
+Status HostQueue::start() {
+  if (!access_.exclusive) return {};
+  IMPRINT_ASSIGN(thread_, SubmitThread::start(device_, in_flight_, [this](const VkSubmitInfo& info, VkFence fence) {
+    ++device_.counters().submits;
+    return submit_to_host(info, fence);
+  }));
+  return {};
+}
+
+Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
+                                     std::span<const HostSemaphore> signals) {
   if (device_.lost()) return make_error(ErrorCode::device_lost, "submit: the device was lost");
-  const VkSemaphore timeline = in_flight_.timeline();
+  if (thread_) IMPRINT_CHECK(thread_->accepts());
   VkFence fence = VK_NULL_HANDLE;
-  if (!timeline && !access_.submit_without_fence) {
+  if (!in_flight_.timeline() && !access_.submit_without_fence) {
     IMPRINT_ASSIGN(fence, in_flight_.take_fence());
   }
-  const vk::Ticket upcoming = device_.completion().upcoming();
-  VkTimelineSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
-  signal.signalSemaphoreValueCount = 1;
-  signal.pSignalSemaphoreValues = &upcoming.value;
-  VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
-  info.commandBufferCount = static_cast<std::uint32_t>(command_buffers.size());
-  info.pCommandBuffers = command_buffers.data();
-  if (timeline) {
-    info.pNext = &signal;
-    info.signalSemaphoreCount = 1;
-    info.pSignalSemaphores = &timeline;
-  }
-  const VkResult result = submit_to_host(info, fence);
+  if (thread_) return post(command_buffers, waits, signals, fence);
+  next_.fill(device_.completion().upcoming(), in_flight_.timeline(), fence, command_buffers, waits, signals);
+  const VkResult result = submit_to_host(next_.info(), fence);
   ++device_.counters().submits;
   if (result != VK_SUCCESS) {
     if (fence) in_flight_.give_back(fence);
@@ -86,6 +92,17 @@ Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_bu
   const vk::Ticket ticket = device_.completion().next();
   if (by_frames()) in_flight_.submitted_by_frame(ticket);
   else in_flight_.submitted(ticket, fence);
+  return ticket;
+}
+
+Result<vk::Ticket> HostQueue::post(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
+                                   std::span<const HostSemaphore> signals, VkFence fence) {
+  const vk::Ticket ticket = device_.completion().next();
+  thread_->next().fill(ticket, in_flight_.timeline(), fence, command_buffers, waits, signals);
+  in_flight_.posted(ticket, fence);
+  thread_->post();
+  // Who waits for a binary semaphore may only be submitted behind who signals it, and the host goes on when this returns.
+  if (std::ranges::any_of(signals, [](const HostSemaphore& semaphore) { return !semaphore.timeline; })) thread_->settle();
   return ticket;
 }
 

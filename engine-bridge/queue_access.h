@@ -5,37 +5,50 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "compute/base/result.h"
 #include "compute/vk/device.h"
 #include "compute/vk/queue.h"
 #include "engine-bridge/context.h"
 #include "engine-bridge/in_flight.h"
+#include "engine-bridge/submission.h"
+#include "engine-bridge/submit_thread.h"
 
 namespace imprint::bridge {
 
 // Errors: invalid_argument when a queue is given with none or several ways to submit, or half of a lock (says which).
 Status check_queue_access(const QueueAccess& access);
 
-// vkQueueSubmit with VkSubmitInfo, always. Allocates nothing.
+// vkQueueSubmit with VkSubmitInfo, always. Allocates nothing. On an exclusive queue a thread of its own does that, in order; an error is then of what
+// was submitted before, and nothing of this one is lost by it.
 class HostQueue final : public vk::Queue {
  public:
   // `access` has a queue and passed check_queue_access. Device and order outlive the queue.
   HostQueue(vk::Device& device, InFlight& in_flight, const QueueAccess& access)
       : device_(device), in_flight_(in_flight), access_(access) {}
 
+  Status start();  // what an exclusive queue needs. Errors: out_of_host_memory
+
   std::uint32_t family() const override { return access_.family; }
   // Nothing but the host's frame numbers tells what is complete.
   bool by_frames() const { return access_.submit_without_fence && !in_flight_.timeline(); }
-  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers) override;
+  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers) override { return submit(command_buffers, {}, {}); }
+  // And waits for the host's semaphores before, and signals behind.
+  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
+                            std::span<const HostSemaphore> signals);
   Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return in_flight_.wait(ticket, timeout_ns); }
 
  private:
   VkResult submit_to_host(const VkSubmitInfo& info, VkFence fence);
+  Result<vk::Ticket> post(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
+                          std::span<const HostSemaphore> signals, VkFence fence);
 
   vk::Device& device_;
   InFlight& in_flight_;
   QueueAccess access_;
+  Submission next_;
+  std::unique_ptr<SubmitThread> thread_;  // of an exclusive queue
 };
 
 }  // namespace imprint::bridge

@@ -45,12 +45,18 @@ Status CpuRuntime::place(VariableState& variable) {
     if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};
     return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on a Vulkan device: make one for the CPU");
   }
+  if (variable.external)
+    return make_error(ErrorCode::unsupported, "variable '" + variable.name + "' is external: it belongs in a buffer of a Vulkan device");
   const std::size_t size = bytes_of(variable);
   auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size);
   if (size > 0) std::memcpy(storage->bytes(), variable.initial.data(), size);
   variable.storage = std::move(storage);
   variable.initial = {};
   return {};
+}
+
+Status CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
+  return make_error(ErrorCode::unsupported, "place_in: variable '" + variable.name() + "': a buffer of a Vulkan device cannot be used on the processor");
 }
 
 Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {

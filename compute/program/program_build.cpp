@@ -240,16 +240,18 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
 std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
-  if (buffers.empty()) buffers.push_back({arena.buffer, arena.buffer_size});
+  if (buffers.empty()) buffers.push_back({arena.buffer, arena.bound_offset, arena.bound_size});
   if (in_arena) return 0;
   for (std::size_t i = 1; i < buffers.size(); ++i)
-    if (buffers[i].buffer == allocation.buffer) return static_cast<std::int32_t>(i);
-  buffers.push_back({allocation.buffer, allocation.buffer_size});
+    if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset && buffers[i].size == allocation.bound_size)
+      return static_cast<std::int32_t>(i);
+  buffers.push_back({allocation.buffer, allocation.bound_offset, allocation.bound_size});
   return static_cast<std::int32_t>(buffers.size()) - 1;
 }
 
 std::uint64_t Program::Impl::byte_offset(const Place& place) const {
-  const std::uint64_t base = allocation_of(place).offset;
+  const vk::Allocation allocation = allocation_of(place);
+  const std::uint64_t base = allocation.offset - allocation.bound_offset;
   const auto index = static_cast<std::size_t>(place.index);
   switch (place.kind) {
     case PlaceKind::input: return base + source.inputs[index].offset;
@@ -333,12 +335,12 @@ void Program::Impl::count() {
   stats.dispatches = static_cast<std::uint32_t>(dispatches.size());
   vk::AccessTracker tracker;
   std::unordered_map<VkBuffer, std::uint32_t> name_of;
-  // Declared per whole buffer: a dispatch binds whole buffers, and that is what a validation layer can check. Nothing is lost by it, since kernels
+  // Declared per whole binding: a dispatch binds whole blocks, and that is what a validation layer can check. Nothing is lost by it, since kernels
   // that are independent share a dispatch; only when a level outgrows one do its dispatches wait for each other.
   const auto access = [&](const Place& place, bool write) {
     const vk::Allocation allocation = allocation_of(place);
     const std::uint32_t name = name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
-    return vk::Access{name, 0, allocation.buffer_size, write};
+    return vk::Access{name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write};
   };
   const Place any_in_arena{PlaceKind::temporary, 0};
   if (input_bytes > 0) tracker.dispatch(std::vector{access(any_in_arena, true)});
@@ -350,7 +352,7 @@ void Program::Impl::count() {
       for (const Read& read : task.reads) accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
       for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
     }
-    accesses.push_back({name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0, tables.buffer_size, false});
+    accesses.push_back({name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0, tables.bound_size, false});
     const bool needed = tracker.dispatch(accesses);
     barrier_before.push_back(needed);
     stats.barriers += needed;

@@ -34,7 +34,7 @@ struct Program::Impl : Program::Body {
   Status place_constants();
   void plan();                       // the arena: inputs, outputs, intermediates
   std::int32_t buffer_of(const Place& place);
-  std::uint64_t byte_offset(const Place& place) const;   // in the place's buffer
+  std::uint64_t byte_offset(const Place& place) const;   // from where the place's buffer is bound
   vk::Allocation allocation_of(const Place& place) const;
   Status make_kernels();
   Status make_tables();
@@ -72,7 +72,7 @@ struct Program::Impl : Program::Body {
   std::vector<std::uint64_t> constant_offset;          // per node, in `constants`
   std::vector<std::uint32_t> table_offset;             // per dispatch, bytes in `tables`
   std::vector<std::vector<std::int32_t>> pushed;       // per dispatch, its table where that is push constants
-  struct Buffer { VkBuffer buffer; std::uint64_t size; };
+  struct Buffer { VkBuffer buffer; std::uint64_t offset, size; };   // what descriptors bind
   std::vector<Buffer> buffers;                         // 0 is the arena's
 
   VkDescriptorPool descriptor_pool = VK_NULL_HANDLE;

@@ -35,7 +35,10 @@ Status Program::Impl::make_descriptor_sets() {
       if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkAllocateDescriptorSets", result);
 
       std::vector<VkDescriptorBufferInfo> infos;
-      for (std::int32_t buffer : dispatches[i].buffers) infos.push_back({buffers[static_cast<std::size_t>(buffer)].buffer, 0, VK_WHOLE_SIZE});
+      for (std::int32_t buffer : dispatches[i].buffers) {
+        const Buffer& bound = buffers[static_cast<std::size_t>(buffer)];
+        infos.push_back({bound.buffer, bound.offset, bound.size});
+      }
       infos.push_back({tables.buffer, tables.offset, vk::kTableBytes});
       std::vector<VkWriteDescriptorSet> writes;
       for (std::size_t binding = 0; binding < infos.size(); ++binding) {

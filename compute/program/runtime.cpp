@@ -48,9 +48,21 @@ void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, Vk
   functions.vkCmdPipelineBarrier(commands, after, before, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
+DeviceVariable::DeviceVariable(std::shared_ptr<RuntimeLink> link, const BufferRange& borrowed) : link_(std::move(link)), borrowed_(borrowed) {
+  allocation_.buffer = borrowed.buffer;
+  allocation_.offset = allocation_.bound_offset = borrowed.offset;
+  allocation_.size = allocation_.bound_size = borrowed.size;
+}
+
 DeviceVariable::~DeviceVariable() {
   const std::lock_guard lock(link_->mutex);
-  if (link_->runtime) link_->runtime->retire(allocation_);
+  if (!link_->runtime) return;
+  if (!borrowed_) {
+    link_->runtime->retire(allocation_);
+    return;
+  }
+  vk::Device& device = link_->runtime->device();
+  device.retire(device.last_ticket(), [keep = std::move(borrowed_->keep)] {});
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::create(vk::Device& device) {
@@ -94,12 +106,37 @@ Status RuntimeImpl::place(VariableState& variable) {
     if (storage && storage->link() == link_.get()) return {};
     return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on another device: make one for each device");
   }
+  if (variable.external)
+    return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
   const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
   IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::device));
   auto storage = std::make_shared<DeviceVariable>(link_, allocation);
   if (size > 0) IMPRINT_CHECK(upload(allocation, variable.initial));
   variable.storage = std::move(storage);
   variable.initial = {};
+  return {};
+}
+
+Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range) {
+  if (!variable.ok()) return make_error(ErrorCode::invalid_argument, "place_in: the variable is empty or was made from bad values");
+  VariableState& state = *variable.state();
+  const auto refuse = [&](const std::string& what) {
+    return make_error(ErrorCode::invalid_argument, "place_in: variable '" + state.name + "' " + state.shape.text() + ": " + what);
+  };
+  const vk::Capabilities& capabilities = device_.capabilities();
+  const std::uint64_t size = static_cast<std::uint64_t>(state.shape.element_count()) * dtype_size(state.dtype);
+  if (!state.external) return refuse("it has memory of its own: make it with Variable::external");
+  if (state.storage) return refuse("it has a place already");
+  if (!range.buffer) return refuse("the buffer is null");
+  if (size == 0) return refuse("it has no elements");
+  if (range.offset % std::max<std::uint64_t>(4, capabilities.min_storage_buffer_offset_alignment) != 0)
+    return refuse("offset " + std::to_string(range.offset) + " is no multiple of " +
+                  std::to_string(std::max<std::uint64_t>(4, capabilities.min_storage_buffer_offset_alignment)) + " (minStorageBufferOffsetAlignment)");
+  if (range.size < size) return refuse("it needs " + std::to_string(size) + " bytes, the range has " + std::to_string(range.size));
+  if (range.size > capabilities.max_storage_buffer_range)
+    return refuse("the range has " + std::to_string(range.size) + " bytes, and this device's kernels reach " +
+                  std::to_string(capabilities.max_storage_buffer_range) + " (maxStorageBufferRange): give parts of it to variables of their own");
+  state.storage = std::make_shared<DeviceVariable>(link_, range);
   return {};
 }
 
@@ -110,7 +147,12 @@ Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> b
     return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
                                                      std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
   if (size == 0) return {};
-  return upload(static_cast<const DeviceVariable*>(variable.state()->storage.get())->allocation(), bytes);
+  const auto& storage = static_cast<const DeviceVariable&>(*variable.state()->storage);
+  if (storage.borrowed() && !storage.borrowed()->copy_target)
+    return make_error(ErrorCode::unsupported, "write to variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_DST_BIT");
+  vk::Allocation target = storage.allocation();
+  target.size = size;  // a borrowed range may be longer
+  return upload(target, bytes);
 }
 
 Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
@@ -199,6 +241,8 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
   auto readback = std::make_unique<Readback>(*this);
   for (const Variable& variable : variables) {
     IMPRINT_CHECK(place(variable));
+    if (const auto& borrowed = static_cast<const DeviceVariable&>(*variable.state()->storage).borrowed(); borrowed && !borrowed->copy_source)
+      return make_error(ErrorCode::unsupported, "read of variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
     const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
     IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::readback));
     readback->allocations_.push_back(allocation);

@@ -36,6 +36,14 @@ struct Commands {
   VkCommandBuffer get(VkCommandBufferLevel level) const { return level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? primary : secondary; }
 };
 
+// A range of a buffer of somebody else's for a variable to live in.
+struct BufferRange {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::uint64_t offset = 0, size = 0;  // bytes; the offset a multiple of min_storage_buffer_offset_alignment, the size up to max_storage_buffer_range
+  bool copy_source = false, copy_target = false;  // the usage allows read() and write()
+  std::shared_ptr<const void> keep;    // held until nothing of ours uses the range any more; may be null
+};
+
 // A copy of variables on its way to the host. Run commands(), and once that work is complete take() the bytes.
 class StateReadback {
  public:
@@ -62,6 +70,9 @@ class Runtime {
   // ---- host to state ----
   // Gives the variable storage on this device (if it has none) and queues its initial bytes. Program::compile does this for its variables.
   virtual Status place(const Variable& variable) = 0;
+  // Lets a variable made by Variable::external live in the range, which stays its owner's. Errors: invalid_argument (a variable that is not external or
+  // has a place; a range that is null, misaligned, too long or shorter than the variable), unsupported (on the processor).
+  virtual Status place_in(const Variable& variable, const BufferRange& range) = 0;
   // Queues new content; bytes.size() must equal the variable's. Takes effect in the order of calls, when the pending uploads run (CPU: at once).
   virtual Status write(const Variable& variable, std::span<const std::byte> bytes) = 0;
   // Uploads queued since the last call, as commands to run before anything else (begins and ends with barriers); null handles when there are

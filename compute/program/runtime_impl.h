@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "compute/program/runtime.h"
@@ -24,13 +25,16 @@ struct RuntimeLink {
 class DeviceVariable : public VariableStorage {
  public:
   DeviceVariable(std::shared_ptr<RuntimeLink> link, vk::Allocation allocation) : link_(std::move(link)), allocation_(allocation) {}
+  DeviceVariable(std::shared_ptr<RuntimeLink> link, const BufferRange& borrowed);
   ~DeviceVariable() override;
   const vk::Allocation& allocation() const { return allocation_; }
   const RuntimeLink* link() const { return link_.get(); }
+  const std::optional<BufferRange>& borrowed() const { return borrowed_; }  // none: the memory is ours
 
  private:
   std::shared_ptr<RuntimeLink> link_;
   vk::Allocation allocation_;
+  std::optional<BufferRange> borrowed_;
 };
 
 // A global memory barrier between compute or transfer work before and after.
@@ -47,6 +51,7 @@ class RuntimeImpl : public Runtime {
   bool on_cpu() const override { return false; }
   const Commands& barrier() const override { return barrier_; }
   Status place(const Variable& variable) override;
+  Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
   Result<Commands> take_uploads() override;
   void put_back_uploads(const Commands& commands) override;

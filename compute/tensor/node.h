@@ -35,7 +35,8 @@ struct VariableState {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;
-  std::vector<std::byte> initial;              // element_count * dtype_size bytes; emptied once on the device
+  std::vector<std::byte> initial;              // element_count * dtype_size bytes; emptied once on the device; empty when external
+  bool external = false;                       // lives where somebody else puts it, content included
   std::shared_ptr<VariableStorage> storage;    // null until on a device
 };
 

@@ -58,6 +58,8 @@ class Variable {
   Variable(std::string name, Shape shape, std::span<const float> initial);           // count must equal the shape's, else !ok()
   Variable(std::string name, Shape shape, std::span<const std::int32_t> initial);
   static Variable zeros(std::string name, Shape shape, DType dtype = DType::float32);
+  // Without content of its own: it lives in memory that somebody else gives it (Runtime::place_in) before the first program that uses it.
+  static Variable external(std::string name, Shape shape, DType dtype = DType::float32);
 
   bool ok() const { return state_ != nullptr && !error_; }
   const std::string& name() const;

@@ -11,7 +11,7 @@ struct MadeVariable {
   std::shared_ptr<const Error> error;
 };
 
-MadeVariable make_variable(std::string name, const Shape& shape, DType dtype, std::span<const std::byte> initial) {
+MadeVariable make_variable(std::string name, const Shape& shape, DType dtype) {
   MadeVariable made;
   const std::string quoted = "variable \"" + name + "\"";
   Tensor value = make(Op::variable, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
@@ -19,23 +19,28 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype, st
     made.error = std::make_shared<const Error>(make_error(value.error().code, quoted + ": " + value.error().message));
     return made;
   }
-  const std::size_t expected = static_cast<std::size_t>(shape.element_count());
-  if (initial.size() != expected * dtype_size(dtype)) {
-    made.error = std::make_shared<const Error>(
-        make_error(ErrorCode::shape_mismatch, quoted + ": " + std::to_string(initial.size() / dtype_size(dtype)) +
-                                                  " initial values cannot fill shape " + shape.text() + ", which has " + std::to_string(expected) +
-                                                  " elements"));
-    return made;
-  }
   made.state = std::make_shared<VariableState>();
   made.state->name = std::move(name);
   made.state->dtype = dtype;
   made.state->shape = shape;
-  made.state->initial.assign(initial.begin(), initial.end());
   Node& node = const_cast<Node&>(*value.node());  // not shared yet
   node.variable = made.state;
   node.label = made.state->name;
   made.node = value.node();
+  return made;
+}
+
+MadeVariable make_variable(std::string name, const Shape& shape, DType dtype, std::span<const std::byte> initial) {
+  MadeVariable made = make_variable(std::move(name), shape, dtype);
+  if (made.error) return made;
+  const std::size_t expected = static_cast<std::size_t>(shape.element_count());
+  if (initial.size() != expected * dtype_size(dtype)) {
+    return {{}, {}, std::make_shared<const Error>(make_error(
+        ErrorCode::shape_mismatch, "variable \"" + made.state->name + "\": " + std::to_string(initial.size() / dtype_size(dtype)) +
+                                       " initial values cannot fill shape " + shape.text() + ", which has " + std::to_string(expected) +
+                                       " elements"))};
+  }
+  made.state->initial.assign(initial.begin(), initial.end());
   return made;
 }
 
@@ -61,6 +66,16 @@ Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   const Tensor probe = full(shape, 0, dtype);
   const std::size_t bytes = probe.ok() ? static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype) : 0;
   MadeVariable made = make_variable(std::move(name), shape, dtype, std::vector<std::byte>(bytes));
+  out.state_ = std::move(made.state);
+  out.error_ = std::move(made.error);
+  out.node_ = std::move(made.node);
+  return out;
+}
+
+Variable Variable::external(std::string name, Shape shape, DType dtype) {
+  Variable out;
+  MadeVariable made = make_variable(std::move(name), shape, dtype);
+  if (made.state) made.state->external = true;
   out.state_ = std::move(made.state);
   out.error_ = std::move(made.error);
   out.node_ = std::move(made.node);

@@ -57,6 +57,7 @@ struct Block {
   Block(MemoryUse u, std::uint64_t s) : use(u), size(s), ranges(s) {}
   MemoryUse use;
   std::uint64_t size;
+  bool dedicated = false;        // to one allocation, and given back with it
   BlockAllocator ranges;
   std::uint64_t reserved = 0;    // bytes of the VkDeviceMemory, for the cap
   void* mapped = nullptr;
@@ -112,6 +113,8 @@ class PooledMemory final : public MemoryPool {
   }
 
   Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) override;
+  Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) override;
+  VkDeviceMemory memory_of(const Allocation& allocation) const override;
   void free(const Allocation& allocation) override;
   std::uint64_t trim() override;
   MemoryStats stats() const override;
@@ -120,13 +123,15 @@ class PooledMemory final : public MemoryPool {
   using Blocks = std::vector<std::unique_ptr<Block>>;
 
   // These want the lock held.
+  Allocation adopt(std::unique_ptr<Block> block, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment);
   std::optional<Allocation> place(Block& block, std::uint32_t index, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment);
   std::optional<Allocation> find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, MemoryUse use);
   Blocks take_empty();
   bool reserve(std::uint64_t bytes);
 
   // These want it free: they call the driver, and that the host's callbacks.
-  Result<std::unique_ptr<Block>> create_block(std::uint64_t size, MemoryUse use);
+  Result<std::unique_ptr<Block>> create_block(std::uint64_t size, MemoryUse use, const DedicatedBuffer* dedicated = nullptr);
+  Status check_size(std::uint64_t size) const;
   Status bind_memory(Block& block, const VkMemoryRequirements& requirements);
   bool within_budget(std::uint32_t heap, std::uint64_t bytes) const;
   Error exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const;
@@ -142,16 +147,21 @@ class PooledMemory final : public MemoryPool {
   MemoryStats stats_;   // bytes_reserved includes blocks being made; largest_free and block_count are counted when asked
 };
 
-Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) {
+Status PooledMemory::check_size(std::uint64_t size) const {
   if (size == 0) return make_error(ErrorCode::invalid_argument, "asked for an allocation of 0 bytes");
-  if (!std::has_single_bit(alignment)) {
-    return make_error(ErrorCode::invalid_argument, "asked for an alignment of " + std::to_string(alignment) + ", which is not a power of two");
-  }
   if (size > longest_) {
     return make_error(ErrorCode::unsupported, "asked for " + std::to_string(size) + " bytes in one piece, and this device's kernels reach " +
                                                   std::to_string(longest_) + " (maxStorageBufferRange): split the tensor");
   }
   if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  return {};
+}
+
+Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) {
+  if (!std::has_single_bit(alignment)) {
+    return make_error(ErrorCode::invalid_argument, "asked for an alignment of " + std::to_string(alignment) + ", which is not a power of two");
+  }
+  IMPRINT_CHECK(check_size(size));
 
   // Whole multiples of the granularity, so that no sliver is left which nothing fits into.
   const std::uint64_t bytes = round_up(size, granularity_);
@@ -172,11 +182,31 @@ Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alig
   if (!block.ok()) return std::move(block).error();
 
   const std::lock_guard lock(mutex_);
+  return adopt(std::move(block).value(), size, bytes, alignment);
+}
+
+Allocation PooledMemory::adopt(std::unique_ptr<Block> block, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment) {
   const auto slot = std::ranges::find_if(blocks_, [](const auto& held) { return !held; });
   const auto index = static_cast<std::uint32_t>(slot - blocks_.begin());
   if (slot == blocks_.end()) blocks_.emplace_back();
-  blocks_[index] = std::move(block).value();
+  blocks_[index] = std::move(block);
   return *place(*blocks_[index], index, size, bytes, alignment);  // offset 0 of a block fits any alignment
+}
+
+Result<Allocation> PooledMemory::allocate_dedicated(const DedicatedBuffer& description) {
+  const std::uint64_t size = description.size;
+  IMPRINT_CHECK(check_size(size));
+  const std::uint64_t bytes = round_up(size, granularity_);
+  auto block = create_block(bytes, MemoryUse::device, &description);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(bytes, MemoryUse::device, &description);
+  if (!block.ok()) return std::move(block).error();
+  const std::lock_guard lock(mutex_);
+  return adopt(std::move(block).value(), size, bytes, granularity_);
+}
+
+VkDeviceMemory PooledMemory::memory_of(const Allocation& allocation) const {
+  const std::lock_guard lock(mutex_);
+  return blocks_[allocation.block]->memory.get();
 }
 
 std::optional<Allocation> PooledMemory::place(Block& block, std::uint32_t index, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment) {
@@ -185,12 +215,12 @@ std::optional<Allocation> PooledMemory::place(Block& block, std::uint32_t index,
   stats_.bytes_in_use += size;
   stats_.bytes_peak = std::max(stats_.bytes_peak, stats_.bytes_in_use);
   ++stats_.allocation_count;
-  return Allocation{block.buffer.get(), *offset, size, block.size, block.mapped ? static_cast<std::byte*>(block.mapped) + *offset : nullptr, index};
+  return Allocation{block.buffer.get(), *offset, size, 0, block.size, block.mapped ? static_cast<std::byte*>(block.mapped) + *offset : nullptr, index};
 }
 
 std::optional<Allocation> PooledMemory::find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, MemoryUse use) {
   for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
-    if (!blocks_[i] || blocks_[i]->use != use) continue;
+    if (!blocks_[i] || blocks_[i]->dedicated || blocks_[i]->use != use) continue;
     if (auto allocation = place(*blocks_[i], i, size, bytes, alignment)) return allocation;
   }
   return std::nullopt;
@@ -199,6 +229,7 @@ std::optional<Allocation> PooledMemory::find(std::uint64_t size, std::uint64_t b
 void PooledMemory::free(const Allocation& allocation) {
   if (!allocation) return;
   bool known = false;
+  std::unique_ptr<Block> last;  // goes without the lock
   {
     const std::lock_guard lock(mutex_);
     Block* block = allocation.block < blocks_.size() ? blocks_[allocation.block].get() : nullptr;
@@ -206,6 +237,10 @@ void PooledMemory::free(const Allocation& allocation) {
     if (known) {
       stats_.bytes_in_use -= allocation.size;
       --stats_.allocation_count;
+      if (block->dedicated) {
+        stats_.bytes_reserved -= block->reserved;
+        last = std::move(blocks_[allocation.block]);
+      }
     }
   }
   if (!known) device_.options().log(LogLevel::error, "freed an allocation that the memory pool does not know, or freed one twice: ignored");
@@ -250,15 +285,24 @@ bool PooledMemory::reserve(std::uint64_t bytes) {
   return true;
 }
 
-Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, MemoryUse use) {
+Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, MemoryUse use, const DedicatedBuffer* dedicated) {
   const Functions& f = device_.functions();
   auto block = std::make_unique<Block>(use, size);
+  block->dedicated = dedicated != nullptr;
 
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  if (dedicated) {
+    info.usage |= dedicated->usage;
+    if (dedicated->families.size() > 1) {
+      info.sharingMode = VK_SHARING_MODE_CONCURRENT;
+      info.queueFamilyIndexCount = static_cast<std::uint32_t>(dedicated->families.size());
+      info.pQueueFamilyIndices = dedicated->families.data();
+    }
+  }
   IMPRINT_ASSIGN(block->buffer, make_handle<VkBuffer>(device_, "vkCreateBuffer", f.vkCreateBuffer, f.vkDestroyBuffer, info));
 
   VkMemoryRequirements requirements{};
@@ -291,7 +335,10 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
       over_budget = true;
       continue;
     }
+    VkMemoryDedicatedAllocateInfo alone{VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO};
+    alone.buffer = block.buffer.get();
     VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    if (block.dedicated) info.pNext = &alone;
     info.allocationSize = requirements.size;
     info.memoryTypeIndex = type;
     VkDeviceMemory memory = VK_NULL_HANDLE;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "compute/base/result.h"
 
@@ -37,10 +38,18 @@ struct Allocation {
   VkBuffer buffer = VK_NULL_HANDLE;
   std::uint64_t offset = 0;      // bytes from the start of `buffer`, multiple of the requested alignment
   std::uint64_t size = 0;        // bytes, as requested
-  std::uint64_t buffer_size = 0; // bytes of the whole buffer (for descriptors)
+  std::uint64_t bound_offset = 0;  // what descriptors bind: of a block all of its buffer, of a buffer of somebody else's the range that is ours
+  std::uint64_t bound_size = 0;
   void* mapped = nullptr;        // host address of `offset`, for upload and readback
   std::uint32_t block = 0;       // the pool's name for the block
   explicit operator bool() const { return buffer != VK_NULL_HANDLE; }
+};
+
+// A buffer that others use too, in memory of its own.
+struct DedicatedBuffer {
+  std::uint64_t size = 0;                     // bytes, >= 1
+  VkBufferUsageFlags usage = 0;               // beside that of every block
+  std::span<const std::uint32_t> families;    // two or more: VK_SHARING_MODE_CONCURRENT among them
 };
 
 struct MemoryStats {
@@ -65,6 +74,11 @@ class MemoryPool {
   // Errors: out_of_device_memory (cap or device: says what was asked, what is in use, the cap), invalid_argument (size 0, alignment not a
   // power of two), unsupported (longer than maxStorageBufferRange), device_lost.
   virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) = 0;
+
+  // Device memory. Errors: as above.
+  virtual Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) = 0;
+  // The memory that a live allocation lies in.
+  virtual VkDeviceMemory memory_of(const Allocation& allocation) const = 0;
 
   // Gives a range back at once. Call only when the GPU is done with it: otherwise retire it through Device::retire.
   virtual void free(const Allocation& allocation) = 0;

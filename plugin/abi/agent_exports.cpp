@@ -78,6 +78,11 @@ imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uin
   });
 }
 
+imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t place) {
+  return with_agent(agent, Tag::frame_before, "agent_observe_in_place",
+                    [&](agent::Brain& brain, std::uint32_t seat) { return brain.observe_in_place(seat, place); });
+}
+
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
   return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
     IMPRINT_CHECK(check_filled_struct("agent_act", "action", action));

@@ -61,6 +61,14 @@ constexpr imp_api kApi = {
     .estimate = estimate,
     .pipeline_cache_get = pipeline_cache_get,
     .pipeline_cache_set = pipeline_cache_set,
+    .tensor_import_vk = tensor_import_vk,
+    .tensor_create_vk = tensor_create_vk,
+    .tensor_export_vk = tensor_export_vk,
+    .tensor_destroy = tensor_destroy,
+    .tensor_acquire = tensor_acquire,
+    .tensor_release = tensor_release,
+    .agent_observe_in_place = agent_observe_in_place,
+    .submit_with = submit_with,
 };
 
 }  // namespace

@@ -16,13 +16,26 @@ Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, im
   return {};
 }
 
+Status take_tensor(ContextEntry& entry, const char* field, imp_tensor tensor, agent::SharedTensor& into) {
+  if (tensor.id == 0) return {};
+  const agent::SharedTensor* found = find_context_of(tensor) == &entry ? find_tensor(entry, tensor) : nullptr;
+  if (!found)
+    return make_error(ErrorCode::invalid_argument, std::string("brain_create: desc.") + field + " is no tensor of this context, or a destroyed one");
+  into = *found;
+  return {};
+}
+
 }  // namespace
 
 imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain) {
   return with_context(context, Tag::create, "brain_create", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("brain_create", "brain", brain));
     IMPRINT_ASSIGN(const agent::BrainSpec spec, to_brain_spec(desc));
-    IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_brain(spec));
+    IMPRINT_ASSIGN(const imp_brain_desc given, read_struct("brain_create", "desc", desc));
+    agent::SharedTensors shared;
+    IMPRINT_CHECK(take_tensor(entry, "observations", given.observations, shared.observations));
+    IMPRINT_CHECK(take_tensor(entry, "actions", given.actions, shared.actions));
+    IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_brain(spec, shared));
     return publish_brain(entry, std::move(made), brain);
   });
 }
@@ -61,6 +74,7 @@ imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
       filled.brain_count = answer.brain_count;
       filled.agent_capacity = answer.agent_capacity;
       filled.parameter_count = answer.parameter_count;
+      filled.action_width = answer.action_width;
     });
     return {};
   });

@@ -86,6 +86,20 @@ imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) n
   });
 }
 
+// body: Status(ContextEntry&, agent::SharedTensor&)
+template <class Body>
+imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    ContextEntry* entry = find_context_of(tensor);
+    if (!entry) return stale(call, "tensor");
+    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
+    GatePass pass(*entry, tag);
+    agent::SharedTensor* found = find_tensor(*entry, tensor);
+    if (!found) return stale(call, "tensor");
+    return pass.finish(body(*entry, *found));
+  });
+}
+
 // For [any] calls, which may meet anything else on another thread. body: Status(ContextEntry&), with the registry held; short.
 template <class Body>
 imp_result with_context_any(imp_context context, const char* call, Body&& body) noexcept {

@@ -65,6 +65,19 @@ Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, R
   return {};
 }
 
+Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count, std::vector<bridge::HostSemaphore>& semaphores) {
+  semaphores.clear();
+  if (count > 0) IMPRINT_CHECK(check_pointer("submit_with", name, given));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    bridge::HostSemaphore semaphore;
+    std::memcpy(&semaphore.semaphore, &given[i].semaphore, sizeof semaphore.semaphore);
+    semaphore.timeline = given[i].timeline != 0;
+    semaphore.value = given[i].value;
+    semaphores.push_back(semaphore);
+  }
+  return {};
+}
+
 }  // namespace
 
 imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context) {
@@ -248,6 +261,16 @@ imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, si
     IMPRINT_CHECK(check_pointer("pipeline_cache_set", "data", data));
     IMPRINT_CHECK(check_vulkan("pipeline_cache_set", entry));
     return entry.world->context().device().pipelines().import_cache({static_cast<const std::byte*>(data), size});
+  });
+}
+
+imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info) {
+  return with_context(context, Tag::frame_submit, "submit_with", [&](ContextEntry& entry) -> Status {
+    IMPRINT_ASSIGN(const imp_submit_info given, read_struct("submit_with", "info", info));
+    std::vector<bridge::HostSemaphore>&waits = entry.waits, &signals = entry.signals;
+    IMPRINT_CHECK(to_semaphores("info.waits", given.waits, given.wait_count, waits));
+    IMPRINT_CHECK(to_semaphores("info.signals", given.signals, given.signal_count, signals));
+    return entry.world->submit({given.budget_us, waits, signals});
   });
 }
 

@@ -96,6 +96,11 @@ ContextEntry* find_context_of(imp_agent agent) {
   return parts.kind == HandleKind::agent ? find(parts) : nullptr;
 }
 
+ContextEntry* find_context_of(imp_tensor tensor) {
+  const HandleParts parts = unpack_handle(tensor.id);
+  return parts.kind == HandleKind::tensor ? find(parts) : nullptr;
+}
+
 std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain) {
   const HandleParts parts = unpack_handle(brain.id);
   return entry.brains.find(parts.slot, parts.generation);
@@ -104,6 +109,11 @@ std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain) 
 AgentPlace* find_agent(ContextEntry& entry, imp_agent agent) {
   const HandleParts parts = unpack_handle(agent.id);
   return entry.agents.find(parts.slot, parts.generation);
+}
+
+agent::SharedTensor* find_tensor(ContextEntry& entry, imp_tensor tensor) {
+  const HandleParts parts = unpack_handle(tensor.id);
+  return entry.tensors.find(parts.slot, parts.generation);
 }
 
 }  // namespace imprint::abi

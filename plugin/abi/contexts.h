@@ -51,11 +51,13 @@ struct ContextEntry {
   HostQueueCalls queue;
   QueueClaim claim;
   HostDevice device;
+  std::vector<bridge::HostSemaphore> waits, signals;  // of the submission being asked for; kept for their memory
   std::unique_ptr<agent::World> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
   HandleTable<AgentPlace> agents;
   std::vector<EngineRemedies> remedies;     // [losses of the device], made when they are first asked for
+  HandleTable<agent::SharedTensor> tensors;
   std::uint32_t slot = 0, generation = 0;   // filled by publish
 };
 
@@ -71,7 +73,9 @@ std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);
 ContextEntry* find_context(imp_context context);
 ContextEntry* find_context_of(imp_brain brain);
 ContextEntry* find_context_of(imp_agent agent);
+ContextEntry* find_context_of(imp_tensor tensor);
 std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain);
 AgentPlace* find_agent(ContextEntry& entry, imp_agent agent);
+agent::SharedTensor* find_tensor(ContextEntry& entry, imp_tensor tensor);
 
 }  // namespace imprint::abi

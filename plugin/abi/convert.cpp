@@ -105,6 +105,7 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   description.queue = to_queue(calls);
   description.queue.internally_synchronized = given.internally_synchronized != 0;
   description.queue.submit_without_fence = given.submit_without_fence != 0;
+  description.queue.exclusive = given.exclusive != 0;
   description.budget = limits.budget;
   return description;
 }

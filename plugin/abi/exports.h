@@ -32,6 +32,15 @@ imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, si
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
 imp_result IMP_CALL frame_end(imp_context context);
 
+imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info);
+
+imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
+imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
+imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer);
+imp_result IMP_CALL tensor_destroy(imp_tensor tensor);
+imp_result IMP_CALL tensor_acquire(imp_tensor tensor);
+imp_result IMP_CALL tensor_release(imp_tensor tensor);
+
 imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain);
 imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc, imp_brain* brain);
 imp_result IMP_CALL brain_destroy(imp_brain brain);
@@ -51,6 +60,7 @@ imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode);
 imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal);
 imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count);
 imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count);
+imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t place);
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action);
 imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, const float* continuous);
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback);

@@ -24,9 +24,12 @@ static_assert(sizeof(imp_host) == 72);
 static_assert(sizeof(imp_limits) == 56);
 static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 32);
-static_assert(sizeof(imp_brain_desc) == 152 && offsetof(imp_brain_desc, learner) == 100);
+static_assert(sizeof(imp_brain_desc) == 168 && offsetof(imp_brain_desc, learner) == 100);
 static_assert(sizeof(imp_policy_desc) == 48);
-static_assert(sizeof(imp_brain_info) == 48);
+static_assert(sizeof(imp_brain_info) == 56);
+static_assert(sizeof(imp_tensor) == 8 && sizeof(imp_tensor_desc) == 96 && offsetof(imp_tensor_desc, shape) == 32);
+static_assert(sizeof(imp_vk_buffer) == 88 && offsetof(imp_vk_buffer, families) == 56);
+static_assert(sizeof(imp_vk_semaphore) == 24 && sizeof(imp_submit_info) == 48);
 static_assert(sizeof(imp_action) == 592 && offsetof(imp_action, values) == 336);
 static_assert(sizeof(imp_feedback) == 40);
 static_assert(sizeof(imp_demonstration) == 328);
@@ -35,7 +38,8 @@ static_assert(sizeof(imp_context_stats) == 176);
 static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_merged) == 56);
 static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 64 && sizeof(imp_loss) == 80 && sizeof(imp_estimate) == 24);
 static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
-static_assert(offsetof(imp_api, pipeline_cache_set) == sizeof(imp_api) - 8);
+static_assert(offsetof(imp_api, context_get_loss) == 392 && offsetof(imp_api, pipeline_cache_set) == 416);
+static_assert(offsetof(imp_api, submit_with) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

@@ -29,6 +29,7 @@ constinit Claims claims;
 static_assert(std::is_trivially_destructible_v<Claims>);
 
 const char* way_of(const bridge::QueueAccess& access) {
+  if (access.exclusive) return "exclusive";
   if (access.lock) return "lock and unlock";
   if (access.submit) return "submit";
   if (access.run) return "run_on_queue";
@@ -58,7 +59,7 @@ Result<QueueClaim> QueueClaim::take(bridge::QueueAccess& access) {
     found->queue = access.queue;
     found->way = way;
   }
-  if (access.single_thread) {
+  if (access.single_thread || (access.exclusive && !access.lock)) {
     access.single_thread = false;
     access.lock = [](void* claimed, VkQueue) { static_cast<ClaimedQueue*>(claimed)->submitting.lock(); };
     access.unlock = [](void* claimed, VkQueue) { static_cast<ClaimedQueue*>(claimed)->submitting.unlock(); };

@@ -23,7 +23,7 @@ class QueueClaim {
   ~QueueClaim();
 
   // Claims the queue of `access`, which passed bridge::check_queue_access; nothing without one. Turns single_thread into the lock that contexts on
-  // this queue share: the claim must outlive its use. Errors: invalid_argument when another context submits to the queue in another way (names both),
+  // this queue share, and gives it to exclusive ones: the claim must outlive its use. Errors: invalid_argument when another context submits to the queue in another way (names both),
   // unsupported when there are too many queues.
   static Result<QueueClaim> take(bridge::QueueAccess& access);
 

@@ -1,5 +1,7 @@
 #include "plugin/agent/brain.h"
 
+#include <algorithm>
+
 #include "plugin/agent/brain_impl.h"
 #include "plugin/agent/infer_graph.h"
 #include "plugin/agent/learn_graph.h"
@@ -18,12 +20,14 @@ std::uint64_t bytes_of(std::span<const StateVariable> state) {
 
 }  // namespace
 
-Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec)
+Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared)
     : at_(surroundings),
       spec_(spec),
       layout_(SampleLayout::of(spec)),
       parameter_count_(spec.parameter_count()),
       noise_seed_(spec.seed),
+      shared_(shared),
+      captured_(spec.seat_count(), 0),
       resets_(spec.seat_count(), 1),
       counts_(std::make_unique<Counts>()) {
   seats_.reserve(spec.seat_count());
@@ -46,11 +50,28 @@ void Brain::give_up() {
   saving_->fail(std::move(error));
 }
 
-Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec) {
+Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared) {
   IMPRINT_CHECK(validate(spec));
-  std::shared_ptr<Brain> brain(new Brain(surroundings, spec));
+  std::shared_ptr<Brain> brain(new Brain(surroundings, spec, shared));
+  IMPRINT_CHECK(brain->check_shared());
   IMPRINT_CHECK(brain->build_learning());
   return brain;
+}
+
+Status Brain::check_shared() const {
+  const auto refuse = [&](ErrorCode code, const SharedTensor& tensor, const std::string& expected) {
+    return make_error(code, "brain_create: '" + spec_.name + "' cannot use the tensor '" + tensor.variable.name() + "', which is " +
+                                std::string(dtype_name(tensor.variable.dtype())) + tensor.variable.shape().text() + "; expected " + expected);
+  };
+  for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
+    if (tensor->buffer && tensor->variable.dtype() != DType::float32) return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
+  if (shared_.observations.buffer && shared_.observations.variable.shape().element_count() < spec_.observation.count)
+    return refuse(ErrorCode::shape_mismatch, shared_.observations,
+                  "at least one observation of " + std::to_string(spec_.observation.count) + " numbers");
+  const Shape actions{spec_.seat_count(), action_width(spec_)};
+  if (shared_.actions.buffer && !(shared_.actions.variable.shape() == actions))
+    return refuse(ErrorCode::shape_mismatch, shared_.actions, actions.text() + ", a row of choices, continuous actions and values for each agent");
+  return {};
 }
 
 Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model) {
@@ -64,10 +85,13 @@ Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surround
 
 Status Brain::build_learning() {
   IMPRINT_ASSIGN(const Network network, Network::create(spec_));
-  inference_ = std::make_unique<Inference>(describe_inference(spec_, network), spec_);
+  SharedPlaces places{shared_.observations.variable, shared_.actions.variable, {}};
+  if (places.observations.ok() && spec_.learner != LearnerKind::none)
+    places.sights = Variable::zeros("sights", {std::int64_t{spec_.seat_count()} * sight_rows(spec_), spec_.observation.count});
+  inference_ = std::make_unique<Inference>(describe_inference(spec_, network, places), spec_);
   state_ = network.state();
   if (spec_.learner != LearnerKind::none) {
-    IMPRINT_ASSIGN(LearnGraph graph, describe_learning(spec_, network));
+    IMPRINT_ASSIGN(LearnGraph graph, describe_learning(spec_, network, places.sights));
     state_.insert(state_.end(), graph.state.begin(), graph.state.end());
     learner_ = std::make_unique<Learner>(spec_, std::move(graph));
   }
@@ -87,6 +111,7 @@ BrainInfo Brain::info() const {
   info.continuous_count = spec_.action.continuous_count;
   info.brain_count = spec_.brain_count;
   info.agent_capacity = spec_.seat_count();
+  info.action_width = action_width(spec_);
   info.parameter_count = parameter_count_;
   return info;
 }
@@ -203,10 +228,19 @@ Status Brain::enqueue_frame(bool may_learn) {
   return {};
 }
 
+// What is handed over between queue families must be ours while we use it.
+Status Brain::check_turns() const {
+  for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
+    if (tensor->buffer && !tensor->buffer->ours())
+      return make_error(ErrorCode::wrong_state, "submit: agents of '" + spec_.name + "' ask, and the tensor '" + tensor->variable.name() +
+                                                    "' is with the host's queue family; call tensor_acquire in this frame first");
+  return {};
+}
+
 Status Brain::enqueue_inference() {
-  bool asked = false;
-  for (const Seat& seat : seats_) asked = asked || (seat.wants_decision() && (seat.mode() == Mode::learning || seat.mode() == Mode::inference));
-  if (!asked) return {};
+  const auto asks = [](const Seat& seat) { return seat.wants_decision() && (seat.mode() == Mode::learning || seat.mode() == Mode::inference); };
+  if (std::ranges::none_of(seats_, [&](const Seat& seat) { return asks(seat) || seat.look(); })) return {};
+  IMPRINT_CHECK(check_turns());
   const std::optional<std::uint32_t> slot = inference_->free_slot();
   if (!slot) return {};  // the GPU is far behind: asked again in the next frame, and late
   inference_->begin(*slot);
@@ -215,7 +249,12 @@ Status Brain::enqueue_inference() {
   run.asked.clear();
   for (std::uint32_t i = 0; i < seats_.size(); ++i) {
     Seat& seat = seats_[i];
-    if (!seat.wants_decision() || (seat.mode() != Mode::learning && seat.mode() != Mode::inference)) continue;
+    if (seat.look()) {
+      const Seat::Look look = seat.take_look();
+      captured_[i] = look.number;
+      inference_->look(*slot, i, look.place, sight_row(spec_, {i, look.number}));
+    }
+    if (!asks(seat)) continue;
     const Seat::Taken taken = seat.take();
     inference_->put(*slot, i, *taken.choice);
     if (const auto mask = inference_->mask(*slot, i); !mask.empty()) seat.write_mask(mask);
@@ -285,7 +324,7 @@ Status Brain::start_step() {
   const std::optional<std::uint32_t> slot = learner_->free_slot();
   if (!slot) return {};  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = at_.clock.frame + spec_.learn_period_frames;
-  if (learner_->begin(*slot, deadline)) ++counts_->minibatches;
+  if (learner_->begin(*slot, deadline, captured_)) ++counts_->minibatches;
   changed_ = true;
   bridge::Job job;
   job.program = &learner_->program();

@@ -49,8 +49,21 @@ struct Surroundings {
   LogSink log;
 };
 
+// A tensor in a buffer that the host shares.
+struct SharedTensor {
+  std::shared_ptr<bridge::SharedBuffer> buffer;  // null: none
+  Variable variable;                             // placed in it
+};
+
+// What a brain reads and writes there, without a trip over the processor.
+struct SharedTensors {
+  SharedTensor observations;  // float32 of any shape: agents say where theirs begins
+  SharedTensor actions;       // float32 [seats, action_width], see infer_graph.h
+};
+
 struct BrainInfo {
   std::uint32_t observation_count = 0, goal_count = 0, branch_count = 0, continuous_count = 0, brain_count = 0, agent_capacity = 0;
+  std::uint32_t action_width = 0;    // of a row of shared actions
   std::uint64_t parameter_count = 0;
 };
 
@@ -91,14 +104,17 @@ struct PolicyModel;
 class Brain : public std::enable_shared_from_this<Brain> {
  public:
   // Makes and places everything that learning takes memory for; compiles nothing. Errors: those of validate(), out_of_*_memory, unsupported (a
-  // tensor beyond the device's buffer range).
-  static Result<std::shared_ptr<Brain>> create(const Surroundings& surroundings, const BrainSpec& spec);
+  // tensor beyond the device's buffer range), dtype_mismatch and shape_mismatch (of a shared tensor).
+  static Result<std::shared_ptr<Brain>> create(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared = {});
   static Result<std::shared_ptr<Brain>> create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model);
   ~Brain();
 
   BrainInfo info() const;              // any-thread
   BrainStats stats() const;            // any-thread
   const BrainSpec& spec() const { return spec_; }
+  bool uses(const bridge::SharedBuffer& buffer) const {
+    return shared_.observations.buffer.get() == &buffer || shared_.actions.buffer.get() == &buffer;
+  }
 
   // ---- create-time ----
   // Compiles the programs that are not compiled yet; `advance` is called after each.
@@ -128,6 +144,9 @@ class Brain : public std::enable_shared_from_this<Brain> {
 
   // ---- frame thread ----
   Status observe(std::uint32_t seat, std::span<const float> observation);
+  // What it sees begins at this element of the shared observations when the frame's work runs. Errors: unsupported (nothing is shared),
+  // invalid_argument (reaches beyond).
+  Status observe_in_place(std::uint32_t seat, std::uint64_t place);
   Result<const Answer*> act(std::uint32_t seat);    // not_ready, not_found; valid until the seat's next call
   Status act_by_heuristic(std::uint32_t seat, std::span<const std::uint32_t> branches, std::span<const float> continuous);
   Status feedback(std::uint32_t seat, const Feedback& feedback);
@@ -139,8 +158,10 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status enqueue_frame(bool may_learn);
 
  private:
-  Brain(const Surroundings& surroundings, const BrainSpec& spec);
+  Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared = {});
 
+  Status check_shared() const;
+  Status check_turns() const;
   Status build_learning();
   Status enqueue_inference();
   void finish_inference(std::uint32_t slot);
@@ -172,6 +193,8 @@ class Brain : public std::enable_shared_from_this<Brain> {
   std::uint64_t parameter_count_ = 0;
   std::uint64_t noise_seed_ = 0;
   std::vector<Seat> seats_;
+  SharedTensors shared_;
+  std::vector<std::uint64_t> captured_;  // [seats] newest sight that is on the device
   std::vector<std::uint8_t> resets_;     // [seats] a recurrent policy's state begins anew with the next decision
   std::unique_ptr<PolicyModel> policy_;
   std::unique_ptr<Inference> inference_;

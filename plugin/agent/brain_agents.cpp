@@ -79,6 +79,21 @@ Status Brain::observe(std::uint32_t seat, std::span<const float> observation) {
   return {};
 }
 
+Status Brain::observe_in_place(std::uint32_t seat, std::uint64_t place) {
+  constexpr const char* call = "agent_observe_in_place";
+  if (!shared_.observations.buffer)
+    return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' shares no observations; create it with a tensor for them");
+  const auto count = static_cast<std::uint64_t>(shared_.observations.variable.shape().element_count());
+  if (place > count - spec_.observation.count)
+    return refuse(call, "place is " + std::to_string(place) + "; an observation of " + std::to_string(spec_.observation.count) +
+                            " numbers that begins there ends beyond the tensor '" + shared_.observations.variable.name() + "', which has " +
+                            std::to_string(count));
+  if (!inference_->compiled())
+    return make_error(ErrorCode::wrong_state, std::string(call) + ": '" + spec_.name + "' is not compiled yet; call warmup before the first frame");
+  seats_[seat].request_in_place(at_.clock.frame, static_cast<std::int32_t>(place));
+  return {};
+}
+
 Result<const Answer*> Brain::act(std::uint32_t seat) {
   Seat& agent = seats_[seat];
   switch (agent.act(at_.clock.frame, at_.clock.time_s)) {
@@ -193,8 +208,10 @@ Status Brain::end_episode(std::uint32_t seat) {
 
 void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight) {
   if (!learning_) return;
-  const std::span<float> row = learner_->replay().waiting.push(seat / spec_.agents_per_brain);
-  std::ranges::copy(choice.observation, row.begin() + layout_.observation);
+  const std::span<float> row = learner_->replay().waiting.push(seat / spec_.agents_per_brain, {seat, choice.sight});
+  const auto observation = row.subspan(layout_.observation, spec_.observation.count);
+  if (choice.sight > 0) std::ranges::fill(observation, 0.0f);
+  else std::ranges::copy(choice.observation, observation.begin());
   row[layout_.goal] = static_cast<float>(choice.goal);
   for (std::size_t b = 0; b < choice.branches.size(); ++b) row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
   std::ranges::copy(choice.continuous, row.begin() + layout_.continuous);

@@ -10,7 +10,10 @@ HostState Brain::host_state() const {
   host.seed = noise_seed_;
   host.counters = counts_->counters();
   for (const Seat& seat : seats_) host.draws.push_back(seat.draws());
-  if (learner_) host.replay = learner_->replay();
+  if (learner_) {
+    host.replay = learner_->replay();
+    host.replay.waiting.drop_sights();
+  }
   return host;
 }
 

@@ -6,9 +6,20 @@ namespace {
 // Below every value that a network can hold, above what arithmetic could turn into infinity.
 constexpr double kForbidden = -1e30;
 
+// [P, A, observations] of what lies at each agent's place, or what the host gave.
+Tensor look(const Tensor& given, const Tensor& buffer, const Tensor& place) {
+  const Tensor first = unsqueeze(place, 2);
+  const Tensor seen = take(reshape(buffer, {buffer.shape().element_count()}), 0, maximum(first, 0) + iota(given.shape(), 2));
+  return where(greater_equal(first, 0), where(is_finite(seen), seen, 0.0), given);
+}
+
 }  // namespace
 
-InferGraph describe_inference(const BrainSpec& spec, const Network& network) {
+std::uint32_t action_width(const BrainSpec& spec) {
+  return static_cast<std::uint32_t>(spec.action.branch_sizes.size()) + spec.action.continuous_count + spec.action.output_count();
+}
+
+InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedPlaces& shared) {
   const std::int64_t brains = spec.brain_count, agents = spec.agents_per_brain, choices = spec.action.choice_count();
   InferGraph graph;
   ProgramDescription& program = graph.description;
@@ -24,7 +35,14 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network) {
     return static_cast<int>(program.outputs.size()) - 1;
   };
 
-  const Tensor observation = feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
+  Tensor observation = feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
+  if (shared.observations.ok()) {
+    observation = look(observation, shared.observations.value(), feed(graph.place, input("place", {brains, agents}, DType::int32)));
+    if (shared.sights.ok()) {
+      const Tensor rows = feed(graph.sight_rows, input("sight rows", {brains * agents}, DType::int32));
+      program.updates.push_back(Update::scatter_rows(shared.sights, rows, reshape(observation, {brains * agents, spec.observation.count})));
+    }
+  }
   const std::int64_t outputs = spec.action.output_count();
   Tensor values = reshape(network.heads(observation), {brains, agents, spec.goal_count * outputs});
   if (spec.goal_count > 1) {
@@ -41,6 +59,14 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network) {
   }
   if (spec.action.continuous_count > 0)
     graph.continuous = give(clamp(narrow(values, 2, choices, spec.action.continuous_count), -1, 1));
+  if (shared.actions.ok()) {
+    std::vector<Tensor> row;
+    for (const int branch : graph.branches) row.push_back(unsqueeze(cast(program.outputs[static_cast<std::size_t>(branch)], DType::float32), 2));
+    if (graph.continuous >= 0) row.push_back(program.outputs[static_cast<std::size_t>(graph.continuous)]);
+    row.push_back(values);
+    const Tensor rows = feed(graph.action_rows, input("action rows", {brains * agents}, DType::int32));
+    program.updates.push_back(Update::scatter_rows(shared.actions, rows, reshape(concat(row, 2), {brains * agents, action_width(spec)})));
+  }
   return graph;
 }
 

@@ -55,10 +55,14 @@ std::span<const T> Inference::output(std::uint32_t slot, int index, std::uint32_
 void Inference::begin(std::uint32_t slot) {
   for (const int flags : {graph_.active, graph_.reset})
     if (flags >= 0) std::ranges::fill(program_->input_bytes(slot, static_cast<std::size_t>(flags)), std::byte{0});
+  for (const int rows : {graph_.sight_rows, graph_.action_rows})
+    if (rows >= 0) std::ranges::fill(program_->input_bytes(slot, static_cast<std::size_t>(rows)), std::byte{0xFF});  // -1
 }
 
 void Inference::put(std::uint32_t slot, std::uint32_t seat, const Choice& choice) {
-  std::ranges::copy(choice.observation, input<float>(slot, graph_.observation, seat, observation_count_).begin());
+  if (choice.sight == 0) std::ranges::copy(choice.observation, input<float>(slot, graph_.observation, seat, observation_count_).begin());
+  if (graph_.place >= 0) input<std::int32_t>(slot, graph_.place, seat, 1)[0] = choice.place;
+  if (graph_.action_rows >= 0) input<std::int32_t>(slot, graph_.action_rows, seat, 1)[0] = static_cast<std::int32_t>(seat);
   if (graph_.goal >= 0) input<std::int32_t>(slot, graph_.goal, seat, 1)[0] = static_cast<std::int32_t>(choice.goal);
   if (graph_.active >= 0) input<std::int32_t>(slot, graph_.active, seat, 1)[0] = 1;
 }
@@ -73,6 +77,11 @@ std::span<float> Inference::noise(std::uint32_t slot, std::uint32_t seat) {
 
 void Inference::set_reset(std::uint32_t slot, std::uint32_t seat) {
   if (graph_.reset >= 0) input<std::int32_t>(slot, graph_.reset, seat, 1)[0] = 1;
+}
+
+void Inference::look(std::uint32_t slot, std::uint32_t seat, std::int32_t place, std::int32_t row) {
+  if (graph_.place >= 0) input<std::int32_t>(slot, graph_.place, seat, 1)[0] = place;
+  if (graph_.sight_rows >= 0) input<std::int32_t>(slot, graph_.sight_rows, seat, 1)[0] = row;
 }
 
 Inference::SeatAnswer Inference::answer(std::uint32_t slot, std::uint32_t seat) {

@@ -23,6 +23,9 @@ struct InferGraph {
   int noise = -1;              // float32 [P, A, choices], added to the values before the choice
   int active = -1;             // int32 [P, A]: 1 = this agent asked (recurrent policies)
   int reset = -1;              // int32 [P, A]: 1 = its episode begins (recurrent policies)
+  int place = -1;              // int32 [P, A]: first element of the observation in the shared buffer; -1 = it is in `observation`
+  int sight_rows = -1;         // int32 [P * A]: row of the ring of sights that keeps the observation (sight.h); -1 = none
+  int action_rows = -1;        // int32 [P * A]: row of the shared actions that takes the answer; -1 = none
   std::vector<int> branches;   // int32 [P, A] each: the chosen index
   int continuous = -1;         // float32 [P, A, continuous actions]
   int values = -1;             // float32 [P, A, outputs]: the agent's goal's outputs before noise
@@ -58,6 +61,8 @@ class Inference {
   std::span<std::int32_t> mask(std::uint32_t slot, std::uint32_t seat);
   std::span<float> noise(std::uint32_t slot, std::uint32_t seat);
   void set_reset(std::uint32_t slot, std::uint32_t seat);
+  // Looks at the shared buffer without deciding, or keeps what the decision looks at. row: of the ring of sights.
+  void look(std::uint32_t slot, std::uint32_t seat, std::int32_t place, std::int32_t row);
 
   // The slot's answer for one seat, once its run is complete. Valid until the next answer().
   struct SeatAnswer {

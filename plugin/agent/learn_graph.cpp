@@ -49,7 +49,7 @@ Tensor cloning_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor&
 
 }  // namespace
 
-Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network) {
+Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights) {
   const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity, per_step = rows_per_step(spec);
   const SampleLayout layout = SampleLayout::of(spec);
   LearnGraph graph;
@@ -67,8 +67,17 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
 
   const Tensor filled = input("filled", {brains}, DType::int32);
   const Tensor new_rows = input("rows", {brains * per_step}, DType::int32);
-  const Tensor new_values = input("samples", {brains * per_step, layout.width});
+  Tensor new_values = input("samples", {brains * per_step, layout.width});
   program.inputs = {filled, new_rows, new_values};
+  if (sights.ok()) {
+    const Tensor row = input("sights", {brains * per_step}, DType::int32);
+    program.inputs.push_back(row);
+    graph.has_sights = true;
+    const Tensor seen = take(sights.value(), 0, maximum(row, 0));
+    const Tensor observation = where(greater_equal(unsqueeze(row, 1), 0), seen, narrow(new_values, 1, layout.observation, spec.observation.count));
+    const std::int64_t rest = layout.observation + spec.observation.count;  // the observation is the first of the columns
+    new_values = concat({observation, narrow(new_values, 1, rest, layout.width - rest)}, 1);
+  }
 
   const Shape picks{brains, spec.batch_size};
   const Tensor within = random_integers(generator.value(), picks, reshape(filled, {brains, 1}), 0);

@@ -16,9 +16,11 @@ struct LearnGraph {
   static constexpr std::size_t kFilled = 0;  // int32 [P]: samples to draw from; 0 = this brain does not learn now
   static constexpr std::size_t kRows = 1;    // int32 [P * K]: where the new samples go, a row of the replay variable each; -1 = nowhere
   static constexpr std::size_t kValues = 2;  // float32 [P * K, W]: the new samples
+  static constexpr std::size_t kSights = 3;  // int32 [P * K]: row of the ring of sights that has the observation; -1 = it is in the sample
   // Outputs.
   static constexpr std::size_t kLoss = 0;    // float32 [P]
 
+  bool has_sights = false;                   // else there is no input kSights
   ProgramDescription description;
   std::vector<StateVariable> state;          // beside the network's parameters: moments, step counters, replay memory, generator
 };
@@ -34,6 +36,7 @@ struct LearnGraph {
 //
 // Both: mean over the minibatch, then each brain by itself: gradient cut to max_gradient_norm, Adam (Kingma and Ba, 2015) with beta 0.9 and 0.999.
 // A brain whose loss or gradient is not finite, or that has no samples, keeps weights and moments as they are.
-Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network);
+// sights: the ring (sight.h), or a variable that is not ok().
+Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights = {});
 
 }  // namespace imprint::agent

@@ -49,12 +49,16 @@ std::optional<std::uint32_t> Learner::free_slot() const {
   return std::nullopt;
 }
 
-bool Learner::begin(std::uint32_t slot, std::uint64_t deadline) {
+bool Learner::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured) {
   Run& run = runs_[slot];
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) run.filled[p] = stopped_[p] ? 0 : replay_.filled[p];
   std::ranges::copy(run.filled, as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kFilled)).begin());
-  take_samples(spec_, replay_, as<float>(program_->input_bytes(slot, LearnGraph::kValues)),
-               as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kRows)));
+  TakenSamples into;
+  into.values = as<float>(program_->input_bytes(slot, LearnGraph::kValues));
+  into.rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kRows));
+  if (graph_.has_sights) into.sights = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kSights));
+  into.captured = captured;
+  take_samples(spec_, replay_, into);
   run.under_way = true;
   run.epoch = epoch_;
   stepping_ = true;

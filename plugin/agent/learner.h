@@ -35,7 +35,8 @@ class Learner {
   bool has_work() const;
   std::optional<std::uint32_t> free_slot() const;
   // Fills the slot's inputs from what waits, and counts the step as under way until `deadline`. False when it takes in samples, but none learns.
-  bool begin(std::uint32_t slot, std::uint64_t deadline);
+  // captured: [seats], see take_samples.
+  bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured);
   void end() { stepping_ = false; }     // its deadline has come, or its job was cancelled
   // Runs whose jobs were cancelled: nobody will call finish for them. Their slots are free again with release().
   std::vector<std::uint32_t> slots_under_way() const;

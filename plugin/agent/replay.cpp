@@ -26,14 +26,12 @@ SampleLayout SampleLayout::of(const BrainSpec& spec) {
 SampleQueue::SampleQueue(std::uint32_t brain_count, std::uint32_t width, std::uint32_t capacity)
     : queues_(brain_count), width_(width), capacity_(capacity) {}
 
-std::span<float> SampleQueue::push(std::uint32_t brain) {
+std::span<float> SampleQueue::push(std::uint32_t brain, const Sight& sight) {
   Ring& ring = queues_[brain];
-  if (ring.count == capacity_) {
-    pop(brain, 1);
-    ++dropped_;
-  }
+  if (ring.count == capacity_) drop(brain);
   if (ring.count == row_count(ring)) grow(ring);
   const std::uint32_t slot = (ring.first + ring.count) % row_count(ring);
+  ring.sights[slot] = sight;
   ++ring.count;
   ++total_;
   return std::span(ring.rows).subspan(std::size_t{slot} * width_, width_);
@@ -41,10 +39,15 @@ std::span<float> SampleQueue::push(std::uint32_t brain) {
 
 void SampleQueue::grow(Ring& ring) const {
   const std::uint32_t before = row_count(ring);
-  std::vector<float> rows(std::size_t{std::min(std::max(2 * before, kRowsPerStep), capacity_)} * width_);
-  for (std::uint32_t i = 0; i < ring.count; ++i)
+  const std::size_t count = std::min(std::max(2 * before, kRowsPerStep), capacity_);
+  std::vector<float> rows(count * width_);
+  std::vector<Sight> sights(count);
+  for (std::uint32_t i = 0; i < ring.count; ++i) {
+    sights[i] = ring.sights[(ring.first + i) % before];
     std::copy_n(ring.rows.begin() + static_cast<std::ptrdiff_t>(std::size_t{(ring.first + i) % before} * width_), width_,
                 rows.begin() + static_cast<std::ptrdiff_t>(std::size_t{i} * width_));
+  }
+  ring.sights = std::move(sights);
   ring.rows = std::move(rows);
   ring.first = 0;
 }
@@ -52,6 +55,31 @@ void SampleQueue::grow(Ring& ring) const {
 std::span<const float> SampleQueue::row(std::uint32_t brain, std::uint32_t index) const {
   const Ring& ring = queues_[brain];
   return std::span(ring.rows).subspan(std::size_t{(ring.first + index) % row_count(ring)} * width_, width_);
+}
+
+const Sight& SampleQueue::sight(std::uint32_t brain, std::uint32_t index) const {
+  const Ring& ring = queues_[brain];
+  return ring.sights[(ring.first + index) % row_count(ring)];
+}
+
+void SampleQueue::drop(std::uint32_t brain) {
+  pop(brain, 1);
+  ++dropped_;
+}
+
+void SampleQueue::drop_sights() {
+  for (std::uint32_t brain = 0; brain < queues_.size(); ++brain) {
+    // Once round: what stays goes behind what was there.
+    for (std::uint32_t left = size(brain); left > 0; --left) {
+      if (sight(brain, 0).number == 0) {
+        const std::vector<float> kept(row(brain, 0).begin(), row(brain, 0).end());
+        pop(brain, 1);
+        std::ranges::copy(kept, push(brain).begin());
+      } else {
+        pop(brain, 1);
+      }
+    }
+  }
 }
 
 void SampleQueue::pop(std::uint32_t brain, std::uint32_t count) {
@@ -80,21 +108,32 @@ std::uint64_t ReplayState::sample_count() const { return std::accumulate(filled.
 
 std::uint32_t rows_per_step(const BrainSpec& spec) { return std::min(kRowsPerStep, spec.replay_capacity); }
 
-void take_samples(const BrainSpec& spec, ReplayState& state, std::span<float> values, std::span<std::int32_t> rows) {
+void take_samples(const BrainSpec& spec, ReplayState& state, const TakenSamples& into) {
   const std::uint32_t per_step = rows_per_step(spec);
   const std::uint32_t width = SampleLayout::of(spec).width;
   const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
-  std::ranges::fill(rows, -1);
+  std::ranges::fill(into.rows, -1);
+  std::ranges::fill(into.sights, -1);
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-    const std::uint32_t count = std::min(per_step, state.waiting.size(p));
-    for (std::uint32_t k = 0; k < count; ++k) {
+    for (std::uint32_t k = 0; k < per_step && state.waiting.size(p) > 0;) {
+      const Sight sight = state.waiting.sight(p, 0);
+      if (sight.number > 0) {
+        const std::uint64_t captured = into.captured[sight.seat];
+        if (sight.number > captured) break;
+        if (captured - sight.number >= kSightsKept) {
+          state.waiting.drop(p);
+          continue;
+        }
+      }
       const std::size_t at = std::size_t{p} * per_step + k;
-      std::ranges::copy(state.waiting.row(p, k), values.begin() + static_cast<std::ptrdiff_t>(at * width));
-      rows[at] = static_cast<std::int32_t>(p) * capacity + state.next[p];
+      std::ranges::copy(state.waiting.row(p, 0), into.values.begin() + static_cast<std::ptrdiff_t>(at * width));
+      if (sight.number > 0) into.sights[at] = sight_row(spec, sight);
+      into.rows[at] = static_cast<std::int32_t>(p) * capacity + state.next[p];
       state.next[p] = (state.next[p] + 1) % capacity;
       state.filled[p] = std::min(state.filled[p] + 1, capacity);
+      state.waiting.pop(p, 1);
+      ++k;
     }
-    state.waiting.pop(p, count);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugin/agent/schema.h"
+#include "plugin/agent/sight.h"
 
 namespace imprint::agent {
 
@@ -32,11 +33,14 @@ class SampleQueue {
   SampleQueue() = default;
   SampleQueue(std::uint32_t brain_count, std::uint32_t width, std::uint32_t capacity = kWaitingSamples);  // width, capacity >= 1
 
-  // Room for one more sample; drops the brain's oldest when full.
-  std::span<float> push(std::uint32_t brain);
+  // Room for one more sample; drops the brain's oldest when full. With a sight, the row's observation is not used.
+  std::span<float> push(std::uint32_t brain, const Sight& sight = {});
   std::uint32_t size(std::uint32_t brain) const { return queues_[brain].count; }
   std::span<const float> row(std::uint32_t brain, std::uint32_t index) const;  // index 0 is the oldest
+  const Sight& sight(std::uint32_t brain, std::uint32_t index) const;
   void pop(std::uint32_t brain, std::uint32_t count);
+  void drop(std::uint32_t brain);  // the oldest, counted
+  void drop_sights();              // not counted: they mean nothing where the device's memory of them is not
   void clear();
   bool empty() const { return total_ == 0; }
   std::uint64_t dropped() const { return dropped_; }
@@ -44,6 +48,7 @@ class SampleQueue {
  private:
   struct Ring {
     std::vector<float> rows;  // as many as were ever waiting, so that a copy of a quiet queue is small
+    std::vector<Sight> sights;
     std::uint32_t first = 0, count = 0;
   };
 
@@ -67,7 +72,13 @@ struct ReplayState {
 
 // Moves waiting samples into a step's inputs, at most kRowsPerStep a brain: fills `values` [P * K, width] and `rows` [P * K] (row of the variable,
 // -1 = none), and advances next and filled. K = min(kRowsPerStep, capacity), so that one step never writes a row twice.
-void take_samples(const BrainSpec& spec, ReplayState& state, std::span<float> values, std::span<std::int32_t> rows);
+struct TakenSamples {
+  std::span<float> values;
+  std::span<std::int32_t> rows;
+  std::span<std::int32_t> sights;            // [P * K] row of the ring of sights, -1 = the observation is in values; empty where there is no ring
+  std::span<const std::uint64_t> captured;   // [seats] newest sight in the ring: newer ones wait, those that it has lost are dropped and counted
+};
+void take_samples(const BrainSpec& spec, ReplayState& state, const TakenSamples& into);
 std::uint32_t rows_per_step(const BrainSpec& spec);
 
 }  // namespace imprint::agent

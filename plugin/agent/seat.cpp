@@ -78,6 +78,24 @@ void Seat::write_mask(std::span<std::int32_t> mask) const {
 }
 
 std::uint64_t Seat::request(std::uint64_t frame, std::span<const float> observation) {
+  Answer& pending = pend(frame);
+  pending.choice.observation.assign(observation.begin(), observation.end());
+  pending.choice.sight = 0;
+  pending.choice.place = -1;
+  return pending.decision;
+}
+
+std::uint64_t Seat::request_in_place(std::uint64_t frame, std::int32_t place) {
+  if (!look_) look_ = Look{++sights_, place};
+  look_->place = place;
+  Answer& pending = pend(frame);
+  pending.choice.observation.clear();
+  pending.choice.sight = look_->number;
+  pending.choice.place = place;
+  return pending.decision;
+}
+
+Answer& Seat::pend(std::uint64_t frame) {
   if (!waiting_) {
     std::erase_if(requests_, [&](const Request& r) { return r.answered && r.answer.requested_frame + latency_ < frame; });
     // A game that asks and never fetches must not make us grow; what falls out here would have been skipped anyway.
@@ -89,10 +107,9 @@ std::uint64_t Seat::request(std::uint64_t frame, std::span<const float> observat
   }
   Answer& pending = requests_.back().answer;
   pending.requested_frame = frame;
-  pending.choice.observation.assign(observation.begin(), observation.end());
   pending.choice.goal = goal_;
   pending.choice.command = command_;
-  return pending.decision;
+  return pending;
 }
 
 Seat::Taken Seat::take() {

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "plugin/agent/schema.h"
@@ -21,7 +23,9 @@ enum class Mode : std::uint8_t { learning, inference, heuristic, record };
 
 // An action in its situation.
 struct Choice {
-  std::vector<float> observation;
+  std::vector<float> observation;        // empty when it was made through the shared buffer:
+  std::uint64_t sight = 0;               // its number then (sight.h)
+  std::int32_t place = -1;               // and its first element there
   std::uint32_t goal = 0;
   std::uint64_t command = 0;             // which of the agent's commands it belonged to
   std::vector<std::uint32_t> branches;
@@ -62,7 +66,16 @@ class Seat {
   // ---- decisions ----
   // Replaces a request of the same frame that was not taken yet. Returns the decision's number.
   std::uint64_t request(std::uint64_t frame, std::span<const float> observation);
+  // The same through the shared buffer. In one frame an agent looks once: the last call counts.
+  std::uint64_t request_in_place(std::uint64_t frame, std::int32_t place);
   bool wants_decision() const { return waiting_; }
+  struct Look {
+    std::uint64_t number = 0;
+    std::int32_t place = -1;
+  };
+  // What is yet to be copied from the shared buffer, whoever decides.
+  const std::optional<Look>& look() const { return look_; }
+  Look take_look() { return *std::exchange(look_, std::nullopt); }
   struct Taken {
     const Choice* choice = nullptr;       // the situation
     std::uint64_t ticket = 0;             // names the request when the answer comes
@@ -95,6 +108,7 @@ class Seat {
   };
 
   void forget_decisions();
+  Answer& pend(std::uint64_t frame);
   void remember(const Choice& choice, double time_s);
 
   std::vector<std::uint32_t> branch_sizes_;
@@ -109,7 +123,8 @@ class Seat {
 
   std::deque<Request> requests_;          // oldest first; the last one may still be waiting for take()
   bool waiting_ = false;
-  std::uint64_t decisions_ = 0, tickets_ = 0, draws_ = 0;
+  std::uint64_t decisions_ = 0, tickets_ = 0, draws_ = 0, sights_ = 0;
+  std::optional<Look> look_;
   Answer last_;
 
   std::deque<Choice> history_;

@@ -62,8 +62,8 @@ WorldStats World::stats() const {
   return stats;
 }
 
-Result<std::shared_ptr<Brain>> World::add_brain(const BrainSpec& spec) {
-  IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create(surroundings(), spec));
+Result<std::shared_ptr<Brain>> World::add_brain(const BrainSpec& spec, const SharedTensors& shared) {
+  IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create(surroundings(), spec, shared));
   brains_.push_back(brain);
   return brain;
 }
@@ -189,7 +189,7 @@ Status World::enqueue_brains() {
   return {};
 }
 
-Status World::submit(std::uint32_t budget_us) {
+Status World::submit(const bridge::SubmitInfo& info) {
   // Asked before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(ErrorCode::unsupported, "submit: the context was created without a queue, for recording only; call record");
@@ -198,7 +198,7 @@ Status World::submit(std::uint32_t budget_us) {
     any_record_ = true;
     last_record_ = clock_.frame;
   }
-  return context_->submit(budget_us);
+  return context_->submit(info);
 }
 
 Result<bridge::FrameEstimate> World::estimate() {
@@ -207,6 +207,9 @@ Result<bridge::FrameEstimate> World::estimate() {
 }
 
 Result<std::uint32_t> World::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+  if (context_->exclusive())
+    return make_error(ErrorCode::unsupported, "record: the context has a queue of its own, which no command buffer of the host's is ordered with; call "
+                                              "submit");
   if (owns_device())
     return make_error(ErrorCode::unsupported, "record: the context has a device of its own, which no command buffer of yours is for; call submit");
   IMPRINT_CHECK(enqueue_brains());

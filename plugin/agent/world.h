@@ -43,7 +43,7 @@ class World {
   WorldStats stats() const;                          // any thread
 
   // ---- create-time ----
-  Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec);
+  Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec, const SharedTensors& shared = {});
   Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec);
   void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
   Status warmup(const std::function<void(float)>& progress);
@@ -60,9 +60,10 @@ class World {
 
   // ---- frame thread ----
   Status frame_begin(const bridge::FrameInfo& info, double time_s);
-  Status submit(std::uint32_t budget_us);
   // Of the frame's work so far; enqueues it.
   Result<bridge::FrameEstimate> estimate();
+  Status submit(const bridge::SubmitInfo& info);
+  Status submit(std::uint32_t budget_us) { return submit(bridge::SubmitInfo{budget_us, {}, {}}); }
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us);
   Status frame_end();
 

@@ -24,7 +24,7 @@ using namespace imprint::game;
 using imprint::bridge::HostProfile;
 using imprint::bridge::PlainHost;
 
-enum class Way { record, lock, submit, submit_without_fence, run_on_queue, single_thread, internally_synchronized };
+enum class Way { record, lock, submit, submit_without_fence, run_on_queue, single_thread, internally_synchronized, exclusive };
 
 #define ASSERT_WORKS(expression)                                                        \
   do {                                                                                  \
@@ -48,7 +48,11 @@ imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, Side& s
   info.queue.user = &side;
   if (way == Way::record) return info;
   info.queue.queue = host.queue();
-  if (way == Way::lock) {
+  info.exclusive = way == Way::exclusive;
+  if (way == Way::exclusive && host.second_queue()) {
+    info.queue.queue = host.second_queue();
+    info.queue.family = host.second_family();
+  } else if (way == Way::lock || way == Way::exclusive) {
     info.queue.lock = [](void* user, VkQueue) { static_cast<Side*>(user)->host.mutex().lock(); };
     info.queue.unlock = [](void* user, VkQueue) { static_cast<Side*>(user)->host.mutex().unlock(); };
   } else if (way == Way::run_on_queue) {  // the host's submission thread
@@ -96,7 +100,9 @@ void submit(Context& context, Side& side, bool refuse) {
 // The life of two pets in 240 frames, saved in frame 200. Returns the file. The host refuses the submissions of some frames.
 void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32_t slice_us, std::string& saved,
           const std::set<std::uint64_t>& refused = {}) {
-  PlainHost host(profile);
+  HostProfile wanted = profile;
+  wanted.second_queue = way == Way::exclusive;
+  PlainHost host(wanted);
   ASSERT_TRUE(host.ok());
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
@@ -150,6 +156,11 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
       else ASSERT_NO_FATAL_FAILURE(submit(*context, side, refused.contains(frame)));
       ASSERT_WORKS(context->frame_end());
       host.end_frame();
+      // The host's fences do not pace a queue of ours, and a late answer would be another life.
+      if (way == Way::exclusive) {
+        ASSERT_WORKS(context->quiesce(60'000));
+        ASSERT_WORKS(context->resume());
+      }
     }
     host.finish_frames();
     ASSERT_WORKS(context->frame_begin(241, 10.0, host.safe_frame()));
@@ -194,7 +205,8 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
                         {rich, Way::run_on_queue, 500, 1000},  {bare, Way::run_on_queue, 100, 100},
                         {rich, Way::internally_synchronized, 500, 0}, {rich, Way::submit_without_fence, 500, 1000},
                         {bare, Way::submit_without_fence, 500, 1000}, {bare, Way::submit_without_fence, 100, 0, refused},
-                        {rich, Way::record, 1000000, 0},      {rich, Way::submit, 500, 1000, refused}, {bare, Way::submit, 1, 0, refused}};
+                        {rich, Way::record, 1000000, 0},      {rich, Way::submit, 500, 1000, refused}, {bare, Way::submit, 1, 0, refused},
+                        {rich, Way::exclusive, 500, 1000},     {bare, Way::exclusive, 500, 1000},     {rich, Way::exclusive, 1000000, 100}};
   std::string first;
   for (const Case& one : cases) {
     std::string saved;

@@ -176,7 +176,7 @@ Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const 
   if (const VkResult r = f.vkAllocateDescriptorSets(device.handle(), &set_info, &set)) return vulkan_error(device, "vkAllocateDescriptorSets", r);
 
   std::vector<VkDescriptorBufferInfo> infos;
-  for (const Allocation& buffer : buffers) infos.push_back({buffer.buffer, 0, buffer.buffer_size});
+  for (const Allocation& buffer : buffers) infos.push_back({buffer.buffer, 0, buffer.bound_size});
   infos.push_back({uniforms.buffer, 0, kTableBytes});
   std::vector<VkWriteDescriptorSet> writes;
   for (std::uint32_t i = 0; i < infos.size(); ++i) {

@@ -57,7 +57,7 @@ TEST_F(VkMemory, suballocates_one_block) {
   EXPECT_EQ(a->block, b->block);
   EXPECT_EQ(a->size, 100u);
   EXPECT_EQ(b->offset % 4096, 0u);
-  EXPECT_EQ(b->buffer_size, 1u << 20);
+  EXPECT_EQ(b->bound_size, 1u << 20);
   EXPECT_EQ(a->mapped, nullptr);
   const MemoryStats stats = memory.stats();
   EXPECT_EQ(stats.bytes_in_use, 1100u);
@@ -111,7 +111,7 @@ TEST_F(VkMemory, gives_a_large_request_its_own_block) {
   auto& memory = pool(1 << 16);
   const auto large = memory.allocate(1 << 20, 256, MemoryUse::device);
   ASSERT_TRUE(large.ok());
-  EXPECT_EQ(large->buffer_size, 1u << 20);
+  EXPECT_EQ(large->bound_size, 1u << 20);
   const auto small = memory.allocate(16, 16, MemoryUse::device);
   ASSERT_TRUE(small.ok());
   EXPECT_NE(small->block, large->block);
@@ -130,7 +130,7 @@ TEST_F(VkMemory, clamps_blocks_to_what_a_descriptor_reaches) {
   auto& memory = pool(1ull << 50);
   const auto allocation = memory.allocate(16, 16, MemoryUse::device);
   if (allocation.ok()) {
-    EXPECT_LE(allocation->buffer_size, device_->capabilities().max_storage_buffer_range);
+    EXPECT_LE(allocation->bound_size, device_->capabilities().max_storage_buffer_range);
   }
 }
 

@@ -21,6 +21,9 @@ struct Advice {
 inline constexpr Advice kAdviceNotTaken[] = {
     {"UNASSIGNED-BestPractices-vkBeginCommandBuffer-simultaneous-use",
      "a program is recorded once and replayed, and its barriers lie between many runs: a run may begin while the one before is in flight"},
+    {"UNASSIGNED-BestPractices-vkAllocateMemory-small-allocation",
+     "a buffer of ours that the host shares has memory of its own, however small: with it the buffer is given back, and may be exported"},
+    {"UNASSIGNED-BestPractices-vkBindMemory-small-dedicated-allocation", "the same"},
     {"UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
      "glslang writes this built-in into every compute shader; LocalSizeId in its place needs VK_KHR_maintenance4, and the baseline is Vulkan 1.1"},
 };

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
+#include <thread>
+
 #include "compute/program/run.h"
 #include "tests/hosts/plain_host.h"
 #include "tests/hosts/regression.h"
@@ -16,13 +20,14 @@ constexpr std::uint32_t kFromBudget = ~0u, kUnlimited = ~0u;
 const HostProfile kBaseline{"baseline_1_1", VK_API_VERSION_1_1, false};
 const HostProfile kEverything{"everything_1_3", VK_API_VERSION_1_3, true};
 
-enum class Mode { record, lock, submit, single_thread };
+enum class Mode { record, lock, submit, single_thread, exclusive };
 const char* name_of(Mode mode) {
   switch (mode) {
     case Mode::record: return "record";
     case Mode::lock: return "lock";
     case Mode::submit: return "submit";
     case Mode::single_thread: return "single_thread";
+    case Mode::exclusive: return "exclusive";
   }
   return "";
 }
@@ -34,7 +39,12 @@ Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget&
   description.queue.family = host.family();
   if (mode != Mode::record) description.queue.queue = host.queue();
   description.queue.user = &host;
-  if (mode == Mode::lock) {
+  description.queue.exclusive = mode == Mode::exclusive;
+  const bool alone = mode == Mode::exclusive && host.second_queue();
+  if (alone) {
+    description.queue.queue = host.second_queue();
+    description.queue.family = host.second_family();
+  } else if (mode == Mode::lock || mode == Mode::exclusive) {  // a device with one queue: the thread is there all the same
     description.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
     description.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
   } else if (mode == Mode::submit) {
@@ -115,7 +125,9 @@ struct Steady {
 
 // Plays the game and returns what was learned.
 std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& budget) {
-  PlainHost host(profile);
+  HostProfile wanted = profile;
+  wanted.second_queue = mode == Mode::exclusive;
+  PlainHost host(wanted);
   if (!host.ok()) return {};
   std::vector<float> weights;
   {
@@ -125,7 +137,13 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
     Context& context = **adopted;
     EXPECT_EQ(context.device().capabilities().timeline_semaphore, profile.everything);
     Player player(context, mode);
-    if (mode == Mode::lock || mode == Mode::submit) host.start_busy_thread();
+    if (mode == Mode::lock || mode == Mode::submit || mode == Mode::exclusive) host.start_busy_thread();
+    // Our queue is not paced by the host's fences: the game stays two frames ahead of it by itself.
+    std::array<vk::Ticket, 2> paces;
+    const auto pace = [&](std::uint64_t frame) {
+      if (mode != Mode::exclusive) return;
+      while (!context.device().is_complete(paces[frame % 2])) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    };
     std::optional<Steady> before;
     std::uint64_t submits = 0;
     for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
@@ -134,14 +152,16 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
         submits = context.device().counters().submits;
       }
       const VkCommandBuffer commands = host.begin_frame(frame);
+      pace(frame);
       player.frame(frame, host.safe_frame(), commands);
+      paces[frame % 2] = context.device().last_ticket();
       host.end_frame();
     }
     EXPECT_TRUE(before == Steady(context.device().counters())) << "a frame compiled, allocated or waited";
     EXPECT_EQ(context.device().counters().waits, 0u);
     if (mode == Mode::record) {
       EXPECT_EQ(context.device().counters().submits, 0u);
-    } else if (budget.max_slice_us == 0) {
+    } else if (budget.max_slice_us == 0 && mode != Mode::exclusive) {
       EXPECT_EQ(context.device().counters().submits - submits, kFrames - kWarmUp + 1) << "one submission a frame";
     }
     host.finish_frames();
@@ -185,7 +205,7 @@ TEST_P(T2T3T13HostModes, LearnTheSameBits) {
 std::vector<Way> ways() {
   std::vector<Way> list;
   for (const HostProfile* profile : {&kBaseline, &kEverything}) {
-    for (const Mode mode : {Mode::record, Mode::lock, Mode::submit, Mode::single_thread}) {
+    for (const Mode mode : {Mode::record, Mode::lock, Mode::submit, Mode::single_thread, Mode::exclusive}) {
       for (const std::uint32_t budget_us : {100u, 1000u, kUnlimited}) list.push_back({profile, mode, budget_us});
     }
   }
@@ -219,6 +239,54 @@ TEST(T5HostContexts, TwoOnOneDeviceDoNotMeet) {
       host.finish_frames();
       EXPECT_EQ(first.weights, expected());
       EXPECT_EQ(second.weights, expected());
+    }
+    EXPECT_EQ(host.messages(), 0u) << host.first_message();
+  }
+}
+
+TEST(T6ExclusiveQueue, IsOurs) {
+  HostProfile profile = kEverything;
+  profile.second_queue = true;
+  PlainHost host(profile);
+  ASSERT_TRUE(host.ok());
+  auto adopted = adopt(host, Mode::exclusive, {});
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  Context& context = **adopted;
+  EXPECT_TRUE(context.exclusive());
+  EXPECT_NE(context.report().find("queue: of its own"), std::string::npos);
+  const VkCommandBuffer commands = host.begin_frame(1);
+  ASSERT_TRUE(context.frame_begin({1, 0}));
+  EXPECT_EQ(context.record(commands, 0).error().code, ErrorCode::unsupported);
+  ASSERT_TRUE(context.submit(0));
+  ASSERT_TRUE(context.frame_end());
+  host.end_frame();
+  host.finish_frames();
+}
+
+// Training without drawing: the only queue is the guest's alone, and nobody locks.
+TEST(T6ExclusiveQueue, OfADeviceWithOneQueueTrainsWithoutDrawing) {
+  for (const HostProfile* profile : {&kBaseline, &kEverything}) {
+    PlainHost host(*profile);
+    ASSERT_TRUE(host.ok());
+    {
+      ContextDescription description;
+      description.device = host.describe();
+      description.budget = {kUnlimited, 100};
+      description.queue.family = host.family();
+      description.queue.queue = host.queue();
+      description.queue.exclusive = true;
+      auto adopted = Context::adopt(description);
+      ASSERT_TRUE(adopted) << adopted.error().message;
+      Player player(**adopted, Mode::exclusive);
+      for (std::uint64_t frame = 1; frame <= kFrames + 1; ++frame) {
+        player.frame(frame, 0, VK_NULL_HANDLE);
+        // Parked round the host's own wait for its device, and going on after it.
+        ASSERT_TRUE((*adopted)->quiesce(60'000'000'000));
+        if (frame % 50 == 0) host.wait_idle();
+        ASSERT_TRUE((*adopted)->resume());
+      }
+      ASSERT_TRUE((*adopted)->drain(60'000'000'000));
+      EXPECT_EQ(player.weights, expected());
     }
     EXPECT_EQ(host.messages(), 0u) << host.first_message();
   }

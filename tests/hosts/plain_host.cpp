@@ -122,18 +122,35 @@ bool PlainHost::make_device(const HostProfile& profile) {
     features_13_.subgroupSizeControl = supported_13.subgroupSizeControl;
   }
 
-  const float priority = 1;
-  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-  queue.queueFamilyIndex = family_;
-  queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
+  const float priorities[] = {1, 0.5f};
+  VkDeviceQueueCreateInfo queues[2]{{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}, {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
+  queues[0].queueFamilyIndex = family_;
+  queues[0].queueCount = 1;
+  queues[0].pQueuePriorities = priorities;
+  queues[1] = queues[0];
+  std::uint32_t queue_infos = 1, second_index = 0;
+  bool second = false;
+  if (profile.second_queue) {
+    second_family_ = 0;
+    while (second_family_ < family_count && (second_family_ == family_ || !(families[second_family_].queueFlags & VK_QUEUE_COMPUTE_BIT))) ++second_family_;
+    second = second_family_ < family_count || families[family_].queueCount > 1;
+    if (second && second_family_ < family_count) {
+      queues[1].queueFamilyIndex = second_family_;
+      queue_infos = 2;
+    } else if (second) {
+      second_family_ = family_;
+      queues[0].queueCount = 2;
+      second_index = 1;
+    }
+  }
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   if (profile.everything) info.pNext = &features_;
-  info.queueCreateInfoCount = 1;
-  info.pQueueCreateInfos = &queue;
+  info.queueCreateInfoCount = queue_infos;
+  info.pQueueCreateInfos = queues;
   if (!check(vkCreateDevice(physical_device_, &info, nullptr, &device_), "vkCreateDevice")) return false;
   volkLoadDeviceTable(&vk_, device_);
   vk_.vkGetDeviceQueue(device_, family_, 0, &queue_);
+  if (second) vk_.vkGetDeviceQueue(device_, second_family_, second_index, &second_queue_);
   return true;
 }
 

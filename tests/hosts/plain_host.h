@@ -22,6 +22,7 @@ struct HostProfile {
   std::uint32_t api_version = VK_API_VERSION_1_1;
   bool everything = false;     // the features and extensions that a new engine enables
   bool validation = true;
+  bool second_queue = false;   // for the guest alone: of a family without graphics if there is one, else a second one of the host's own family
 };
 
 class PlainHost {
@@ -37,6 +38,11 @@ class PlainHost {
   vk::DeviceDescription describe() const;
   VkQueue queue() const { return queue_; }
   std::uint32_t family() const { return family_; }
+  VkQueue second_queue() const { return second_queue_; }  // null where the device has only one
+  std::uint32_t second_family() const { return second_family_; }
+  VkDevice device() const { return device_; }
+  VkPhysicalDevice physical_device() const { return physical_device_; }
+  const VolkDeviceTable& vk() const { return vk_; }
 
   // The queue's lock: everything of the host's that submits takes it.
   std::mutex& mutex() { return mutex_; }
@@ -79,6 +85,8 @@ class PlainHost {
   VolkDeviceTable vk_{};
   VkQueue queue_ = VK_NULL_HANDLE;
   std::uint32_t family_ = 0;
+  VkQueue second_queue_ = VK_NULL_HANDLE;
+  std::uint32_t second_family_ = 0;
   std::uint32_t api_version_ = 0;
   std::vector<const char*> instance_extensions_, device_extensions_;
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};

@@ -99,12 +99,12 @@ TEST(ReplayState, TakesAFewSamplesAStepAndOverwritesTheOldest) {
   for (int i = 0; i < 7; ++i) state.waiting.push(1)[0] = static_cast<float>(i + 1);
   std::vector<float> values(2 * per_step * width);
   std::vector<std::int32_t> rows(2 * per_step);
-  take_samples(spec, state, values, rows);
+  take_samples(spec, state, {values, rows, {}, {}});
   EXPECT_THAT(rows, ElementsAre(-1, -1, -1, -1, -1, 5, 6, 7, 8, 9));
   EXPECT_EQ(values[per_step * width], 1.0f);
   EXPECT_THAT(state.filled, ElementsAre(0, 5));
   EXPECT_THAT(state.next, ElementsAre(0, 0));
-  take_samples(spec, state, values, rows);
+  take_samples(spec, state, {values, rows, {}, {}});
   EXPECT_THAT(rows, ElementsAre(-1, -1, -1, -1, -1, 5, 6, -1, -1, -1));
   EXPECT_THAT(state.filled, ElementsAre(0, 5));
   EXPECT_THAT(state.next, ElementsAre(0, 2));

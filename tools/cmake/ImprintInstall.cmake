@@ -26,7 +26,7 @@ set(imprint_library_headers
   compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/tensor/dtype.h compute/tensor/node.h compute/tensor/op.h compute/tensor/shape.h compute/tensor/tensor.h
   compute/vk/completion.h compute/vk/device.h compute/vk/functions.h compute/vk/memory_pool.h compute/vk/pipeline_store.h compute/vk/queue.h
-  engine-bridge/context.h engine-bridge/governor.h engine-bridge/standalone.h)
+  engine-bridge/context.h engine-bridge/governor.h engine-bridge/shared_buffer.h engine-bridge/standalone.h)
 foreach(header IN LISTS imprint_library_headers)
   get_filename_component(room ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${imprint_header_dir}/${room})

@@ -52,6 +52,7 @@ typedef struct VkCommandBuffer_T* VkCommandBuffer;
 typedef struct imp_context { uint64_t id; } imp_context;  /* one adopted device */
 typedef struct imp_brain { uint64_t id; } imp_brain;      /* one policy, or a kennel of policies of one shape */
 typedef struct imp_agent { uint64_t id; } imp_agent;      /* one body that observes and acts */
+typedef struct imp_tensor { uint64_t id; } imp_tensor;    /* an array in a buffer that the host's shaders use too */
 
 /* ---- results ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -98,7 +99,10 @@ typedef enum imp_struct_type {
   IMP_STRUCT_VK_MERGED = 16,
   IMP_STRUCT_REPORT = 17,
   IMP_STRUCT_LOSS = 18,
-  IMP_STRUCT_ESTIMATE = 19
+  IMP_STRUCT_ESTIMATE = 19,
+  IMP_STRUCT_TENSOR_DESC = 20,
+  IMP_STRUCT_VK_BUFFER = 21,
+  IMP_STRUCT_SUBMIT_INFO = 22
 } imp_struct_type;
 
 typedef struct imp_header {
@@ -155,6 +159,14 @@ typedef struct imp_vk_device_info {
    * that goes in and out passes through host memory, frames are given to submit, and record is IMP_ERROR_UNSUPPORTED. Where no such device can be made
    * the processor computes, as for the device "cpu" of context_create_standalone. 0: never. */
   uint32_t allow_own_device;
+  /* 1: a further way: the host uses queue.queue for nothing, and Imprint submits to it from a thread of its own ("imprint-submit"), so that what it learns
+   * runs beside what the host draws, and the frame thread only says what is to be done. All of Imprint's work runs there; record is
+   * IMP_ERROR_UNSUPPORTED. imp_limits' microseconds are then of this queue's time a frame, beside the host's, and not taken from it: below the length of a
+   * frame answers keep coming in time. Towards the host's own queues only submit_with orders it; a binary semaphore to signal makes submit_with wait until
+   * its submission is made. Allocation callbacks may be called on that thread. quiesce parks it. What the queue refuses for want of memory is tried
+   * again until it is taken, and meanwhile submit says so. queue.lock and unlock may be given besides, and are then held round each submission, on that
+   * thread. Where this is the device's only queue it serves training without drawing. */
+  uint32_t exclusive;
 } imp_vk_device_info;
 
 /* A device that is yet to be made, by the host and for itself. */
@@ -253,6 +265,65 @@ typedef struct imp_record_info {
   uint32_t budget_us;     /* microseconds for this call; UINT32_MAX = imp_limits::gpu_us_per_frame */
 } imp_record_info;
 
+/* A semaphore of the host's. */
+typedef struct imp_vk_semaphore {
+  uint64_t semaphore;     /* VkSemaphore */
+  uint64_t value;         /* of a timeline semaphore */
+  uint32_t timeline;      /* 1: a timeline semaphore, which needs that feature declared; 0: binary */
+  uint32_t reserved;
+} imp_vk_semaphore;
+
+/* What one submission of a frame carries beside its work: for hosts that share tensors across queues. */
+typedef struct imp_submit_info {
+  imp_header header;
+  uint32_t budget_us;               /* microseconds for this frame; UINT32_MAX = imp_limits::gpu_us_per_frame */
+  uint32_t wait_count;
+  const imp_vk_semaphore* waits;    /* before any of the frame's work */
+  uint32_t signal_count;
+  const imp_vk_semaphore* signals;  /* behind all of it; also when there was nothing to do */
+} imp_submit_info;
+
+/* ---- tensors that host and Imprint share --------------------------------------------------------------------------------------------------
+ *
+ * A tensor lies in a range of a VkBuffer, and nobody copies it: the host's shaders write what agents observe, and read how they act. One frame's
+ * order, on the queue that both use or in the command buffer of record: the host's commands before; Imprint's; the host's after. A barrier on either
+ * side of Imprint's makes writes visible, for the stages and accesses that the host has declared; the host needs none of its own. Across queues the host
+ * hands semaphores to submit_with, and declares no stages. Across queue families a buffer that is VK_SHARING_MODE_EXCLUSIVE changes its owner besides:
+ * the host releases it to Imprint's family, tensor_acquire takes it over, tensor_release gives it back, and the host acquires it from Imprint's family,
+ * all for the tensor's offset and size. */
+
+typedef enum imp_dtype { IMP_DTYPE_FLOAT32 = 0, IMP_DTYPE_INT32 = 1 } imp_dtype;
+
+#define IMP_MAX_RANK 8u
+
+/* Row-major and without gaps, elements of 4 bytes. */
+typedef struct imp_tensor_desc {
+  imp_header header;
+  const char* name;             /* for messages; default "tensor" */
+  imp_dtype dtype;
+  uint32_t rank;                /* 1 .. IMP_MAX_RANK */
+  uint64_t shape[IMP_MAX_RANK]; /* extents, >= 1 each */
+} imp_tensor_desc;
+
+/* A range of a VkBuffer. Vulkan cannot be asked for any of it, so it is declared, as the buffer was created. Each field that does not fit is refused
+ * by its name. */
+typedef struct imp_vk_buffer {
+  imp_header header;
+  uint64_t buffer;              /* VkBuffer */
+  uint64_t offset;              /* bytes, a multiple of minStorageBufferOffsetAlignment */
+  uint64_t size;                /* bytes, a multiple of 4, at least the tensor's; 0 = the tensor's. Above maxStorageBufferRange it is refused with
+                                   IMP_ERROR_UNSUPPORTED: share the buffer as several tensors, a range each */
+  uint32_t usage;               /* VkBufferUsageFlags; VK_BUFFER_USAGE_STORAGE_BUFFER_BIT is required */
+  uint32_t sharing;             /* VkSharingMode */
+  uint32_t family_count;
+  uint32_t memory_flags;        /* VkMemoryPropertyFlags of its memory type; neither lazily allocated nor protected */
+  const uint32_t* families;     /* exclusive: the one that the host uses it in, or none when that is Imprint's; concurrent: all, Imprint's among them */
+  uint64_t device_address;      /* of the buffer, or 0; needs VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. Not used yet */
+  uint32_t stages;              /* VkPipelineStageFlags in which the host uses it, on the queue that it shares with Imprint; 0 = on no such queue */
+  uint32_t access;              /* VkAccessFlags there */
+  uint64_t memory;              /* VkDeviceMemory; only filled, by tensor_export_vk, for Imprint's own buffers */
+} imp_vk_buffer;
+
 /* ---- brains ------------------------------------------------------------------------------------------------------------------------------ */
 
 typedef enum imp_activation {
@@ -303,6 +374,14 @@ typedef struct imp_brain_desc {
   float credit_width_s;             /* half-width of the triangle of credit around it. Default 0.6 */
   uint32_t snapshot_count;          /* snapshots kept for undo; the oldest is dropped. 0 = none. Each takes as much device memory as weights,
                                        moments and replay together. Default 4 */
+  /* Tensors of this context, or zero; they outlive the brain. Both float32.
+   * observations: of any shape, read by agent_observe_in_place. What an agent learns from stays on the device: takes memory for 256 + learn_period_frames
+   * observations an agent, and samples that wait longer than that are dropped and counted. Numbers that are not finite count as 0.
+   * actions: [brain_count * agents_per_brain, imp_brain_info::action_width], written when an agent is answered, in the frame that it asked: a row is the index
+   * of each branch's choice, the continuous actions, and the values, as in imp_action, all as floats. Agent j of brain i has row i * agents_per_brain + j,
+   * agents of a brain in the order of creation. Rows of agents that did not ask stay. */
+  imp_tensor observations;
+  imp_tensor actions;
 } imp_brain_desc;
 
 /* A trained policy from an ONNX file; it does not learn. The first input is the observation; further inputs are state, fed back from the output of
@@ -322,6 +401,7 @@ typedef struct imp_brain_info {
   imp_header header;
   uint32_t observation_count, goal_count, branch_count, continuous_count, brain_count, agent_capacity;
   uint64_t parameter_count; /* weights and biases of all brains */
+  uint32_t action_width;    /* floats a row of imp_brain_desc::actions: branches, continuous actions and values; 0 for a policy from a file */
 } imp_brain_info;
 
 /* ---- agents ------------------------------------------------------------------------------------------------------------------------------- */
@@ -579,6 +659,27 @@ typedef struct imp_api {
   /* [create] Before the first brain. A failure takes nothing and does no harm: IMP_ERROR_UNSUPPORTED for another GPU or driver,
    * IMP_ERROR_CORRUPT_FILE for what is damaged. */
   imp_result (IMP_CALL* pipeline_cache_set)(imp_context context, const void* data, size_t size);
+
+  /* [create] A buffer of the host's as a tensor. It stays the host's, as it is: it must outlive the tensor and the GPU's work on it. */
+  imp_result (IMP_CALL* tensor_import_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
+  /* [create] A tensor in a buffer and memory of its own, zero at first, for the host to use too. Of `wish` count usage (VERTEX, INDEX, INDIRECT, ...;
+   * STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0. */
+  imp_result (IMP_CALL* tensor_create_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
+  /* [create] Where a tensor lies, for the host's descriptors and barriers. The buffer is valid until tensor_destroy. families is not filled. */
+  imp_result (IMP_CALL* tensor_export_vk)(imp_tensor tensor, imp_vk_buffer* buffer);
+  /* [create] IMP_ERROR_WRONG_STATE while a brain uses it. Imprint's own memory is given back when the GPU is done with it; a host that imported a buffer
+   * destroys it when the GPU is (drain, or the last frame is safe). */
+  imp_result (IMP_CALL* tensor_destroy)(imp_tensor tensor);
+  /* [frame] Before submit or record: the tensor changes its owner at the start of this frame's work, and at its end. Both do nothing for a tensor that
+   * is concurrent or of one family. IMP_ERROR_WRONG_STATE when it is not that side's turn. A brain that asks while its tensor is with the host makes
+   * submit and record fail with that code. */
+  imp_result (IMP_CALL* tensor_acquire)(imp_tensor tensor);
+  imp_result (IMP_CALL* tensor_release)(imp_tensor tensor);
+  /* [frame] agent_observe from imp_brain_desc::observations: what the agent sees now begins at element `place`, and is read on the GPU when this frame's
+   * work runs. One look a frame: the last call counts. Learning, crediting and recording work as with agent_observe; agent_demonstrate takes numbers. */
+  imp_result (IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t place);
+  /* [frame] As submit. */
+  imp_result (IMP_CALL* submit_with)(imp_context context, const imp_submit_info* info);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve
@@ -586,131 +687,7 @@ typedef struct imp_api {
 IMP_EXPORT imp_result IMP_CALL imp_get_api(uint32_t abi_version, const imp_api** api);
 typedef imp_result (IMP_CALL* imp_get_api_function)(uint32_t abi_version, const imp_api** api);
 
-/* ---- initialisers with the defaults above ------------------------------------------------------------------------------------------------------ */
-
-#define IMP_INIT(s, TYPE) \
-  (memset(&(s), 0, sizeof(s)), (s).header.size = (uint32_t)sizeof(s), (s).header.type = (uint32_t)(TYPE))
-
-static inline imp_vk_device_info imp_vk_device_info_init(void) {
-  imp_vk_device_info s;
-  IMP_INIT(s, IMP_STRUCT_VK_DEVICE_INFO);
-  return s;
-}
-static inline imp_vk_plan imp_vk_plan_init(void) {
-  imp_vk_plan s;
-  IMP_INIT(s, IMP_STRUCT_VK_PLAN);
-  return s;
-}
-static inline imp_vk_merged imp_vk_merged_init(void) {
-  imp_vk_merged s;
-  IMP_INIT(s, IMP_STRUCT_VK_MERGED);
-  return s;
-}
-static inline imp_report imp_report_init(void) {
-  imp_report s;
-  IMP_INIT(s, IMP_STRUCT_REPORT);
-  return s;
-}
-static inline imp_estimate imp_estimate_init(void) {
-  imp_estimate s;
-  IMP_INIT(s, IMP_STRUCT_ESTIMATE);
-  return s;
-}
-static inline imp_loss imp_loss_init(void) {
-  imp_loss s;
-  IMP_INIT(s, IMP_STRUCT_LOSS);
-  return s;
-}
-static inline imp_standalone_info imp_standalone_info_init(void) {
-  imp_standalone_info s;
-  IMP_INIT(s, IMP_STRUCT_STANDALONE_INFO);
-  return s;
-}
-static inline imp_host imp_host_init(void) {
-  imp_host s;
-  IMP_INIT(s, IMP_STRUCT_HOST);
-  return s;
-}
-static inline imp_limits imp_limits_init(void) {
-  imp_limits s;
-  IMP_INIT(s, IMP_STRUCT_LIMITS);
-  s.gpu_us_per_frame = 500;
-  s.max_slice_us = 1000;
-  s.worker_threads = 1;
-  s.memory_cap_bytes = (uint64_t)256 << 20;
-  return s;
-}
-static inline imp_frame_info imp_frame_info_init(void) {
-  imp_frame_info s;
-  IMP_INIT(s, IMP_STRUCT_FRAME_INFO);
-  return s;
-}
-static inline imp_record_info imp_record_info_init(void) {
-  imp_record_info s;
-  IMP_INIT(s, IMP_STRUCT_RECORD_INFO);
-  s.budget_us = UINT32_MAX;
-  return s;
-}
-static inline imp_brain_desc imp_brain_desc_init(void) {
-  imp_brain_desc s;
-  IMP_INIT(s, IMP_STRUCT_BRAIN_DESC);
-  s.goal_count = 1;
-  s.hidden_count = 2;
-  s.brain_count = 1;
-  s.agents_per_brain = 1;
-  s.action_latency_frames = 2;
-  s.learn_period_frames = 6;
-  s.batch_size = 32;
-  s.replay_capacity = 4096;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 1.0f;
-  s.exploration = 0.2f;
-  s.margin = 0.5f;
-  s.margin_weight = 0.3f;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  s.snapshot_count = 4;
-  return s;
-}
-static inline imp_policy_desc imp_policy_desc_init(void) {
-  imp_policy_desc s;
-  IMP_INIT(s, IMP_STRUCT_POLICY_DESC);
-  s.agent_capacity = 64;
-  s.action_latency_frames = 2;
-  return s;
-}
-static inline imp_brain_info imp_brain_info_init(void) {
-  imp_brain_info s;
-  IMP_INIT(s, IMP_STRUCT_BRAIN_INFO);
-  return s;
-}
-static inline imp_action imp_action_init(void) {
-  imp_action s;
-  IMP_INIT(s, IMP_STRUCT_ACTION);
-  return s;
-}
-static inline imp_feedback imp_feedback_init(void) {
-  imp_feedback s;
-  IMP_INIT(s, IMP_STRUCT_FEEDBACK);
-  s.weight = 1.0f;
-  return s;
-}
-static inline imp_demonstration imp_demonstration_init(void) {
-  imp_demonstration s;
-  IMP_INIT(s, IMP_STRUCT_DEMONSTRATION);
-  s.weight = 2.0f;
-  return s;
-}
-static inline imp_brain_stats imp_brain_stats_init(void) {
-  imp_brain_stats s;
-  IMP_INIT(s, IMP_STRUCT_BRAIN_STATS);
-  return s;
-}
-static inline imp_context_stats imp_context_stats_init(void) {
-  imp_context_stats s;
-  IMP_INIT(s, IMP_STRUCT_CONTEXT_STATS);
-  return s;
-}
+#include "imprint_init.h"
 
 #ifdef __cplusplus
 }

@@ -12,10 +12,11 @@
 //   Made<Brain> brain = context->create_brain(desc);
 //   Made<Agent> agent = brain->create_agent(0);
 //
-// Owners destroy what they hold, so declare them in the order context, brain, agent: an agent must not outlive its brain's context.
+// Owners destroy what they hold, so declare them in the order context, tensor, brain, agent: an agent must not outlive its brain's context.
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <utility>
 
@@ -139,6 +140,7 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   Status observe(std::span<const float> observation) {
     return status(api_->agent_observe(handle_, observation.data(), detail::count_of(observation.size())));
   }
+  Status observe_in_place(std::uint64_t place) { return status(api_->agent_observe_in_place(handle_, place)); }
   // status.ready() tells an answer from one that is still on its way.
   Made<imp_action> act() {
     Made<imp_action> made{imp_action_init(), {}};
@@ -202,6 +204,30 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   }
 };
 
+// Must outlive the brains that use it.
+class Tensor : public detail::Owner<imp_tensor, &imp_api::tensor_destroy> {
+ public:
+  using Owner::Owner;
+
+  Made<imp_vk_buffer> export_vk() const {
+    Made<imp_vk_buffer> made{imp_vk_buffer_init(), {}};
+    made.status = status(api_->tensor_export_vk(handle_, &made.value));
+    return made;
+  }
+  Status acquire() { return status(api_->tensor_acquire(handle_)); }
+  Status release_to_host() { return status(api_->tensor_release(handle_)); }
+};
+
+// Row-major extents.
+inline imp_tensor_desc tensor_desc(const char* name, std::initializer_list<std::uint64_t> shape, imp_dtype dtype = IMP_DTYPE_FLOAT32) {
+  imp_tensor_desc desc = imp_tensor_desc_init();
+  desc.name = name;
+  desc.dtype = dtype;
+  desc.rank = detail::count_of(shape.size());
+  for (std::size_t i = 0; i < shape.size() && i < IMP_MAX_RANK; ++i) desc.shape[i] = shape.begin()[i];
+  return desc;
+}
+
 class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
  public:
   using Owner::Owner;
@@ -230,6 +256,16 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     imp_brain brain{};
     const imp_result result = api_->brain_create_from_onnx(handle_, &desc, &brain);
     return {Brain(api_, brain), status(result)};
+  }
+  Made<Tensor> import_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& buffer) {
+    imp_tensor tensor{};
+    const imp_result result = api_->tensor_import_vk(handle_, &desc, &buffer, &tensor);
+    return {Tensor(api_, tensor), status(result)};
+  }
+  Made<Tensor> create_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& wish) {
+    imp_tensor tensor{};
+    const imp_result result = api_->tensor_create_vk(handle_, &desc, &wish, &tensor);
+    return {Tensor(api_, tensor), status(result)};
   }
   // Destroys now and says how it went; when refused, the context stays.
   Status destroy() {
@@ -282,6 +318,15 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     Made<imp_estimate> made{imp_estimate_init(), {}};
     made.status = status(api_->estimate(handle_, &made.value));
     return made;
+  }
+  Status submit(std::span<const imp_vk_semaphore> waits, std::span<const imp_vk_semaphore> signals, std::uint32_t budget_us = UINT32_MAX) {
+    imp_submit_info info = imp_submit_info_init();
+    info.budget_us = budget_us;
+    info.wait_count = detail::count_of(waits.size());
+    info.waits = waits.data();
+    info.signal_count = detail::count_of(signals.size());
+    info.signals = signals.data();
+    return status(api_->submit_with(handle_, &info));
   }
   // The estimated microseconds of learning that did not fit.
   Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = UINT32_MAX) {

@@ -1,0 +1,130 @@
+#include "engine-bridge/frame_border.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace imprint::bridge {
+namespace {
+
+constexpr VkPipelineStageFlags kOurStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+constexpr VkAccessFlags kOurWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+constexpr VkAccessFlags kOurAccess = kOurWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+
+Status check_semaphore(const vk::Device& device, const char* which, std::size_t index, const HostSemaphore& given) {
+  const std::string where = std::string("submit: ") + which + "[" + std::to_string(index) + "]";
+  if (!given.semaphore) return make_error(ErrorCode::invalid_argument, where + ".semaphore is null");
+  if (given.timeline && !device.capabilities().timeline_semaphore)
+    return make_error(ErrorCode::unsupported, where + " is a timeline semaphore, but timelineSemaphore was not declared among the device's features");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FrameBorder>> FrameBorder::create(vk::Device& device, CommandSet& commands, bool alone) {
+  std::unique_ptr<FrameBorder> border(new FrameBorder(device, commands, alone));
+  IMPRINT_CHECK(border->record_barriers());
+  for (Buffers* list : {&border->acquires_, &border->releases_}) list->reserve(16);
+  for (std::vector<HostSemaphore>* list : {&border->waits_, &border->signals_}) list->reserve(16);
+  return border;
+}
+
+FrameBorder::~FrameBorder() {
+  for (const auto& shared : shared_)
+    if (const auto buffer = shared.lock()) buffer->close();
+}
+
+Status FrameBorder::record_barriers() {
+  const vk::Functions& f = device_.functions();
+  commands_.retire(entry_);
+  commands_.retire(exit_);
+  entry_ = exit_ = {};
+  if (host_.stages) {
+    IMPRINT_ASSIGN(entry_, commands_.record(true, [&](VkCommandBuffer commands) { record_entry_barrier(f, commands, host_); }));
+  }
+  IMPRINT_ASSIGN(exit_, commands_.record(true, [&](VkCommandBuffer commands) { record_exit_barrier(f, commands, host_); }));
+  return {};
+}
+
+Status FrameBorder::record_handover(SharedBuffer& buffer) {
+  VkBufferMemoryBarrier barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
+  barrier.buffer = buffer.description_.buffer;
+  barrier.offset = buffer.description_.offset;
+  barrier.size = buffer.description_.size;
+  const auto transfer = [&](VkPipelineStageFlags before, VkPipelineStageFlags after) {
+    return commands_.record(true, [&](VkCommandBuffer commands) {
+      device_.functions().vkCmdPipelineBarrier(commands, before, after, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+    });
+  };
+  // The semaphore between the two queues is waited for in our stages, so the acquisition follows those.
+  barrier.dstAccessMask = kOurAccess;
+  barrier.srcQueueFamilyIndex = buffer.host_family();
+  barrier.dstQueueFamilyIndex = device_.queue_family();
+  IMPRINT_ASSIGN(buffer.acquire_, transfer(kOurStages, kOurStages));
+  barrier.srcAccessMask = kOurWrites;
+  barrier.dstAccessMask = 0;
+  std::swap(barrier.srcQueueFamilyIndex, barrier.dstQueueFamilyIndex);
+  IMPRINT_ASSIGN(buffer.release_, transfer(kOurStages, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT));
+  return {};
+}
+
+Status FrameBorder::add(const std::shared_ptr<SharedBuffer>& buffer) {
+  std::erase_if(shared_, [](const auto& shared) { return shared.expired(); });
+  shared_.push_back(buffer);
+  if (buffer->transfers_) IMPRINT_CHECK(record_handover(*buffer));
+  if (alone_ || buffer->host_family() != device_.queue_family()) return {};
+  const HostUse before = host_;
+  host_.stages |= buffer->description_.stages;
+  host_.access |= buffer->description_.access;
+  if (before.stages == host_.stages && before.access == host_.access) return {};
+  return record_barriers();
+}
+
+Status FrameBorder::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
+  if (!buffer->transfers_) return {};
+  if (buffer->ours_)
+    return make_error(ErrorCode::wrong_state, "acquire: shared buffer '" + buffer->description_.name + "' is with Imprint already; release it first");
+  buffer->ours_ = true;
+  acquires_.push_back(buffer);
+  return {};
+}
+
+Status FrameBorder::release(const std::shared_ptr<SharedBuffer>& buffer) {
+  if (!buffer->transfers_) return {};
+  if (!buffer->ours_ || std::ranges::find(releases_, buffer) != releases_.end())
+    return make_error(ErrorCode::wrong_state, "release: shared buffer '" + buffer->description_.name + "' is with the host; acquire it first");
+  releases_.push_back(buffer);
+  return {};
+}
+
+Status FrameBorder::expect(std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals) {
+  for (std::size_t i = 0; i < waits.size(); ++i) IMPRINT_CHECK(check_semaphore(device_, "waits", i, waits[i]));
+  for (std::size_t i = 0; i < signals.size(); ++i) IMPRINT_CHECK(check_semaphore(device_, "signals", i, signals[i]));
+  waits_.insert(waits_.end(), waits.begin(), waits.end());
+  signals_.insert(signals_.end(), signals.begin(), signals.end());
+  return {};
+}
+
+void FrameBorder::open(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level) const {
+  for (const auto& buffer : acquires_) list.push_back(buffer->acquire_.get(level));
+  if (entry_.primary) list.push_back(entry_.get(level));
+}
+
+void FrameBorder::close(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level, bool last) const {
+  list.push_back(exit_.get(level));
+  if (!last) return;
+  for (const auto& buffer : releases_) list.push_back(buffer->release_.get(level));
+}
+
+void FrameBorder::opened(bool submitted) {
+  acquires_.clear();
+  if (submitted) waits_.clear();
+}
+
+void FrameBorder::closed(bool submitted) {
+  for (const auto& buffer : releases_) buffer->ours_ = false;
+  releases_.clear();
+  if (submitted) signals_.clear();
+}
+
+}  // namespace imprint::bridge

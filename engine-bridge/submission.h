@@ -1,0 +1,37 @@
+#pragma once
+// One vkQueueSubmit with what it points to. Kept from one to the next for its memory.
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compute/vk/queue.h"
+#include "engine-bridge/shared_buffer.h"
+
+namespace imprint::bridge {
+
+class Submission {
+ public:
+  // timeline: signalled with the ticket's value; null: `fence` tells, or nothing. The host's semaphores are waited for in compute and transfer.
+  void fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands, std::span<const HostSemaphore> waits,
+            std::span<const HostSemaphore> signals);
+
+  vk::Ticket ticket() const { return ticket_; }
+  VkFence fence() const { return fence_; }
+  const VkSubmitInfo& info();  // valid until the next call of anything here
+
+ private:
+  vk::Ticket ticket_;
+  VkFence fence_ = VK_NULL_HANDLE;
+  bool has_values_ = false;
+  std::vector<VkCommandBuffer> commands_;
+  std::vector<VkSemaphore> waits_, signals_;
+  std::vector<std::uint64_t> wait_values_, signal_values_;
+  std::vector<VkPipelineStageFlags> wait_stages_;
+  VkTimelineSemaphoreSubmitInfo values_{};
+  VkSubmitInfo info_{};
+};
+
+}  // namespace imprint::bridge
