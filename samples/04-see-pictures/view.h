@@ -1,0 +1,35 @@
+#pragma once
+// What a creature's eye sees: a small picture that the host draws, and the buffer that it copies it into. Knows nothing of Imprint.
+
+#include <volk.h>
+
+#include <cstdint>
+
+class View {
+ public:
+  static constexpr std::int32_t kReach = 4, kLight = 3;              // fields that it sees in each direction; pixels of a light's side
+  static constexpr std::uint32_t kSide = 2 * kReach + kLight;        // pixels; a float each
+  static constexpr VkDeviceSize kBytes = kSide * kSide * sizeof(float);
+
+  // False when Vulkan refused something.
+  bool make(VkPhysicalDevice physical_device, VkDevice device);
+  void destroy();  // the GPU is done
+
+  // Draws a light x fields to the right and y down (-kReach .. kReach), and copies the picture into buffer(), row by row.
+  void draw(VkCommandBuffer commands, std::int32_t x, std::int32_t y) const;
+  VkBuffer buffer() const { return buffer_; }
+
+ private:
+  bool make_target();
+  bool make_buffer();
+  bool allocate(const VkMemoryRequirements& needs, VkDeviceMemory& memory) const;
+
+  VkPhysicalDevice physical_device_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkImage image_ = VK_NULL_HANDLE;
+  VkDeviceMemory image_memory_ = VK_NULL_HANDLE, buffer_memory_ = VK_NULL_HANDLE;
+  VkImageView image_view_ = VK_NULL_HANDLE;
+  VkRenderPass pass_ = VK_NULL_HANDLE;
+  VkFramebuffer framebuffer_ = VK_NULL_HANDLE;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+};
