@@ -109,7 +109,7 @@ void add_products(std::vector<OpCase>& cases) {
   add(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},
       [](Inputs in) { return matmul(slice(in[0], 1, 4, 132), slice(in[1], 0, 0, 264, 2)); }, {1e-4, 5e-5}, {3e-4, 2e-4});
   add(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
-      [](Inputs in) { return relu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
+      [](Inputs in) { return silu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5}, {3e-4, 3e-4});   // no kinks: differences meet some among so many
   add(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
       [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
   add(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}}, [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
