@@ -352,7 +352,6 @@ class OtherQueue {
  public:
   OtherQueue(PlainHost& host, VkSemaphore timeline) : host_(host), vk_(host.vk()), timeline_(timeline) {
     VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     pool.queueFamilyIndex = host.family();
     EXPECT_EQ(vk_.vkCreateCommandPool(host.device(), &pool, nullptr, &pool_), VK_SUCCESS);
     VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
@@ -369,6 +368,7 @@ class OtherQueue {
   // processor waits too, though the semaphore alone would do.
   void run(std::uint64_t wait_for, std::uint64_t signal, const std::function<void(VkCommandBuffer)>& work) {
     wait(wait_for);
+    EXPECT_EQ(vk_.vkResetCommandPool(host_.device(), pool_, 0), VK_SUCCESS);
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     EXPECT_EQ(vk_.vkBeginCommandBuffer(commands_, &begin), VK_SUCCESS);
@@ -378,11 +378,10 @@ class OtherQueue {
     values.waitSemaphoreValueCount = values.signalSemaphoreValueCount = 1;
     values.pWaitSemaphoreValues = &wait_for;
     values.pSignalSemaphoreValues = &signal;
-    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_VERTEX_INPUT_BIT;
     VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
     info.waitSemaphoreCount = info.signalSemaphoreCount = info.commandBufferCount = 1;
     info.pWaitSemaphores = info.pSignalSemaphores = &timeline_;
-    info.pWaitDstStageMask = &stages;
+    info.pWaitDstStageMask = &kStages;
     info.pCommandBuffers = &commands_;
     EXPECT_EQ(host_.submit(1, &info, VK_NULL_HANDLE), VK_SUCCESS);
     wait(signal);
@@ -400,11 +399,12 @@ class OtherQueue {
     barrier.buffer = buffer.buffer;
     barrier.offset = buffer.offset;
     barrier.size = buffer.size;
-    const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-    vk_.vkCmdPipelineBarrier(commands, all, all, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+    vk_.vkCmdPipelineBarrier(commands, kStages, ours ? VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT : kStages, 0, 0, nullptr, 1, &barrier, 0, nullptr);
   }
 
  private:
+  static constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_VERTEX_INPUT_BIT;
+
   void wait(std::uint64_t value) {
     VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
     info.semaphoreCount = 1;
