@@ -48,8 +48,8 @@ void feed(const agent::BrainSpec& spec, Program& program) {
         row[layout.margin] = i % 2 == 0 ? 1.0f : 0.0f;
       }
     }
-    agent::take_samples(spec, replay, as<float>(program.input_bytes(slot, agent::LearnGraph::kValues)),
-                        as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kRows)));
+    agent::take_samples(spec, replay, {as<float>(program.input_bytes(slot, agent::LearnGraph::kValues)),
+                                       as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kRows)), {}, {}});
   }
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
     std::ranges::copy(replay.filled, as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kFilled)).begin());
