@@ -36,9 +36,9 @@ std::vector<NodeRef> ancestors_in_order(const NodeRef& loss, Visits& visits) {
 // For each input of the node: whether a gradient passes to it and is wanted there.
 std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
   std::vector<bool> needed(node.inputs.size(), false);
-  if (node.dtype != DType::float32 || !is_differentiable(node.op)) return needed;
+  if (!dtype_is_float(node.dtype) || !is_differentiable(node.op)) return needed;
   for (std::size_t i = 0; i < needed.size(); ++i)
-    needed[i] = node.inputs[i]->dtype == DType::float32 && visits.at(node.inputs[i].get()).leads_to_target;
+    needed[i] = dtype_is_float(node.inputs[i]->dtype) && visits.at(node.inputs[i].get()).leads_to_target;
   return needed;
 }
 
@@ -68,9 +68,9 @@ Status check_arguments(const Tensor& loss, std::span<const Tensor> targets) {
                                                        ", expected one float32 element; sum or average it first");
   for (const Tensor& target : targets) {
     if (!target.ok()) return target.error();
-    if (target.dtype() != DType::float32)
+    if (!dtype_is_float(target.dtype()))
       return make_error(ErrorCode::invalid_argument, "gradients: " + describe(target) + " is " + std::string(dtype_name(target.dtype())) +
-                                                         ", and only float32 tensors have gradients");
+                                                         ", and only floats have gradients");
   }
   return {};
 }

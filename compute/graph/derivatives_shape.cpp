@@ -155,7 +155,8 @@ void unrecur(Adjoint& adjoint) {
 }
 
 void contract(Adjoint& adjoint) {
-  const Tensor& g = adjoint.gradient();
+  // As wide as the operands; gradients themselves are float32.
+  const Tensor g = cast(adjoint.gradient(), adjoint.input(0).dtype());
   if (adjoint.needs(0)) adjoint.give(0, matmul(g, transpose(adjoint.input(1))));
   if (adjoint.needs(1)) adjoint.give(1, matmul(transpose(adjoint.input(0)), g));
 }

@@ -276,7 +276,11 @@ class Fuser {
     task.kind = kind;
     task.anchor = kind == TaskKind::map ? -1 : index;
     task.element_count = node.element_count();
-    if (kind == TaskKind::product) task.tile = choose_tile(product_shape(graph_, index), options_);
+    if (kind == TaskKind::product) {
+      const bool matrix_units = options_.matrix_units && suits_matrix_units(graph_, schedule_.materialized, index);
+      const auto is_alone = [&](std::size_t slot) { return operand_layout(graph_, schedule_.materialized, index, slot, 4).width == 1; };
+      task.tile = matrix_units ? kMatrixUnitTile : choose_tile(product_shape(graph_, index), options_, is_alone(0) || is_alone(1));
+    }
     schedule_.tasks.push_back(std::move(task));
     join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index,
          kind == TaskKind::custom ? reads_by_row(graph_, schedule_.materialized, index) : reads);

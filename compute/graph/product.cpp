@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "compute/graph/strides.h"
+
 namespace imprint {
 namespace {
 
@@ -45,11 +47,76 @@ ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
   return product;
 }
 
-ProductTile choose_tile(const ProductShape& shape, const FusionOptions& options) {
+namespace {
+
+// Whether neighbours along the axis are neighbours in memory, wherever the views on the way put them.
+bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index, int axis) {
+  const GraphNode& node = graph[index];
+  const auto along = [&](NodeIndex input, std::int64_t input_axis) { return is_contiguous(graph, materialized, input, static_cast<int>(input_axis)); };
+  std::int64_t behind = 1;
+  for (int i = axis + 1; i < node.shape.rank(); ++i) behind *= node.shape[i];
+  if (materialized[static_cast<std::size_t>(index)]) return behind == 1;
+  const auto a = static_cast<std::size_t>(axis);
+  switch (node.op) {
+    case Op::permute: return along(node.inputs[0], node.ints[a]);
+    case Op::expand: return graph[node.inputs[0]].shape[axis] != 1 && along(node.inputs[0], axis);
+    case Op::slice: return node.ints[2 * a + 1] == 1 && along(node.inputs[0], axis);
+    case Op::window:
+      if (axis + 1 == node.shape.rank()) return node.ints[3] == 1 && along(node.inputs[0], node.ints[0]);
+      return (axis != node.ints[0] || node.ints[2] == 1) && along(node.inputs[0], axis);
+    case Op::reshape: {
+      const Shape& source = graph[node.inputs[0]].shape;
+      std::int64_t behind_source = 1;
+      for (int i = source.rank() - 1; i >= 0; behind_source *= source[i--])
+        if (behind_source == behind && source[i] > 1) return along(node.inputs[0], i);
+      return false;
+    }
+    case Op::pad: return along(node.inputs[0], axis);
+    default: return node.kind() == OpKind::elementwise && std::ranges::any_of(node.inputs, [&](NodeIndex input) { return along(input, axis); });
+  }
+}
+
+}  // namespace
+
+OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot,
+                             std::int32_t most_width) {
+  const NodeIndex operand = graph[matmul].inputs[slot];
+  const Shape& shape = graph[operand].shape;
+  const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2, lines = slot == 0 ? rank - 2 : rank - 1;
+  const auto contiguous = [&](int axis) { return is_contiguous(graph, materialized, operand, axis); };
+  // Where neither has neighbours in memory, it is the left operand's terms that are nearer to each other: weights of a convolution.
+  OperandLayout layout{.along_terms = !contiguous(lines) && (slot == 0 || contiguous(terms))};
+  const std::optional<Strides> strides = strides_of(graph, materialized, operand);
+  if (!strides || !dtype_is_float(graph[strides->memory].dtype)) return layout;
+  const int vector_axis = layout.along_terms ? terms : lines;
+  for (std::int32_t width = most_width; width >= 4; width /= 2) {
+    bool aligned = strides->start % width == 0 && strides->axis[static_cast<std::size_t>(vector_axis)] == 1 && shape[vector_axis] % width == 0;
+    for (int axis = 0; axis < rank; ++axis)
+      aligned = aligned && (axis == vector_axis || shape[axis] == 1 || strides->axis[static_cast<std::size_t>(axis)] % width == 0);
+    if (!aligned) continue;
+    layout.width = width;
+    break;
+  }
+  return layout;
+}
+
+bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul) {
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return false;
+    if (operand_layout(graph, materialized, matmul, slot, 8).width != 8) return false;
+  }
+  return true;
+}
+
+ProductTile choose_tile(const ProductShape& shape, const FusionOptions& options, bool one_by_one) {
   const Measured* best = nullptr;
-  for (const Measured& measured : kTiles)
+  for (const Measured& measured : kTiles) {
+    // Many loads at once beside many sums are too many registers.
+    constexpr std::int32_t kSumsBesideLoads = 32;
+    if (one_by_one && options.product_turn_operations == 0 && measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads) continue;
     if (shared_bytes(measured.tile) <= options.region_shared_bytes && (!best || cycles(shape, measured, options) < cycles(shape, *best, options)))
       best = &measured;
+  }
   return best->tile;   // the smaller ones fit everywhere
 }
 

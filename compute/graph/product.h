@@ -2,11 +2,15 @@
 // Large contractions: which tile a workgroup takes, chosen from the shape by what each tile was measured to reach. Pure arithmetic.
 
 #include <cstdint>
+#include <vector>
 
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
 
 namespace imprint {
+
+// Of a product on matrix units: subgroups of 32 take 64 x 32 outputs each.
+inline constexpr ProductTile kMatrixUnitTile{128, 128, 32, 8, 8, true};
 
 // `batch` products of rows x depth by depth x columns.
 struct ProductShape {
@@ -20,6 +24,17 @@ inline std::int64_t column_tiles(const ProductShape& shape, const ProductTile& t
 inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& tile) { return shape.batch * row_tiles(shape, tile) * column_tiles(shape, tile); }
 
 // The tile that should take the least time on a device of these options.
-ProductTile choose_tile(const ProductShape& shape, const FusionOptions& options);
+// one_by_one: elements of an operand do not lie by four, and are loaded alone.
+ProductTile choose_tile(const ProductShape& shape, const FusionOptions& options, bool one_by_one = false);
+
+// Along which of its last two axes, and how many at once, a product's operand can be loaded from memory: 8 float16, 4 of anything, or one by one.
+struct OperandLayout {
+  bool along_terms = false;
+  std::int32_t width = 1;
+};
+OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot, std::int32_t most_width);
+
+// Whether both operands are float16 in memory, by eight.
+bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul);
 
 }  // namespace imprint

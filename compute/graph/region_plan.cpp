@@ -227,7 +227,7 @@ class Planner {
   // Floats: a sum of each part of each output.
   std::int64_t scratch_of(const RegionStage& stage) const { return stage.parts * region_.row_block * region_.find(stage.anchor)->width; }
 
-  static bool is_float(DType dtype) { return dtype == DType::float32; }
+  static bool is_float(DType dtype) { return dtype_is_float(dtype); }
 
   // Lifetimes count two moments a stage: its reads, and the writes of a product that keeps all of its sums in registers until every invocation has read.
   bool writes_late(std::int32_t stage) const {

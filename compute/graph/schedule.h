@@ -96,6 +96,7 @@ struct Region {
 struct ProductTile {
   std::int32_t rows = 0, columns = 0, depth = 0;
   std::int32_t thread_rows = 0, thread_columns = 0;
+  bool matrix_units = false;                // shaders/products/matrix_units.glsl
 
   std::int32_t invocations() const { return rows / thread_rows * (columns / thread_columns); }
   bool operator==(const ProductTile&) const = default;

@@ -24,8 +24,13 @@ class DispatchNames : public MemoryNames {
  public:
   DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of) : source_(source), buffer_of_(buffer_of) {}
 
-  std::string array(const Place& place, DType dtype) override { return named(place, dtype == DType::float32 ? 'f' : 'i'); }
-  std::string vectors(const Place& place, DType dtype) override { return named(place, dtype == DType::float32 ? 'q' : 'p'); }
+  std::string array(const Place& place, DType dtype) override {
+    return named(place, dtype == DType::float32 ? 'f' : dtype == DType::float16 ? 'h' : dtype == DType::bfloat16 ? 'b' : 'i');
+  }
+  std::string vectors(const Place& place, DType dtype) override {
+    return named(place, dtype == DType::float32 ? 'q' : dtype == DType::float16 ? 'd' : dtype == DType::bfloat16 ? 'c' : 'p');
+  }
+  std::string eights(const Place& place) override { return named(place, 'e'); }
 
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
@@ -43,12 +48,21 @@ class DispatchNames : public MemoryNames {
     return text;
   }
 
+  bool has_narrow_floats() const {
+    return std::ranges::any_of(arrays_, [](const std::string& name) { return std::string_view("hdbc").find(name.back()) != std::string_view::npos; });
+  }
+
  private:
   static std::string type_of(const std::string& array) {
     switch (array.back()) {
       case 'f': return "float";
       case 'q': return "vec4";
       case 'p': return "ivec4";
+      case 'h': return "float16_t";
+      case 'd': return "f16vec4";
+      case 'b': return "uint16_t";
+      case 'c': return "u16vec4";
+      case 'e': return "uvec4";
       default: return "int";
     }
   }
@@ -135,6 +149,11 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::string& text = source.glsl;
   text = "#version 450\n";
   if (tiles || functions.find("[[unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
+  if (tiles && schedule.tasks[static_cast<std::size_t>(*product)].tile.matrix_units)
+    for (const char* extension : {"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics", "GL_KHR_shader_subgroup_basic",
+                                  "GL_NV_cooperative_matrix"})
+      text += "#extension " + std::string(extension) + " : require\n";
+  if (names.has_narrow_floats()) text += "#extension GL_EXT_shader_16bit_storage : require\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";

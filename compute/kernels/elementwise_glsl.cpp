@@ -44,7 +44,7 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype, std
     includes.insert(std::string(include));
     return text;
   };
-  const bool is_float = operand_dtype == DType::float32;
+  const bool is_float = dtype_is_float(operand_dtype);
 
   switch (op) {
     case Op::abs: return call("abs");
@@ -81,6 +81,8 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype, std
     case Op::bit_not: return "(~" + operands[0] + ")";
     case Op::cast:
       if (operand_dtype == result_dtype) return operands[0];
+      if (result_dtype == DType::float16) return with("narrow_floats", call("imp_to_half"));
+      if (result_dtype == DType::bfloat16) return with("narrow_floats", call("imp_to_bfloat16"));
       if (result_dtype == DType::boolean) return "(" + operands[0] + (is_float ? " != 0.0)" : " != 0)");
       return call(glsl_type(result_dtype));
     case Op::add: return infix("+");

@@ -169,8 +169,25 @@ std::string Emitter::load(NodeIndex node, const ElementIndex& index) {
   const IndexExpression linear = linear_of(index, entry.shape);
   if (linear.is_irregular) return refuse();
   if (linear.lane != 0) return load_wide(node, linear);
-  const std::string element = memory_.array(place, entry.dtype) + "[" + (IndexExpression(memory_.offset(place)) + linear).str() + "]";
-  return declare(entry.dtype, entry.dtype == DType::boolean ? element + " != 0" : element);
+  return declare(entry.dtype, from_memory(entry.dtype, memory_.array(place, entry.dtype) + "[" + (start_of(place, entry.dtype) + linear).str() + "]"));
+}
+
+std::string Emitter::from_memory(DType dtype, const std::string& element, int count) {
+  switch (dtype) {
+    case DType::boolean: return count == 1 ? element + " != 0" : "notEqual(" + element + ", ivec4(0))";
+    case DType::float16: return (count == 1 ? "float(" : "vec4(") + element + ")";
+    case DType::bfloat16: return "uintBitsToFloat(" + std::string(count == 1 ? "uint(" : "uvec4(") + element + ") << 16)";
+    default: return element;
+  }
+}
+
+std::string Emitter::to_memory(DType dtype, const std::string& value, int count) {
+  switch (dtype) {
+    case DType::boolean: return (count == 1 ? "int(" : "ivec4(") + value + ")";
+    case DType::float16: return (count == 1 ? "float16_t(" : "f16vec4(") + value + ")";
+    case DType::bfloat16: includes_.insert("narrow_floats"); return (count == 1 ? "uint16_t(" : "u16vec4(") + std::string("imp_bfloat16_bits(") + value + "))";
+    default: return value;
+  }
 }
 
 std::string Emitter::compute(NodeIndex node, const ElementIndex& index) {
@@ -291,7 +308,7 @@ std::string Emitter::array_of_all(const std::vector<NodeIndex>& nodes) {
   std::string array;
   for (NodeIndex node : nodes) {
     if (graph_[node].element_count() == 0) continue;
-    if (!in_memory(node)) return {};
+    if (!in_memory(node) || dtype_is_narrow_float(graph_[node].dtype)) return {};
     const std::string own = memory_.array(schedule_.place[at(node)], graph_[node].dtype);
     if (!array.empty() && own != array) return {};
     array = own;

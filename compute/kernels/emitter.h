@@ -39,6 +39,8 @@ class MemoryNames {
   // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). What has memory starts at one of their elements.
   virtual std::string vectors(const Place& place, DType dtype) = 0;
   std::string vectors(const Place& place) { return vectors(place, DType::float32); }
+  // The same buffer as uvec4[], by eight float16 or bfloat16 elements.
+  virtual std::string eights(const Place& place) = 0;
 };
 
 // Elements of a wide value: neighbours that one invocation computes, and reads and writes together where they lie together.
@@ -80,6 +82,10 @@ class Emitter {
   // ---- values ----
   std::string value(NodeIndex node, const ElementIndex& index);      // from a register, from memory, or computed
   std::string compute(NodeIndex node, const ElementIndex& index);
+  // The place's first element, counted in elements of the dtype; and how what arrays hold becomes a register and back, `count` elements at a time.
+  IndexExpression start_of(const Place& place, DType dtype) { return IndexExpression(memory_.offset(place), kWide) * static_cast<std::int64_t>(4 / dtype_size(dtype)); }
+  std::string from_memory(DType dtype, const std::string& element, int count = 1);
+  std::string to_memory(DType dtype, const std::string& value, int count = 1);
   virtual std::string load(NodeIndex node, const ElementIndex& index);   // of a value that has memory
   // Whether a load of the value would come from the device's memory; the array that all values lie in, empty where they do not.
   virtual bool in_memory(NodeIndex node) const { return schedule_.materialized[static_cast<std::size_t>(node)] && !members_.contains(node) && !uniforms_.contains(node); }

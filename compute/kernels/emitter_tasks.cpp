@@ -42,9 +42,9 @@ std::string Emitter::function(const std::string& name, int workgroup_size, bool 
 void Emitter::write(const Store& store, const IndexExpression& linear) {
   const GraphNode& entry = graph_[store.node];
   const std::string& element = members_.at(store.node);
-  const std::string source = entry.dtype == DType::boolean ? "int(" + element + ")" : element;
+  const std::string source = to_memory(entry.dtype, element);
   const std::string array = memory_.array(store.place, entry.dtype);
-  const IndexExpression offset(memory_.offset(store.place), kWide);
+  const IndexExpression offset = start_of(store.place, entry.dtype);
   const auto put = [&](const IndexExpression& position) {
     if (position.is_irregular || (linear.lane != 0 && position.lane == 0)) refuse();
     else if (position.lane != 0) write_wide(store, position, element);
@@ -148,7 +148,7 @@ void Emitter::group_fold_body(int workgroup_size, bool wide) {
   const std::int64_t outputs = workgroup_size / lanes;
   group_count_ = (count + outputs - 1) / outputs;
 
-  const std::string shared_values = source_dtype == DType::float32 ? "fold_floats" : "fold_ints";
+  const std::string shared_values = dtype_is_float(source_dtype) ? "fold_floats" : "fold_ints";
   const ElementIndex index{IndexExpression(std::string("i")), {}};
   const std::string part = outputs > 1 ? "part" : "lane";
   line("int lane = int(gl_LocalInvocationID.x);");
@@ -169,7 +169,7 @@ void Emitter::group_fold_body(int workgroup_size, bool wide) {
 void Emitter::column_fold_body(int workgroup_size) {
   const std::string columns = std::to_string(kFoldColumns), count = std::to_string(task_.element_count);
   const int slices = workgroup_size / kFoldColumns;
-  const std::string shared_values = graph_[graph_[task_.anchor].inputs[0]].dtype == DType::float32 ? "fold_floats" : "fold_ints";
+  const std::string shared_values = dtype_is_float(graph_[graph_[task_.anchor].inputs[0]].dtype) ? "fold_floats" : "fold_ints";
   line("int lane = int(gl_LocalInvocationID.x);");
   line("int slice = lane / " + columns + ";");
   line("int column = group * " + columns + " + lane % " + columns + ";");

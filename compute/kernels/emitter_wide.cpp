@@ -115,10 +115,10 @@ bool Emitter::divides(const IndexExpression& index, std::int64_t bound) {
 std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
   const GraphNode& entry = graph_[node];
   const Place& place = schedule_.place[static_cast<std::size_t>(node)];
-  const IndexExpression element = IndexExpression(memory_.offset(place), kWide) + linear;
+  const IndexExpression element = start_of(place, entry.dtype) + linear;
   const auto quad_at = [&](const IndexExpression& first) {
     const std::string quad = memory_.vectors(place, entry.dtype) + "[" + (first / kWide).str() + "]";
-    return declare_wide(entry.dtype, entry.dtype == DType::boolean ? "notEqual(" + quad + ", ivec4(0))" : quad);
+    return declare_wide(entry.dtype, from_memory(entry.dtype, quad, kWide));
   };
   if (element.lane == 1 && element.is_multiple_of(kWide)) return quad_at(element);
 
@@ -129,7 +129,7 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
   for (std::int64_t e = 0; e < kWide; ++e) {
     if (!in_quads) {
       const std::string one = memory_.array(place, entry.dtype) + "[" + (element + e * element.lane).str() + "]";
-      components.push_back(entry.dtype == DType::boolean ? one + " != 0" : one);
+      components.push_back(from_memory(entry.dtype, one));
       continue;
     }
     const IndexExpression start = first + e * element.lane;
@@ -144,12 +144,12 @@ void Emitter::write_wide(const Store& store, const IndexExpression& element, con
   const DType dtype = graph_[store.node].dtype;
   const DType stored = dtype == DType::boolean ? DType::int32 : dtype;
   if (element.lane == 1 && element.is_multiple_of(kWide)) {
-    const std::string quad = dtype == DType::boolean ? "ivec4(" + widened(value, dtype) + ")" : widened(value, dtype);
+    const std::string quad = to_memory(dtype, widened(value, dtype), kWide);
     line(memory_.vectors(store.place, stored) + "[" + (element / kWide).str() + "] = " + quad + ";");
     return;
   }
   for (int e = 0; e < kWide; ++e) {
-    const std::string one = dtype == DType::boolean ? "int(" + component(value, e) + ")" : component(value, e);
+    const std::string one = to_memory(dtype, component(value, e));
     line(memory_.array(store.place, stored) + "[" + (element + e * element.lane).str() + "] = " + one + ";");
   }
 }

@@ -27,15 +27,18 @@ std::string ProductEmitter::declarations(const ProductTile& tile) {
                     define("THREAD_ROWS", text(tile.thread_rows)) + define("THREAD_COLUMNS", text(tile.thread_columns)) +
                     define("LANE_ROWS", text(tile.rows / tile.thread_rows)) + define("LANE_COLUMNS", text(tile.columns / tile.thread_columns)) +
                     define("INVOCATIONS", text(tile.invocations()));
-  for (const auto& [side, lines] : {std::pair("left", tile.rows), std::pair("right", tile.columns)})
-    out += "shared vec4 tile_" + std::string(side) + "[" + text(tile.depth * (lines / 4 + 1)) + "];\n";
+  for (const auto& [side, lines] : {std::pair("left", tile.rows), std::pair("right", tile.columns)}) {
+    // Of matrix units: eight float16 an element, lines of terms or the other way round.
+    const std::int32_t elements = tile.matrix_units ? std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1)) : tile.depth * (lines / 4 + 1);
+    out += "shared " + std::string(tile.matrix_units ? "uvec4" : "vec4") + " tile_" + side + "[" + text(elements) + "];\n";
+  }
   return out + "\n";
 }
 
 std::string ProductEmitter::function(const std::string& name) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const Loads left = loads(0), right = loads(1);
-  std::string out = load_function(name + "_left", 0, left) + load_function(name + "_right", 1, right) + store_function(name + "_store");
+  std::string out = load_macro(name + "_left", 0, left) + load_macro(name + "_right", 1, right) + store_function(name + "_store");
   std::vector<std::pair<std::string, std::string>> defines{{"PRODUCT", name},
                                                            {"ROW_TILES", text(row_tiles(shape, task_.tile))},
                                                            {"COLUMN_TILES", text(column_tiles(shape, task_.tile))},
@@ -45,14 +48,21 @@ std::string ProductEmitter::function(const std::string& name) {
                                                            {"RIGHT", name + "_right"},
                                                            {"STORE", name + "_store"}};
   for (const auto& [side, how] : {std::pair(std::string("LEFT"), left), std::pair(std::string("RIGHT"), right)}) {
-    defines.emplace_back(side + "_TYPE", how.width == 4 ? "vec4" : "float");
+    defines.emplace_back(side + "_TYPE", how.type());
     defines.emplace_back(side + "_WIDTH", text(how.width));
     defines.emplace_back(side + "_TURNS", text(how.turns));
     defines.emplace_back(side + "_ALONG_TERMS", how.along_terms ? "1" : "0");
     defines.emplace_back(side + "_KEEP", how.width == 1 ? "KEEP_ONE" : how.along_terms ? "KEEP_TERMS" : "KEEP_LINES");
   }
   for (const auto& [key, value] : defines) out += define(key, value);
-  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader("products/tiles"));
+  if (stores_matrices()) {
+    const Place& place = task_.stores[0].place;
+    const std::string element = (start_of(place, DType::float32) + named("(batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column")).str();
+    out += define("STORE_MATRIX(sums, batch, row, column)",
+                  "coopMatStoreNV(sums, " + memory_.array(place, DType::float32) + ", " + element + ", " + text(shape.columns) + ", false)");
+    defines.emplace_back("STORE_MATRIX", "");
+  }
+  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader(task_.tile.matrix_units ? "products/matrix_units" : "products/tiles"));
   for (const auto& [key, value] : defines) out += "#undef " + key + "\n";
   return out;
 }
@@ -65,72 +75,32 @@ std::string ProductEmitter::take_body() {
 
 // ---- operands ----
 
-// Whether neighbours along the axis are neighbours in memory, wherever the views on the way put them.
-bool ProductEmitter::is_contiguous(NodeIndex index, int axis) const {
-  const GraphNode& node = graph_[index];
-  std::int64_t behind = 1;
-  for (int i = axis + 1; i < node.shape.rank(); ++i) behind *= node.shape[i];
-  if (schedule_.materialized[static_cast<std::size_t>(index)]) return behind == 1;
-  const auto a = static_cast<std::size_t>(axis);
-  switch (node.op) {
-    case Op::permute: return is_contiguous(node.inputs[0], static_cast<int>(node.ints[a]));
-    case Op::expand: return graph_[node.inputs[0]].shape[axis] != 1 && is_contiguous(node.inputs[0], axis);
-    case Op::slice: return node.ints[2 * a + 1] == 1 && is_contiguous(node.inputs[0], axis);
-    case Op::window:
-      if (axis + 1 == node.shape.rank()) return node.ints[3] == 1 && is_contiguous(node.inputs[0], static_cast<int>(node.ints[0]));
-      return (axis != node.ints[0] || node.ints[2] == 1) && is_contiguous(node.inputs[0], axis);
-    case Op::reshape: {
-      const Shape& source = graph_[node.inputs[0]].shape;
-      std::int64_t behind_source = 1;
-      for (int i = source.rank() - 1; i >= 0; behind_source *= source[i--])
-        if (behind_source == behind && source[i] > 1) return is_contiguous(node.inputs[0], i);
-      return false;
-    }
-    case Op::pad: return is_contiguous(node.inputs[0], axis);
-    default:
-      return node.kind() == OpKind::elementwise &&
-             std::ranges::any_of(node.inputs, [&](NodeIndex input) { return is_contiguous(input, axis); });
-  }
-}
-
-ProductEmitter::Loads ProductEmitter::finished(Loads loads, std::size_t slot) const {
+ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
   const ProductTile& tile = task_.tile;
-  const std::int32_t lines = slot == 0 ? tile.rows : tile.columns;
-  loads.turns = lines * tile.depth / loads.width / tile.invocations();
-  loads.lines_apart = loads.along_terms ? tile.invocations() / (tile.depth / loads.width) : 0;
+  const auto [along_terms, width] = operand_layout(graph_, schedule_.materialized, task_.anchor, slot, tile.matrix_units ? 8 : 4);
+  Loads loads{.along_terms = along_terms, .width = width};
+  loads.turns = (slot == 0 ? tile.rows : tile.columns) * tile.depth / width / tile.invocations();
+  loads.lines_apart = along_terms ? tile.invocations() / (tile.depth / width) : 0;
   return loads;
 }
 
-// Four elements are loaded at once where they lie in memory side by side, at a multiple of four.
-ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
-  const NodeIndex operand = graph_[task_.anchor].inputs[slot];
-  const Shape& shape = graph_[operand].shape;
-  const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2, lines = slot == 0 ? rank - 2 : rank - 1;
-  // Where neither has neighbours in memory, it is the left operand's terms that are nearer to each other: weights of a convolution.
-  Loads result{.along_terms = !is_contiguous(operand, lines) && (slot == 0 || is_contiguous(operand, terms))};
-  const std::optional<Strides> strides = strides_of(graph_, schedule_.materialized, operand);
-  if (!strides || graph_[strides->memory].dtype != DType::float32) return finished(result, slot);
-  const int vector_axis = result.along_terms ? terms : lines;
-  bool aligned = strides->start % 4 == 0 && strides->axis[static_cast<std::size_t>(vector_axis)] == 1 && shape[vector_axis] % 4 == 0;
-  for (int axis = 0; axis < rank; ++axis) aligned = aligned && (axis == vector_axis || shape[axis] == 1 || strides->axis[static_cast<std::size_t>(axis)] % 4 == 0);
-  if (aligned) result.width = 4;
-  return finished(result, slot);
-}
-
-// All of an invocation's turns in one function: what their addresses and conditions share is computed once.
-std::string ProductEmitter::load_function(const std::string& name, std::size_t slot, const Loads& loads) {
+// All of an invocation's turns in one piece: what their addresses and conditions share is computed once. A macro, because the page takes it twice, and a
+// driver need not make registers of what a function that it does not inline hands back.
+std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot, const Loads& loads) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const NodeIndex operand = graph_[task_.anchor].inputs[slot];
-  const std::string line_name = slot == 0 ? "row" : "column", type = loads.width == 4 ? "vec4" : "float";
+  const std::string line_name = slot == 0 ? "row" : "column", type = loads.type();
   const std::int64_t lines = slot == 0 ? shape.rows : shape.columns;
   const bool ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0, ragged_terms = shape.depth % task_.tile.depth != 0;
-  const std::string past_lines = ragged_lines ? line_name + " >= " + text(lines) : "", past_terms = ragged_terms ? "term >= " + text(shape.depth) : "";
+  const std::string in_lines = ragged_lines ? line_name + " < " + text(lines) : "", in_terms = ragged_terms ? "term < " + text(shape.depth) : "";
+  line(std::string(task_.tile.matrix_units ? "uint " : "int ") + line_name + " = " + line_name + "_at, term = term_at;");
   // Turns go along one of the two; the other one is the same for all.
-  if (ragged_lines || ragged_terms) line("[[unroll]] for (int turn = 0; turn < " + text(loads.turns) + "; turn++) loaded[turn] = " + type + "(0.0);");
-  if (const std::string& past = loads.along_terms ? past_terms : past_lines; !past.empty()) line("if (" + past + ") return;");
+  if (ragged_lines || ragged_terms) line("[[unroll]] for (int turn = 0; turn < " + text(loads.turns) + "; turn++) loaded[turn] = " + type + "(0);");
+  const std::string& inside = loads.along_terms ? in_terms : in_lines;
+  open(inside.empty() ? "" : "if (" + inside + ")");
 
   const std::vector<IndexExpression> batch = delinearize(named("batch"), batch_shape(graph_[operand].shape));
-  const std::optional<Strides> strides = loads.width == 4 ? strides_of(graph_, schedule_.materialized, operand) : std::nullopt;
+  const std::optional<Strides> strides = loads.width > 1 ? strides_of(graph_, schedule_.materialized, operand) : std::nullopt;
   for (std::int32_t turn = 0; turn < loads.turns; ++turn) {
     const IndexExpression at_line = IndexExpression(line_name, loads.along_terms ? 1 : loads.width) + turn * loads.lines_apart;
     const IndexExpression at_term = IndexExpression("term", loads.along_terms ? loads.width : loads.turns) + (loads.along_terms ? 0 : turn);
@@ -142,20 +112,30 @@ std::string ProductEmitter::load_function(const std::string& name, std::size_t s
     std::string element;
     if (strides) {
       const Place& place = schedule_.place[static_cast<std::size_t>(strides->memory)];
-      IndexExpression first = IndexExpression(memory_.offset(place), kWide) + strides->start;
+      const DType dtype = graph_[strides->memory].dtype;
+      IndexExpression first = start_of(place, dtype) + strides->start;
       for (std::size_t axis = 0; axis < index.axes.size(); ++axis) first = first + index.axes[axis] * strides->axis[axis];
-      element = memory_.vectors(place) + "[" + (first / kWide).str() + "]";
+      const std::string at = "[" + (first / loads.width).str() + "]";
+      element = loads.width == 8 ? memory_.eights(place) + at : from_memory(dtype, memory_.vectors(place, dtype) + at, kWide);
     } else {
       element = value(operand, index);
     }
     line("loaded[" + text(turn) + "] = " + element + ";");
     if (checked) close();
   }
-  return "void " + name + (slot == 0 ? "(int batch, int row, int term, " : "(int batch, int term, int column, ") + "out " + type + " loaded[" +
-         text(loads.turns) + "]) {\n" + take_body() + "}\n";
+  close();
+  std::string body = take_body();
+  for (std::size_t end = body.find('\n'); end != std::string::npos; end = body.find('\n', end + 3)) body.replace(end, 1, " \\\n");
+  return "#define " + name + (slot == 0 ? "(batch, row_at, term_at, loaded)" : "(batch, term_at, column_at, loaded)") + " { \\\n" + body + "}\n";
 }
 
 // ---- outputs ----
+
+bool ProductEmitter::stores_matrices() const {
+  const ProductShape shape = product_shape(graph_, task_.anchor);
+  const bool whole = shape.rows % task_.tile.rows == 0 && shape.columns % task_.tile.columns == 0;
+  return task_.tile.matrix_units && whole && task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0;
+}
 
 void ProductEmitter::write(const Store& store, const IndexExpression& linear) {
   const auto position = static_cast<std::size_t>(&store - task_.stores.data());
@@ -174,7 +154,7 @@ std::string ProductEmitter::store_function(const std::string& name) {
 
   together_.assign(task_.stores.size(), {});
   for (std::size_t i = 0; fours && i < task_.stores.size(); ++i) {
-    if (graph_[task_.stores[i].node].dtype != DType::float32 || task_.stores[i].row_indices >= 0) continue;
+    if (!dtype_is_float(graph_[task_.stores[i].node].dtype) || task_.stores[i].row_indices >= 0) continue;
     together_[i] = "stored_" + std::to_string(i);
     line("vec4 " + together_[i] + ";");
   }
@@ -191,7 +171,9 @@ std::string ProductEmitter::store_function(const std::string& name) {
   for (std::size_t i = 0; i < task_.stores.size(); ++i) {
     if (together_[i].empty()) continue;
     const Place& place = task_.stores[i].place;
-    line(memory_.vectors(place) + "[" + (IndexExpression(memory_.offset(place)) + named("element")).str() + " >> 2] = " + together_[i] + ";");
+    const DType dtype = graph_[task_.stores[i].node].dtype;
+    const IndexExpression first = start_of(place, dtype) + IndexExpression("element", kWide);
+    line(memory_.vectors(place, dtype) + "[" + (first / kWide).str() + "] = " + to_memory(dtype, together_[i], kWide) + ";");
   }
   return "void " + name + "(int batch, int row, int column, vec4 sums) {\n" + take_body() + "}\n";
 }

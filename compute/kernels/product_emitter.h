@@ -1,5 +1,5 @@
 #pragma once
-// Writes the kernel of a large contraction: the loads of both operands and what becomes of its sums as functions, around the page shaders/products/tiles.glsl.
+// Writes the kernel of a large contraction: the loads of both operands and what becomes of its sums as functions, around a page of shaders/products.
 
 #include <string>
 #include <vector>
@@ -27,11 +27,11 @@ class ProductEmitter : public Emitter {
   struct Loads {
     bool along_terms = false;
     std::int32_t width = 1, turns = 0, lines_apart = 0;
+    std::string type() const { return width == 8 ? "uvec4" : width == 4 ? "vec4" : "float"; }
   };
   Loads loads(std::size_t slot) const;
-  Loads finished(Loads loads, std::size_t slot) const;
-  bool is_contiguous(NodeIndex node, int axis) const;
-  std::string load_function(const std::string& name, std::size_t slot, const Loads& loads);
+  bool stores_matrices() const;   // sums as they are, whole matrices of them
+  std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
   std::string store_function(const std::string& name);
   std::string take_body();   // what was written, to begin another function
 

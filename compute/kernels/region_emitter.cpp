@@ -172,7 +172,7 @@ std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   const IndexExpression& global = index.axes[static_cast<std::size_t>(value->row_axis)];
   const auto local = local_row_.find(global.str());
   const IndexExpression position = bind(shared_position(*value, index, local != local_row_.end() ? local->second : global - named("row_0")));
-  if (dtype == DType::float32) return load_float("rows_f", position);
+  if (dtype_is_float(dtype)) return load_float("rows_f", position);
   const std::string element = "rows_i[" + position.str() + "]";
   return declare(dtype, dtype == DType::boolean ? element + " != 0" : element);
 }
@@ -198,7 +198,7 @@ void RegionEmitter::keep(NodeIndex member, const ElementIndex& index, const Row&
   const std::string& name = members_.at(member);
   if (value.offset >= 0) {
     const IndexExpression position = shared_position(value, index, row.local);
-    if (graph_[member].dtype == DType::float32) store_float("rows_f", bind(position), name);
+    if (dtype_is_float(graph_[member].dtype)) store_float("rows_f", bind(position), name);
     else line("rows_i[" + position.str() + "] = " + (graph_[member].dtype == DType::boolean ? "int(" + name + ")" : name) + ";");
   }
   for (const Store& store : task_.stores) {

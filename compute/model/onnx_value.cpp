@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "compute/model/number_format.h"
+#include "compute/base/number_format.h"
 
 namespace imprint::onnx {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "compute/model/file.h"
-#include "compute/model/number_format.h"
+#include "compute/base/number_format.h"
 
 namespace imprint::safetensors {
 namespace {

@@ -54,6 +54,7 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   Part part;
   part.name = part_source.name;
   part.repeat = repeat;
+  IMPRINT_CHECK(check_narrow_floats(part_source.graph, part_source.name, "the processor computes with four bytes an element"));
   IMPRINT_ASSIGN(part.schedule, imprint::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
   for (const auto& variable : part.schedule.variables) {
     IMPRINT_CHECK(CpuRuntime::place(*variable));

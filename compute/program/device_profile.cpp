@@ -18,6 +18,8 @@ FusionOptions fusion_options(const vk::Device& device) {
   FusionOptions options;
   options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
   options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
+  options.matrix_units = capabilities.cooperative_matrix_nv && capabilities.vulkan_memory_model && capabilities.shader_float16 &&
+                         capabilities.storage_16bit && capabilities.subgroup_size == 32 && capabilities.max_workgroup_invocations >= 256;
   if (is_processor(device)) {
     // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
     options.group_fold_length = 192;

@@ -37,6 +37,9 @@ struct ProgramGraph {
 // Checks the description and turns it into a graph.
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
 
+// For where float16 and bfloat16 cannot be held, and why: unsupported when the graph has some.
+Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason);
+
 // Of one part of a sequence; without slots, which the sequence has.
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
 // Where the sequence's input of this port's name is, or a new one at `end`. Errors: shape_mismatch.

@@ -128,7 +128,16 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   return result;
 }
 
+Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (dtype_is_narrow_float(graph[n].dtype))
+      return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) + " cannot be held: " + std::string(reason) + "; cast to float32");
+  return {};
+}
+
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
+  if (!runtime.device().capabilities().storage_16bit)
+    IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, "the device has no storageBuffer16BitAccess, or it was not declared"));
   auto impl = std::make_unique<Impl>(runtime);
   impl->source = source;   // fusion renumbers the nodes of its own
   const Status built = impl->build();

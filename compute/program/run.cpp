@@ -1,7 +1,9 @@
 #include "compute/program/run.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "compute/base/number_format.h"
 #include "compute/program/session_impl.h"
 
 namespace imprint {
@@ -9,14 +11,27 @@ namespace {
 
 constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
 
+// What device memory holds of float values.
+std::vector<std::byte> float_bytes(std::span<const float> values, DType dtype) {
+  std::vector<std::byte> bytes(values.size() * dtype_size(dtype));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t narrow = dtype == DType::float16 ? half_from_float(values[i]) : bfloat16_from_float(values[i]);
+    if (dtype_is_narrow_float(dtype)) std::memcpy(bytes.data() + 2 * i, &narrow, 2);
+    else std::memcpy(bytes.data() + 4 * i, &values[i], 4);
+  }
+  return bytes;
+}
+
 Status copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program, std::size_t index, const Port& port) {
-  const bool is_float = port.dtype == DType::float32;
+  const bool is_float = dtype_is_float(port.dtype);
   const std::size_t count = is_float ? value.floats.size() : value.ints.size();
-  if (!(value.shape == port.shape) || count * 4 != target.size())
+  if (!(value.shape == port.shape) || count * dtype_size(port.dtype) != target.size())
     return make_error(ErrorCode::shape_mismatch, "run '" + program + "': input " + std::to_string(index) + " '" + port.name + "' needs " +
                                                      std::string(dtype_name(port.dtype)) + port.shape.text() + ", got shape " + value.shape.text() + " with " +
                                                      std::to_string(count) + " elements");
-  if (count > 0) std::memcpy(target.data(), is_float ? static_cast<const void*>(value.floats.data()) : value.ints.data(), target.size());
+  if (count == 0) return {};
+  if (dtype_is_narrow_float(port.dtype)) std::ranges::copy(float_bytes(value.floats, port.dtype), target.begin());
+  else std::memcpy(target.data(), is_float ? static_cast<const void*>(value.floats.data()) : value.ints.data(), target.size());
   return {};
 }
 
@@ -27,7 +42,14 @@ HostTensor HostTensor::from_ints(std::vector<std::int32_t> values, Shape shape) 
 
 HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   HostTensor result{dtype, shape, {}, {}};
-  const std::size_t count = bytes.size() / 4;
+  const std::size_t count = bytes.size() / dtype_size(dtype);
+  if (dtype_is_narrow_float(dtype)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto narrow = load_element<std::uint16_t>(bytes.data(), i);
+      result.floats.push_back(dtype == DType::float16 ? float_from_half(narrow) : float_from_bfloat16(narrow));
+    }
+    return result;
+  }
   if (dtype == DType::float32) result.floats.resize(count);
   else result.ints.resize(count);
   if (count > 0) std::memcpy(dtype == DType::float32 ? static_cast<void*>(result.floats.data()) : result.ints.data(), bytes.data(), bytes.size());
@@ -89,9 +111,10 @@ Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variable
 }
 
 Status Session::write(const Variable& variable, const HostTensor& value) {
-  if (!(value.shape == variable.shape()) || (value.dtype == DType::float32) != (variable.dtype() == DType::float32))
+  if (!(value.shape == variable.shape()) || dtype_is_float(value.dtype) != dtype_is_float(variable.dtype()))
     return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
                                                      std::string(dtype_name(value.dtype)) + value.shape.text());
+  if (dtype_is_narrow_float(variable.dtype())) return impl_->runtime.write(variable, float_bytes(value.floats, variable.dtype()));
   const auto bytes = value.dtype == DType::float32 ? std::as_bytes(std::span(value.floats)) : std::as_bytes(std::span(value.ints));
   return impl_->runtime.write(variable, bytes);
 }

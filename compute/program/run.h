@@ -10,7 +10,7 @@
 
 namespace imprint {
 
-// Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, float32 in `floats`.
+// Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, floats of any width in `floats`.
 struct HostTensor {
   DType dtype = DType::float32;
   Shape shape;

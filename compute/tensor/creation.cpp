@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/number_format.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -13,6 +14,8 @@ std::optional<double> full_value(const Tensor& tensor) {
 double representable(double value, DType dtype) {
   switch (dtype) {
     case DType::float32: return static_cast<double>(static_cast<float>(value));
+    case DType::float16: return static_cast<double>(float_from_half(half_from_float(static_cast<float>(value))));
+    case DType::bfloat16: return static_cast<double>(float_from_bfloat16(bfloat16_from_float(static_cast<float>(value))));
     case DType::boolean: return value != 0 ? 1 : 0;
     case DType::int32: {
       if (std::isnan(value)) return 0;

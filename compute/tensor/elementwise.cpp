@@ -137,7 +137,7 @@ IMPRINT_BINARY(shift_right)
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (!x.ok() || x.dtype() == dtype) return x;
-  if (const std::optional<double> value = full_value(x); value && dtype_is_computable(dtype)) return full(x.shape(), *value, dtype);
+  if (const std::optional<double> value = full_value(x); value && dtype_has_tensors(dtype)) return full(x.shape(), *value, dtype);
   return make(Op::cast, {x}, {.dtype = dtype});
 }
 

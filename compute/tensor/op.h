@@ -78,7 +78,7 @@ enum class OpKind : std::uint8_t {
   X(reduce_sum, reduce, 1) X(reduce_prod, reduce, 1) X(reduce_max, reduce, 1) X(reduce_min, reduce, 1) /* ints {axes...} ascending */ \
   X(argmax, reduce, 1) X(argmin, reduce, 1) /* ints {axis}; int32; first of equals */                              \
   /* contraction */                                                                                                \
-  X(matmul, contract, 2) /* float32 [..., m, k] x [..., k, n]; leading extents equal (broadcast by expand) */      \
+  X(matmul, contract, 2) /* [..., m, k] x [..., k, n] of one float dtype -> float32; leading extents equal (broadcast by expand) */      \
   /* scans and scatters */                                                                                         \
   X(cumsum, scan, 1)        /* ints {axis, exclusive, reverse} */                                                  \
   X(linear_recurrence, scan, 2) /* terms, factors of one shape; ints {axis, 0, reverse}: out[t] = factors[t] * out[t - 1] + terms[t] */ \

@@ -43,8 +43,8 @@ bool is_number(DType dtype) { return dtype == DType::float32 || dtype == DType::
 
 Result<Inferred> leaf(const Rule& rule) {
   const Attributes& a = rule.attributes;
-  if (!dtype_is_computable(a.dtype))
-    return rule.refuse(ErrorCode::dtype_mismatch, std::string(dtype_name(a.dtype)) + " tensors cannot be computed with; use float32, int32 or bool");
+  if (!dtype_has_tensors(a.dtype))
+    return rule.refuse(ErrorCode::dtype_mismatch, std::string(dtype_name(a.dtype)) + " tensors cannot be made; use float32, float16, bfloat16, int32 or bool");
   for (std::int64_t extent : a.shape.extents())
     if (extent < 0) return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has a negative extent");
   if (a.shape.element_count() > kLargestCount)
@@ -98,9 +98,9 @@ Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool
 }
 
 Result<Inferred> cast(const Rule& rule) {
-  if (!dtype_is_computable(rule.attributes.dtype))
+  if (!dtype_has_tensors(rule.attributes.dtype))
     return rule.refuse(ErrorCode::dtype_mismatch, "cannot cast " + describe(*rule.inputs[0]) + " to " +
-                                                      std::string(dtype_name(rule.attributes.dtype)) + "; use float32, int32 or bool");
+                                                      std::string(dtype_name(rule.attributes.dtype)) + "; use float32, float16, bfloat16, int32 or bool");
   return Inferred{rule.attributes.dtype, rule.shape()};
 }
 
@@ -268,7 +268,11 @@ Result<Inferred> arg_reduce(const Rule& rule) {
 
 Result<Inferred> matmul(const Rule& rule) {
   for (std::size_t i = 0; i < 2; ++i)
-    if (rule.dtype(i) != DType::float32) return rule.bad_dtype(i, "float32");
+    if (!dtype_is_float(rule.dtype(i))) return rule.bad_dtype(i, "float32, float16 or bfloat16");
+  if (rule.dtype(0) != rule.dtype(1))
+    return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
+                                                      describe(*rule.inputs[1]) + " is " + std::string(dtype_name(rule.dtype(1))) +
+                                                      ", expected one dtype; cast one of them first");
   const Shape& a = rule.shape(0);
   const Shape& b = rule.shape(1);
   bool fits = a.rank() == b.rank() && a.rank() >= 2 && a[a.rank() - 1] == b[b.rank() - 2];

@@ -4,6 +4,9 @@
 // operations on it carry the first error on, and compile / evaluate return it. Any thread; a Tensor itself is not synchronised.
 //
 // Binary operations broadcast as NumPy does. int32 and float32 do not mix: cast first (a C++ number adopts the tensor's dtype).
+//
+// float16 and bfloat16 halve what memory holds and moves. A cast to one rounds; where a kernel goes on with the value itself it need not be stored
+// first. Gradients by them are float32, so weights kept in float32 and cast for each product learn as usual. Devices without 16-bit storage refuse them.
 
 #include <cstdint>
 #include <initializer_list>
@@ -174,7 +177,8 @@ Tensor cumsum(const Tensor&, int axis, bool exclusive = false, bool reverse = fa
 Tensor linear_recurrence(const Tensor& terms, const Tensor& factors, int axis, bool reverse = false);
 
 // ---- contraction ----
-// [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast; rank-1 operands as in NumPy.
+// [..., m, k] x [..., k, n] -> float32 [..., m, n]; leading axes broadcast; rank-1 operands as in NumPy. Operands are float32, or both float16 or
+// bfloat16: sums are of float32 either way, and on a device's matrix units where it declares them (float16).
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- shape ----

@@ -39,6 +39,7 @@ constexpr FeatureBit kFeatureBits[] = {
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, shaderInt8, shader_int8, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, storageBuffer8BitAccess, storage_8bit, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, bufferDeviceAddress, buffer_device_address, nullptr, VK_API_VERSION_1_2),
+    BIT(Vulkan12Features, VULKAN_1_2_FEATURES, vulkanMemoryModel, vulkan_memory_model, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, hostQueryReset, host_query_reset, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan13Features, VULKAN_1_3_FEATURES, synchronization2, synchronization2, nullptr, VK_API_VERSION_1_3),
     BIT(Vulkan13Features, VULKAN_1_3_FEATURES, subgroupSizeControl, subgroup_size_control, nullptr, VK_API_VERSION_1_3),
@@ -55,6 +56,7 @@ constexpr FeatureBit kFeatureBits[] = {
         VK_API_VERSION_1_3),
     BIT(BufferDeviceAddressFeatures, BUFFER_DEVICE_ADDRESS_FEATURES, bufferDeviceAddress, buffer_device_address, "VK_KHR_buffer_device_address",
         VK_API_VERSION_1_2),
+    BIT(VulkanMemoryModelFeatures, VULKAN_MEMORY_MODEL_FEATURES, vulkanMemoryModel, vulkan_memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2),
     BIT(HostQueryResetFeatures, HOST_QUERY_RESET_FEATURES, hostQueryReset, host_query_reset, "VK_EXT_host_query_reset", VK_API_VERSION_1_2),
     BIT(PipelineCreationCacheControlFeatures, PIPELINE_CREATION_CACHE_CONTROL_FEATURES, pipelineCreationCacheControl,
         pipeline_creation_cache_control, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3),
@@ -93,6 +95,8 @@ constexpr Bonus kBonuses[] = {
      "timestamp queries are reset by a command before each use"},
     {&Capabilities::memory_budget, nullptr, "VK_EXT_memory_budget", kNever, "memory is bounded by the cap alone, not by what the driver has left"},
     {&Capabilities::calibrated_timestamps, nullptr, "VK_EXT_calibrated_timestamps", kNever, "GPU times are durations only, not moments of host time"},
+    {&Capabilities::vulkan_memory_model, "vulkanMemoryModel", "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2,
+     "products do not run on matrix units, whose shaders are written for it"},
     {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNever, "products do not run on matrix units (NV)"},
 #ifdef VK_KHR_cooperative_matrix
     {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNever, "products do not run on matrix units (KHR)"},
@@ -161,6 +165,7 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
   VkPhysicalDeviceBufferDeviceAddressFeatures address{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
+  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
 #ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_khr{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
@@ -185,6 +190,7 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
   ask(address);
   ask(query_reset);
   ask(cache);
+  ask(memory_model);
   ask(matrix_nv);
 #ifdef VK_KHR_cooperative_matrix
   ask(matrix_khr);

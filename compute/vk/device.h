@@ -62,6 +62,7 @@ struct Capabilities {
   bool host_query_reset = false;
   bool memory_budget = false;
   bool calibrated_timestamps = false;
+  bool vulkan_memory_model = false;
   bool cooperative_matrix_nv = false;
   bool cooperative_matrix_khr = false;
   bool debug_utils = false;

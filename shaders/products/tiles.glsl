@@ -11,7 +11,6 @@
 //   STORE(batch, row, column, sums)   four neighbouring outputs of a row, those outside left out
 // and once a kernel the tile's measures, INVOCATIONS (a multiple of 32, not less than the tile's rows or columns), and tile_left and tile_right, shared vec4 arrays: term by term, four rows or columns an element.
 
-#define STEPS ((DEPTH + TILE_DEPTH - 1) / TILE_DEPTH)
 #define LEFT_STRIDE (TILE_ROWS / 4 + 1)
 #define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
 // What an invocation copies in its turns: LANES of them stand side by side. Along the terms they go on by whole lines, along rows or columns from term
@@ -66,12 +65,12 @@ void PRODUCT(int group) {
   LEFT(batch, row_0 + LEFT_ROW(0), term_0 + LEFT_TERM(0), left_loaded); \
   RIGHT(batch, term_0 + RIGHT_TERM(0), column_0 + RIGHT_COLUMN(0), right_loaded);
   LOAD(0)
-  for (int step = 0; step < STEPS; step++) {
-    barrier();
+  // Without a count of turns that a compiler could unroll by: this way loads stay ahead of the products (2 to 40 % were measured).
+  for (int term_0 = TILE_DEPTH;; term_0 += TILE_DEPTH) {
     [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) { LEFT_KEEP(tile_left, LEFT_STRIDE, LEFT_ROW(turn), LEFT_TERM(turn), left_loaded[turn]) }
     [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) { RIGHT_KEEP(tile_right, RIGHT_STRIDE, RIGHT_COLUMN(turn), RIGHT_TERM(turn), right_loaded[turn]) }
     barrier();
-    if (step + 1 < STEPS) { LOAD((step + 1) * TILE_DEPTH) }
+    if (term_0 < DEPTH) { LOAD(term_0) }
     [[unroll]] for (int term = 0; term < TILE_DEPTH; term++) {
       vec4 left[THREAD_ROWS / 4];
       vec4 right[THREAD_COLUMNS / 4];
@@ -80,6 +79,8 @@ void PRODUCT(int group) {
       [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
         [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) sums[r][c] += left[r / 4][r % 4] * right[c];
     }
+    if (term_0 >= DEPTH) break;
+    barrier();
   }
 
   [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)

@@ -112,6 +112,26 @@ void add_products(std::vector<OpCase>& cases) {
       [](Inputs in) { return silu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5}, {3e-4, 3e-4});   // no kinks: differences meet some among so many
   add(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
       [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
+  for (const DType narrow : {DType::float16, DType::bfloat16}) {
+    // Operands that memory holds narrow: sums are of what they were rounded to, wherever the kernel computes them.
+    const auto narrow_product = [&](const std::string& name, const Shape& a, const Shape& b, bool transpose_left, bool transpose_right) {
+      add(cases, "matmul/" + std::string(dtype_name(narrow)) + "_" + name, {{a}, {b}},
+          [=](Inputs in) {
+            const Tensor left = cast(in[0], narrow), right = cast(in[1], narrow);
+            return matmul(transpose_left ? transpose(left) : left, transpose_right ? transpose(right) : right);
+          },
+          {5e-4, 1e-4}, {1e-1, 2e-2});
+    };
+    narrow_product("small", {5, 7}, {7, 3}, false, false);
+    narrow_product("whole", {128, 64}, {64, 128}, false, false);
+    narrow_product("ragged_eights", {136, 72}, {72, 152}, false, false);
+    narrow_product("transposed", {96, 136}, {120, 96}, true, true);
+    narrow_product("ragged", {129, 65}, {65, 127}, false, false);
+    narrow_product("batch", {3, 72, 64}, {3, 64, 88}, false, false);
+    add(cases, "matmul/" + std::string(dtype_name(narrow)) + "_epilogue", {{{136, 72}}, {{72, 152}}, {{152}}},
+        [=](Inputs in) { return cast(relu(matmul(cast(in[0], narrow), cast(in[1], narrow)) + in[2]), narrow); }, {2e-2, 1e-2}, {2e-1, 3e-2});
+    cases.back().differentiable = false;   // a step lies where rounding puts it
+  }
   add(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}}, [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
 }
 

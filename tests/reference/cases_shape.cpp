@@ -1,3 +1,5 @@
+#include <array>
+
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {
@@ -81,6 +83,23 @@ void add_indexing(std::vector<OpCase>& cases) {
   cases.back().differentiable = false;
 }
 
+// Everything that moves elements without computing moves narrow ones.
+void add_narrow(std::vector<OpCase>& cases) {
+  for (const DType narrow : {DType::float16, DType::bfloat16}) {
+    const std::string name = std::string(dtype_name(narrow)) + "/";
+    const auto moved = [&](const std::string& what, const Shape& shape, Tensor (*move)(const Tensor&)) {
+      cases.push_back({name + what, {{shape}}, [=](Inputs in) { return cast(move(cast(in[0], narrow)), DType::float32); }, {1e-6, 1e-6}, {1e-6, 1e-6}});
+    };
+    moved("cast", {127, 3}, [](const Tensor& x) { return x; });
+    moved("cast_wide", {300, 260}, [](const Tensor& x) { return x; });
+    moved("transpose", {33, 65}, [](const Tensor& x) { return transpose(x); });
+    moved("slice", {9, 12}, [](const Tensor& x) { return slice(x, 1, 1, 12, 2); });
+    moved("pad", {3, 5}, [](const Tensor& x) { return pad(x, std::array<std::pair<std::int64_t, std::int64_t>, 2>{{{1, 0}, {2, 1}}}, 0.5); });
+    moved("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
+    moved("nothing", {3, 0}, [](const Tensor& x) { return x; });
+  }
+}
+
 void add_images(std::vector<OpCase>& cases) {
   const Tolerance sums{2e-5, 2e-5}, gradient_sums{1e-4, 2e-4};
   const auto convolve = [&](const std::string& name, const Shape& image, const Shape& weight, const Conv2dOptions& options) {
@@ -119,6 +138,7 @@ void add_shape_cases(std::vector<OpCase>& cases) {
   add_joins(cases);
   add_indexing(cases);
   add_images(cases);
+  add_narrow(cases);
 }
 
 }  // namespace imprint::reference

@@ -2,6 +2,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "compute/base/number_format.h"
 #include "compute/base/philox.h"
 #include "tests/reference/index.h"
 #include "tests/reference/interpreter.h"
@@ -17,6 +18,8 @@ double cast_to(DType dtype, double x) {
   switch (dtype) {
     case DType::boolean: return x != 0 ? 1 : 0;
     case DType::int32: return std::trunc(x);
+    case DType::float16: return float_from_half(half_from_float(static_cast<float>(x)));
+    case DType::bfloat16: return float_from_bfloat16(bfloat16_from_float(static_cast<float>(x)));
     default: return x;
   }
 }

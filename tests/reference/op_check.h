@@ -13,7 +13,7 @@
 namespace imprint::reference {
 
 inline std::vector<double> elements(const HostTensor& tensor) {
-  if (tensor.dtype == DType::float32) return {tensor.floats.begin(), tensor.floats.end()};
+  if (dtype_is_float(tensor.dtype)) return {tensor.floats.begin(), tensor.floats.end()};
   return {tensor.ints.begin(), tensor.ints.end()};
 }
 

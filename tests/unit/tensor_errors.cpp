@@ -49,7 +49,7 @@ TEST(Errors, NameDtypes) {
   expect_error(sum(kX > 0), ErrorCode::dtype_mismatch, {"sum", "bool"});
   expect_error(matmul(kInts, kInts), ErrorCode::dtype_mismatch, {"matmul", "float32"});
   expect_error(mean(kInts), ErrorCode::dtype_mismatch, {"mean", "cast"});
-  expect_error(input("h", {2}, DType::float16), ErrorCode::dtype_mismatch, {"input \"h\"", "float16"});
+  expect_error(input("d", {2}, DType::float64), ErrorCode::dtype_mismatch, {"input \"d\"", "float64"});
   expect_error(cast(kX, DType::int64), ErrorCode::dtype_mismatch, {"cast", "int64"});
 }
 

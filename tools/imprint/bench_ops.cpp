@@ -67,12 +67,21 @@ struct Product {
   Shape left, right;
   double operations;
   std::function<Result<Tensor>(const Tensor& left, const Tensor& right)> apply;
+  DType dtype = DType::float32;   // of both operands
 };
 
 Product matmul_of(std::int64_t n) {
   const auto extent = static_cast<double>(n);
   return {"ops/matmul/f32/" + std::to_string(n), {n, n}, {n, n}, 2 * extent * extent * extent,
           [](const Tensor& left, const Tensor& right) -> Result<Tensor> { return matmul(left, right); }};
+}
+
+// The same of matrices that memory holds as float16, sums in float32.
+Product half_matmul_of(std::int64_t n) {
+  Product product = matmul_of(n);
+  product.name = "ops/matmul/f16/" + std::to_string(n);
+  product.dtype = DType::float16;
+  return product;
 }
 
 // `size` x `size` pixels of 64 channels, `batch` of them.
@@ -99,16 +108,30 @@ std::vector<Product> convolutions_of(std::int64_t size, std::int64_t batch) {
 }
 
 std::vector<Product> products(bool software) {
-  std::vector<Product> list{matmul_of(software ? 512 : 4096)};
+  const std::int64_t extent = software ? 512 : 4096;
+  std::vector<Product> list{matmul_of(extent), half_matmul_of(extent)};
   for (Product& convolution : convolutions_of(software ? 14 : 56, software ? 4 : 32)) list.push_back(std::move(convolution));
   return list;
+}
+
+Result<Variable> converted(BenchDevice& device, const Variable& from, DType dtype) {
+  const Variable to = Variable::zeros(from.name(), from.shape(), dtype);
+  Session& session = device.computer.session();
+  IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), {.name = "convert", .updates = {Update::assign(to, cast(from.value(), dtype))}, .slots = 1}));
+  IMPRINT_CHECK(session.run(program));
+  return to;
 }
 
 Result<BenchResult> run_product(BenchDevice& device, std::size_t position) {
   bridge::Context& context = device.context();
   const bool software = context.device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   const Product product = products(software)[position];
-  IMPRINT_ASSIGN(const Tensor result, product.apply(noise_variable("left", product.left).value(), noise_variable("right", product.right).value()));
+  Variable left = noise_variable("left", product.left), right = noise_variable("right", product.right);
+  if (product.dtype != DType::float32) {
+    IMPRINT_ASSIGN(left, converted(device, left, product.dtype));
+    IMPRINT_ASSIGN(right, converted(device, right, product.dtype));
+  }
+  IMPRINT_ASSIGN(const Tensor result, product.apply(left.value(), right.value()));
   if (!result.ok()) return result.error();
   const Variable y = Variable::zeros("y", result.shape());
   IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), {.name = "product", .updates = {Update::assign(y, result)}, .slots = kChainedRuns}));

@@ -45,6 +45,7 @@ constexpr Feature kFeatures[] = {{"timeline_semaphore", &vk::Capabilities::timel
                                  {"host_query_reset", &vk::Capabilities::host_query_reset},
                                  {"memory_budget", &vk::Capabilities::memory_budget},
                                  {"calibrated_timestamps", &vk::Capabilities::calibrated_timestamps},
+                                 {"vulkan_memory_model", &vk::Capabilities::vulkan_memory_model},
                                  {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
                                  {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
                                  {"debug_utils", &vk::Capabilities::debug_utils},
