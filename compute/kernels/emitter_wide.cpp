@@ -32,7 +32,7 @@ bool takes_vectors(Op op, DType operand_dtype) {
 
 bool is_wide_index(const IndexExpression& index) { return index.lane != 0; }
 
-constexpr std::int64_t kCrossingTile = 8;   // invocations across, each of four by four elements: with loads of 128 bytes side by side
+constexpr std::int64_t kCrossingTile = 8;   // invocations along, each of four by four elements: 128 bytes side by side
 
 }  // namespace
 
@@ -222,7 +222,7 @@ void Emitter::crossing_map_body(int axis, int workgroup_size) {
   const int last = shape.rank() - 1;
   const auto text = [](std::int64_t number) { return std::to_string(number); };
   const std::int64_t along = shape[last] / kWide, across = shape[axis] / kWide;
-  const std::int64_t tile_across = std::min<std::int64_t>(kCrossingTile, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across))));
+  const std::int64_t tile_across = std::min<std::int64_t>(workgroup_size / kCrossingTile, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across))));
   const std::int64_t tile_along = workgroup_size / tile_across;
   const std::int64_t tiles_along = (along + tile_along - 1) / tile_along, tiles_across = (across + tile_across - 1) / tile_across;
   group_count_ = tiles_along * tiles_across * (task_.element_count / (shape[last] * shape[axis]));

@@ -48,7 +48,7 @@ DispatchLimits dispatch_limits(const vk::Device& device) {
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = is_processor(device) ? 2 : 8;
   limits.fold_workgroup_size = is_processor(device) || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
-  limits.row_lane_elements = is_processor(device) ? 64 : 16;
+  limits.row_lane_elements = is_processor(device) ? 64 : 8;
   limits.map_workgroup_size = static_cast<int>(std::min(128u, capabilities.max_workgroup_invocations));
   return limits;
 }
