@@ -9,16 +9,35 @@ const RegionValue* Region::find(NodeIndex node) const {
   return found != values.end() && found->node == node ? &*found : nullptr;
 }
 
+std::string_view task_kind_name(TaskKind kind) {
+  static constexpr std::string_view kNames[] = {"map", "group fold", "column fold", "scan", "product", "region", "custom", "row fold"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 std::string task_text(const Graph& graph, const Task& task) {
-  static constexpr const char* kKinds[] = {"map", "group fold", "column fold", "scan", "product", "region", "custom", "row fold"};
-  std::string text = kKinds[static_cast<int>(task.kind)];
-  text += " of " + std::to_string(task.element_count) + ":";
+  return std::string(task_kind_name(task.kind)) + " of " + std::to_string(task.element_count) + ":" + store_text(graph, task);
+}
+
+std::string store_text(const Graph& graph, const Task& task) {
+  std::string text;
   for (const Store& store : task.stores) text += " " + node_text(graph, store.node) + (store.row_indices >= 0 ? " by rows" : "") + ",";
   if (!task.stores.empty()) text.pop_back();
   if (!task.reads.empty()) text += " from";
   for (const Read& read : task.reads) text += " " + node_text(graph, read.node) + ",";
   if (!task.reads.empty()) text.pop_back();
   return text;
+}
+
+std::string stage_text(const Graph& graph, const RegionStage& stage) {
+  static constexpr std::string_view kNames[] = {"load", "spread", "product", "outer product", "row fold"};
+  std::string text(kNames[static_cast<std::size_t>(stage.kind)]);
+  if (stage.kind == RegionStage::Kind::product || stage.kind == RegionStage::Kind::outer_product)
+    text += " in tiles of " + std::to_string(stage.tile_rows) + " x " + std::to_string(stage.tile_columns) +
+            (stage.parts > 1 ? ", terms in " + std::to_string(stage.parts) + " parts" : std::string());
+  std::string values;
+  for (NodeIndex member : stage.members) values += (values.empty() ? ": " : ", ") + node_text(graph, member);
+  if (stage.members.empty() && stage.anchor >= 0) values = ": " + node_text(graph, stage.anchor);
+  return (stage.barrier_before ? "barrier, " : "") + text + values;
 }
 
 }  // namespace imprint

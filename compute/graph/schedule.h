@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compute/graph/graph.h"
@@ -128,6 +129,9 @@ struct Schedule {
   std::int32_t level_count = 0;
 };
 
-std::string task_text(const Graph& graph, const Task& task);
+std::string_view task_kind_name(TaskKind kind);
+std::string task_text(const Graph& graph, const Task& task);    // kind, elements, stores and reads
+std::string store_text(const Graph& graph, const Task& task);   // stores and reads alone
+std::string stage_text(const Graph& graph, const RegionStage& stage);
 
 }  // namespace imprint

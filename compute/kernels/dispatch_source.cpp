@@ -146,6 +146,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);
 
   source.pushes_table = source.table.size() <= limits.push_entries;
+  source.invocations = static_cast<std::uint32_t>(workgroup_size);
   std::string& text = source.glsl;
   text = "#version 450\n";
   if (tiles || functions.find("[[unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";

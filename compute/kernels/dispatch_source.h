@@ -34,6 +34,7 @@ struct DispatchSource {
   std::vector<Place> table;               // the place whose element offset each table entry holds
   bool pushes_table = false;
   std::uint32_t groups_x = 0, groups_y = 1;
+  std::uint32_t invocations = 0;          // of a workgroup
 };
 
 // Packs the tasks of each level into as few dispatches as the limits allow; dispatches are in order of level. buffer_of names the program's buffer

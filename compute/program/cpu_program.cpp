@@ -120,6 +120,15 @@ std::uint32_t CpuProgram::first_write(std::span<const Variable> but) const {
   return stats.dispatches + 1;
 }
 
+std::vector<ScheduleFigures> CpuProgram::schedule_figures() const {
+  std::vector<ScheduleFigures> figures;
+  for (const Part& part : parts_) {
+    figures.push_back({part.name, part.repeat, {}});
+    for (const Task& task : part.schedule.tasks) figures.back().dispatches.push_back({.kernels = {kernel_figures(part.graph, part.schedule, task)}});
+  }
+  return figures;
+}
+
 std::string CpuProgram::explain() const {
   std::string text;
   for (const Part& part : parts_) {

@@ -18,6 +18,7 @@ class CpuProgram : public Program::Body {
   explicit CpuProgram(const CpuRuntime& runtime) : runtime_(runtime) {}
   const Runtime& owner() const override { return runtime_; }
   std::string explain() const override;
+  std::vector<ScheduleFigures> schedule_figures() const override;
   std::vector<std::string> glsl() const override { return {}; }
   std::byte* input_memory(std::uint32_t slot) override { return slots_[slot].get(); }
   const std::byte* output_memory(std::uint32_t slot) const override { return slots_[slot].get() + input_bytes_; }

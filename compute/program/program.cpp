@@ -41,6 +41,7 @@ Result<std::unique_ptr<Program::Body>> Program::Body::compile(Runtime& runtime, 
 const std::string& Program::name() const { return body_->source.name; }
 const ProgramStats& Program::stats() const { return body_->stats; }
 std::string Program::explain() const { return body_->explain(); }
+std::vector<ScheduleFigures> Program::schedule() const { return body_->schedule_figures(); }
 std::vector<std::string> Program::glsl() const { return body_->glsl(); }
 
 std::uint32_t Program::slot_count() const { return body_->source.slots; }

@@ -11,6 +11,7 @@
 
 #include "compute/base/result.h"
 #include "compute/program/runtime.h"
+#include "compute/program/schedule_figures.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
@@ -76,6 +77,7 @@ class Program {
   const std::string& name() const;
   const ProgramStats& stats() const;
   std::string explain() const;      // the schedule in words: dispatches, kernels, shapes, bytes, operations, barriers
+  std::vector<ScheduleFigures> schedule() const;   // the same in figures; of a sequence, its parts in order
   std::vector<std::string> glsl() const;  // the generated source of each dispatch
 
   // ---- inputs and outputs, by index into the description, per slot < slots ----

@@ -51,6 +51,7 @@ bool writes_state(const Schedule& schedule, const Task& task, std::span<const Va
 // Adds a kernel and its bytes and operations to the figures.
 void add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats);
 std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task);   // a line
+KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task);
 
 class Program::Body {
  public:
@@ -60,6 +61,7 @@ class Program::Body {
 
   virtual const Runtime& owner() const = 0;
   virtual std::string explain() const = 0;
+  virtual std::vector<ScheduleFigures> schedule_figures() const = 0;
   virtual std::vector<std::string> glsl() const = 0;
   // Of an existing slot: where its ports begin; null where there are none.
   virtual std::byte* input_memory(std::uint32_t slot) = 0;

@@ -16,6 +16,7 @@ struct Program::Impl : Program::Body {
 
   const Runtime& owner() const override { return runtime; }
   std::string explain() const override;
+  std::vector<ScheduleFigures> schedule_figures() const override;
   std::vector<std::string> glsl() const override;
   std::byte* input_memory(std::uint32_t slot) override;
   const std::byte* output_memory(std::uint32_t slot) const override;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <random>
 
@@ -25,7 +27,7 @@ struct Finished {
 
 Finished run(const std::string& arguments) {
   const char* device = std::getenv("IMPRINT_TEST_DEVICE");
-  const std::string chosen = device && arguments.starts_with("run ") ? " --device '" + std::string(device) + "'" : "";
+  const std::string chosen = device && (arguments.starts_with("run ") || arguments.starts_with("explain ")) ? " --device '" + std::string(device) + "'" : "";
   FILE* pipe = popen((std::string("'") + IMPRINT_COMMAND_LINE + "' " + arguments + chosen + " 2>&1").c_str(), "r");
   Finished finished;
   if (!pipe) return finished;
@@ -62,6 +64,22 @@ TEST_F(CommandLine, RunsAModel) {
     const std::vector<float> values = (*array)->floats();
     test::expect_near<float>(values, expected.floats(), 1e-5, name);
   }
+}
+
+// 6,792 weights, 32 observations and 8 logits: 27,328 bytes at 1 TB/s behind a launch of 2 us.
+TEST_F(CommandLine, ExplainsAProgram) {
+  const Finished finished = run("explain policy/b1 --launch-us 2 --gb-per-s 1000 --tflop-per-s 10 --glsl --json " + path("figures.json"));
+  ASSERT_EQ(finished.status, 0) << finished.text;
+  EXPECT_THAT(finished.text, HasSubstr("policy/32-64-64-8/f32/b1 on "));
+  EXPECT_THAT(finished.text, HasSubstr(": 1 dispatches of 1 kernels, "));
+  EXPECT_THAT(finished.text, HasSubstr("floor of one run: 2.03 us"));
+  EXPECT_THAT(finished.text, HasSubstr("void main()"));
+  std::ifstream file(path("figures.json"));
+  const std::string json((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(json, HasSubstr("\"bytes\": 27328,"));
+  const Finished unknown = run("explain none --launch-us 2 --gb-per-s 1 --tflop-per-s 1");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.text, HasSubstr("'none' is neither an ONNX file nor one of the programs of imprint bench --list"));
 }
 
 TEST_F(CommandLine, SaysWhatIsWrong) {

@@ -223,6 +223,10 @@ void add_figures(const ProgramStats& stats, BenchResult& result) {
 }  // namespace
 
 Result<BenchResult> measure_program(BenchDevice& device, Program& program, const std::string& name) {
+  if (device.look) {
+    IMPRINT_CHECK(device.look(program));
+    return BenchResult{.name = name};
+  }
   if (device.computer.on_cpu()) {
     IMPRINT_ASSIGN(BenchResult result, measure_on_cpu(device.repeats, program, name));
     add_figures(program.stats(), result);
@@ -267,6 +271,14 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   result.allocations = vulkan.counters().allocations - allocations;
   add_figures(program.stats(), result);
   return result;
+}
+
+std::vector<BenchCase> program_cases() {
+  std::vector<BenchCase> cases;
+  for (const Suite& suite : kSuites)
+    if (suite.cases != frame_cases && suite.cases != floor_cases)
+      for (BenchCase& one : suite.cases()) cases.push_back(std::move(one));
+  return cases;
 }
 
 void add_bench(CLI::App& app) {

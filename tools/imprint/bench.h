@@ -18,8 +18,9 @@ class App;
 
 namespace imprint::tools {
 
-// Adds the subcommand to the command line.
+// Add the subcommands to the command line.
 void add_bench(CLI::App& app);
+void add_explain(CLI::App& app);  // explain.cpp
 
 struct Spread {
   double median = 0, p95 = 0;
@@ -53,6 +54,7 @@ struct BenchDevice {
   Computer computer;
   std::unique_ptr<GpuTimer> timer;  // null on the processor
   Repeats repeats;
+  std::function<Status(Program&)> look;  // what is done with a case's program in the place of measuring it; empty: it is measured
 
   Runtime& runtime() { return computer.runtime(); }
   bridge::Context& context() { return computer.standalone().context(); }  // not on the processor
@@ -71,6 +73,9 @@ std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
+
+// All suites but frame, whose programs are the plugin's own.
+std::vector<BenchCase> program_cases();
 
 // Runs of a program in flight for BenchResult::chained_us: compile programs with this many slots.
 inline constexpr std::uint32_t kChainedRuns = 8;

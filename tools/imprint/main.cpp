@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   imprint::tools::add_devices(app);
 #ifdef IMPRINT_HAS_BENCH
   imprint::tools::add_bench(app);
+  imprint::tools::add_explain(app);
 #endif
   try {
     app.parse(argc, argv);

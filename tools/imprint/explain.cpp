@@ -1,0 +1,193 @@
+// imprint explain: the schedule of a program, and what each of its dispatches costs at the least.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "compute/model/onnx_import.h"
+#include "tools/imprint/commands.h"
+#include "tools/imprint/explain_floors.h"
+
+namespace imprint::tools {
+namespace {
+
+struct Options {
+  std::string program, device, json;
+  std::int64_t batch = 1;
+  bool glsl = false;
+  DeviceFigures figures;
+};
+
+struct Explained {
+  std::string name;
+  ProgramStats stats;
+  std::vector<ScheduleFigures> parts;
+};
+
+std::vector<std::string> pieces_of(const std::string& path) {
+  std::vector<std::string> pieces{""};
+  for (const char c : path) {
+    if (c == '/') pieces.emplace_back();
+    else pieces.back() += c;
+  }
+  return pieces;
+}
+
+// Whether all pieces of the asked name are pieces of the other, in order: ppo/h64/b256 is learn/ppo/h64/f32/b256.
+bool is_meant(const std::string& asked, const std::string& name) {
+  const std::vector<std::string> wanted = pieces_of(asked), given = pieces_of(name);
+  std::size_t found = 0;
+  for (const std::string& piece : given)
+    if (found < wanted.size() && piece == wanted[found]) ++found;
+  return found == wanted.size();
+}
+
+Result<Explained> built_in(BenchDevice& device, const std::string& asked) {
+  for (const BenchCase& one : program_cases()) {
+    if (!is_meant(asked, one.name)) continue;
+    Explained explained{.name = one.name};
+    device.look = [&](Program& program) {
+      explained.stats = program.stats();
+      explained.parts = program.schedule();
+      return Status();
+    };
+    const auto looked = one.run(device);
+    device.look = nullptr;
+    if (!looked) return looked.error();
+    return explained;
+  }
+  return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file nor one of the programs of imprint bench --list");
+}
+
+Result<Explained> model(BenchDevice& device, const std::string& file, std::int64_t batch) {
+  IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
+  std::map<std::string, Shape> shapes;
+  for (const onnx::ValueInfo& input : model_inputs(loaded)) {
+    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + file + "': input '" + input.name + "' has no shape to explain a program for");
+    Shape shape;
+    for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
+    shapes.emplace(input.name, shape);
+  }
+  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(loaded, shapes));
+  IMPRINT_ASSIGN(const Program program, Program::compile(device.runtime(), {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1}));
+  return Explained{file, program.stats(), program.schedule()};
+}
+
+// 1.5 k, 20 M.
+std::string short_number(double number) {
+  static constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
+  std::size_t unit = 0;
+  for (; number >= 999.5 && unit + 1 < std::size(kUnits); ++unit) number /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || number >= 99.95 ? "%.0f%s" : "%.1f%s", number, kUnits[unit]);
+  return text;
+}
+
+void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const DeviceFigures& figures, bool glsl) {
+  const Floor floor = floor_of(dispatch, figures);
+  std::uint64_t bytes = 0, operations = 0;
+  for (const KernelFigures& kernel : dispatch.kernels) {
+    bytes += kernel.bytes_read + kernel.bytes_written;
+    operations += kernel.operations;
+  }
+  const std::string groups = dispatch.workgroups > 0 ? std::to_string(dispatch.workgroups) + " x " + std::to_string(dispatch.invocations) : "";
+  std::printf("%4zu  %-7s %14s %10s %10s", number, dispatch.barrier_before ? "barrier" : "", groups.c_str(), short_number(static_cast<double>(bytes)).c_str(),
+              short_number(static_cast<double>(operations)).c_str());
+  if (figures.launch_us > 0) std::printf(" %8.2f %8.2f %8.2f %9.2f", floor.launch_us, floor.bytes_us, floor.arithmetic_us, floor.total_us());
+  std::puts("");
+  for (const KernelFigures& kernel : dispatch.kernels) {
+    std::printf("        %s: reads %sB, writes %sB, %s operations\n", kernel.kind.c_str(), short_number(static_cast<double>(kernel.bytes_read)).c_str(),
+                short_number(static_cast<double>(kernel.bytes_written)).c_str(), short_number(static_cast<double>(kernel.operations)).c_str());
+    std::printf("          %s\n", kernel.text.c_str());
+    for (const std::string& stage : kernel.stages) std::printf("            - %s\n", stage.c_str());
+  }
+  if (glsl && !dispatch.glsl.empty()) std::printf("\n%s\n", dispatch.glsl.c_str());
+}
+
+void print_table(const Explained& explained, const BenchDevice& device, const Options& options) {
+  const DeviceFigures& figures = options.figures;
+  const ProgramStats& stats = explained.stats;
+  std::printf("%s on %s: %u dispatches of %u kernels, %u barriers, %sB of intermediates (%sB if none shared memory)\n", explained.name.c_str(),
+              device.computer.name().c_str(), stats.dispatches, stats.kernels, stats.barriers, short_number(static_cast<double>(stats.arena_bytes)).c_str(),
+              short_number(static_cast<double>(stats.unplanned_bytes)).c_str());
+  if (figures.launch_us > 0)
+    std::printf("The floor of a dispatch is its launch, and what takes longer of its bytes and its arithmetic: %.2f us, %.0f GB/s, %.2f TFLOP/s here.\n"
+                "What a cache holds takes less than its bytes say.\n",
+                figures.launch_us, figures.gb_per_s, figures.tflop_per_s);
+  double total = 0;
+  for (const ScheduleFigures& part : explained.parts) {
+    std::puts("");
+    if (explained.parts.size() > 1 || part.repeat > 1) std::printf("%u x %s\n", part.repeat, part.name.c_str());
+    std::printf("%4s  %-7s %14s %10s %10s", "", "", "workgroups", "bytes", "operations");
+    if (figures.launch_us > 0) std::printf(" %8s %8s %8s %9s", "launch", "bytes", "arith.", "floor us");
+    std::puts("");
+    for (std::size_t i = 0; i < part.dispatches.size(); ++i) {
+      print_dispatch(i, part.dispatches[i], figures, options.glsl);
+      if (figures.launch_us > 0) total += part.repeat * floor_of(part.dispatches[i], figures).total_us();
+    }
+  }
+  if (figures.launch_us > 0) std::printf("\nfloor of one run: %.2f us\n", total);
+}
+
+nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const Options& options) {
+  nlohmann::ordered_json json{{"barrier_before", dispatch.barrier_before}, {"workgroups", dispatch.workgroups}, {"invocations", dispatch.invocations}};
+  for (const KernelFigures& kernel : dispatch.kernels)
+    json["kernels"].push_back({{"kind", kernel.kind}, {"text", kernel.text}, {"stages", kernel.stages}, {"bytes_read", kernel.bytes_read},
+                               {"bytes_written", kernel.bytes_written}, {"operations", kernel.operations}});
+  if (options.figures.launch_us > 0) {
+    const Floor floor = floor_of(dispatch, options.figures);
+    json["floor_us"] = {{"launch", floor.launch_us}, {"bytes", floor.bytes_us}, {"arithmetic", floor.arithmetic_us}, {"total", floor.total_us()}};
+  }
+  if (options.glsl) json["glsl"] = dispatch.glsl;
+  return json;
+}
+
+Status write_json(const Explained& explained, const BenchDevice& device, const Options& options) {
+  const ProgramStats& stats = explained.stats;
+  nlohmann::ordered_json json{{"program", explained.name}, {"device", device.computer.name()}, {"dispatches", stats.dispatches}, {"kernels", stats.kernels},
+                              {"barriers", stats.barriers}, {"bytes", stats.bytes_moved}, {"operations", stats.flops},
+                              {"arena_bytes", stats.arena_bytes}, {"parts", nlohmann::ordered_json::array()}};
+  for (const ScheduleFigures& part : explained.parts) {
+    nlohmann::ordered_json own{{"name", part.name}, {"repeat", part.repeat}, {"dispatches", nlohmann::ordered_json::array()}};
+    for (const DispatchFigures& dispatch : part.dispatches) own["dispatches"].push_back(to_json(dispatch, options));
+    json["parts"].push_back(std::move(own));
+  }
+  std::ofstream file(options.json);
+  file << json.dump(2) << "\n";
+  file.close();
+  return file ? Status() : make_error(ErrorCode::io, "cannot write " + options.json);
+}
+
+Status explain(Options& options) {
+  if (!options.json.empty()) IMPRINT_CHECK(check_writable(options.json));
+  BenchDevice device{.name = options.device, .repeats = {.warmup = 3, .measured = 20, .seconds = 0.5}};
+  IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
+  if (!device.computer.on_cpu()) {
+    IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
+    IMPRINT_CHECK(measure_figures(device, options.figures));
+  }
+  const bool is_file = options.program.ends_with(".onnx");
+  IMPRINT_ASSIGN(const Explained explained, is_file ? model(device, options.program, options.batch) : built_in(device, options.program));
+  print_table(explained, device, options);
+  return options.json.empty() ? Status() : write_json(explained, device, options);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("explain", "show what a program becomes on a device, and what that costs at the least");
+  auto options = std::make_shared<Options>();
+  command->add_option("program", options->program, "an ONNX file, or a program of imprint bench --list by some of its name: policy, ppo/h64/b256, pet/b32")->required();
+  command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
+  command->add_option("--json", options->json, "write the figures to this file too");
+  command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::PositiveNumber);
+  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")->check(CLI::PositiveNumber);
+  command->add_option("--tflop-per-s", options->figures.tflop_per_s, "of float32 multiply-adds; measured unless given")->check(CLI::PositiveNumber);
+  set_work(*command, [options] { return explain(*options); });
+}
+
+}  // namespace imprint::tools
