@@ -410,7 +410,7 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   const std::string tile = fresh('t'), r = fresh('l');
   invocations_take(lanes * bands, tile);
   const IndexExpression band = bind(named(tile) / lanes), lane = bind(named(tile) % lanes);
-  const bool rows_beside = region_.vectors && stage.tile_rows % 4 == 0;
+  const bool rows_beside = region_.vectors && stage.tile_rows % 4 == 0 && height % stage.tile_rows == 0;
   const std::vector<IndexExpression> own_rows = tile_positions(band, bands, stage.tile_rows, height, rows_beside);
   const std::vector<IndexExpression> own_columns = tile_positions(lane, lanes, stage.tile_columns, width, stage.columns_beside);
   std::vector<std::string> names;

@@ -269,7 +269,7 @@ imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info
     IMPRINT_ASSIGN(const imp_submit_info given, read_struct("submit_with", "info", info));
     std::vector<bridge::HostSemaphore>&waits = entry.waits, &signals = entry.signals;
     IMPRINT_CHECK(to_semaphores("info.waits", given.waits, given.wait_count, waits));
-    IMPRINT_CHECK(to_semaphores("info.signals", given.signals, given.signal_count, signals));
+    IMPRINT_CHECK(to_semaphores("info.completions", given.completions, given.completion_count, signals));
     return entry.world->submit({given.budget_us, waits, signals});
   });
 }

@@ -63,7 +63,7 @@ IMPRINT_STRUCT(imp_estimate, IMP_STRUCT_ESTIMATE, later_us);
 IMPRINT_STRUCT(imp_loss, IMP_STRUCT_LOSS, vulkan_scene_graph);
 IMPRINT_STRUCT(imp_tensor_desc, IMP_STRUCT_TENSOR_DESC, shape);
 IMPRINT_STRUCT(imp_vk_buffer, IMP_STRUCT_VK_BUFFER, memory);
-IMPRINT_STRUCT(imp_submit_info, IMP_STRUCT_SUBMIT_INFO, signals);
+IMPRINT_STRUCT(imp_submit_info, IMP_STRUCT_SUBMIT_INFO, completions);
 #undef IMPRINT_STRUCT
 
 // A given struct, whole and in this library's form.

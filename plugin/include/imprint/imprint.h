@@ -279,8 +279,8 @@ typedef struct imp_submit_info {
   uint32_t budget_us;               /* microseconds for this frame; UINT32_MAX = imp_limits::gpu_us_per_frame */
   uint32_t wait_count;
   const imp_vk_semaphore* waits;    /* before any of the frame's work */
-  uint32_t signal_count;
-  const imp_vk_semaphore* signals;  /* behind all of it; also when there was nothing to do */
+  uint32_t completion_count;
+  const imp_vk_semaphore* completions;  /* signalled behind all of it; also when there was nothing to do */
 } imp_submit_info;
 
 /* ---- tensors that host and Imprint share --------------------------------------------------------------------------------------------------

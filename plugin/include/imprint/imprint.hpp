@@ -324,8 +324,8 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     info.budget_us = budget_us;
     info.wait_count = detail::count_of(waits.size());
     info.waits = waits.data();
-    info.signal_count = detail::count_of(signals.size());
-    info.signals = signals.data();
+    info.completion_count = detail::count_of(signals.size());
+    info.completions = signals.data();
     return status(api_->submit_with(handle_, &info));
   }
   // The estimated microseconds of learning that did not fit.
