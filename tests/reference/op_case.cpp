@@ -1,5 +1,6 @@
 #include "tests/reference/op_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -54,6 +55,14 @@ Bindings case_bindings(const OpCase& op_case) {
     bindings["in" + std::to_string(i)] = std::move(values);
   }
   return bindings;
+}
+
+bool has_narrow_floats(const Tensor& output) {
+  const auto among = [](const auto& self, const Node& node) -> bool {
+    if (node.dtype == DType::float16 || node.dtype == DType::bfloat16) return true;
+    return std::ranges::any_of(node.inputs, [&](const NodeRef& input) { return self(self, *input); });
+  };
+  return among(among, *output.node());
 }
 
 Tensor case_loss(const Tensor& output) {

@@ -45,6 +45,8 @@ void PrintTo(const OpCase& op_case, std::ostream* stream);
 std::vector<Tensor> case_inputs(const OpCase& op_case);
 // Fixed pseudo-random content for each input; exact in float32.
 Bindings case_bindings(const OpCase& op_case);
+// Whether float16 or bfloat16 is anywhere on the way to the output.
+bool has_narrow_floats(const Tensor& output);
 // A scalar that weighs each element of the output differently, so that no gradient cancels by symmetry.
 Tensor case_loss(const Tensor& output);
 // gradients of case_loss by the float32 inputs, in order; empty for a case that is not differentiable.

@@ -43,6 +43,7 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
   const std::vector<Tensor> inputs = reference::case_inputs(op_case);
   const Tensor output = op_case.build(inputs);
   ASSERT_TRUE(output.ok()) << output.error().message;
+  if (reference::has_narrow_floats(output)) GTEST_SKIP() << "differences find steps where values are rounded; gpu_ops holds these gradients to the oracle";
   const Bindings bindings = reference::case_bindings(op_case);
   ASSERT_EQ(static_cast<std::int64_t>(reference::evaluate(output, bindings).size()), output.shape().element_count());
 
