@@ -27,10 +27,10 @@ Status check_size(const vk::Device& device, const std::string& name, std::uint64
 
 Status check_range(vk::Device& device, const HostBuffer& host) {
   IMPRINT_CHECK(check_size(device, host.name, host.size));
-  const std::uint64_t step = std::max<std::uint64_t>(4, device.capabilities().min_storage_buffer_offset_alignment);
+  const std::uint64_t step = buffer_range_alignment(device.capabilities());
   if (host.offset % step != 0)
     return refuse(host.name, "offset is " + std::to_string(host.offset) + "; expected a multiple of " + std::to_string(step) +
-                                 " (minStorageBufferOffsetAlignment)");
+                                 " (minStorageBufferOffsetAlignment, 16 at least)");
   // All that Vulkan tells of a buffer's length is what memory it needs, which is no less.
   VkMemoryRequirements requirements{};
   device.functions().vkGetBufferMemoryRequirements(device.handle(), host.buffer, &requirements);

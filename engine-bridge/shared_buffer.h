@@ -23,7 +23,7 @@ namespace imprint::bridge {
 struct HostBuffer {
   std::string name = "buffer";
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::uint64_t offset = 0;               // bytes, a multiple of minStorageBufferOffsetAlignment
+  std::uint64_t offset = 0;               // bytes, a multiple of minStorageBufferOffsetAlignment and of 16
   std::uint64_t size = 0;                 // bytes, a multiple of 4, at most maxStorageBufferRange
   VkBufferUsageFlags usage = 0;           // STORAGE_BUFFER is required; TRANSFER_SRC to read it back, TRANSFER_DST to write it from the processor
   VkSharingMode sharing = VK_SHARING_MODE_EXCLUSIVE;

@@ -16,6 +16,9 @@ inline constexpr int kFoldColumns = 16;
 // Where a value lies between kernels. index: temporary -> node, input / output -> position in the program's description,
 // variable -> position in Schedule::variables, constant -> node.
 enum class PlaceKind : std::uint8_t { none, temporary, input, output, variable, constant };
+// What has memory starts at a multiple of so many elements (16 bytes), since kernels load and store four at once.
+inline constexpr std::int64_t kPlaceAlignment = 4;   // of four bytes
+
 struct Place {
   PlaceKind kind = PlaceKind::none;
   std::int32_t index = -1;

@@ -11,7 +11,6 @@ namespace {
 std::string text(std::int64_t number) { return std::to_string(number); }
 IndexExpression named(const std::string& name) { return IndexExpression(name); }
 
-constexpr std::int64_t kPlaceAlignment = 4;   // elements: what has memory starts at a multiple of 16 bytes
 constexpr char kComponents[] = "xyzw";
 
 bool is_vector(const RegionValue& weights, bool vectors) { return vectors && weights.width % 4 == 0; }
@@ -156,11 +155,16 @@ void RegionEmitter::store_vectors() {
   vectors_.clear();
 }
 
+// A last vector that is not whole may reach beyond a buffer of the host's.
+bool RegionEmitter::has_vectors(NodeIndex node) const {
+  return region_.vectors && graph_[node].dtype == DType::float32 && graph_[node].element_count() % 4 == 0;
+}
+
 std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   const DType dtype = graph_[node].dtype;
   const RegionValue* value = region_.find(node);
   if (!value || value->offset < 0) {
-    if (dtype != DType::float32 || !region_.vectors) return Emitter::load(node, index);
+    if (!has_vectors(node)) return Emitter::load(node, index);
     const Place& place = schedule_.place[static_cast<std::size_t>(node)];
     const IndexExpression position = IndexExpression(memory_.offset(place), kPlaceAlignment) + linear_of(index, graph_[node].shape);
     return (position % 4).is_constant() ? load_float(memory_.vectors(place), position) : Emitter::load(node, index);
@@ -187,7 +191,7 @@ bool RegionEmitter::in_memory(NodeIndex node) const {
 }
 
 void RegionEmitter::write(const Store& store, const IndexExpression& linear) {
-  if (graph_[store.node].dtype != DType::float32 || !region_.vectors || store.row_indices >= 0) return Emitter::write(store, linear);
+  if (!has_vectors(store.node) || store.row_indices >= 0) return Emitter::write(store, linear);
   const IndexExpression position = IndexExpression(memory_.offset(store.place), kPlaceAlignment) + linear;
   if ((position % 4).is_constant()) store_float(memory_.vectors(store.place), position, members_.at(store.node));
   else Emitter::write(store, linear);
@@ -331,8 +335,8 @@ void RegionEmitter::product(const RegionStage& stage) {
     return Emitter::value(anchor.inputs[slot], index);
   };
   const std::int64_t unroll = terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1;
-  line("int " + k + " = " + (stage.parts > 1 ? (named(t) / tiling.count() * unroll).str() : "0") + ";");
-  open("for (; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll * stage.parts) + ")");
+  const std::string first = stage.parts > 1 ? (named(t) / tiling.count() * unroll).str() : "0";
+  open("for (int " + k + " = " + first + "; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll * stage.parts) + ")");
   for (std::int64_t u = 0; u < unroll; ++u) {
     const IndexExpression term = IndexExpression(k, unroll) + u;
     std::vector<std::string> left, right;

@@ -53,6 +53,7 @@ class RegionEmitter : public Emitter {
 
   // ---- memory: as vectors of four where positions are known to be beside each other ----
   bool is_shared(NodeIndex node) const;
+  bool has_vectors(NodeIndex node) const;   // in the device's memory
   std::string cell(const std::string& array, const IndexExpression& position);
   std::string load_float(const std::string& array, const IndexExpression& position);
   void store_float(const std::string& array, const IndexExpression& position, const std::string& value);

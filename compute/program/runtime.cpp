@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute/graph/schedule.h"
 #include "compute/program/runtime_impl.h"
 
 namespace imprint {
@@ -36,6 +37,10 @@ bool overlap(const vk::Allocation& a, const vk::Allocation& b) {
 }
 
 }  // namespace
+
+std::uint64_t buffer_range_alignment(const vk::Capabilities& capabilities) {
+  return std::max<std::uint64_t>(4 * kPlaceAlignment, capabilities.min_storage_buffer_offset_alignment);
+}
 
 // No wider than the stages: some devices flush more than compute's caches for an access that compute does not make.
 void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before) {
@@ -129,9 +134,9 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
   if (state.storage) return refuse("it has a place already");
   if (!range.buffer) return refuse("the buffer is null");
   if (size == 0) return refuse("it has no elements");
-  if (range.offset % std::max<std::uint64_t>(4, capabilities.min_storage_buffer_offset_alignment) != 0)
-    return refuse("offset " + std::to_string(range.offset) + " is no multiple of " +
-                  std::to_string(std::max<std::uint64_t>(4, capabilities.min_storage_buffer_offset_alignment)) + " (minStorageBufferOffsetAlignment)");
+  if (const std::uint64_t step = buffer_range_alignment(capabilities); range.offset % step != 0)
+    return refuse("offset " + std::to_string(range.offset) + " is no multiple of " + std::to_string(step) +
+                  " (minStorageBufferOffsetAlignment, 16 at least)");
   if (range.size < size) return refuse("it needs " + std::to_string(size) + " bytes, the range has " + std::to_string(range.size));
   if (range.size > capabilities.max_storage_buffer_range)
     return refuse("the range has " + std::to_string(range.size) + " bytes, and this device's kernels reach " +

@@ -39,10 +39,13 @@ struct Commands {
 // A range of a buffer of somebody else's for a variable to live in.
 struct BufferRange {
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::uint64_t offset = 0, size = 0;  // bytes; the offset a multiple of min_storage_buffer_offset_alignment, the size up to max_storage_buffer_range
+  std::uint64_t offset = 0, size = 0;  // bytes; the offset a multiple of buffer_range_alignment, the size up to max_storage_buffer_range
   bool copy_source = false, copy_target = false;  // the usage allows read() and write()
   std::shared_ptr<const void> keep;    // held until nothing of ours uses the range any more; may be null
 };
+
+// Bytes: what the device asks of storage buffers' offsets, and 16 at least, since kernels load four elements at once.
+std::uint64_t buffer_range_alignment(const vk::Capabilities& capabilities);
 
 // A copy of variables on its way to the host. Run commands(), and once that work is complete take() the bytes.
 class StateReadback {

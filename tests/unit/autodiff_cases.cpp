@@ -43,7 +43,6 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
   const std::vector<Tensor> inputs = reference::case_inputs(op_case);
   const Tensor output = op_case.build(inputs);
   ASSERT_TRUE(output.ok()) << output.error().message;
-  if (reference::has_narrow_floats(output)) GTEST_SKIP() << "differences find steps where values are rounded; gpu_ops holds these gradients to the oracle";
   const Bindings bindings = reference::case_bindings(op_case);
   ASSERT_EQ(static_cast<std::int64_t>(reference::evaluate(output, bindings).size()), output.shape().element_count());
 
@@ -72,7 +71,14 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OpCases, ::testing::ValuesIn(reference::op_cases()), [](const auto& parameter) {
+// Differences through narrow floats find the steps of their rounding; NarrowFloats.GradientsAreFloat32 says what their gradients are.
+std::vector<OpCase> smooth_cases() {
+  std::vector<OpCase> cases = reference::op_cases();
+  std::erase_if(cases, [](const OpCase& op_case) { return reference::has_narrow_floats(op_case.build(reference::case_inputs(op_case))); });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpCases, ::testing::ValuesIn(smooth_cases()), [](const auto& parameter) {
   std::string name = std::to_string(parameter.index) + "_";
   for (char c : parameter.param.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;

@@ -9,6 +9,7 @@
 #include "compute/base/number_format.h"
 #include "compute/graph/autodiff.h"
 #include "compute/tensor/tensor.h"
+#include "tests/reference/interpreter.h"
 
 namespace imprint {
 namespace {
@@ -58,6 +59,21 @@ TEST(NarrowFloats, GradientsAreFloat32) {
   for (std::size_t i = 0; i < targets.size(); ++i) {
     EXPECT_EQ((*found)[i].dtype(), DType::float32);
     EXPECT_EQ((*found)[i].shape(), targets[i].shape());
+  }
+  // Of a sum over x w: the sums of w's rows, and those of x's columns. Small integers are exact in either.
+  reference::Bindings bindings;
+  for (int i = 0; i < 32; ++i) bindings["x"].push_back(i % 5 - 2);
+  for (int i = 0; i < 24; ++i) bindings["w"].push_back(i % 7 - 3);
+  const std::vector<std::vector<double>> values = reference::evaluate_all(*found, bindings);
+  for (std::size_t k = 0; k < 8; ++k) {
+    double row = 0, column = 0;
+    for (std::size_t j = 0; j < 3; ++j) row += bindings["w"][k * 3 + j];
+    for (std::size_t i = 0; i < 4; ++i) column += bindings["x"][i * 8 + k];
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(values[0][i * 8 + k], row);
+    for (std::size_t j = 0; j < 3; ++j) {
+      EXPECT_EQ(values[1][k * 3 + j], column);
+      EXPECT_EQ(values[2][k * 3 + j], column);
+    }
   }
 }
 

@@ -310,7 +310,7 @@ typedef struct imp_tensor_desc {
 typedef struct imp_vk_buffer {
   imp_header header;
   uint64_t buffer;              /* VkBuffer */
-  uint64_t offset;              /* bytes, a multiple of minStorageBufferOffsetAlignment */
+  uint64_t offset;              /* bytes, a multiple of minStorageBufferOffsetAlignment and of 16 */
   uint64_t size;                /* bytes, a multiple of 4, at least the tensor's; 0 = the tensor's. Above maxStorageBufferRange it is refused with
                                    IMP_ERROR_UNSUPPORTED: share the buffer as several tensors, a range each */
   uint32_t usage;               /* VkBufferUsageFlags; VK_BUFFER_USAGE_STORAGE_BUFFER_BIT is required */
