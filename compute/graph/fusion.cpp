@@ -6,6 +6,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/early_reads.h"
 #include "compute/graph/fold_split.h"
+#include "compute/graph/narrow_products.h"
 #include "compute/graph/product.h"
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
@@ -669,13 +670,14 @@ void FusionRequest::renumber(const std::vector<NodeIndex>& index) {
 }
 
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options) {
+  std::vector<std::string> notes;
+  if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   if (options.fuse) {
     free_small_updates(graph, request);
     read_state_early(graph, request);
   }
   RowBlockLimits limits;
   bool tails = options.tails;
-  std::vector<std::string> notes;
   for (;;) {
     Graph split_graph = graph;
     FusionRequest split_request = request;

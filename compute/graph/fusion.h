@@ -26,6 +26,7 @@ struct FusionOptions {
   std::int64_t column_fold_length = 24;   // reductions over outermost axes at least this long go by columns
   std::int64_t product_operations = 1 << 20;  // multiply-adds from which a contraction is computed by tiles
   bool matrix_units = false;               // whether products of float16 may run on them (shaders/products/matrix_units.glsl)
+  bool narrow_products = false;            // mixed precision: see narrow_products.h
   double product_turn_operations = 0;        // that a turn of a tile costs each invocation beside its own: what it saves at barriers
   std::int32_t node_limit = 400;         // nodes computed inside one value, so that shaders stay compilable
 
@@ -52,6 +53,8 @@ struct FusionOptions {
   std::int32_t region_invocations = 128;
   std::int64_t region_shared_bytes = 16384;
   std::int64_t region_load_rows = 16;    // most rows of a workgroup that copies weights into shared memory first; 0: none does
+  std::int64_t region_narrow_weights = 1 << 14;   // of a narrowed product of region_narrow_rows, from which on matrix units and tiles serve it better
+  std::int64_t region_narrow_rows = 4096;
   bool region_vectors = true;            // four floats at a time
   double region_serial_limit = 48;       // operations of one invocation between two barriers, past which what it folds is a stage of its own
 };

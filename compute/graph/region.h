@@ -37,6 +37,17 @@ struct RegionSplit {
   std::vector<std::int32_t> phase;
 };
 
+// The regions of a graph, before anything is split.
+struct RegionMembers {
+  std::vector<RegionNodes> regions;
+  std::vector<std::int32_t> region_of;   // per node, -1: none
+};
+RegionMembers find_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options);
+
+// Whether a kernel could take the region through matrix units if its products read float16: a network's forward pass over many rows, with weights that
+// fit into a workgroup's memory (kernels/region_matrix.h).
+bool suits_matrix_units(const Graph& graph, const RegionMembers& members, std::int32_t region, const FusionOptions& options);
+
 // Finds the regions and splits every fold over the rows of one in two: partial results of blocks, and the sum of those. Renumbers the nodes.
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits);
 

@@ -89,7 +89,7 @@ class Finder {
     if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 || node.kind() == OpKind::scan) return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;
-    if (node.op == Op::matmul && weight_count(index, row) > kMostWeights) return;   // left to kernels that share them out
+    if (node.op == Op::matmul && weight_count(index, row) > most_weights(index)) return;   // left to kernels that share them out
     if (batch.groups >= 0 && row >= 0) {
       const int group = classes_.axis_in(graph_, index, batch.groups);
       if (group < 0 || !keeps_axis(index, group, batch.groups)) return;
@@ -112,6 +112,12 @@ class Finder {
     const Shape& shape = graph_[index].shape;
     const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
     return row < 0 ? rows * columns : (row + 1 == shape.rank() ? rows : columns) * fold_length(graph_, index);
+  }
+
+  std::int64_t most_weights(NodeIndex index) const {
+    if (!options_.narrow_products || !options_.matrix_units) return kMostWeights;
+    const std::int64_t operations = graph_[index].element_count() * fold_length(graph_, index);
+    return operations >= options_.region_narrow_weights * options_.region_narrow_rows ? options_.region_narrow_weights - 1 : kMostWeights;
   }
 
   bool is_row(NodeIndex index, AxisClass rows) const { return role[at(index)] == Role::row && row_class_[at(index)] == rows; }
@@ -344,6 +350,13 @@ class Splitter {
 };
 
 }  // namespace
+
+RegionMembers find_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options) {
+  const RowBlockLimits limits;
+  Finder finder(graph, request, options, limits);
+  finder.run();
+  return {std::move(finder.regions), std::move(finder.region_of)};
+}
 
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits) {
   Finder finder(graph, request, options, limits);

@@ -80,7 +80,8 @@ Variable zeros_for(const std::string& kind, const Parameter& parameter) {
 
 }  // namespace
 
-Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm, std::int64_t groups) {
+Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm, std::int64_t groups, const Tensor& loss_scale) {
+  if (is_given(loss_scale)) IMPRINT_CHECK(check_per_group("clip_by_global_norm: loss scale", loss_scale, groups));
   Tensor squares = groups > 0 ? zeros({groups}) : Tensor(0.0f);
   for (const Tensor& gradient : gradients) {
     if (!gradient.ok()) return gradient.error();
@@ -93,7 +94,10 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
   }
   ClippedGradients clipped;
   clipped.norm = sqrt(squares);
-  const Tensor scale = clamp_max(Tensor(max_norm) / (clipped.norm + Tensor(1e-6)), 1);
+  if (is_given(loss_scale)) clipped.norm = clipped.norm / reshape(loss_scale, clipped.norm.shape());
+  Tensor scale = std::isinf(max_norm) ? ones_like(clipped.norm) : clamp_max(Tensor(max_norm) / (clipped.norm + Tensor(1e-6)), 1);
+  // One factor for both, of the sums as they are: the norm is then folded where they are folded.
+  if (is_given(loss_scale)) scale = scale / reshape(loss_scale, scale.shape());
   for (const Tensor& gradient : gradients) {
     Shape aligned = groups > 0 ? Shape{groups} : Shape{};
     while (groups > 0 && aligned.rank() < gradient.rank()) aligned.append(1);

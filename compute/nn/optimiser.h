@@ -21,8 +21,9 @@ struct ClippedGradients {
 
 // Scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is that of all of them together (Pascanu, Mikolov, Bengio, On the
 // Difficulty of Training Recurrent Neural Networks, 2013). A norm that is not finite makes the gradients NaN: freeze such a step through `active`,
-// which is_finite(norm) tells.
-Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm, std::int64_t groups = 0);
+// which is_finite(norm) tells. loss_scale: what the loss was multiplied by, a float32 scalar or [groups] (LossScaler): gradients and norm are divided by
+// it first. An infinite max_norm does that alone.
+Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm, std::int64_t groups = 0, const Tensor& loss_scale = Tensor());
 
 class Optimiser {
  public:

@@ -51,6 +51,8 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
 }
 
 Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
+  if (part_source.precision == Precision::mixed16)
+    runtime_.log()(LogLevel::warning, "program '" + part_source.name + "' stays in float32: the processor computes with four bytes an element");
   Part part;
   part.name = part_source.name;
   part.repeat = repeat;

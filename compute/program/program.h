@@ -30,6 +30,11 @@ struct Update {
   static Update scatter_rows(Variable target, Tensor rows, Tensor value);
 };
 
+// mixed16: products read float16 where that serves them, and sum in float32; all else, weights and gradients among it, stays float32
+// (compute/graph/narrow_products.h lists it). Gradients below float16's smallest, 6e-8, are then lost in products unless the loss is scaled: nn::LossScaler.
+// A device without 16-bit storage, and the CPU, compute in float32, and the log says so.
+enum class Precision : std::uint8_t { float32, mixed16 };
+
 struct ProgramDescription {
   std::string name;
   std::vector<Tensor> inputs;     // tensors made by input(); each is fed at every run, used or not
@@ -37,6 +42,7 @@ struct ProgramDescription {
   std::vector<Update> updates;    // at most one whole assignment a variable
   std::uint32_t slots = 3;        // runs whose inputs and outputs may be in flight at once; >= 1
   bool fuse = true;               // false: one kernel an operation, for comparison and debugging
+  Precision precision = Precision::float32;
 };
 
 // Counted at compile time, by the schedule that will run.

@@ -32,6 +32,7 @@ struct ProgramGraph {
   std::vector<Variable> keep;          // handles of all variables
   std::uint32_t slots = 3;
   bool fuse = true;
+  Precision precision = Precision::float32;
 };
 
 // Checks the description and turns it into a graph.

@@ -58,6 +58,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   result.name = description.name;
   result.slots = std::max(1u, description.slots);
   result.fuse = description.fuse;
+  result.precision = description.precision;
 
   for (const Tensor& tensor : description.inputs)
     if (!tensor.ok()) return tensor.error();
@@ -136,8 +137,12 @@ Status check_narrow_floats(const Graph& graph, const std::string& program, std::
 }
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
-  if (!runtime.device().capabilities().storage_16bit)
-    IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, "the device has no storageBuffer16BitAccess, or it was not declared"));
+  if (!runtime.device().capabilities().storage_16bit) {
+    const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
+    IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
+    if (source.precision == Precision::mixed16) runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' stays in float32: " + reason);
+    source.precision = Precision::float32;
+  }
   auto impl = std::make_unique<Impl>(runtime);
   impl->source = source;   // fusion renumbers the nodes of its own
   const Status built = impl->build();
@@ -158,6 +163,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
 Status Program::Impl::build() {
   FusionOptions options = fusion_options(runtime.device());
   options.fuse = source.fuse;
+  options.narrow_products = source.precision == Precision::mixed16;
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());

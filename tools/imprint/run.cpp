@@ -16,7 +16,7 @@ using onnx::ElementType;
 
 struct Options {
   std::string model, input, output, device;
-  bool explain = false;
+  bool explain = false, mixed = false;
 };
 
 // Under the input's name, or as reference files spell it, "in.NAME".
@@ -79,6 +79,7 @@ Status run(const Options& options) {
   description.inputs = imported.input_tensors();
   description.outputs = imported.output_tensors();
   description.slots = 1;
+  if (options.mixed) description.precision = Precision::mixed16;
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
   IMPRINT_ASSIGN(const std::vector<HostTensor> results, computer.session().run(program, inputs));
@@ -102,6 +103,9 @@ void add_run(CLI::App& app) {
   command->add_option("--input", options->input, "tensors under the names of the model's inputs")->required()->type_name("IN.safetensors");
   command->add_option("--output", options->output, "where the outputs go, under their names")->required()->type_name("OUT.safetensors");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
+                                            "float32, or mixed: large products read float16")
+      ->check(CLI::IsMember({"float32", "mixed"}));
   command->add_flag("--explain", options->explain, "print the schedule: dispatches, kernels, shapes, barriers");
   set_work(*command, [options] { return run(*options); });
 }

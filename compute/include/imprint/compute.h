@@ -11,6 +11,7 @@
 #include "compute/nn/advantage.h"
 #include "compute/nn/initialise.h"
 #include "compute/nn/linear.h"
+#include "compute/nn/loss_scaler.h"
 #include "compute/nn/losses.h"
 #include "compute/nn/normalisation.h"
 #include "compute/nn/optimiser.h"

@@ -1,0 +1,89 @@
+#include "compute/graph/narrow_products.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "compute/graph/cost.h"
+#include "compute/graph/region.h"
+
+namespace imprint {
+namespace {
+
+std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
+
+class Narrower {
+ public:
+  Narrower(Graph& graph, FusionRequest& request) : graph_(graph), request_(request) {}
+
+  void run(const std::vector<std::uint8_t>& chosen) {
+    std::vector<NodeIndex> new_index;
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      GraphNode node = graph_[i];
+      for (NodeIndex& input : node.inputs) input = new_index[at(input)];
+      if (chosen[at(i)])
+        for (NodeIndex& input : node.inputs) input = narrowed(input);
+      new_index.push_back(add(std::move(node)));
+    }
+    graph_.nodes = std::move(nodes_);
+    for (NodeIndex& root : graph_.roots) root = new_index[at(root)];
+    request_.renumber(new_index);
+  }
+
+ private:
+  NodeIndex add(GraphNode node) {
+    nodes_.push_back(std::move(node));
+    return static_cast<NodeIndex>(nodes_.size()) - 1;
+  }
+
+  // A view that shows no fewer elements than it is of, and can be rounded behind as well as before.
+  bool is_as_small_behind(const GraphNode& node) const {
+    const bool rearranges = node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
+    return rearranges && nodes_[at(node.inputs[0])].element_count() <= node.element_count();
+  }
+
+  // The value as float16, rounded where fewest elements are: each product that reads it by views of its own then reads one copy.
+  NodeIndex narrowed(NodeIndex index) {
+    if (const auto known = narrowed_.find(index); known != narrowed_.end()) return known->second;
+    GraphNode node = nodes_[at(index)];
+    NodeIndex result = -1;
+    if (node.op == Op::cast && nodes_[at(node.inputs[0])].dtype == DType::float16) {
+      result = node.inputs[0];
+    } else if (is_as_small_behind(node)) {
+      node.inputs[0] = narrowed(node.inputs[0]);
+      node.dtype = DType::float16;
+      result = add(std::move(node));
+    } else {
+      result = add({Op::cast, DType::float16, node.shape, {index}, {}, {}, node.source});
+    }
+    narrowed_.emplace(index, result);
+    return result;
+  }
+
+  Graph& graph_;
+  FusionRequest& request_;
+  std::vector<GraphNode> nodes_;
+  std::unordered_map<NodeIndex, NodeIndex> narrowed_;   // of the new nodes
+};
+
+}  // namespace
+
+std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOptions& options) {
+  RegionMembers found;
+  if (options.fuse && options.regions) found = find_regions(graph, request, options);
+  std::vector<std::uint8_t> chosen(graph.nodes.size(), 0);
+  std::int64_t products = 0;
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    const GraphNode& node = graph[i];
+    if (node.op != Op::matmul) continue;
+    ++products;
+    const std::int32_t region = found.region_of.empty() ? -1 : found.region_of[at(i)];
+    const bool serves = region < 0 ? wants_tiles(graph, i, options) : suits_matrix_units(graph, found, region, options);
+    chosen[at(i)] = serves && std::ranges::all_of(node.inputs, [&](NodeIndex input) { return graph[input].dtype == DType::float32; });
+  }
+  const std::int64_t narrowed = std::ranges::count(chosen, 1);
+  if (narrowed > 0) Narrower(graph, request).run(chosen);
+  return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) + " products read float16";
+}
+
+}  // namespace imprint
