@@ -59,6 +59,9 @@ struct Budget {
   std::uint32_t max_slice_us = 1000;     // longest single submission of learning; 0 = no limit
   Preference preference = Preference::graphics;
   std::uint32_t frame_gpu_us = 0;        // what a whole frame of the host's may take, for FrameInfo::host_gpu_us; 0 = nothing to keep to
+  // Of the frame thread, for all frame calls of a frame together (ContextStats::frame_cpu_us); 0 = no limit. Learning that is not due waits for a later frame
+  // when the calls so far, and what handing it over will take, leave no time for it. On the processor it limits gpu_us_per_frame.
+  std::uint32_t cpu_us_per_frame = 0;
 };
 
 struct FrameInfo {
@@ -106,6 +109,8 @@ struct ContextStats {
   FrameTimes times;
   float learn_share = 1;         // of the budget, as the host's own frame time leaves it
   float frame_cpu_us = 0;        // inside the frame calls (FrameCall) of the last closed frame, wall clock
+  // Frames in which learning that gpu_us_per_frame had room for waited for time of the frame thread, and frames whose calls took more than they may.
+  std::uint64_t cpu_deferred_frames = 0, over_cpu_frames = 0;
 };
 
 // What tells that work is complete.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine-bridge/context_impl.h"
+#include "engine-bridge/job_slot.h"
 #include "engine-bridge/ticks.h"
 
 namespace imprint::bridge {
@@ -21,14 +22,28 @@ void ContextImpl::enter_frame_call() {
 void ContextImpl::leave_frame_call() {
   if (--call_depth_ > 0) return;
   device_->counters().on_frame.store(false, std::memory_order_relaxed);
-  const std::uint64_t now = ticks();
-  call_ticks_ += now - call_start_;
+  call_ticks_ += ticks() - call_start_;
   if (!std::exchange(frame_ended_, false)) return;
-  // The frame itself tells how long a tick is.
-  const double frame_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - frame_start_).count();
-  const double frame_ticks = static_cast<double>(std::max<std::uint64_t>(now - frame_start_ticks_, 1));
-  counted_.frame_cpu_us = static_cast<float>(static_cast<double>(call_ticks_) * frame_us / frame_ticks);
+  counted_.frame_cpu_us = static_cast<float>(us_of(call_ticks_));
+  if (budget_.cpu_us_per_frame && counted_.frame_cpu_us > static_cast<float>(budget_.cpu_us_per_frame)) ++counted_.over_cpu_frames;
   publish_stats();
+}
+
+// The frame itself tells how long a tick is.
+double ContextImpl::us_of(std::uint64_t call_ticks) const {
+  const double frame_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - frame_start_).count();
+  return static_cast<double>(call_ticks) * frame_us / static_cast<double>(std::max<std::uint64_t>(ticks() - frame_start_ticks_, 1));
+}
+
+std::uint32_t ContextImpl::pieces_in_time() const {
+  if (budget_.cpu_us_per_frame == 0) return std::numeric_limits<std::uint32_t>::max();
+  const double left = budget_.cpu_us_per_frame - us_of(call_ticks_ + ticks() - call_start_);
+  return static_cast<std::uint32_t>(std::clamp(left / piece_cpu_us_, 0.0, 1e6));
+}
+
+void ContextImpl::note_piece_time(std::uint64_t start) {
+  if (budget_.cpu_us_per_frame == 0 || plan_.pieces == 0) return;
+  piece_cpu_us_ += 0.1 * (us_of(ticks() - start) / plan_.pieces - piece_cpu_us_);
 }
 
 Status ContextImpl::check_can_issue(const char* call) const {
@@ -99,26 +114,12 @@ void ContextImpl::call_completed(vk::Ticket complete) {
   in_completion_ = false;
 }
 
-Status ContextImpl::check_slot(const Program& program, std::uint32_t slot) const {
-  if (slot >= program.slot_count()) {
-    return make_error(ErrorCode::invalid_argument, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() + "', which has " +
-                                                       std::to_string(program.slot_count()));
-  }
-  if (program.stats().io_bytes == 0) return {};  // nothing in the slot that a second run could disturb
-  const auto holds = [&](const auto& job) { return job.program == &program && job.slot == slot; };
-  if (std::ranges::any_of(issued_, holds) || std::ranges::any_of(learn_, holds) || std::ranges::any_of(immediate_, holds)) {
-    return make_error(ErrorCode::wrong_state, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() +
-                                                  "' is still in use by an earlier job: wait for its on_complete, or use another slot");
-  }
-  return {};
-}
-
 Status ContextImpl::enqueue(Job job) {
   if (!in_completion_) IMPRINT_CHECK(check_can_issue("enqueue"));
   FrameCall call(*this);
   if (!job.program) return make_error(ErrorCode::invalid_argument, "enqueue: the job has no program");
   Program& program = *job.program;
-  IMPRINT_CHECK(check_slot(program, job.slot));
+  IMPRINT_CHECK(check_slot(program, job.slot, issued_, learn_, immediate_));
   const ProgramCost& cost = cost_of(program);
   const auto identity = reinterpret_cast<std::uintptr_t>(&program);
   if (job.kind == JobKind::immediate) {
@@ -180,7 +181,9 @@ void ContextImpl::plan(std::uint64_t frame, float learn_budget_us, float max_sli
   request.max_slice_us = max_slice_us;
   request.first_slice_open = has_immediate_work();
   request.first_slice_us = immediate_us_;
+  request.max_pieces = pieces_in_time();
   schedule_.plan(request, plan_);
+  if (plan_.held_back) ++counted_.cpu_deferred_frames;
 
   timing_.reset();
   section_ = 0;
@@ -318,8 +321,11 @@ void ContextImpl::owe_frame() {
 Status ContextImpl::submit_all(float learn_budget_us, bool everything) {
   const auto give = [&](std::uint64_t frame, float us, bool all, bool closes) -> Status {
     IMPRINT_CHECK(take_uploads());
+    const std::uint64_t start = ticks();
     plan(frame, us, static_cast<float>(budget_.max_slice_us), all);
-    return submit_planned(closes);
+    IMPRINT_CHECK(submit_planned(closes));
+    note_piece_time(start);
+    return {};
   };
   Status status;
   while (!owed_.empty()) {
@@ -389,9 +395,11 @@ Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::u
     record_planned(command_buffer, false);
   }
   owed_.clear();
+  const std::uint64_t start = ticks();
   plan(*frame_, learn_budget, 0, false);
   const auto left = static_cast<std::uint32_t>(std::min(plan_.left_us, 4e9f));
   record_planned(command_buffer, true);
+  note_piece_time(start);
   return left;
 }
 

@@ -109,7 +109,6 @@ class ContextImpl final : public Context {
   Status check_alive(const char* call) const;
   bool waits() const { return queue_ && !queue_->by_frames(); }
   Status check_can_issue(const char* call) const;
-  Status check_slot(const Program& program, std::uint32_t slot) const;
   ProgramCost& cost_of(const Program& program);
   const Learn& learn_of(const LearnJob& job) const;
 
@@ -123,6 +122,9 @@ class ContextImpl final : public Context {
   Status submit_all(float learn_budget_us, bool everything);   // what is owed, then the frame's
   void owe_frame();
   float take_budget(std::uint32_t budget_us);
+  double us_of(std::uint64_t call_ticks) const;                // of this frame's
+  std::uint32_t pieces_in_time() const;
+  void note_piece_time(std::uint64_t start);                   // of the plan that was just issued, begun at these ticks
   void record_planned(VkCommandBuffer command_buffer, bool closes);
   void finish_issue(vk::Ticket ticket);
   std::span<Immediate> immediate_planned() { return std::span(immediate_).first(immediate_count_); }
@@ -174,6 +176,7 @@ class ContextImpl final : public Context {
   std::uint64_t call_start_ = 0;      // ticks
   std::uint64_t call_ticks_ = 0;      // inside the frame's calls so far
   std::uint64_t frame_start_ticks_ = 0;
+  double piece_cpu_us_ = 2;           // that handing a piece over takes, submissions included, smoothed; kept where the thread's time is limited
   std::chrono::steady_clock::time_point frame_start_;
 
   ContextStats counted_;              // frame thread

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compute/cpu/kernels.h"
+#include "engine-bridge/job_slot.h"
 
 namespace imprint::bridge {
 namespace {
@@ -142,24 +143,12 @@ void CpuContext::call_completed() {
   in_completion_ = false;
 }
 
-Status CpuContext::check_slot(const Program& program, std::uint32_t slot) const {
-  if (slot >= program.slot_count())
-    return make_error(ErrorCode::invalid_argument, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() + "', which has " +
-                                                       std::to_string(program.slot_count()));
-  if (program.stats().io_bytes == 0) return {};
-  const auto holds = [&](const auto& job) { return job.program == &program && job.slot == slot; };
-  if (std::ranges::any_of(done_, holds) || std::ranges::any_of(learn_, holds) || std::ranges::any_of(immediate_, holds))
-    return make_error(ErrorCode::wrong_state, "enqueue: slot " + std::to_string(slot) + " of '" + program.name() +
-                                                  "' is still in use by an earlier job: wait for its on_complete, or use another slot");
-  return {};
-}
-
 Status CpuContext::enqueue(Job job) {
   if (!in_completion_) IMPRINT_CHECK(check_open("enqueue"));
   FrameCall call(*this);
   if (!job.program) return make_error(ErrorCode::invalid_argument, "enqueue: the job has no program");
   Program& program = *job.program;
-  IMPRINT_CHECK(check_slot(program, job.slot));
+  IMPRINT_CHECK(check_slot(program, job.slot, done_, learn_, immediate_));
   const auto identity = reinterpret_cast<std::uintptr_t>(&program);
   if (job.kind == JobKind::immediate) {
     if (std::ranges::any_of(schedule_.jobs(), [&](const LearnJob& learn) { return learn.program == identity && learn.cursor > 0; }))
@@ -198,6 +187,7 @@ Status CpuContext::submit(const SubmitInfo& info) {
   FrameCall call(*this);
   std::uint32_t budget_us = info.budget_us;
   if (budget_us == kFromBudget) budget_us = budget_.gpu_us_per_frame;
+  if (budget_.cpu_us_per_frame) budget_us = std::min(budget_us, budget_.cpu_us_per_frame);
   state_ = State::submitted;
   const float budget = budget_us == kFromBudget ? std::numeric_limits<float>::infinity() : static_cast<float>(budget_us);
   const Clock::time_point start = Clock::now();
@@ -278,6 +268,7 @@ Status CpuContext::frame_end() {
   state_ = State::closed;
   ++counted_.frames;
   counted_.frame_cpu_us = call_us_;
+  if (budget_.cpu_us_per_frame && call_us_ > static_cast<float>(budget_.cpu_us_per_frame)) ++counted_.over_cpu_frames;
   publish_stats();
   return {};
 }

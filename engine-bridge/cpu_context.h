@@ -76,7 +76,6 @@ class CpuContext final : public Context {
 
   Status check_closed(const char* call) const;
   Status check_open(const char* call) const;
-  Status check_slot(const Program& program, std::uint32_t slot) const;
   ProgramCost& cost_of(const Program& program);
   float immediate_us();
   void run_jobs(float learn_budget_us, bool everything);

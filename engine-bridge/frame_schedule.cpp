@@ -76,6 +76,8 @@ void FrameSchedule::plan(const FrameRequest& request, FramePlan& plan) {
   plan.steps.clear();
   plan.slices.clear();
   plan.due_us = plan.early_us = plan.left_us = 0;
+  plan.pieces = 0;
+  plan.held_back = false;
   Packer packer(plan, request);
   const auto is_due = [&](const LearnJob& job) { return request.everything || job.deadline_frame <= request.frame; };
 
@@ -84,6 +86,7 @@ void FrameSchedule::plan(const FrameRequest& request, FramePlan& plan) {
     if (job.finished() || !is_due(job)) continue;
     packer.add(job, i, job.cursor, job.piece_count);
     plan.due_us += job.cost->range_us(job.cursor, job.piece_count);
+    plan.pieces += job.piece_count - job.cursor;
   }
 
   const float granted = std::max(0.0f, request.budget_us - plan.due_us);
@@ -94,7 +97,10 @@ void FrameSchedule::plan(const FrameRequest& request, FramePlan& plan) {
     if (job.finished() || is_due(job)) continue;
     std::uint32_t next = job.cursor;
     if (left > 0 && next < job.commit_piece && !waits_for_earlier(i, plan)) {
-      const std::uint32_t count = job.cost->fit(next, job.commit_piece, left);
+      const std::uint32_t fitting = job.cost->fit(next, job.commit_piece, left);
+      const std::uint32_t count = std::min(fitting, request.max_pieces - std::min(plan.pieces, request.max_pieces));
+      plan.held_back |= count < fitting;
+      plan.pieces += count;
       packer.add(job, i, next, next + count);
       const float us = job.cost->range_us(next, next + count);
       plan.early_us += us;

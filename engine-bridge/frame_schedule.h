@@ -30,6 +30,7 @@ struct FrameRequest {
   bool everything = false;           // all jobs as if due
   float budget_us = 0;               // for jobs that are not due, after what immediate jobs take; <= 0: none
   float max_slice_us = 0;            // 0 = no limit
+  std::uint32_t max_pieces = UINT32_MAX;  // that the frame thread has time for, those that are due among them; what is due runs all the same
   bool first_slice_open = false;     // immediate jobs already fill first_slice_us of the first slice
   float first_slice_us = 0;
 };
@@ -53,6 +54,8 @@ struct FramePlan {
   float due_us = 0;                  // of jobs at their deadline
   float early_us = 0;                // of the others
   float left_us = 0;                 // estimated cost of what remains after this frame
+  std::uint32_t pieces = 0;
+  bool held_back = false;            // by max_pieces, where the budget had room
 };
 
 class FrameSchedule {

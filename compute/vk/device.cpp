@@ -19,7 +19,6 @@ class AdoptedDevice final : public Device {
         losses_(std::move(report.losses)),
         options_(options) {
     if (description.allocation_callbacks) callbacks_ = *description.allocation_callbacks;
-    if (options_.compile_threads == 0) options_.compile_threads = 1;
     memory_ = MemoryPool::create(*this, options_.memory);
   }
 

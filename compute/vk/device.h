@@ -20,6 +20,10 @@
 #include "compute/vk/pipeline_store.h"
 #include "compute/vk/queue.h"
 
+namespace imprint {
+class JobQueue;
+}
+
 namespace imprint::vk {
 
 // What the host declares (R1). Absent means "not enabled". Read only during Device::adopt; nothing is kept but the handles.
@@ -41,7 +45,8 @@ struct DeviceOptions {
   MemoryPoolOptions memory;
   std::string shader_cache_directory;   // SPIR-V by content hash; empty = off
   std::string shader_dump_directory;    // generated GLSL for reading; empty = off
-  std::uint32_t compile_threads = 1;    // workers that run glslang and create pipelines; at least 1
+  std::uint32_t compile_threads = 1;    // of the device's own, that run glslang and create pipelines; 0: whoever asks for a kernel does it
+  std::shared_ptr<JobQueue> jobs;       // where that is done instead, beside other work; null: by those threads
   // Schedules and kernels as a GPU gets them on a software device too, where they are slower: for tests of them without a GPU.
   bool schedule_as_gpu = false;
   LogSink log;

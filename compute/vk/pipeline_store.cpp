@@ -1,25 +1,19 @@
 #include "compute/vk/pipeline_store.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "compute/base/job_queue.h"
 #include "compute/vk/device.h"
 #include "compute/vk/glsl_compiler.h"
 #include "compute/vk/handle.h"
 #include "compute/vk/pipeline_blob.h"
 #include "compute/vk/spirv_cache.h"
-
-#ifdef __linux__
-#include <pthread.h>
-#endif
 
 namespace imprint::vk {
 namespace {
@@ -30,7 +24,7 @@ struct Layouts {
   Handle<VkPipelineLayout> pipeline;
 };
 
-// A kernel on its way or there. The worker that has it writes pipeline and error; everybody else reads them after `done`.
+// A kernel on its way or there. Who compiles it writes pipeline and error; everybody else reads them after `done`.
 struct Entry {
   KernelSource source;
   Hash128 key;
@@ -50,12 +44,7 @@ class CompilingStore final : public PipelineStore {
       : device_(device), cache_(device.options().shader_cache_directory, device.options().log) {}
 
   ~CompilingStore() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    work_.notify_all();
-    for (auto& worker : workers_) worker.join();
+    if (jobs_) jobs_->withdraw(this);
   }
 
   Status start(VkPipelineCache host_cache);
@@ -70,7 +59,7 @@ class CompilingStore final : public PipelineStore {
 
  private:
   std::shared_ptr<Entry> entry_for(const KernelSource& source, VkPipelineLayout layout);
-  void work();
+  void finish(Entry& entry);
   Status compile(Entry& entry);
   Result<Spirv> spirv_of(const KernelSource& source);
   Result<Layouts> create_layouts(std::uint32_t storage_buffer_count);
@@ -86,12 +75,9 @@ class CompilingStore final : public PipelineStore {
   std::map<std::uint32_t, Layouts> layouts_;
 
   mutable std::mutex mutex_;
-  std::condition_variable work_, finished_;
   std::unordered_map<Hash128, std::shared_ptr<Entry>, Hash128Hasher> entries_;
-  std::deque<std::shared_ptr<Entry>> queue_;
   PipelineStats stats_;
-  bool stopping_ = false;
-  std::vector<std::thread> workers_;
+  std::shared_ptr<JobQueue> jobs_;
 };
 
 Status CompilingStore::start(VkPipelineCache host_cache) {
@@ -104,13 +90,9 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
     pipeline_cache_ = own_cache_.get();
     set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
   }
-  try {
-    for (std::uint32_t i = 0; i < device_.options().compile_threads; ++i) workers_.emplace_back([this] { work(); });
-  } catch (const std::exception& exception) {
-    if (workers_.empty()) return make_error(ErrorCode::out_of_host_memory, std::string("no thread to compile shaders on: ") + exception.what());
-    device_.options().log(LogLevel::warning, "asked for " + std::to_string(device_.options().compile_threads) + " threads to compile on, got " +
-                                                 std::to_string(workers_.size()) + ": " + exception.what());
-  }
+  const DeviceOptions& options = device_.options();
+  if (jobs_ = options.jobs; jobs_) return {};
+  IMPRINT_ASSIGN(jobs_, JobQueue::create({options.compile_threads, {}, options.log}));
   return {};
 }
 
@@ -124,13 +106,11 @@ Result<std::vector<Kernel>> CompilingStore::get(std::span<const KernelSource> so
     entries.push_back(entry_for(source, kernel.layout));
   }
 
-  std::unique_lock lock(mutex_);
-  finished_.wait(lock, [&] {
-    for (const auto& entry : entries) {
-      if (!entry->done) return false;
-    }
-    return true;
+  jobs_->wait([&] {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::all_of(entries, &Entry::done);
   });
+  const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i]->error) return *entries[i]->error;
     kernels[i].pipeline = entries[i]->pipeline.get();
@@ -140,50 +120,38 @@ Result<std::vector<Kernel>> CompilingStore::get(std::span<const KernelSource> so
 
 std::shared_ptr<Entry> CompilingStore::entry_for(const KernelSource& source, VkPipelineLayout layout) {
   const Hash128 key = kernel_key(source);
-  const std::lock_guard lock(mutex_);
-  auto& entry = entries_[key];
-  if (entry) return entry;
-  entry = std::make_shared<Entry>();
-  entry->source = source;
-  entry->key = key;
-  entry->layout = layout;
-  queue_.push_back(entry);
-  work_.notify_one();
+  auto made = std::make_shared<Entry>();
+  {
+    const std::lock_guard lock(mutex_);
+    auto& entry = entries_[key];
+    if (entry) return entry;
+    made->source = source;
+    made->key = key;
+    made->layout = layout;
+    entry = made;
+  }
+  jobs_->add(this, [this, made] { finish(*made); });
   // Counted where it was asked for: a worker's compile is a frame's fault only when the frame asked.
   Counters& counters = device_.counters();
   counters.compiles.fetch_add(1, std::memory_order_relaxed);
   if (counters.on_frame.load(std::memory_order_relaxed)) counters.frame_compiles.fetch_add(1, std::memory_order_relaxed);
-  return entry;
+  return made;
 }
 
-void CompilingStore::work() {
-#ifdef __linux__
-  pthread_setname_np(pthread_self(), "imprint-compile");
-#endif
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    work_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (stopping_) return;
-    const auto entry = std::move(queue_.front());
-    queue_.pop_front();
-    lock.unlock();
-
-    std::optional<Error> error;
-    try {
-      if (auto status = compile(*entry); !status.ok()) error = std::move(status).error();
-    } catch (const std::exception& exception) {
-      error = make_error(ErrorCode::out_of_host_memory, "kernel " + entry->source.name + ": " + exception.what());
-    }
-
-    lock.lock();
-    if (error) {
-      entry->error = std::move(error);
-      entries_.erase(entry->key);  // who asks again gets another try: memory may have come free
-    }
-    entry->source = {};
-    entry->done = true;
-    finished_.notify_all();
+void CompilingStore::finish(Entry& entry) {
+  std::optional<Error> error;
+  try {
+    if (auto status = compile(entry); !status.ok()) error = std::move(status).error();
+  } catch (const std::exception& exception) {
+    error = make_error(ErrorCode::out_of_host_memory, "kernel " + entry.source.name + ": " + exception.what());
   }
+  const std::lock_guard lock(mutex_);
+  if (error) {
+    entry.error = std::move(error);
+    entries_.erase(entry.key);  // who asks again gets another try: memory may have come free
+  }
+  entry.source = {};
+  entry.done = true;
 }
 
 Status CompilingStore::compile(Entry& entry) {

@@ -1,5 +1,5 @@
 #pragma once
-// GLSL or SPIR-V in, compute pipelines out; each distinct shader once per device. Compiled by worker threads, cached on disk by content.
+// GLSL or SPIR-V in, compute pipelines out; each distinct shader once per device. Compiled as jobs (DeviceOptions), cached on disk by content.
 
 #include <vulkan/vulkan_core.h>
 
@@ -47,7 +47,7 @@ struct PipelineStats {
 
 class Device;
 
-// Thread-safe. Destroying it ends the worker threads; kernels still waiting to be compiled are dropped.
+// Thread-safe. Destroying it drops kernels still waiting to be compiled.
 class PipelineStore {
  public:
   // The device outlives its store, and creates it with its own options: rooms use Device::pipelines().
@@ -55,7 +55,7 @@ class PipelineStore {
   static Result<std::unique_ptr<PipelineStore>> create(Device& device, VkPipelineCache host_cache);
   virtual ~PipelineStore() = default;
 
-  // All kernels, in the order of the sources; compiles what is missing on the worker threads and waits for them. Never on a frame thread.
+  // All kernels, in the order of the sources; has compiled what is missing and waits for it. Never on a frame thread.
   // Errors: compile_failed with glslang's log and the numbered source line, unsupported (more storage buffers than the device has),
   // out_of_*_memory, device_lost. All sources are tried; the error is that of the first that failed.
   virtual Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) = 0;

@@ -69,6 +69,7 @@ constexpr imp_api kApi = {
     .tensor_release = tensor_release,
     .agent_observe_in_place = agent_observe_in_place,
     .submit_with = submit_with,
+    .run_jobs = run_jobs,
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "compute/base/job_queue.h"
 #include "engine-bridge/queue_access.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
@@ -11,7 +13,7 @@
 namespace imprint::abi {
 namespace {
 
-Status take_host(const char* call, const imp_host& host, ContextEntry& entry, vk::DeviceOptions& options) {
+Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry, vk::DeviceOptions& options) {
   if (!host.allocate_device_memory != !host.free_device_memory)
     return make_error(ErrorCode::invalid_argument,
                       std::string(call) + ": host.allocate_device_memory and free_device_memory belong together, but one is null");
@@ -22,6 +24,7 @@ Status take_host(const char* call, const imp_host& host, ContextEntry& entry, vk
   entry.device.user = host.user;
   options.log = entry.log.sink();
   options.memory.calls = entry.device.memory();
+  IMPRINT_ASSIGN(options.jobs, JobQueue::create({limits.worker_threads, {host.job_submit, host.user}, options.log}));
   return {};
 }
 
@@ -50,7 +53,7 @@ Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescr
   world = agent::World::open(own);
   if (world) return world;
   own.options.log(LogLevel::warning, "no device of Imprint's own either, so the processor computes: " + world.error().message);
-  return agent::World::open_on_cpu(own.options.log, own.budget);
+  return agent::World::open_on_cpu(own.options, own.budget);
 }
 
 Status check_vulkan(const char* call, ContextEntry& entry) {
@@ -90,7 +93,7 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_ASSIGN(const imp_vk_device_info given, read_struct(call, "device", device));
       IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, given, lent, checked, entry->queue));
-      IMPRINT_CHECK(take_host(call, lent, *entry, description.options));
+      IMPRINT_CHECK(take_host(call, lent, checked, *entry, description.options));
       IMPRINT_CHECK(bridge::check_queue_access(description.queue));
       IMPRINT_ASSIGN(entry->claim, QueueClaim::take(description.queue));
       auto world = agent::World::adopt(description);
@@ -114,8 +117,8 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
-      IMPRINT_CHECK(take_host(call, lent, *entry, options.options));
-      if (options.device == "cpu") return finish_entry(std::move(entry), checked, agent::World::open_on_cpu(options.options.log, options.budget), context);
+      IMPRINT_CHECK(take_host(call, lent, checked, *entry, options.options));
+      if (options.device == "cpu") return finish_entry(std::move(entry), checked, agent::World::open_on_cpu(options.options, options.budget), context);
       auto world = agent::World::open(options);
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
@@ -189,6 +192,9 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.frame_cpu_us, found.context.frame_cpu_us);
       add(filled.learn_share, found.context.learn_share);
       add(filled.memory_pressure, found.memory_pressure);
+      add(filled.waiting_jobs, found.waiting_jobs);
+      add(filled.cpu_deferred_frames, found.context.cpu_deferred_frames);
+      add(filled.over_cpu_frames, found.context.over_cpu_frames);
     });
     return {};
   });
@@ -271,6 +277,17 @@ imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info
     IMPRINT_CHECK(to_semaphores("info.waits", given.waits, given.wait_count, waits));
     IMPRINT_CHECK(to_semaphores("info.completions", given.completions, given.completion_count, signals));
     return entry.world->submit({given.budget_us, waits, signals});
+  });
+}
+
+imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting) {
+  return with_context(context, Tag::create, "run_jobs", [&](ContextEntry& entry) -> Status {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(budget_us);
+    JobQueue& jobs = entry.world->jobs();
+    while (jobs.run_one() && std::chrono::steady_clock::now() < end) {
+    }
+    if (waiting) *waiting = static_cast<uint32_t>(jobs.waiting());
+    return {};
   });
 }
 

@@ -15,7 +15,6 @@ Status check_array(const char* call, const char* name, const void* pointer, std:
 vk::DeviceOptions to_options(const imp_host& host, const Limits& limits) {
   vk::DeviceOptions options;
   options.memory.cap_bytes = limits.memory_cap_bytes;
-  options.compile_threads = limits.worker_threads;
   if (host.shader_cache_directory) options.shader_cache_directory = host.shader_cache_directory;
   if (host.shader_dump_directory) options.shader_dump_directory = host.shader_dump_directory;
   return options;
@@ -58,12 +57,12 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits) {
   if (limits) {
     IMPRINT_ASSIGN(given, read_struct(call, "limits", limits));
   }
-  if (given.worker_threads == 0) return refuse(call, "limits.worker_threads is 0; at least 1 thread must compile shaders");
   if (given.worker_threads > 64) return refuse(call, "limits.worker_threads is " + std::to_string(given.worker_threads) + "; at most 64");
   IMPRINT_CHECK(check_enum(call, "limits.preference", given.preference, IMP_PREFER_COMPUTE));
   Limits result;
   result.budget.preference = static_cast<bridge::Preference>(given.preference);
   result.budget.frame_gpu_us = given.frame_gpu_us;
+  result.budget.cpu_us_per_frame = given.cpu_us_per_frame;
   result.shadow_period_frames = given.shadow_period_frames;
   result.budget.gpu_us_per_frame = given.gpu_us_per_frame;
   result.budget.max_slice_us = given.max_slice_us;
@@ -106,6 +105,9 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   description.queue.internally_synchronized = given.internally_synchronized != 0;
   description.queue.submit_without_fence = given.submit_without_fence != 0;
   description.queue.exclusive = given.exclusive != 0;
+  if (description.queue.exclusive && limits.worker_threads == 0)
+    return refuse(call, "device.exclusive asks for a thread of Imprint's own that submits, and limits.worker_threads of 0 for none; raise it, or give "
+                        "the queue in another way");
   description.budget = limits.budget;
   return description;
 }

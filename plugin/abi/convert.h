@@ -37,7 +37,7 @@ Status check_enum(const char* call, const char* name, const Enum& value, Enum la
 // Limits as our options; null = defaults.
 struct Limits {
   bridge::Budget budget;
-  std::uint32_t worker_threads = 1;
+  std::uint32_t worker_threads = 1;  // 0: no thread of ours at all
   std::uint64_t memory_cap_bytes = 0;
   std::uint32_t shadow_period_frames = 0;
 };

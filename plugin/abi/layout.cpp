@@ -20,7 +20,7 @@ static_assert(kKind<imp_brain_stats>.first_size == 104 && kKind<imp_context_stat
 
 static_assert(sizeof(imp_vk_device_info) == 184 && offsetof(imp_vk_device_info, queue) == 104);
 static_assert(sizeof(imp_standalone_info) == 32);
-static_assert(sizeof(imp_host) == 72);
+static_assert(sizeof(imp_host) == 80);
 static_assert(sizeof(imp_limits) == 56);
 static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 32);
@@ -34,12 +34,12 @@ static_assert(sizeof(imp_action) == 592 && offsetof(imp_action, values) == 336);
 static_assert(sizeof(imp_feedback) == 40);
 static_assert(sizeof(imp_demonstration) == 328);
 static_assert(sizeof(imp_brain_stats) == 112);
-static_assert(sizeof(imp_context_stats) == 176);
+static_assert(sizeof(imp_context_stats) == 192);
 static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_merged) == 56);
 static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 64 && sizeof(imp_loss) == 80 && sizeof(imp_estimate) == 24);
 static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
 static_assert(offsetof(imp_api, context_get_loss) == 392 && offsetof(imp_api, pipeline_cache_set) == 416);
-static_assert(offsetof(imp_api, submit_with) == sizeof(imp_api) - 8);
+static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, run_jobs) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

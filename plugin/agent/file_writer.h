@@ -1,35 +1,34 @@
 #pragma once
-// Writes files behind the frame's back: one thread, tasks in order.
+// Writes files behind the frame's back: jobs of the context's, one after the other.
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
+
+#include "compute/base/job_queue.h"
 
 namespace imprint::agent {
 
-// A context owns one. Tasks run on its thread; whatever they touch must live until they are done (flush, or the destructor, which runs what waits).
+// A context owns one. Tasks run in the order in which they were added; whatever they touch must live until they are done (flush, or the destructor, which
+// waits for all).
 class FileWriter {
  public:
-  FileWriter();
+  explicit FileWriter(JobQueue& jobs) : jobs_(jobs) {}  // which outlives it
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   void add(std::function<void()> task);
-  void flush();                            // returns when all tasks added before are done
-  bool flush(std::uint64_t timeout_ns);    // false when the time was over first
+  // Returns when all tasks added before are done; false when the time was over first.
+  bool flush(std::uint64_t timeout_ns = JobQueue::kForever);
 
  private:
-  void work();
+  void run_one();
 
+  JobQueue& jobs_;
   std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  std::deque<std::function<void()>> tasks_;
-  bool busy_ = false, stop_ = false;
-  std::thread thread_;
+  std::deque<std::function<void()>> tasks_;  // the first one has a job
 };
 
 }  // namespace imprint::agent

@@ -12,27 +12,36 @@ constexpr double kRoomAgain = 0.95;                // of it
 
 }  // namespace
 
+Result<std::unique_ptr<World>> World::create(vk::DeviceOptions& options, const bridge::Budget& budget) {
+  if (!options.jobs) {
+    IMPRINT_ASSIGN(options.jobs, JobQueue::create({options.compile_threads, {}, options.log}));
+  }
+  std::unique_ptr<World> world(new World(options.log, options.jobs));
+  world->may_learn_ = budget.gpu_us_per_frame > 0;
+  return world;
+}
+
 Result<std::unique_ptr<World>> World::adopt(const bridge::ContextDescription& description) {
-  std::unique_ptr<World> world(new World(description.options.log));
-  IMPRINT_ASSIGN(world->adopted_, bridge::Context::adopt(description));
+  bridge::ContextDescription adopted = description;
+  IMPRINT_ASSIGN(std::unique_ptr<World> world, create(adopted.options, adopted.budget));
+  IMPRINT_ASSIGN(world->adopted_, bridge::Context::adopt(adopted));
   world->context_ = world->adopted_.get();
-  world->may_learn_ = description.budget.gpu_us_per_frame > 0;
   return world;
 }
 
 Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& options) {
-  std::unique_ptr<World> world(new World(options.options.log));
-  IMPRINT_ASSIGN(world->standalone_, bridge::Standalone::open(options));
+  bridge::StandaloneOptions own = options;
+  IMPRINT_ASSIGN(std::unique_ptr<World> world, create(own.options, own.budget));
+  IMPRINT_ASSIGN(world->standalone_, bridge::Standalone::open(own));
   world->context_ = &world->standalone_->context();
-  world->may_learn_ = options.budget.gpu_us_per_frame > 0;
   return world;
 }
 
-std::unique_ptr<World> World::open_on_cpu(const LogSink& log, const bridge::Budget& budget) {
-  std::unique_ptr<World> world(new World(log));
-  world->adopted_ = bridge::Context::on_cpu(log, budget);
+Result<std::unique_ptr<World>> World::open_on_cpu(const vk::DeviceOptions& options, const bridge::Budget& budget) {
+  vk::DeviceOptions own = options;
+  IMPRINT_ASSIGN(std::unique_ptr<World> world, create(own, budget));
+  world->adopted_ = bridge::Context::on_cpu(own.log, budget);
   world->context_ = world->adopted_.get();
-  world->may_learn_ = budget.gpu_us_per_frame > 0;
   return world;
 }
 
@@ -48,6 +57,7 @@ std::string World::report() const { return context_->report(); }
 WorldStats World::stats() const {
   WorldStats stats;
   stats.context = context_->stats();
+  stats.waiting_jobs = jobs_->waiting();
   vk::Device* device = context_->vulkan();
   if (!device) return stats;
   const vk::Counters& counters = device->counters();

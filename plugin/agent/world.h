@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/base/job_queue.h"
 #include "compute/base/result.h"
 #include "compute/vk/memory_pool.h"
 #include "engine-bridge/context.h"
@@ -23,22 +24,25 @@ struct WorldStats {
   vk::MemoryStats memory;
   std::uint64_t compiles = 0, allocations = 0, waits = 0;
   bool memory_pressure = false;
+  std::size_t waiting_jobs = 0;
   std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
 };
 
 // Order of calls and threads are the caller's to keep (plugin/abi/gate.h).
 class World {
  public:
-  // Errors: those of bridge::Context::adopt and bridge::Standalone::open.
+  // Compiles and writes files as jobs of vk::DeviceOptions::jobs, else on its compile_threads. Errors: those of bridge::Context::adopt,
+  // bridge::Standalone::open and JobQueue::create.
   static Result<std::unique_ptr<World>> adopt(const bridge::ContextDescription& description);
   static Result<std::unique_ptr<World>> open(const bridge::StandaloneOptions& options);
-  static std::unique_ptr<World> open_on_cpu(const LogSink& log, const bridge::Budget& budget);   // without Vulkan
+  static Result<std::unique_ptr<World>> open_on_cpu(const vk::DeviceOptions& options, const bridge::Budget& budget);  // without Vulkan
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   bridge::Context& context() { return *context_; }
   bool owns_device() const { return standalone_ != nullptr; }
+  JobQueue& jobs() { return *jobs_; }                // any thread
   std::string report() const;
   WorldStats stats() const;                          // any thread
 
@@ -68,13 +72,15 @@ class World {
   Status frame_end();
 
  private:
-  explicit World(LogSink log) : log_(log) {}
+  World(const LogSink& log, std::shared_ptr<JobQueue> jobs) : log_(log), jobs_(std::move(jobs)), files_(*jobs_) {}
+  static Result<std::unique_ptr<World>> create(vk::DeviceOptions& options, const bridge::Budget& budget);  // without a context; fills options.jobs
 
   Surroundings surroundings() { return {*context_, files_, clock_, shadow_period_frames_, log_}; }
   Status enqueue_brains();
   void watch_memory();
 
   LogSink log_;
+  std::shared_ptr<JobQueue> jobs_;
   std::unique_ptr<bridge::Standalone> standalone_;   // owns context_ when it is ours
   std::unique_ptr<bridge::Context> adopted_;         // or the processor's
   bridge::Context* context_ = nullptr;

@@ -160,7 +160,7 @@ TEST_F(Misuse, Structs) {
   imp_context_stats context_stats{};
   EXPECT_FAILS(api()->context_get_stats(context, &context_stats), IMP_ERROR_INVALID_ARGUMENT, "struct type");
   imp_limits limits = imp_limits_init();
-  limits.worker_threads = 0;
+  limits.worker_threads = 65;
   EXPECT_FAILS(api()->set_limits(context, &limits), IMP_ERROR_INVALID_ARGUMENT, "worker_threads");
   EXPECT_FAILS(api()->set_limits(context, nullptr), IMP_ERROR_INVALID_ARGUMENT, "null");
   imp_frame_info frame_info{};

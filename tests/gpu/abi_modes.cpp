@@ -99,7 +99,7 @@ void submit(Context& context, Side& side, bool refuse) {
 
 // The life of two pets in 240 frames, saved in frame 200. Returns the file. The host refuses the submissions of some frames.
 void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32_t slice_us, std::string& saved,
-          const std::set<std::uint64_t>& refused = {}) {
+          const std::set<std::uint64_t>& refused = {}, std::uint32_t cpu_us = 0) {
   HostProfile wanted = profile;
   wanted.second_queue = way == Way::exclusive;
   PlainHost host(wanted);
@@ -110,6 +110,7 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
     imp_limits limits = imp_limits_init();
     limits.gpu_us_per_frame = gpu_us;
     limits.max_slice_us = slice_us;
+    limits.cpu_us_per_frame = cpu_us;
     Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, way), nullptr, &limits);
     ASSERT_TRUE(context) << context.status.message();
     const std::uint32_t branch = 5;
@@ -183,6 +184,9 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
     EXPECT_EQ(all.value.frame_compiles, 0u);
     EXPECT_EQ(all.value.frame_allocations, 0u);
     EXPECT_EQ(all.value.frame_waits, 0u);
+    // No submission takes as little as a microsecond, and no frame is as long as the longest limit.
+    EXPECT_EQ(all.value.over_cpu_frames > 0, cpu_us == 1);
+    EXPECT_EQ(all.value.cpu_deferred_frames > 0, cpu_us == 1);
     ASSERT_WORKS(context->destroy());
     for (Agent& agent : agents) agent.release();
     brain->release();
@@ -197,6 +201,7 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
     Way way;
     std::uint32_t gpu_us, slice_us;
     std::set<std::uint64_t> refused = {};
+    std::uint32_t cpu_us = 0;
   };
   // The first one that asks, those around a snapshot, a restore and the save, and now and then one between.
   const std::set<std::uint64_t> refused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
@@ -206,17 +211,30 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
                         {rich, Way::internally_synchronized, 500, 0}, {rich, Way::submit_without_fence, 500, 1000},
                         {bare, Way::submit_without_fence, 500, 1000}, {bare, Way::submit_without_fence, 100, 0, refused},
                         {rich, Way::record, 1000000, 0},      {rich, Way::submit, 500, 1000, refused}, {bare, Way::submit, 1, 0, refused},
-                        {rich, Way::exclusive, 500, 1000},     {bare, Way::exclusive, 500, 1000},     {rich, Way::exclusive, 1000000, 100}};
+                        {rich, Way::exclusive, 500, 1000},     {bare, Way::exclusive, 500, 1000},     {rich, Way::exclusive, 1000000, 100},
+                        {rich, Way::lock, 1000000, 1000, {}, 1}, {bare, Way::record, 1000000, 0, {}, 1}, {rich, Way::lock, 500, 1000, {}, UINT32_MAX}};
   std::string first;
   for (const Case& one : cases) {
     std::string saved;
-    live(one.profile, one.way, one.gpu_us, one.slice_us, saved, one.refused);
+    live(one.profile, one.way, one.gpu_us, one.slice_us, saved, one.refused, one.cpu_us);
     ASSERT_FALSE(::testing::Test::HasFatalFailure());
     ASSERT_GT(saved.size(), 1000u);
     if (first.empty()) first = saved;
     EXPECT_TRUE(saved == first) << one.profile.name << ", way " << static_cast<int>(one.way) << ", budget " << one.gpu_us << " us, slices of "
-                                << one.slice_us << " us, " << one.refused.size() << " frames refused";
+                                << one.slice_us << " us, " << one.refused.size() << " frames refused, " << one.cpu_us << " us of the thread";
   }
+}
+
+TEST(T6Modes, AThreadThatSubmitsIsOneOfOurs) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true, true, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  imp_limits limits = imp_limits_init();
+  limits.worker_threads = 0;
+  const Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::exclusive), nullptr, &limits);
+  EXPECT_EQ(context.status.code(), Code::invalid_argument);
+  EXPECT_NE(std::string(context.status.message()).find("limits.worker_threads of 0 for none"), std::string::npos) << context.status.message();
 }
 
 // A brain may go while its save waits for a submission that the host refused.

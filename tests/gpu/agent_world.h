@@ -68,7 +68,7 @@ class WorldTest : public ::testing::Test {
     options.options.log = messages.sink();
     options.budget = budget;
     if (options.device == "cpu") {
-      world = World::open_on_cpu(options.options.log, budget);
+      world = World::open_on_cpu(options.options, budget).value();
       return;
     }
     auto opened = World::open(options);

@@ -70,6 +70,31 @@ TEST(FrameSchedule, RunsAsFarAsTheBudgetGoes) {
   EXPECT_TRUE(schedule.empty());
 }
 
+TEST(FrameSchedule, LearningWaitsForTimeOfTheFrameThread) {
+  const ProgramCost cost = equal_pieces(10, 100), other = equal_pieces(3, 100);
+  FrameSchedule schedule;
+  FramePlan plan;
+  ASSERT_TRUE(schedule.add(job(1, cost, 100, 8)));
+  ASSERT_TRUE(schedule.add(job(2, other, 3, 2)));
+  FrameRequest wanted = request(1, 350);
+  wanted.max_pieces = 2;
+  EXPECT_EQ(run(schedule, wanted, plan), (Ran{{1, {0, 2}}}));
+  EXPECT_TRUE(plan.held_back);
+  EXPECT_EQ(plan.pieces, 2u);
+  wanted.frame = 2;
+  wanted.max_pieces = 3;
+  EXPECT_EQ(run(schedule, wanted, plan), (Ran{{1, {2, 5}}}));
+  EXPECT_FALSE(plan.held_back) << "the budget ends there too";
+  wanted = request(3, 1000);
+  wanted.max_pieces = 4;
+  EXPECT_EQ(run(schedule, wanted, plan), (Ran{{2, {0, 3}}, {1, {5, 6}}})) << "what is due takes of the time first";
+  EXPECT_TRUE(plan.held_back);
+  wanted = request(100, 1000);
+  wanted.max_pieces = 0;
+  EXPECT_EQ(run(schedule, wanted, plan), (Ran{{1, {6, 10}}})) << "and runs without";
+  EXPECT_FALSE(plan.held_back);
+}
+
 TEST(FrameSchedule, WhatIsDueRunsWhateverTheBudget) {
   const ProgramCost cost = equal_pieces(4, 100), other = equal_pieces(4, 100);
   FrameSchedule schedule;

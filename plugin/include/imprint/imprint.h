@@ -226,6 +226,11 @@ typedef struct imp_host {
    * neither. [any] thread. */
   int32_t (*allocate_device_memory)(void* user, const void* info, uint64_t* memory);
   void (*free_device_memory)(void* user, uint64_t memory);
+  /* The host's job system, for what is no frame's: compiling (in warmup) and writing files (brain_save, shadows). Hands run(data) over, which has to be called
+   * exactly once, on any thread, at once or later, and returned before the library is unloaded; it may come after context_destroy, and does nothing then.
+   * Imprint then has no worker threads of its own, and a [create] call that waits for such work does what no worker has begun, so that it may itself be one
+   * of the host's jobs. [any] thread. */
+  void (*job_submit)(void* user, void (*run)(void* data), void* data);
 } imp_host;
 
 /* Who gives way when a frame of the host's (imp_frame_info::host_gpu_us) takes longer than imp_limits::frame_gpu_us. What is due is always done. */
@@ -239,12 +244,18 @@ typedef struct imp_limits {
   imp_header header;
   uint32_t gpu_us_per_frame;  /* budget of GPU time a frame, microseconds; 0 = inference only, no learning. Default 500 */
   uint32_t max_slice_us;      /* longest single submission of learning work, microseconds; 0 = no limit. Default 1000 */
-  uint32_t worker_threads;    /* threads that compile shaders; at least 1. Default 1 */
+  uint32_t worker_threads;    /* of Imprint's own ("imprint-jobs"), that compile shaders and write files; none where imp_host::job_submit is given. 0: no
+                               * thread of Imprint's at all: that work is done by [create] calls that wait for it (warmup, drain), and by run_jobs.
+                               * At most 64. Default 1 */
   uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB */
   imp_preference preference;
   uint32_t frame_gpu_us;         /* GPU time that a whole frame of the host's may take, microseconds; 0 = learning takes no notice of it */
   uint32_t shadow_period_frames; /* every learning brain is copied to host memory about this often while it changes, for when the device is lost;
                                     takes as much host-visible device memory as brain_save, from warmup on. 0 = never */
+  uint32_t cpu_us_per_frame;     /* time of the frame thread that all calls of a frame may take together, microseconds (imp_context_stats::frame_cpu_us).
+                                    Learning that does not have to finish in the frame waits for a later one when there is no time left to hand it
+                                    over; what is asked and what is due is always done. Where the processor computes gpu_us_per_frame is limited by it.
+                                    0 = no limit */
 } imp_limits;
 
 typedef struct imp_frame_info {
@@ -488,6 +499,10 @@ typedef struct imp_context_stats {
   double learn_share;                                      /* of the budget, 0 .. 1: what imp_limits::frame_gpu_us leaves of it */
   uint32_t memory_pressure;                                /* 1: more is in use than the driver's budget has, and learning pauses until there is room;
                                                               what is under way finishes. Needs VK_EXT_memory_budget */
+  uint32_t waiting_jobs;                                   /* compiling and files that nobody has begun: for run_jobs, where nobody else does them */
+  uint64_t cpu_deferred_frames;                            /* frames in which learning that the GPU's budget had room for waited because of
+                                                              imp_limits::cpu_us_per_frame */
+  uint64_t over_cpu_frames;                                /* frames whose calls took longer than that */
 } imp_context_stats;
 
 /* GPU time of a frame's work, estimated from timestamps of earlier frames, or guessed where there are none; microseconds. */
@@ -680,6 +695,9 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t place);
   /* [frame] As submit. */
   imp_result (IMP_CALL* submit_with)(imp_context context, const imp_submit_info* info);
+  /* [create] Lends this thread: compiles and writes files that wait, job after job, until none waits or budget_us microseconds are over; at least one.
+   * waiting (may be null): how many still wait. */
+  imp_result (IMP_CALL* run_jobs)(imp_context context, uint32_t budget_us, uint32_t* waiting);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve

@@ -299,6 +299,12 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     made.status = status(api_->trim(handle_, &made.value));
     return made;
   }
+  // The jobs that still wait.
+  Made<std::uint32_t> run_jobs(std::uint32_t budget_us = UINT32_MAX) {
+    Made<std::uint32_t> made;
+    made.status = status(api_->run_jobs(handle_, budget_us, &made.value));
+    return made;
+  }
   Status drain(std::uint32_t timeout_ms) { return status(api_->drain(handle_, timeout_ms)); }
   Made<imp_context_stats> stats() const {
     Made<imp_context_stats> made{imp_context_stats_init(), {}};

@@ -1,0 +1,117 @@
+#include "compute/base/job_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#ifdef __linux__
+#include <pthread.h>
+#endif
+
+namespace imprint {
+
+Result<std::shared_ptr<JobQueue>> JobQueue::create(const Options& options) {
+  std::shared_ptr<JobQueue> queue(new JobQueue(options.host));
+  if (!options.host.submit) IMPRINT_CHECK(queue->start(options));
+  return queue;
+}
+
+Status JobQueue::start(const Options& options) {
+  try {
+    for (std::uint32_t i = 0; i < options.threads; ++i) {
+      threads_.emplace_back([this] { work(); });
+#ifdef __linux__
+      pthread_setname_np(threads_.back().native_handle(), "imprint-jobs");
+#endif
+    }
+  } catch (const std::system_error& error) {
+    if (threads_.empty()) return make_error(ErrorCode::out_of_host_memory, std::string("no thread to compile and to write files on: ") + error.what());
+    options.log(LogLevel::warning, "asked for " + std::to_string(options.threads) + " threads to compile and to write files on, got " +
+                                       std::to_string(threads_.size()) + ": " + error.what());
+  }
+  return {};
+}
+
+JobQueue::~JobQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  added_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void JobQueue::add(const void* owner, std::function<void()> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back({owner, std::move(job)});
+  }
+  added_.notify_one();
+  finished_.notify_all();  // who waits may do it
+  if (!host_.submit) return;
+  // The host may come late, when the job was done by somebody else and everything is gone: what it is given lives until then.
+  auto* ticket = new std::shared_ptr<JobQueue>(shared_from_this());
+  host_.submit(host_.user,
+               [](void* data) {
+                 const std::unique_ptr<std::shared_ptr<JobQueue>> given(static_cast<std::shared_ptr<JobQueue>*>(data));
+                 (*given)->run_one();
+               },
+               ticket);
+}
+
+bool JobQueue::run_one() {
+  std::unique_lock lock(mutex_);
+  if (jobs_.empty()) return false;
+  run_next(lock);
+  return true;
+}
+
+void JobQueue::run_next(std::unique_lock<std::mutex>& lock) {
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  running_.push_back(job.owner);
+  lock.unlock();
+  job.run();
+  job.run = nullptr;  // and what it holds, before its owner may go
+  lock.lock();
+  running_.erase(std::ranges::find(running_, job.owner));
+  finished_.notify_all();
+}
+
+bool JobQueue::wait(const std::function<bool()>& done, std::uint64_t timeout_ns) {
+  using Clock = std::chrono::steady_clock;
+  const bool forever = timeout_ns == kForever;
+  const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
+  std::unique_lock lock(mutex_);
+  while (!done()) {
+    if (!forever && Clock::now() >= end) return false;
+    if (threads_.empty() && !jobs_.empty()) run_next(lock);
+    else if (forever) finished_.wait(lock);
+    else finished_.wait_until(lock, end);
+  }
+  return true;
+}
+
+void JobQueue::withdraw(const void* owner) {
+  std::unique_lock lock(mutex_);
+  std::erase_if(jobs_, [&](const Job& job) { return job.owner == owner; });
+  finished_.wait(lock, [&] { return std::ranges::find(running_, owner) == running_.end(); });
+}
+
+std::size_t JobQueue::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return jobs_.size();
+}
+
+void JobQueue::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    added_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    run_next(lock);
+  }
+}
+
+}  // namespace imprint

@@ -1,0 +1,24 @@
+#pragma once
+// The slot of a program that a job takes, among the jobs that a context holds.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "compute/base/result.h"
+#include "compute/program/program.h"
+
+namespace imprint::bridge {
+
+// `jobs`: lists of whatever has a program and a slot. Errors: invalid_argument (no such slot), wrong_state (an earlier job has it still).
+template <class... Jobs>
+Status check_slot(const Program& program, std::uint32_t slot, const Jobs&... jobs) {
+  const auto what = [&] { return "enqueue: slot " + std::to_string(slot) + " of '" + program.name() + "'"; };
+  if (slot >= program.slot_count()) return make_error(ErrorCode::invalid_argument, what() + ", which has " + std::to_string(program.slot_count()));
+  if (program.stats().io_bytes == 0) return {};  // nothing in the slot that a second run could disturb
+  const auto holds = [&](const auto& job) { return job.program == &program && job.slot == slot; };
+  if (!(std::ranges::any_of(jobs, holds) || ...)) return {};
+  return make_error(ErrorCode::wrong_state, what() + " is still in use by an earlier job: wait for its on_complete, or use another slot");
+}
+
+}  // namespace imprint::bridge
