@@ -30,4 +30,22 @@ inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDes
   return info;
 }
 
+// Few calls to make, and something to learn: four observations, three choices, sixteen samples.
+inline imp_brain_desc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count, std::uint64_t seed) {
+  static const std::uint32_t branch = 3, hidden = 8;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.observation_count = 4;
+  desc.branch_count = 1;
+  desc.branch_sizes = &branch;
+  desc.hidden_count = 1;
+  desc.hidden_sizes = &hidden;
+  desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.learn_period_frames = learn_period_frames;
+  desc.batch_size = 4;
+  desc.replay_capacity = 16;
+  desc.snapshot_count = snapshot_count;
+  desc.seed = seed;
+  return desc;
+}
+
 }  // namespace imprint::bridge

@@ -83,19 +83,7 @@ class Life {
   }
 
   imp_result create_brain() {
-    const std::uint32_t branch = 3, hidden = 8;
-    imp_brain_desc desc = imp_brain_desc_init();
-    desc.observation_count = 4;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.hidden_count = 1;
-    desc.hidden_sizes = &hidden;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.learn_period_frames = 2;
-    desc.batch_size = 4;
-    desc.replay_capacity = 16;
-    desc.snapshot_count = 1;
-    desc.seed = 3;
+    const imp_brain_desc desc = small_brain(2, 1, 3);
     return api_->brain_create(context_, &desc, &brain_);
   }
 

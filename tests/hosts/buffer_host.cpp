@@ -12,7 +12,6 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr VkFormat kFormat = VK_FORMAT_R8G8B8A8_UNORM;
 constexpr VkDeviceSize kLeastMemory = 2 << 20;  // a game would put them all into one; the best-practice checks ask no more than this
 
 struct Push {
@@ -42,23 +41,17 @@ BufferHost::BufferHost(PlainHost& host) : host_(host), vk_(host.vk()), device_(h
   expect(vk_.vkMapMemory(device_, result_.memory, 0, VK_WHOLE_SIZE, 0, &result_mapped_), "vkMapMemory");
   expect(vk_.vkMapMemory(device_, picture_pixels_.memory, 0, VK_WHOLE_SIZE, 0, &picture_mapped_), "vkMapMemory");
   make_compute();
-  make_picture();
   make_drawing();
 }
 
 BufferHost::~BufferHost() {
   host_.wait_idle();
-  vk_.vkDestroyPipeline(device_, drawing_, nullptr);
+  drawing_.destroy();
+  target_.destroy();
   vk_.vkDestroyPipeline(device_, compute_, nullptr);
-  vk_.vkDestroyPipelineLayout(device_, drawing_layout_, nullptr);
   vk_.vkDestroyPipelineLayout(device_, layout_, nullptr);
   vk_.vkDestroyDescriptorPool(device_, descriptors_, nullptr);
   vk_.vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
-  vk_.vkDestroyFramebuffer(device_, framebuffer_, nullptr);
-  vk_.vkDestroyRenderPass(device_, pass_, nullptr);
-  vk_.vkDestroyImageView(device_, view_, nullptr);
-  vk_.vkDestroyImage(device_, image_, nullptr);
-  vk_.vkFreeMemory(device_, image_memory_, nullptr);
   buffers_.push_back(result_);
   buffers_.push_back(picture_pixels_);
   for (const Memory& each : buffers_) {
@@ -151,108 +144,20 @@ void BufferHost::make_compute() {
   vk_.vkDestroyShaderModule(device_, info.stage.module, nullptr);
 }
 
-void BufferHost::make_picture() {
-  VkImageCreateInfo image{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
-  image.imageType = VK_IMAGE_TYPE_2D;
-  image.format = kFormat;
-  image.extent = {kPicture, kPicture, 1};
-  image.mipLevels = image.arrayLayers = 1;
-  image.samples = VK_SAMPLE_COUNT_1_BIT;
-  image.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
-  expect(vk_.vkCreateImage(device_, &image, nullptr, &image_), "vkCreateImage");
-  VkMemoryRequirements needs{};
-  vk_.vkGetImageMemoryRequirements(device_, image_, &needs);
-  VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  allocate.allocationSize = std::max(needs.size, kLeastMemory);
-  allocate.memoryTypeIndex = memory_type(needs.memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-  expect(vk_.vkAllocateMemory(device_, &allocate, nullptr, &image_memory_), "vkAllocateMemory");
-  expect(vk_.vkBindImageMemory(device_, image_, image_memory_, 0), "vkBindImageMemory");
-  VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
-  view.image = image_;
-  view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-  view.format = kFormat;
-  view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-  expect(vk_.vkCreateImageView(device_, &view, nullptr, &view_), "vkCreateImageView");
-
-  VkAttachmentDescription colour{};
-  colour.format = kFormat;
-  colour.samples = VK_SAMPLE_COUNT_1_BIT;
-  colour.loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR;
-  colour.storeOp = VK_ATTACHMENT_STORE_OP_STORE;
-  colour.stencilLoadOp = VK_ATTACHMENT_LOAD_OP_DONT_CARE;
-  colour.stencilStoreOp = VK_ATTACHMENT_STORE_OP_DONT_CARE;
-  colour.finalLayout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL;
-  const VkAttachmentReference reference{0, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL};
-  VkSubpassDescription subpass{};
-  subpass.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS;
-  subpass.colorAttachmentCount = 1;
-  subpass.pColorAttachments = &reference;
-  const VkSubpassDependency dependencies[] = {
-      {VK_SUBPASS_EXTERNAL, 0, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_ACCESS_TRANSFER_READ_BIT,
-       VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, 0},
-      {0, VK_SUBPASS_EXTERNAL, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT,
-       VK_ACCESS_TRANSFER_READ_BIT, 0}};
-  VkRenderPassCreateInfo pass{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
-  pass.attachmentCount = pass.subpassCount = 1;
-  pass.pAttachments = &colour;
-  pass.pSubpasses = &subpass;
-  pass.dependencyCount = 2;
-  pass.pDependencies = dependencies;
-  expect(vk_.vkCreateRenderPass(device_, &pass, nullptr, &pass_), "vkCreateRenderPass");
-  VkFramebufferCreateInfo framebuffer{VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO};
-  framebuffer.renderPass = pass_;
-  framebuffer.attachmentCount = 1;
-  framebuffer.pAttachments = &view_;
-  framebuffer.width = framebuffer.height = kPicture;
-  framebuffer.layers = 1;
-  expect(vk_.vkCreateFramebuffer(device_, &framebuffer, nullptr, &framebuffer_), "vkCreateFramebuffer");
-}
-
 void BufferHost::make_drawing() {
-  VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
-  expect(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &drawing_layout_), "vkCreatePipelineLayout");
-  VkPipelineShaderStageCreateInfo stages[2]{{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}, {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}};
-  stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
-  stages[0].module = make_module(buffer_host_vert);
-  stages[1].stage = VK_SHADER_STAGE_FRAGMENT_BIT;
-  stages[1].module = make_module(buffer_host_frag);
-  for (auto& stage : stages) stage.pName = "main";
+  target_.make(vkGetDeviceProcAddr, device_, {kPicture, kPicture}, kLeastMemory);
   const VkVertexInputBindingDescription binding{0, 2 * sizeof(float), VK_VERTEX_INPUT_RATE_VERTEX};
   const VkVertexInputAttributeDescription attribute{0, 0, VK_FORMAT_R32G32_SFLOAT, 0};
   VkPipelineVertexInputStateCreateInfo vertices{VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
   vertices.vertexBindingDescriptionCount = vertices.vertexAttributeDescriptionCount = 1;
   vertices.pVertexBindingDescriptions = &binding;
   vertices.pVertexAttributeDescriptions = &attribute;
-  VkPipelineInputAssemblyStateCreateInfo assembly{VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
-  assembly.topology = VK_PRIMITIVE_TOPOLOGY_POINT_LIST;
-  const VkViewport viewport{0, 0, kPicture, kPicture, 0, 1};
-  const VkRect2D scissor{{0, 0}, {kPicture, kPicture}};
-  VkPipelineViewportStateCreateInfo view{VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO};
-  view.viewportCount = view.scissorCount = 1;
-  view.pViewports = &viewport;
-  view.pScissors = &scissor;
-  VkPipelineRasterizationStateCreateInfo raster{VK_STRUCTURE_TYPE_PIPELINE_RASTERIZATION_STATE_CREATE_INFO};
-  raster.lineWidth = 1;
-  VkPipelineMultisampleStateCreateInfo samples{VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO};
-  samples.rasterizationSamples = VK_SAMPLE_COUNT_1_BIT;
-  VkPipelineColorBlendAttachmentState blend{};
-  blend.colorWriteMask = 0xF;
-  VkPipelineColorBlendStateCreateInfo blending{VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
-  blending.attachmentCount = 1;
-  blending.pAttachments = &blend;
-  VkGraphicsPipelineCreateInfo info{VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO};
-  info.stageCount = 2;
-  info.pStages = stages;
-  info.pVertexInputState = &vertices;
-  info.pInputAssemblyState = &assembly;
-  info.pViewportState = &view;
-  info.pRasterizationState = &raster;
-  info.pMultisampleState = &samples;
-  info.pColorBlendState = &blending;
-  info.layout = drawing_layout_;
-  info.renderPass = pass_;
-  expect(vk_.vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &drawing_), "vkCreateGraphicsPipelines");
-  for (auto& stage : stages) vk_.vkDestroyShaderModule(device_, stage.module, nullptr);
+  hosts::DrawPipelineDescription description;
+  description.vertex_shader = buffer_host_vert;
+  description.fragment_shader = buffer_host_frag;
+  description.topology = VK_PRIMITIVE_TOPOLOGY_POINT_LIST;
+  description.vertices = &vertices;
+  drawing_.make(target_.functions(), device_, target_.render_pass(), description);
 }
 
 void BufferHost::dispatch(VkCommandBuffer commands, const HostBuffer& shared, std::uint32_t mode, std::uint32_t seed, std::uint32_t count) {
@@ -304,22 +209,13 @@ void BufferHost::copy(VkCommandBuffer commands, const HostBuffer& from) {
 }
 
 void BufferHost::draw_points(VkCommandBuffer commands, const HostBuffer& places, std::uint32_t count) {
-  const VkClearValue black{};
-  VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
-  begin.renderPass = pass_;
-  begin.framebuffer = framebuffer_;
-  begin.renderArea = {{0, 0}, {kPicture, kPicture}};
-  begin.clearValueCount = 1;
-  begin.pClearValues = &black;
-  vk_.vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
-  vk_.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, drawing_);
+  target_.begin(commands);
+  target_.use_whole(commands);
+  vk_.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, drawing_.handle());
   vk_.vkCmdBindVertexBuffers(commands, 0, 1, &places.buffer, &places.offset);
   vk_.vkCmdDraw(commands, count, 1, 0, 0);
-  vk_.vkCmdEndRenderPass(commands);
-  VkBufferImageCopy region{};
-  region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-  region.imageExtent = {kPicture, kPicture, 1};
-  vk_.vkCmdCopyImageToBuffer(commands, image_, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, picture_pixels_.buffer, 1, &region);
+  target_.end(commands);
+  target_.copy(commands, picture_pixels_.buffer);
   // The compute shader above is declared to write what it may write in another mode, so it has to wait for the vertices too.
   const VkMemoryBarrier done = barrier_between(VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
   vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_VERTEX_INPUT_BIT,

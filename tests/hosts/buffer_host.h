@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/hosts/colour_target.h"
 #include "tests/hosts/plain_host.h"
 
 namespace imprint::bridge {
@@ -46,7 +47,6 @@ class BufferHost {
   Memory make_memory(const VkBufferCreateInfo& info, VkMemoryPropertyFlags wanted);
   VkShaderModule make_module(std::span<const std::uint32_t> words);
   void make_compute();
-  void make_picture();
   void make_drawing();
 
   PlainHost& host_;
@@ -58,13 +58,10 @@ class BufferHost {
   void* picture_mapped_ = nullptr;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
-  VkPipelineLayout layout_ = VK_NULL_HANDLE, drawing_layout_ = VK_NULL_HANDLE;
-  VkPipeline compute_ = VK_NULL_HANDLE, drawing_ = VK_NULL_HANDLE;
-  VkImage image_ = VK_NULL_HANDLE;
-  VkDeviceMemory image_memory_ = VK_NULL_HANDLE;
-  VkImageView view_ = VK_NULL_HANDLE;
-  VkRenderPass pass_ = VK_NULL_HANDLE;
-  VkFramebuffer framebuffer_ = VK_NULL_HANDLE;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  VkPipeline compute_ = VK_NULL_HANDLE;
+  hosts::ColourTarget target_;
+  hosts::DrawPipeline drawing_;
   std::vector<std::pair<VkBuffer, VkDescriptorSet>> sets_;
 };
 

@@ -43,7 +43,7 @@ VkImageMemoryBarrier barrier_of(VkImage image, VkImageLayout from, VkImageLayout
 }  // namespace
 
 Engine::Engine(const EngineOptions& options) : slots_(options.frames_in_flight) {
-  ok_ = (!options.window || make_window()) && make_instance(options) && make_device(options) && make_render_pass() &&
+  ok_ = (!options.window || make_window()) && make_instance(options) && make_device(options) &&
         std::ranges::all_of(slots_, [this](Slot& slot) { return make_slot(slot); }) && (!surface_ || make_swapchain());
 }
 
@@ -51,19 +51,15 @@ Engine::~Engine() {
   if (device_) {
     vkDeviceWaitIdle(device_);
     destroy_swapchain();
-    for (const Slot& slot : slots_) {
+    for (Slot& slot : slots_) {
       vkDestroySemaphore(device_, slot.acquired, nullptr);
       vkDestroyFence(device_, slot.done, nullptr);
       vkDestroyCommandPool(device_, slot.pool, nullptr);
-      vkDestroyFramebuffer(device_, slot.framebuffer, nullptr);
-      vkDestroyImageView(device_, slot.view, nullptr);
-      vkDestroyImage(device_, slot.image, nullptr);
-      vkFreeMemory(device_, slot.image_memory, nullptr);
+      slot.target.destroy();
       vkDestroyBuffer(device_, slot.read, nullptr);
       vkFreeMemory(device_, slot.read_memory, nullptr);
     }
     scene_.destroy();
-    vkDestroyRenderPass(device_, render_pass_, nullptr);
     vkDestroyDevice(device_, nullptr);
   }
   if (surface_) vkDestroySurfaceKHR(instance_, surface_, nullptr);
@@ -90,42 +86,6 @@ VkDeviceMemory Engine::allocate(const VkMemoryRequirements& needs, VkMemoryPrope
   return made;
 }
 
-bool Engine::make_render_pass() {
-  VkAttachmentDescription colour{};
-  colour.format = VK_FORMAT_R8G8B8A8_UNORM;
-  colour.samples = VK_SAMPLE_COUNT_1_BIT;
-  colour.loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR;
-  colour.storeOp = VK_ATTACHMENT_STORE_OP_STORE;
-  colour.stencilLoadOp = VK_ATTACHMENT_LOAD_OP_DONT_CARE;
-  colour.stencilStoreOp = VK_ATTACHMENT_STORE_OP_DONT_CARE;
-  colour.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
-  colour.finalLayout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL;
-  const VkAttachmentReference reference{0, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL};
-  VkSubpassDescription subpass{};
-  subpass.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS;
-  subpass.colorAttachmentCount = 1;
-  subpass.pColorAttachments = &reference;
-  // The image's last reader is done (its fence was waited for); its next are the copies behind the pass.
-  const VkSubpassDependency after{0,
-                                  VK_SUBPASS_EXTERNAL,
-                                  VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
-                                  VK_PIPELINE_STAGE_TRANSFER_BIT,
-                                  VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT,
-                                  VK_ACCESS_TRANSFER_READ_BIT,
-                                  0};
-  VkRenderPassCreateInfo info{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
-  info.attachmentCount = 1;
-  info.pAttachments = &colour;
-  info.subpassCount = 1;
-  info.pSubpasses = &subpass;
-  info.dependencyCount = 1;
-  info.pDependencies = &after;
-  if (!works(vkCreateRenderPass(device_, &info, nullptr, &render_pass_), "vkCreateRenderPass")) return false;
-  const auto load = reinterpret_cast<PFN_vkGetDeviceProcAddr>(vkGetInstanceProcAddr(instance_, "vkGetDeviceProcAddr"));
-  if (scene_.make(load, device_, render_pass_)) return true;
-  return ADD_FAILURE() << "the scene could not be made", false;
-}
-
 bool Engine::make_slot(Slot& slot) {
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
@@ -143,37 +103,15 @@ bool Engine::make_slot(Slot& slot) {
       !works(vkCreateSemaphore(device_, &semaphore, nullptr, &slot.acquired), "vkCreateSemaphore")) {
     return false;
   }
-  VkImageCreateInfo image{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
-  image.imageType = VK_IMAGE_TYPE_2D;
-  image.format = VK_FORMAT_R8G8B8A8_UNORM;
-  image.extent = {kExtent.width, kExtent.height, 1};
-  image.mipLevels = image.arrayLayers = 1;
-  image.samples = VK_SAMPLE_COUNT_1_BIT;
-  image.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
-  if (!works(vkCreateImage(device_, &image, nullptr, &slot.image), "vkCreateImage")) return false;
-  VkMemoryRequirements needs{};
-  vkGetImageMemoryRequirements(device_, slot.image, &needs);
-  slot.image_memory = allocate(needs, 0);
-  if (!works(vkBindImageMemory(device_, slot.image, slot.image_memory, 0), "vkBindImageMemory")) return false;
-  VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
-  view.image = slot.image;
-  view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-  view.format = image.format;
-  view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-  if (!works(vkCreateImageView(device_, &view, nullptr, &slot.view), "vkCreateImageView")) return false;
-  VkFramebufferCreateInfo framebuffer{VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO};
-  framebuffer.renderPass = render_pass_;
-  framebuffer.attachmentCount = 1;
-  framebuffer.pAttachments = &slot.view;
-  framebuffer.width = kExtent.width;
-  framebuffer.height = kExtent.height;
-  framebuffer.layers = 1;
-  if (!works(vkCreateFramebuffer(device_, &framebuffer, nullptr, &slot.framebuffer), "vkCreateFramebuffer")) return false;
+  const auto load = reinterpret_cast<PFN_vkGetDeviceProcAddr>(vkGetInstanceProcAddr(instance_, "vkGetDeviceProcAddr"));
+  slot.target.make(load, device_, kExtent);
+  if (&slot == &slots_.front()) scene_.make(load, device_, slot.target.render_pass());  // the passes of the others are compatible
 
   VkBufferCreateInfo buffer{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   buffer.size = kPictureBytes;
   buffer.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (!works(vkCreateBuffer(device_, &buffer, nullptr, &slot.read), "vkCreateBuffer")) return false;
+  VkMemoryRequirements needs{};
   vkGetBufferMemoryRequirements(device_, slot.read, &needs);
   slot.read_memory = allocate(needs, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
   void* mapped = nullptr;
@@ -278,10 +216,7 @@ Engine::Frame Engine::begin_frame() {
 
 // The picture to the host's memory, and to the window.
 void Engine::show(Slot& slot) {
-  VkBufferImageCopy copy{};
-  copy.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-  copy.imageExtent = {kExtent.width, kExtent.height, 1};
-  vkCmdCopyImageToBuffer(slot.commands, slot.image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, slot.read, 1, &copy);
+  slot.target.copy(slot.commands, slot.read);
   VkBufferMemoryBarrier read{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
   read.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   read.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
@@ -298,7 +233,7 @@ void Engine::show(Slot& slot) {
   blit.srcSubresource = blit.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
   blit.srcOffsets[1] = {static_cast<std::int32_t>(kExtent.width), static_cast<std::int32_t>(kExtent.height), 1};
   blit.dstOffsets[1] = {static_cast<std::int32_t>(swapchain_extent_.width), static_cast<std::int32_t>(swapchain_extent_.height), 1};
-  vkCmdBlitImage(slot.commands, slot.image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, shown, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit,
+  vkCmdBlitImage(slot.commands, slot.target.image(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, shown, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit,
                  VK_FILTER_NEAREST);
   barrier = barrier_of(shown, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, VK_ACCESS_TRANSFER_WRITE_BIT, 0);
   vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 0, nullptr, 1, &barrier);
@@ -306,17 +241,11 @@ void Engine::show(Slot& slot) {
 
 void Engine::end_frame(Place pet) {
   Slot& slot = slots_[number_ % slots_.size()];
-  VkClearValue clear{};
-  clear.color.float32[2] = 0.25f;
-  VkRenderPassBeginInfo pass{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
-  pass.renderPass = render_pass_;
-  pass.framebuffer = slot.framebuffer;
-  pass.renderArea = {{0, 0}, kExtent};
-  pass.clearValueCount = 1;
-  pass.pClearValues = &clear;
-  vkCmdBeginRenderPass(slot.commands, &pass, VK_SUBPASS_CONTENTS_INLINE);
+  VkClearColorValue clear{};
+  clear.float32[2] = 0.25f;
+  slot.target.begin(slot.commands, clear);
   scene_.draw(slot.commands, static_cast<float>(number_) / 60, pet);  // by the state bound before the guest recorded
-  vkCmdEndRenderPass(slot.commands);
+  slot.target.end(slot.commands);
   show(slot);
   works(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
 

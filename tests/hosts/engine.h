@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/hosts/colour_target.h"
 #include "tests/hosts/scene.h"
 
 struct GLFWwindow;
@@ -65,10 +66,7 @@ class Engine {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence done = VK_NULL_HANDLE;
     VkSemaphore acquired = VK_NULL_HANDLE;
-    VkImage image = VK_NULL_HANDLE;
-    VkDeviceMemory image_memory = VK_NULL_HANDLE;
-    VkImageView view = VK_NULL_HANDLE;
-    VkFramebuffer framebuffer = VK_NULL_HANDLE;
+    ColourTarget target;
     VkBuffer read = VK_NULL_HANDLE;
     VkDeviceMemory read_memory = VK_NULL_HANDLE;
     const std::uint8_t* pixels = nullptr;
@@ -77,7 +75,6 @@ class Engine {
   bool make_window();
   bool make_instance(const EngineOptions& options);
   bool make_device(const EngineOptions& options);
-  bool make_render_pass();
   bool make_slot(Slot& slot);
   bool make_swapchain();
   void destroy_swapchain();
@@ -103,7 +100,6 @@ class Engine {
   VkPhysicalDeviceVulkan11Features features_11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
   VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
-  VkRenderPass render_pass_ = VK_NULL_HANDLE;
   Scene scene_;
   std::vector<Slot> slots_;
   VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "tests/hosts/colour_target.h"
 #include "tests/hosts/plain_host.h"
 
 namespace imprint::bridge {
@@ -22,22 +23,13 @@ class OverlapLoad {
  private:
   static constexpr std::uint32_t kFrames = 4;
 
-  void make_target();
-  void make_pipeline();
-
   PlainHost& host_;
   const VolkDeviceTable& vk_;
   VkDevice device_;
-  std::uint32_t side_;
   double period_ns_ = 0;
   VkQueryPool queries_ = VK_NULL_HANDLE;
-  VkImage image_ = VK_NULL_HANDLE;
-  VkDeviceMemory memory_ = VK_NULL_HANDLE;
-  VkImageView view_ = VK_NULL_HANDLE;
-  VkRenderPass pass_ = VK_NULL_HANDLE;
-  VkFramebuffer framebuffer_ = VK_NULL_HANDLE;
-  VkPipelineLayout layout_ = VK_NULL_HANDLE;
-  VkPipeline pipeline_ = VK_NULL_HANDLE;
+  hosts::ColourTarget target_;
+  hosts::DrawPipeline pipeline_;
 };
 
 }  // namespace imprint::bridge
