@@ -1,11 +1,11 @@
 #include "engine-bridge/gpu_timer.h"
 
+#include "compute/vk/timestamps.h"
+
 namespace imprint::bridge {
 
 float timestamp_us(const vk::Capabilities& capabilities, std::uint64_t begin, std::uint64_t end) {
-  const std::uint32_t bits = capabilities.timestamp_valid_bits;
-  const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;
-  return static_cast<float>(static_cast<double>((end - begin) & mask) * capabilities.timestamp_period_ns * 1e-3);
+  return static_cast<float>(vk::elapsed_us(capabilities, begin, end));
 }
 
 Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {

@@ -11,6 +11,7 @@
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
 #include "compute/graph/row_reads.h"
+#include "compute/graph/workgroups.h"
 
 namespace imprint {
 namespace {
@@ -39,6 +40,7 @@ class Fuser {
     store_temporaries();
     plan_regions();
     IMPRINT_CHECK(assign_levels());
+    choose_workgroups(graph_, options_, schedule_);
     return std::move(schedule_);
   }
 
@@ -186,16 +188,18 @@ class Fuser {
   void add_region(std::int32_t index) {
     const RegionNodes& nodes = split_.regions[static_cast<std::size_t>(index)];
     Region region;
+    region.kernel = nodes.kernel;
     region.rows = nodes.rows;
     region.groups = nodes.groups;
     region.row_block = nodes.row_block;
     region.blocks = nodes.blocks;
-    region.invocations = options_.region_invocations;
+    region.invocations = nodes.invocations;
     region.vectors = options_.region_vectors;
     Task task;
     task.kind = TaskKind::region;
     task.region = index;
     task.element_count = nodes.groups * nodes.blocks;
+    task.choices = nodes.choices;
     schedule_.regions.push_back(std::move(region));
     schedule_.tasks.push_back(std::move(task));
     const auto t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
@@ -208,7 +212,7 @@ class Fuser {
   }
 
   void plan_regions() {
-    for (const Task& task : schedule_.tasks)
+    for (Task& task : schedule_.tasks)
       if (task.kind == TaskKind::region && !plan_region(graph_, schedule_, split_, options_, task, schedule_.regions[static_cast<std::size_t>(task.region)]))
         outgrown_.push_back(task.region);
   }
@@ -278,9 +282,7 @@ class Fuser {
     task.anchor = kind == TaskKind::map ? -1 : index;
     task.element_count = node.element_count();
     if (kind == TaskKind::product) {
-      const bool matrix_units = options_.matrix_units && suits_matrix_units(graph_, schedule_.materialized, index);
-      const auto is_alone = [&](std::size_t slot) { return operand_layout(graph_, schedule_.materialized, index, slot, 4).width == 1; };
-      task.tile = matrix_units ? kMatrixUnitTile : choose_tile(product_shape(graph_, index), options_, is_alone(0) || is_alone(1));
+      task.tile = choose_tile(graph_, schedule_.materialized, index, options_, task.choices);
     }
     schedule_.tasks.push_back(std::move(task));
     join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index,
@@ -703,6 +705,10 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
     }
     IMPRINT_ASSIGN(Schedule schedule, std::move(made));
     if (fuser.outgrown().empty()) {
+      for (const Task& task : schedule.tasks)
+        for (const VariantChoice& choice : task.choices)
+          if (!choice.refused.empty())
+            notes.push_back("the tuning table has '" + choice.refused + "' for " + choice.kernel + ", which cannot be made here: '" + choice.taken + "' by the cost model");
       schedule.notes = std::move(notes);
       graph = std::move(split_graph);
       request = std::move(split_request);

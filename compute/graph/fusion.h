@@ -57,6 +57,13 @@ struct FusionOptions {
   std::int64_t region_narrow_rows = 4096;
   bool region_vectors = true;            // four floats at a time
   double region_serial_limit = 48;       // operations of one invocation between two barriers, past which what it folds is a stage of its own
+
+  // Workgroups (workgroups.h), and what goes before all estimates (variants.h).
+  std::int32_t fold_invocations = 64;      // of a workgroup that shares folds
+  std::int64_t row_lane_elements = 8;      // of a row, that one lane takes
+  std::int32_t map_invocations = 64;       // of a workgroup of a large map
+  std::int32_t most_invocations = 128;     // that a workgroup may have
+  const VariantTable* variants = nullptr;  // measured on the device; lives as long as the call; null: none
 };
 
 // What a program leaves behind, by graph root.

@@ -108,16 +108,40 @@ bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& mat
   return true;
 }
 
-ProductTile choose_tile(const ProductShape& shape, const FusionOptions& options, bool one_by_one) {
-  const Measured* best = nullptr;
+namespace {
+
+std::string tile_text(const ProductTile& tile) {
+  std::string text;
+  for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
+  return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " + std::to_string(tile.thread_columns) +
+         (tile.matrix_units ? " on matrix units" : "");
+}
+
+}  // namespace
+
+ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
+                        std::vector<VariantChoice>& made) {
+  const ProductShape shape = product_shape(graph, matmul);
+  const auto loads_alone = [&](std::size_t slot) { return operand_layout(graph, materialized, matmul, slot, 4).width == 1; };
+  const bool one_by_one = loads_alone(0) || loads_alone(1);
+  std::vector<ProductTile> tiles;
+  std::vector<Variant> variants;
+  const auto add = [&](const ProductTile& tile, double cost) {
+    tiles.push_back(tile);
+    variants.push_back({tile_text(tile), cost});
+  };
+  if (options.matrix_units && suits_matrix_units(graph, materialized, matmul)) add(kMatrixUnitTile, 0);
   for (const Measured& measured : kTiles) {
     // Many loads at once beside many sums are too many registers.
     constexpr std::int32_t kSumsBesideLoads = 32;
-    if (one_by_one && options.product_turn_operations == 0 && measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads) continue;
-    if (shared_bytes(measured.tile) <= options.region_shared_bytes && (!best || cycles(shape, measured, options) < cycles(shape, *best, options)))
-      best = &measured;
+    constexpr double kSpills = 100;
+    const bool spills = one_by_one && options.product_turn_operations == 0 && measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
+    if (shared_bytes(measured.tile) <= options.region_shared_bytes)   // the smaller ones fit everywhere
+      add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1));
   }
-  return best->tile;   // the smaller ones fit everywhere
+  const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + " of " +
+                             std::to_string(shape.depth) + " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
+  return tiles[choose_variant(options.variants, kernel, variants, made)];
 }
 
 }  // namespace imprint

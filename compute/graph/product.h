@@ -23,9 +23,9 @@ inline std::int64_t column_tiles(const ProductShape& shape, const ProductTile& t
 // Workgroups.
 inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& tile) { return shape.batch * row_tiles(shape, tile) * column_tiles(shape, tile); }
 
-// The tile that should take the least time on a device of these options.
-// one_by_one: elements of an operand do not lie by four, and are loaded alone.
-ProductTile choose_tile(const ProductShape& shape, const FusionOptions& options, bool one_by_one = false);
+// Adds the choice to `made`, if there was one.
+ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
+                        std::vector<VariantChoice>& made);
 
 // Along which of its last two axes, and how many at once, a product's operand can be loaded from memory: 8 float16, 4 of anything, or one by one.
 struct OperandLayout {

@@ -23,6 +23,9 @@ struct RegionNodes {
   std::int32_t phase = 0;
   std::int64_t rows = 0, groups = 1, blocks = 0;
   std::int32_t row_block = 0;
+  std::int32_t invocations = 0;
+  std::string kernel;                           // its signature
+  std::vector<VariantChoice> choices;
 
   std::pair<AxisClass, std::int32_t> key() const { return {row_class, phase}; }
 };
@@ -55,6 +58,6 @@ RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOpti
 void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split);
 
 // Orders a region task's members into stages and gives them places in shared memory. False when a workgroup has not enough of it.
-bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region);
+bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, Task& task, Region& region);
 
 }  // namespace imprint

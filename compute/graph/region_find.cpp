@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <set>
 
 #include "compute/graph/cost.h"
@@ -250,10 +251,48 @@ class Finder {
     block = std::min(block, power(region.rows));
     if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
     if (block < 1) return;
-    region.row_block = static_cast<std::int32_t>(block);
+    region.kernel = kernel_of(key, region);
+    region.row_block = choose_rows(static_cast<std::int32_t>(block), partial_elements, region);
+    block = region.row_block;
+    region.invocations = choose_invocations(region);
     region.blocks = (region.rows + block - 1) / block;
-    if (region.blocks > 1 && 4 * partial_elements * region.blocks > options_.region_partial_bytes) return;
+    if (!partials_fit(partial_elements, region.blocks)) return;
     regions.push_back(region);
+  }
+
+  bool partials_fit(std::int64_t elements, std::int64_t blocks) const { return blocks == 1 || 4 * elements * blocks <= options_.region_partial_bytes; }
+
+  std::string kernel_of(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region) const {
+    std::vector<NodeIndex> nodes;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (role[at(i)] != Role::outside && std::pair{row_class_[at(i)], phase[at(i)]} == key) nodes.push_back(i);
+    return "region " + std::to_string(region.rows) + " rows" + (region.groups > 1 ? " of " + std::to_string(region.groups) : std::string()) + " " +
+           signature(graph_, nodes);
+  }
+
+  std::int32_t choose_rows(std::int32_t usual, std::int64_t partial_elements, RegionNodes& region) const {
+    std::vector<Variant> variants;
+    std::vector<std::int32_t> numbers;
+    const auto limit = limits_.find(region.key());
+    for (std::int32_t rows = std::max(1, usual / 4); rows <= std::min<std::int64_t>(4 * usual, std::bit_ceil(static_cast<std::uint64_t>(region.rows))); rows *= 2) {
+      if (limit != limits_.end() && rows > limit->second) break;
+      if (rows != usual && !partials_fit(partial_elements, (region.rows + rows - 1) / rows)) continue;
+      numbers.push_back(rows);
+      variants.push_back({std::to_string(rows) + " rows a workgroup", std::abs(std::log2(static_cast<double>(rows) / usual))});
+    }
+    return numbers[choose_variant(options_.variants, region.kernel + " rows", variants, region.choices)];
+  }
+
+  std::int32_t choose_invocations(RegionNodes& region) const {
+    const std::int32_t usual = options_.region_invocations;
+    std::vector<Variant> variants{{std::to_string(usual) + " invocations"}};
+    std::vector<std::int32_t> numbers{usual};
+    for (std::int32_t number : {usual / 2, 2 * usual}) {
+      if (number < 16 || number > options_.most_invocations) continue;
+      numbers.push_back(number);
+      variants.push_back({std::to_string(number) + " invocations", 1});
+    }
+    return numbers[choose_variant(options_.variants, region.kernel + " invocations", variants, region.choices)];
   }
 
   const Graph& graph_;

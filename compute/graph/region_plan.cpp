@@ -1,6 +1,7 @@
 // From the values of a region to stages of a workgroup: what is computed together, how it is spread over invocations, where it lies.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -20,7 +21,7 @@ struct StageRead { NodeIndex node; bool aligned; NodeIndex by; };
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region)
+  Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, Task& task, Region& region)
       : graph_(graph), schedule_(schedule), split_(split), options_(options), task_(task), region_(region) {}
 
   bool run() {
@@ -155,7 +156,7 @@ class Planner {
 
   // ---- tiles ----
 
-  void choose_tiles(RegionStage& stage) const {
+  void choose_tiles(RegionStage& stage) {
     if (stage.kind != RegionStage::Kind::product && stage.kind != RegionStage::Kind::outer_product) return;
     const bool outer = stage.kind == RegionStage::Kind::outer_product;
     const GraphNode& node = graph_[stage.anchor];
@@ -195,13 +196,14 @@ class Planner {
   // The tile, and the number of invocations that share its terms, of the least cost: about the clocks of a multiprocessor with four schedulers, where
   // a warp's load of vectors from shared memory takes three, its load of floats and a scheduler's multiply-add of a warp one, and weights that are not
   // copied to shared memory keep every turn of eight terms waiting.
-  void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) const {
+  void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
     const std::int64_t most_scratch = options_.region_shared_bytes / (is_far ? 12 : 16);   // floats
     constexpr std::int64_t kMostParts = 8;   // longer sums of parts cost a cold start more code than they save
     constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300;
-    double least = 0;
+    std::vector<Variant> variants;
+    std::vector<std::array<std::int32_t, 3>> tiles_of;   // height, width, parts
     for (const auto& [height, width] : {std::pair{1, 1}, {2, 1}, {4, 1}, {1, 4}, {2, 4}, {4, 4}, {8, 4}}) {
       if (rows % height != 0 || columns % width != 0) continue;
       const std::int64_t tiles = rows / height * columns / width;
@@ -212,13 +214,16 @@ class Planner {
         double cost = warps * steps * 3.0 * (height + (width == 4 ? 4 : 4.0 / 3));
         cost += std::ceil(warps / kSchedulers) * steps * 4 * height * width + turns * steps * (is_far ? kFarWait : kSharedWait);
         if (parts > 1) cost += kBarrier + warps * height * width + static_cast<double>(rows * columns * parts) / kWarp;
-        if (least > 0 && cost >= least) continue;
-        least = cost;
-        stage.tile_rows = height;
-        stage.tile_columns = width;
-        stage.parts = static_cast<std::int32_t>(parts);
+        variants.push_back({std::to_string(height) + " x " + std::to_string(width) + " in " + std::to_string(parts) + " parts", cost});
+        tiles_of.push_back({height, width, static_cast<std::int32_t>(parts)});
       }
     }
+    const std::string kernel = region_.kernel + " stage " + std::to_string(&stage - region_.stages.data()) + " product " + std::to_string(rows) + " x " + std::to_string(columns) + " of " + std::to_string(terms) +
+                               " by " + std::to_string(invocations);
+    const auto& [height, width, parts] = tiles_of[choose_variant(options_.variants, kernel, variants, task_.choices)];
+    stage.tile_rows = height;
+    stage.tile_columns = width;
+    stage.parts = parts;
     stage.columns_beside = stage.tile_columns == 4 && !weights_of(stage).across;
   }
 
@@ -327,7 +332,7 @@ class Planner {
         const auto [weights, across] = weights_of(stage);
         if (region_.groups > 1 && !reads_own_network(consumers, weights)) continue;
         const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) && schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
-        if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 && std::ranges::find(wanted, weights) == wanted.end())
+        if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 && graph_[weights].element_count() > 0 && std::ranges::find(wanted, weights) == wanted.end())
           wanted.push_back(weights);
       }
     for (NodeIndex weights : wanted) {
@@ -390,7 +395,7 @@ class Planner {
   const Schedule& schedule_;
   const RegionSplit& split_;
   const FusionOptions& options_;
-  const Task& task_;
+  Task& task_;
   Region& region_;
   std::vector<std::int32_t> stage_of_, last_reader_;   // per node
   std::set<NodeIndex> makes_room_;                     // values whose place a later one takes
@@ -399,7 +404,7 @@ class Planner {
 
 }  // namespace
 
-bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, const Task& task, Region& region) {
+bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, Task& task, Region& region) {
   return Planner(graph, schedule, split, options, task, region).run();
 }
 

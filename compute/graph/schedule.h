@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
+#include "compute/graph/variants.h"
 
 namespace imprint {
 
 // Neighbouring outputs that a workgroup of a column fold takes.
 inline constexpr int kFoldColumns = 16;
+
+// Elements of a map from which on invocations take four at a time.
+inline constexpr std::int64_t kLargeMap = 1 << 16;
 
 // Where a value lies between kernels. index: temporary -> node, input / output -> position in the program's description,
 // variable -> position in Schedule::variables, constant -> node.
@@ -84,6 +88,7 @@ struct RegionValue {
 // A row-local region: what depends, for each row of a batch, on that row and on values without rows. A workgroup takes `row_block` rows through all
 // stages and folds over its rows leave a partial result each; `groups` networks of equal shape go side by side.
 struct Region {
+  std::string kernel;               // its signature
   std::int64_t rows = 0, groups = 1;
   std::int32_t row_block = 0;       // a power of two
   std::int64_t blocks = 0;          // of rows, a group
@@ -112,6 +117,8 @@ struct Task {
   NodeIndex anchor = -1;               // group_fold, column_fold, scan, product, custom, row_fold
   std::int32_t region = -1;            // position in Schedule::regions
   ProductTile tile;                    // of a product
+  std::int32_t invocations = 0;        // of a workgroup, of folds that it shares and of large maps that run alone; a power of two
+  std::int32_t row_lanes = 1;          // row_fold: that share a row, a power of two up to the invocations
   std::vector<NodeIndex> members;      // ascending; the anchor first where there is one
   std::vector<NodeIndex> tails;        // column_fold: sums over the elements of each workgroup
   std::vector<NodeIndex> folds;        // row_fold: the folds over each row, ascending
@@ -120,6 +127,7 @@ struct Task {
   std::vector<std::int32_t> after;     // tasks that must have finished
   std::int64_t element_count = 0;      // of each member; of a region, the workgroups; of a row fold, the rows
   std::int32_t level = 0;              // tasks of one level are independent of each other
+  std::vector<VariantChoice> choices;  // that made it what it is
 };
 
 struct Schedule {
@@ -131,6 +139,9 @@ struct Schedule {
   std::vector<std::shared_ptr<VariableState>> variables;
   std::int32_t level_count = 0;
 };
+
+// Whether the task has folds that the invocations of a workgroup share.
+inline bool shares_folds(TaskKind kind) { return kind == TaskKind::group_fold || kind == TaskKind::column_fold || kind == TaskKind::row_fold; }
 
 std::string_view task_kind_name(TaskKind kind);
 std::string task_text(const Graph& graph, const Task& task);    // kind, elements, stores and reads

@@ -81,7 +81,7 @@ class DispatchNames : public MemoryNames {
   std::set<std::string> arrays_;
 };
 
-bool is_large_map(const Task& task, const DispatchLimits& limits) { return task.kind == TaskKind::map && task.element_count >= limits.wide_elements; }
+bool is_large_map(const Task& task) { return task.kind == TaskKind::map && task.element_count >= kLargeMap; }
 
 // Adds the function's text, wide where it can be; gives its workgroups.
 template <class E>
@@ -101,7 +101,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::string functions, calls, shared_arrays;
   int workgroup_size = kWorkgroupSize;
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
-  const auto shares_folds = [&](std::int32_t t) { return kind_of(t) == TaskKind::group_fold || kind_of(t) == TaskKind::column_fold || kind_of(t) == TaskKind::row_fold; };
+  const auto has_shared_folds = [&](std::int32_t t) { return shares_folds(kind_of(t)); };
   const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
   const auto product = std::ranges::find_if(source.tasks, is_product);
   const bool tiles = product != source.tasks.end();
@@ -109,10 +109,10 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     const ProductTile& tile = schedule.tasks[static_cast<std::size_t>(*product)].tile;
     workgroup_size = tile.invocations();
     shared_arrays += ProductEmitter::declarations(tile);
-  } else if (std::ranges::any_of(source.tasks, shares_folds)) {
-    workgroup_size = limits.fold_workgroup_size;
-  } else if (source.tasks.size() == 1 && is_large_map(schedule.tasks[static_cast<std::size_t>(source.tasks[0])], limits)) {
-    workgroup_size = limits.map_workgroup_size;
+  } else if (const auto fold = std::ranges::find_if(source.tasks, has_shared_folds); fold != source.tasks.end()) {
+    workgroup_size = schedule.tasks[static_cast<std::size_t>(*fold)].invocations;
+  } else if (const Task& first = schedule.tasks[static_cast<std::size_t>(source.tasks[0])]; source.tasks.size() == 1 && is_large_map(first)) {
+    workgroup_size = first.invocations;
   }
   for (std::int32_t t : source.tasks)
     if (kind_of(t) == TaskKind::region) workgroup_size = schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)].invocations;
@@ -133,9 +133,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
       functions += ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else if (task.kind == TaskKind::row_fold) {
-      task_groups = write_wide_or_not(RowEmitter(graph, schedule, task, names, includes, limits.fold_terms, limits.row_lane_elements), name, workgroup_size, true, functions);
+      task_groups = write_wide_or_not(RowEmitter(graph, schedule, task, names, includes, limits.fold_terms), name, workgroup_size, true, functions);
     } else {
-      const bool may_be_wide = is_large_map(task, limits) || task.kind == TaskKind::group_fold;
+      const bool may_be_wide = is_large_map(task) || task.kind == TaskKind::group_fold;
       task_groups = write_wide_or_not(Emitter(graph, schedule, task, names, includes, limits.fold_terms), name, workgroup_size, may_be_wide, functions);
     }
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
@@ -167,12 +167,13 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 }
 
 // Whether the tasks may be functions of one shader. A region has its own number of invocations, for which only small maps may be cut; the texts of two
-// callers may use one name; products of one dispatch have one tile.
+// callers may use one name; products of one dispatch have one tile, and its shared folds one number of invocations.
 bool go_together(const Task& a, const Task& b) {
   const auto is_small = [](const Task& task) { return task.kind == TaskKind::map && task.element_count <= kBesideRegion; };
   if (a.kind == TaskKind::region) return is_small(b);
   if (b.kind == TaskKind::region) return is_small(a);
   if (a.kind == TaskKind::product && b.kind == TaskKind::product) return a.tile == b.tile;
+  if (shares_folds(a.kind) && shares_folds(b.kind) && a.invocations != b.invocations) return false;
   return a.kind != TaskKind::custom || b.kind != TaskKind::custom;
 }
 

@@ -21,10 +21,6 @@ struct DispatchLimits {
   std::uint32_t push_entries = 32;        // tables up to so many entries are push constants: a kernel's first instructions then wait for no memory
   // Most terms of a fold that one turn of its loop loads together. Hides memory latency on a GPU; on a processor it only makes longer code.
   int fold_terms = 8;
-  int fold_workgroup_size = 64;   // invocations of a dispatch with folds that a workgroup shares; a power of two
-  int row_lane_elements = 8;     // of a row, that one lane takes
-  std::int64_t wide_elements = 1 << 16;   // of a map from which on invocations take four at a time
-  int map_workgroup_size = 64;    // invocations of a dispatch with one such map alone
 };
 
 struct DispatchSource {

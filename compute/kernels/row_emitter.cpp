@@ -19,16 +19,14 @@ constexpr double kWorthKeeping = 4;       // operations
 
 }  // namespace
 
-RowEmitter::RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
-                       int lane_elements)
+RowEmitter::RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms)
     : Emitter(graph, schedule, task, memory, includes, fold_terms), shape_(graph[graph[task.anchor].inputs[0]].shape),
-      first_folded_(static_cast<int>(graph[task.anchor].ints.front())), length_(fold_length(graph, task.anchor)), rows_(task.element_count),
-      lane_elements_(lane_elements) {}
+      first_folded_(static_cast<int>(graph[task.anchor].ints.front())), length_(fold_length(graph, task.anchor)), rows_(task.element_count) {}
 
 std::string RowEmitter::function(const std::string& name, int workgroup_size, bool wide) {
   if (wide && length_ % kWide != 0) return {};
   width_ = wide ? kWide : 1;
-  lanes_ = static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length_ / lane_elements_))), 1, workgroup_size));
+  lanes_ = std::min(task_.row_lanes, workgroup_size);
   turns_ = static_cast<int>((length_ + lanes_ * width_ - 1) / (lanes_ * width_));
   ragged_ = length_ % (lanes_ * width_) != 0;
   const std::int64_t rows_here = workgroup_size / lanes_;

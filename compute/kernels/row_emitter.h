@@ -10,9 +10,7 @@ namespace imprint {
 
 class RowEmitter : public Emitter {
  public:
-  // lane_elements: of a row, about as many as one lane takes.
-  RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
-             int lane_elements);
+  RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   // As Emitter::function; workgroup_size is a power of two.
   std::string function(const std::string& name, int workgroup_size, bool wide);
@@ -40,7 +38,6 @@ class RowEmitter : public Emitter {
   const Shape shape_;
   const int first_folded_;
   const std::int64_t length_, rows_;
-  const int lane_elements_;
   int width_ = 1, lanes_ = 1, turns_ = 1;                   // elements at a time; lanes of a row; turns of a lane
   bool ragged_ = false;                                     // the last turn is not for all lanes
   std::vector<IndexExpression> row_axes_;

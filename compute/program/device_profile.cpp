@@ -18,6 +18,9 @@ FusionOptions fusion_options(const vk::Device& device) {
   FusionOptions options;
   options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
   options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
+  options.most_invocations = static_cast<std::int32_t>(std::min(1024u, capabilities.max_workgroup_invocations));
+  options.fold_invocations = capabilities.max_workgroup_invocations < 256 ? 64 : 256;   // more terms under way at once
+  options.map_invocations = static_cast<std::int32_t>(std::min(128u, capabilities.max_workgroup_invocations));
   options.matrix_units = capabilities.cooperative_matrix_nv && capabilities.vulkan_memory_model && capabilities.shader_float16 &&
                          capabilities.storage_16bit && capabilities.subgroup_size == 32 && capabilities.max_workgroup_invocations >= 256;
   if (is_processor(device)) {
@@ -33,6 +36,8 @@ FusionOptions fusion_options(const vk::Device& device) {
     options.region_vectors = false;
     options.region_few_partials = 0;
     options.row_fold_elements = 1 << 16;
+    options.fold_invocations = 64;
+    options.row_lane_elements = 64;
     options.fill_groups = 8;
     options.fill_invocations = 512;
   }
@@ -47,9 +52,6 @@ DispatchLimits dispatch_limits(const vk::Device& device) {
   limits.table_entries = vk::kTableBytes / 4;
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = is_processor(device) ? 2 : 8;
-  limits.fold_workgroup_size = is_processor(device) || capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
-  limits.row_lane_elements = is_processor(device) ? 64 : 8;
-  limits.map_workgroup_size = static_cast<int>(std::min(128u, capabilities.max_workgroup_invocations));
   return limits;
 }
 

@@ -5,6 +5,7 @@
 #include "compute/graph/memory_plan.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
+#include "compute/program/tuner.h"
 #include "compute/tensor/build.h"
 #include "compute/vk/access_tracker.h"
 
@@ -143,9 +144,11 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     if (source.precision == Precision::mixed16) runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' stays in float32: " + reason);
     source.precision = Precision::float32;
   }
+  if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
+  const std::shared_ptr<const VariantTable> variants = runtime.variants();
   auto impl = std::make_unique<Impl>(runtime);
   impl->source = source;   // fusion renumbers the nodes of its own
-  const Status built = impl->build();
+  const Status built = impl->build(variants.get());
   if (built) return impl;
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
 
@@ -155,15 +158,16 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   plain->source = std::move(source);
   plain->source.fuse = false;
   impl.reset();
-  if (!plain->build()) return built.error();
+  if (!plain->build(nullptr)) return built.error();
   runtime.device().options().log(LogLevel::warning, "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
   return plain;
 }
 
-Status Program::Impl::build() {
+Status Program::Impl::build(const VariantTable* variants) {
   FusionOptions options = fusion_options(runtime.device());
   options.fuse = source.fuse;
   options.narrow_products = source.precision == Precision::mixed16;
+  options.variants = variants;
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());

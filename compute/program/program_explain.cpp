@@ -15,6 +15,7 @@ KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const
   const auto bytes = [&](NodeIndex node) { return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype); };
   KernelFigures figures{.kind = std::string(task_kind_name(task.kind)), .text = store_text(graph, task)};
   if (!figures.text.empty()) figures.text.erase(0, 1);
+  figures.choices = task.choices;
   for (const Read& read : task.reads) figures.bytes_read += bytes(read.node);
   for (const Store& store : task.stores) figures.bytes_written += bytes(store.node);
   figures.operations = static_cast<std::uint64_t>(task_operations(graph, schedule, task));

@@ -30,7 +30,7 @@ struct Program::Impl : Program::Body {
   static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, const ProgramSequence& sequence);
 
   // ---- building ----
-  Status build();
+  Status build(const VariantTable* variants);   // null: by the cost model
   Status place_variables();
   Status place_constants();
   void plan();                       // the arena: inputs, outputs, intermediates

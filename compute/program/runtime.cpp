@@ -267,6 +267,26 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
   return std::unique_ptr<StateReadback>(std::move(readback));
 }
 
+void RuntimeImpl::set_variants(std::shared_ptr<const VariantTable> table) {
+  const std::lock_guard lock(variants_mutex_);
+  variants_ = std::move(table);
+}
+
+std::shared_ptr<const VariantTable> RuntimeImpl::variants() const {
+  const std::lock_guard lock(variants_mutex_);
+  return variants_;
+}
+
+void RuntimeImpl::set_tuner(std::shared_ptr<Tuner> tuner) {
+  const std::lock_guard lock(variants_mutex_);
+  tuner_ = std::move(tuner);
+}
+
+std::shared_ptr<Tuner> RuntimeImpl::tuner() const {
+  const std::lock_guard lock(variants_mutex_);
+  return tuner_;
+}
+
 Result<Commands> RuntimeImpl::record(const std::function<void(VkCommandBuffer)>& body) {
   const vk::Functions& functions = device_.functions();
   const std::lock_guard lock(pool_mutex_);

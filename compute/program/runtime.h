@@ -13,12 +13,14 @@
 
 #include "compute/base/log.h"
 #include "compute/base/result.h"
+#include "compute/graph/variants.h"
 #include "compute/tensor/tensor.h"
 #include "compute/vk/device.h"
 
 namespace imprint {
 
 class Program;
+class Tuner;   // tuner.h
 
 // What the calling thread does in place of commands, as often as it is asked to.
 class CpuWork {
@@ -88,6 +90,14 @@ class Runtime {
 
   // ---- state to host ----
   virtual Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) = 0;
+
+  // ---- variants of kernels ----
+  // What programs compiled from now on take where kernels could be made in several ways; null, as at first: what the cost model expects to be fastest.
+  // On the processor without effect.
+  virtual void set_variants(std::shared_ptr<const VariantTable> table) = 0;
+  virtual std::shared_ptr<const VariantTable> variants() const = 0;
+  // Measures the variants of programs before they are compiled, and sets the table by that; null, as at first: nobody does.
+  virtual void set_tuner(std::shared_ptr<Tuner> tuner) = 0;
 };
 
 }  // namespace imprint

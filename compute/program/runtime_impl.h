@@ -57,8 +57,12 @@ class RuntimeImpl : public Runtime {
   void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) override;
+  void set_variants(std::shared_ptr<const VariantTable> table) override;
+  std::shared_ptr<const VariantTable> variants() const override;
+  void set_tuner(std::shared_ptr<Tuner> tuner) override;
 
   // ---- for programs ----
+  std::shared_ptr<Tuner> tuner() const;
   Status place(VariableState& variable);
   // Queues bytes for a range of device memory; copied at once.
   Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
@@ -88,6 +92,9 @@ class RuntimeImpl : public Runtime {
   std::vector<Upload> uploads_;
   std::weak_ptr<Batch> taken_;                         // the newest
   Commands barrier_;
+  mutable std::mutex variants_mutex_;
+  std::shared_ptr<const VariantTable> variants_;
+  std::shared_ptr<Tuner> tuner_;
 };
 
 }  // namespace imprint

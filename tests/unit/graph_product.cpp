@@ -55,7 +55,13 @@ TEST(Strides, OtherViewsHaveNone) {
 ProductTile tile_of(ProductShape shape, std::int64_t shared_bytes = 49152) {
   FusionOptions options;
   options.region_shared_bytes = shared_bytes;
-  return choose_tile(shape, options);
+  const Tensor product = matmul(input("x", {shape.batch, shape.rows, shape.depth}), input("y", {shape.batch, shape.depth, shape.columns}));
+  const Graph graph = build_graph(std::span(&product, 1)).value();
+  std::vector<std::uint8_t> memory(graph.nodes.size(), 1);
+  NodeIndex contraction = 0;
+  while (graph[contraction].op != Op::matmul) ++contraction;
+  std::vector<VariantChoice> made;
+  return choose_tile(graph, memory, contraction, options, made);
 }
 
 TEST(Product, LargeOnesGetLargeTiles) {

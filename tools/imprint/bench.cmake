@@ -12,7 +12,9 @@ add_library(imprint_bench STATIC
   bench_worlds.cpp
   computer.cpp
   explain.cpp
-  explain_floors.cpp)
+  explain_floors.cpp
+  tune.cpp
+  workloads.cpp)
 imprint_defaults(imprint_bench)
 target_include_directories(imprint_bench SYSTEM PRIVATE ${IMPRINT_CLI11_INCLUDE} ${IMPRINT_NLOHMANN_INCLUDE})
 target_link_libraries(imprint_bench PRIVATE imprint_plugin imprint_agent imprint_engine_bridge)

@@ -10,12 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/imprint/commands.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 namespace {
 
 struct Options {
-  std::string suite = "all", device, json, markdown, only;
+  std::string suite = "all", device, json, markdown, only, tuning;
   bool list = false;
   Repeats repeats;
 };
@@ -136,6 +137,7 @@ Status run_bench(const Options& options) {
   if (!device.computer.on_cpu()) {
     IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
   }
+  if (!options.tuning.empty()) IMPRINT_CHECK(use_tuning_file(device.computer, options.tuning));
 
   print_header(device.computer);
   std::vector<BenchResult> results;
@@ -295,6 +297,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file")->type_name("FILE");
+  command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites but frame")->type_name("FILE");
   command->add_option("--only", options->only, "only benchmarks whose name contains this")->type_name("TEXT");
   command->add_option("--warmup", options->repeats.warmup, "runs before measuring")->option_text("N=20");
   command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")->check(CLI::Range(1u, 100000u))->option_text("N=200");

@@ -21,6 +21,7 @@ namespace imprint::tools {
 // Add the subcommands to the command line.
 void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);  // explain.cpp
+void add_tune(CLI::App& app);     // tune.cpp
 
 struct Spread {
   double median = 0, p95 = 0;

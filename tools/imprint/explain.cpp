@@ -6,15 +6,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "compute/model/onnx_import.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/explain_floors.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 namespace {
 
 struct Options {
-  std::string program, device, json;
+  std::string program, device, json, tuning;
   std::int64_t batch = 1;
   bool glsl = false;
   DeviceFigures figures;
@@ -26,52 +26,19 @@ struct Explained {
   std::vector<ScheduleFigures> parts;
 };
 
-std::vector<std::string> pieces_of(const std::string& path) {
-  std::vector<std::string> pieces{""};
-  for (const char c : path) {
-    if (c == '/') pieces.emplace_back();
-    else pieces.back() += c;
-  }
-  return pieces;
-}
-
-// Whether all pieces of the asked name are pieces of the other, in order: ppo/h64/b256 is learn/ppo/h64/f32/b256.
-bool is_meant(const std::string& asked, const std::string& name) {
-  const std::vector<std::string> wanted = pieces_of(asked), given = pieces_of(name);
-  std::size_t found = 0;
-  for (const std::string& piece : given)
-    if (found < wanted.size() && piece == wanted[found]) ++found;
-  return found == wanted.size();
-}
-
 Result<Explained> built_in(BenchDevice& device, const std::string& asked) {
-  for (const BenchCase& one : program_cases()) {
-    if (!is_meant(asked, one.name)) continue;
-    Explained explained{.name = one.name};
-    device.look = [&](Program& program) {
-      explained.stats = program.stats();
-      explained.parts = program.schedule();
-      return Status();
-    };
-    const auto looked = one.run(device);
-    device.look = nullptr;
-    if (!looked) return looked.error();
-    return explained;
-  }
-  return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file nor one of the programs of imprint bench --list");
+  auto found = find_workloads(asked);
+  if (!found) return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file nor one of the programs of imprint bench --list");
+  Explained explained{.name = found->front().name};
+  IMPRINT_CHECK(look_at(device, found->front(), [&](Program& program) {
+    explained.stats = program.stats();
+    explained.parts = program.schedule();
+  }));
+  return explained;
 }
 
 Result<Explained> model(BenchDevice& device, const std::string& file, std::int64_t batch) {
-  IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
-  std::map<std::string, Shape> shapes;
-  for (const onnx::ValueInfo& input : model_inputs(loaded)) {
-    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + file + "': input '" + input.name + "' has no shape to explain a program for");
-    Shape shape;
-    for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
-    shapes.emplace(input.name, shape);
-  }
-  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(loaded, shapes));
-  IMPRINT_ASSIGN(const Program program, Program::compile(device.runtime(), {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1}));
+  IMPRINT_ASSIGN(const Program program, compile_model(device.runtime(), file, batch));
   return Explained{file, program.stats(), program.schedule()};
 }
 
@@ -83,6 +50,19 @@ std::string short_number(double number) {
   char text[32];
   std::snprintf(text, sizeof text, unit == 0 || number >= 99.95 ? "%.0f%s" : "%.1f%s", number, kUnits[unit]);
   return text;
+}
+
+// Which variant was taken and why, and what else there was.
+void print_choice(const VariantChoice& choice) {
+  std::string others;
+  for (const std::string& variant : choice.variants)
+    if (variant != choice.taken) others += (others.empty() ? "" : ", ") + variant;
+  const std::string why = choice.from_table ? "by the table" : choice.refused.empty() ? "by the cost model" : "by the cost model, as the table's " + choice.refused + " cannot be made";
+  std::printf("            %s: %s, %s; else %s\n", choice.kernel.c_str(), choice.taken.c_str(), why.c_str(), others.c_str());
+}
+
+nlohmann::ordered_json to_json(const VariantChoice& choice) {
+  return {{"kernel", choice.kernel}, {"variant", choice.taken}, {"by", choice.from_table ? "table" : "cost model"}, {"refused", choice.refused}, {"variants", choice.variants}};
 }
 
 void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const DeviceFigures& figures, bool glsl) {
@@ -102,6 +82,7 @@ void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const D
                 short_number(static_cast<double>(kernel.bytes_written)).c_str(), short_number(static_cast<double>(kernel.operations)).c_str());
     std::printf("          %s\n", kernel.text.c_str());
     for (const std::string& stage : kernel.stages) std::printf("            - %s\n", stage.c_str());
+    for (const VariantChoice& choice : kernel.choices) print_choice(choice);
   }
   if (glsl && !dispatch.glsl.empty()) std::printf("\n%s\n", dispatch.glsl.c_str());
 }
@@ -133,9 +114,11 @@ void print_table(const Explained& explained, const BenchDevice& device, const Op
 
 nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const Options& options) {
   nlohmann::ordered_json json{{"barrier_before", dispatch.barrier_before}, {"workgroups", dispatch.workgroups}, {"invocations", dispatch.invocations}};
-  for (const KernelFigures& kernel : dispatch.kernels)
+  for (const KernelFigures& kernel : dispatch.kernels) {
     json["kernels"].push_back({{"kind", kernel.kind}, {"text", kernel.text}, {"stages", kernel.stages}, {"bytes_read", kernel.bytes_read},
-                               {"bytes_written", kernel.bytes_written}, {"operations", kernel.operations}});
+                               {"bytes_written", kernel.bytes_written}, {"operations", kernel.operations}, {"choices", nlohmann::ordered_json::array()}});
+    for (const VariantChoice& choice : kernel.choices) json["kernels"].back()["choices"].push_back(to_json(choice));
+  }
   if (options.figures.launch_us > 0) {
     const Floor floor = floor_of(dispatch, options.figures);
     json["floor_us"] = {{"launch", floor.launch_us}, {"bytes", floor.bytes_us}, {"arithmetic", floor.arithmetic_us}, {"total", floor.total_us()}};
@@ -168,6 +151,7 @@ Status explain(Options& options) {
     IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
     IMPRINT_CHECK(measure_figures(device, options.figures));
   }
+  if (!options.tuning.empty()) IMPRINT_CHECK(use_tuning_file(device.computer, options.tuning));
   const bool is_file = options.program.ends_with(".onnx");
   IMPRINT_ASSIGN(const Explained explained, is_file ? model(device, options.program, options.batch) : built_in(device, options.program));
   print_table(explained, device, options);
@@ -179,9 +163,10 @@ Status explain(Options& options) {
 void add_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "show what a program becomes on a device, and what that costs at the least");
   auto options = std::make_shared<Options>();
-  command->add_option("program", options->program, "an ONNX file, or a program of imprint bench --list by some of its name: policy, ppo/h64/b256, pet/b32")->required();
+  command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
   command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
   command->add_option("--json", options->json, "write the figures to this file too");
   command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::PositiveNumber);

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
 #ifdef IMPRINT_HAS_BENCH
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);
+  imprint::tools::add_tune(app);
 #endif
   try {
     app.parse(argc, argv);

@@ -1,0 +1,13 @@
+#pragma once
+// How many invocations work together where a kernel leaves that open: in folds that a workgroup or the lanes of a row share, and in large maps.
+
+#include "compute/graph/fusion.h"
+#include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
+
+namespace imprint {
+
+// Sets Task::invocations and Task::row_lanes, of tasks whose members are known.
+void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedule& schedule);
+
+}  // namespace imprint

@@ -1,0 +1,93 @@
+#include "compute/program/tuner_timer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "compute/vk/timestamps.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
+constexpr double kWorthTimingUs = 200;       // shorter runs are timed several in a row
+constexpr double kMostInARow = 32;
+constexpr double kOnceIsEnoughUs = 200e3;    // of a run
+
+}  // namespace
+
+Result<std::unique_ptr<TuningTimer>> TuningTimer::create(RuntimeImpl& runtime, vk::Queue& queue) {
+  vk::Device& device = runtime.device();
+  if (device.capabilities().timestamp_valid_bits == 0)
+    return make_error(ErrorCode::unsupported, "tuning: queue family " + std::to_string(queue.family()) + " of " + device.capabilities().device_name +
+                                                  " has no timestamps to measure with");
+  std::unique_ptr<TuningTimer> timer(new TuningTimer(runtime, queue));
+  const vk::Functions& f = device.functions();
+  VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.queueFamilyIndex = device.queue_family();
+  IMPRINT_ASSIGN(timer->pool_, vk::make_handle<VkCommandPool>(device, "vkCreateCommandPool", f.vkCreateCommandPool, f.vkDestroyCommandPool, pool));
+  VkQueryPoolCreateInfo queries{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+  queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  queries.queryCount = 2;
+  IMPRINT_ASSIGN(timer->queries_, vk::make_handle<VkQueryPool>(device, "vkCreateQueryPool", f.vkCreateQueryPool, f.vkDestroyQueryPool, queries));
+  VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  allocate.commandPool = timer->pool_.get();
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  const VkResult result = f.vkAllocateCommandBuffers(device.handle(), &allocate, &timer->buffer_);
+  if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkAllocateCommandBuffers", result);
+  return timer;
+}
+
+// What was submitted may still run, behind a recorded frame that the host has not called safe, say: what it uses goes when it is done.
+TuningTimer::~TuningTimer() {
+  auto used = std::make_shared<std::pair<vk::Handle<VkCommandPool>, vk::Handle<VkQueryPool>>>(std::move(pool_), std::move(queries_));
+  runtime_.device().retire(runtime_.device().last_ticket(), [used] {});
+}
+
+Result<double> TuningTimer::time(VkCommandBuffer commands, std::uint32_t runs) {
+  IMPRINT_ASSIGN(const Commands uploads, runtime_.take_uploads());
+  if (uploads.primary) {
+    const Result<vk::Ticket> ticket = queue_.submit(std::span(&uploads.primary, 1));
+    if (!ticket) {
+      runtime_.put_back_uploads(uploads);
+      return ticket.error();
+    }
+  }
+  IMPRINT_ASSIGN(const double first, submit(commands, 1));   // pays for caches, and on a software device for the driver's own compiler
+  if (first > kOnceIsEnoughUs) return submit(commands, 1);
+  const auto in_a_row = static_cast<std::uint32_t>(std::clamp(std::ceil(kWorthTimingUs / std::max(first, 1e-3)), 1.0, kMostInARow));
+  double best = std::numeric_limits<double>::max();
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    IMPRINT_ASSIGN(const double us, submit(commands, in_a_row));
+    best = std::min(best, us);
+  }
+  return best;
+}
+
+Result<double> TuningTimer::submit(VkCommandBuffer commands, std::uint32_t in_a_row) {
+  vk::Device& device = runtime_.device();
+  const vk::Functions& f = device.functions();
+  const auto check = [&](const char* call, VkResult result) { return result == VK_SUCCESS ? Status{} : Status{vk::vulkan_error(device, call, result)}; };
+  IMPRINT_CHECK(check("vkResetCommandPool", f.vkResetCommandPool(device.handle(), pool_.get(), 0)));
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  IMPRINT_CHECK(check("vkBeginCommandBuffer", f.vkBeginCommandBuffer(buffer_, &begin)));
+  f.vkCmdResetQueryPool(buffer_, queries_.get(), 0, 2);
+  f.vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 0);
+  for (std::uint32_t run = 0; run < in_a_row; ++run) f.vkCmdExecuteCommands(buffer_, 1, &commands);
+  f.vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 1);
+  IMPRINT_CHECK(check("vkEndCommandBuffer", f.vkEndCommandBuffer(buffer_)));
+  IMPRINT_ASSIGN(const vk::Ticket ticket, queue_.submit(std::span(&buffer_, 1)));
+  ++submitted_;
+  IMPRINT_CHECK(queue_.wait(ticket, kTimeoutNs));
+  device.collect();
+  std::array<std::uint64_t, 2> stamps{};
+  IMPRINT_CHECK(check("vkGetQueryPoolResults", f.vkGetQueryPoolResults(device.handle(), queries_.get(), 0, 2, sizeof stamps, stamps.data(), sizeof stamps[0],
+                                                                       VK_QUERY_RESULT_64_BIT)));
+  return vk::elapsed_us(device.capabilities(), stamps[0], stamps[1]) / in_a_row;
+}
+
+}  // namespace imprint

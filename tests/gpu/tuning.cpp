@@ -1,0 +1,187 @@
+// Variants of kernels: what a table makes of a program, and how a device measures one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compute/nn/sequential.h"
+#include "compute/program/tuner.h"
+#include "compute/program/tuning_table.h"
+#include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
+#include "tests/gpu/trainer.h"
+
+namespace imprint {
+namespace {
+
+using test::Trainer;
+
+class TuningTest : public test::SessionTest {
+ protected:
+  void TearDown() override {
+    runtime().set_tuner(nullptr);
+    runtime().set_variants(nullptr);
+    SessionTest::TearDown();
+  }
+
+  std::shared_ptr<Tuner> tuner(TuningOptions options, VariantTable known = {}) {
+    auto made = Tuner::create(runtime(), *test::gpu()->context().queue(), std::move(known), std::move(options));
+    if (!made) throw std::runtime_error(made.error().message);
+    runtime().set_tuner(*made);
+    return *made;
+  }
+};
+
+std::vector<VariantChoice> choices(const Program& program) {
+  std::vector<VariantChoice> all;
+  for (const ScheduleFigures& part : program.schedule())
+    for (const DispatchFigures& dispatch : part.dispatches)
+      for (const KernelFigures& kernel : dispatch.kernels) all.insert(all.end(), kernel.choices.begin(), kernel.choices.end());
+  return all;
+}
+
+std::uint64_t workgroups(const Program& program) {
+  std::uint64_t sum = 0;
+  for (const ScheduleFigures& part : program.schedule())
+    for (const DispatchFigures& dispatch : part.dispatches) sum += dispatch.workgroups;
+  return sum;
+}
+
+// A product, a fold over rows, a network over a batch and a fold over columns: a kernel of each kind that has variants.
+ProgramDescription all_kinds() {
+  std::vector<float> numbers(200 * 200);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<float>(i) * 0.37f);
+  const Tensor x = Tensor::from(numbers, {200, 200});
+  const nn::Sequential network = nn::mlp("net", {200, 24, 5}, {.activation = nn::Activation::tanh, .seed = 3});
+  return {.name = "kinds",
+          .outputs = {matmul(x, matmul(x, transpose(x)) * 0.01f), softmax(reshape(concat({x, x, x, x}, 0), {800, 200}), 1), network(x), sum(exp(x), {0})}};
+}
+
+// The largest difference, of the size of the numbers.
+double difference(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
+  double most = 0;
+  for (std::size_t o = 0; o < a.size(); ++o)
+    for (std::size_t i = 0; i < a[o].floats.size(); ++i)
+      most = std::max(most, std::abs(static_cast<double>(a[o].floats[i]) - b[o].floats[i]) / std::max(1.0, std::abs(static_cast<double>(a[o].floats[i]))));
+  return most;
+}
+
+TEST_F(TuningTest, EveryVariantComputesTheSame) {
+  Program usual = compile(all_kinds());
+  const auto expected = session().run(usual).value();
+  const std::vector<VariantChoice> all = choices(usual);
+  ASSERT_GE(all.size(), 4u) << usual.explain();
+  std::size_t other_schedules = 0;
+  for (const VariantChoice& choice : all)
+    for (const std::string& variant : choice.variants) {
+      SCOPED_TRACE(choice.kernel + ": " + variant);
+      runtime().set_variants(std::make_shared<const VariantTable>(VariantTable{{choice.kernel, variant}}));
+      Program program = compile(all_kinds());
+      EXPECT_LT(difference(session().run(program).value(), expected), 1e-5);
+      const auto made = choices(program);
+      const auto own = std::ranges::find(made, choice.kernel, &VariantChoice::kernel);
+      ASSERT_NE(own, made.end());
+      EXPECT_TRUE(own->taken == variant || !own->refused.empty());
+      other_schedules += workgroups(program) != workgroups(usual) || program.glsl() != usual.glsl();
+    }
+  EXPECT_GT(other_schedules, all.size());
+}
+
+TEST_F(TuningTest, OneTableGivesOneResultToTheBit) {
+  VariantTable table;
+  for (const VariantChoice& choice : choices(compile(all_kinds()))) table[choice.kernel] = choice.variants.back();
+  runtime().set_variants(std::make_shared<const VariantTable>(table));
+  Program first = compile(all_kinds()), second = compile(all_kinds());
+  EXPECT_EQ(first.glsl(), second.glsl());
+  EXPECT_EQ(difference(session().run(first).value(), session().run(second).value()), 0);
+}
+
+TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
+  std::size_t told = 0, timed = 0;
+  const auto measuring = tuner({.seconds = 600, .runs = 1, .progress = [&](const TuningStep& step) {
+                                  EXPECT_LE(step.position, step.count);
+                                  ++told;
+                                  timed += step.us > 0;
+                                  return true;
+                                }});
+  Program program = compile(all_kinds());
+  const TuningStats stats = measuring->stats();
+  EXPECT_EQ(stats.programs, 1u);
+  EXPECT_GE(stats.kernels, 4u);
+  EXPECT_GT(stats.variants, stats.kernels);
+  EXPECT_GE(stats.runs, timed);
+  EXPECT_GT(told, timed);
+  for (const VariantChoice& choice : choices(program)) {
+    EXPECT_TRUE(choice.from_table) << choice.kernel;
+    EXPECT_EQ(measuring->table().at(choice.kernel), choice.taken);
+  }
+
+  compile(all_kinds());   // known by now
+  EXPECT_EQ(measuring->stats().runs, stats.runs);
+
+  // Through text, as a file or a shipped game has it.
+  const vk::Capabilities& device = test::gpu()->context().device().capabilities();
+  const std::string text = write_tuning_tables(measuring->table(), device).value();
+  runtime().set_tuner(nullptr);
+  runtime().set_variants(std::make_shared<const VariantTable>(read_tuning_tables(text, device).value()));
+  EXPECT_EQ(compile(all_kinds()).glsl(), program.glsl());
+}
+
+TEST_F(TuningTest, WhatAProgramWritesIsNotTouched) {
+  Trainer usual;
+  Program reference = compile(usual.description);
+  const std::uint64_t in_use = test::gpu()->context().device().memory().stats().bytes_in_use;
+  Trainer trainer;
+  const auto measuring = tuner({.seconds = 600, .runs = 1});
+  Program program = compile(trainer.description);
+  EXPECT_GT(measuring->stats().runs, 0u);
+  runtime().set_tuner(nullptr);
+  test::gpu()->context().device().collect();
+  EXPECT_LT(test::gpu()->context().device().memory().stats().bytes_in_use, 2 * in_use + (1 << 20));
+  for (int step = 0; step < 3; ++step) {
+    const auto a = session().run(reference).value(), b = session().run(program).value();
+    EXPECT_LT(difference(a, b), 1e-4) << "step " << step;
+  }
+}
+
+TEST_F(TuningTest, ManyStepsInOneSubmitAreMeasuredPartByPart) {
+  Trainer trainer;
+  const auto measuring = tuner({.seconds = 600, .runs = 1});
+  Program program = compile(ProgramSequence{.name = "steps", .parts = {{trainer.description, 3}}});
+  EXPECT_EQ(measuring->stats().programs, 1u);
+  EXPECT_GT(measuring->stats().kernels, 0u);
+  runtime().set_tuner(nullptr);
+  EXPECT_TRUE(session().run(program).ok());
+}
+
+TEST_F(TuningTest, StopsWhenItIsToldTo) {
+  std::uint32_t steps = 0;
+  const auto measuring = tuner({.seconds = 600, .runs = 1, .progress = [&](const TuningStep&) { return ++steps < 4; }});
+  compile(all_kinds());
+  EXPECT_EQ(steps, 4u);
+  const std::uint64_t runs = measuring->stats().runs;
+  compile({.name = "other", .outputs = {exp(full({512, 512}, 0.5) + Variable::zeros("zeros", {512, 512}).value())}});
+  EXPECT_EQ(measuring->stats().runs, runs);
+
+  const auto late = tuner({.seconds = 0, .runs = 1});
+  compile(all_kinds());
+  EXPECT_EQ(late->stats().runs, 0u);
+  EXPECT_TRUE(late->table().empty());
+}
+
+TEST_F(TuningTest, NeverInAFrame) {
+  const auto measuring = tuner({.seconds = 600, .runs = 1});
+  vk::Counters& counters = test::gpu()->context().device().counters();
+  const std::uint64_t waits = counters.frame_waits;
+  {
+    const bridge::FrameCall frame(test::gpu()->context());
+    compile(all_kinds());
+  }
+  EXPECT_EQ(measuring->stats().refused_in_frame, 1u);
+  EXPECT_EQ(measuring->stats().runs, 0u);
+  EXPECT_EQ(counters.frame_waits, waits);
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,119 @@
+// imprint tune: measures which variants of kernels are the fastest on a device, and writes them into a table.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "compute/model/file.h"
+#include "compute/program/tuner.h"
+#include "compute/program/tuning_table.h"
+#include "tools/imprint/commands.h"
+#include "tools/imprint/workloads.h"
+
+namespace imprint::tools {
+namespace {
+
+struct Options {
+  std::vector<std::string> models, workloads;
+  std::string device, table;
+  std::int64_t batch = 1;
+  double seconds = 300;
+  std::uint32_t runs = 5;
+  bool again = false;
+};
+
+// A line a variant, under a line a kernel; the last one that is faster than the cost model's will be in the table.
+bool print_step(const TuningStep& step, std::string& kernel) {
+  if (step.us == 0) return true;
+  if (step.kernel != kernel) std::printf("  %s\n", step.kernel.c_str());
+  kernel = step.kernel;
+  if (step.us < 0) std::printf("    %-44s cannot be made here\n", step.variant.c_str());
+  else if (step.by_cost_model) std::printf("    %-44s %10.2f us, by the cost model\n", step.variant.c_str(), step.us);
+  else std::printf("    %-44s %10.2f us, %+.1f %%\n", step.variant.c_str(), step.us, 100 * (step.us / step.cost_model_us - 1));
+  std::fflush(stdout);
+  return true;
+}
+
+// What the file has of other devices, and of this one.
+Status read_table(const Options& options, const vk::Capabilities& device, std::string& text, VariantTable& known) {
+  if (!std::filesystem::exists(options.table)) return {};
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.table));
+  text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  IMPRINT_CHECK(write_tuning_tables({}, device, text));   // damaged, or of another version
+  if (options.again) return {};
+  if (auto table = read_tuning_tables(text, device)) known = std::move(*table);
+  return {};
+}
+
+Status tune(const Options& options) {
+  if (options.models.empty() && options.workloads.empty()) return make_error(ErrorCode::invalid_argument, "nothing to measure: name models, or programs with --workload");
+  IMPRINT_CHECK(check_writable(options.table));
+  std::vector<BenchCase> cases;
+  for (const std::string& asked : options.workloads) {
+    IMPRINT_ASSIGN(const std::vector<BenchCase> found, find_workloads(asked));
+    cases.insert(cases.end(), found.begin(), found.end());
+  }
+  BenchDevice device{.name = options.device};
+  IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
+  if (device.computer.on_cpu()) return make_error(ErrorCode::unsupported, "the processor's kernels have no variants");
+  const vk::Capabilities& capabilities = device.context().device().capabilities();
+  std::string before, kernel;
+  VariantTable known;
+  IMPRINT_CHECK(read_table(options, capabilities, before, known));
+  const TuningOptions tuning{.seconds = options.seconds, .runs = options.runs, .progress = [&](const TuningStep& step) { return print_step(step, kernel); }};
+  IMPRINT_ASSIGN(const std::shared_ptr<Tuner> tuner, Tuner::create(device.runtime(), *device.context().queue(), known, tuning));
+  device.runtime().set_tuner(tuner);
+
+  std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(), device.computer.driver().c_str());
+  std::size_t failed = 0;
+  const auto report = [&](const std::string& name, const Status& status) {
+    if (status.ok()) return;
+    std::printf("%s failed: %s\n", name.c_str(), status.error().message.c_str());
+    ++failed;
+  };
+  for (const BenchCase& one : cases) {
+    std::printf("%s\n", one.name.c_str());
+    report(one.name, look_at(device, one, [](Program&) {}));
+  }
+  for (const std::string& model : options.models) {
+    std::printf("%s\n", model.c_str());
+    const auto program = compile_model(device.runtime(), model, options.batch);
+    report(model, program ? Status() : Status(program.error()));
+  }
+  device.runtime().set_tuner(nullptr);
+
+  const TuningStats stats = tuner->stats();
+  std::size_t changed = 0;
+  for (const auto& [name, variant] : tuner->table()) changed += !known.contains(name);
+  std::printf("\n%u programs, %u kernels measured in %u variants, %llu runs; %zu kernels new in the table\n", stats.programs, stats.kernels, stats.variants,
+              static_cast<unsigned long long>(stats.runs), changed);
+  IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
+  IMPRINT_CHECK(write_file_atomic(options.table, std::as_bytes(std::span(text))));
+  if (failed > 0) return make_error(ErrorCode::internal, std::to_string(failed) + " programs failed: see above");
+  return {};
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("tune", "measure which variants of kernels are the fastest on a device, and write them into a table");
+  command->footer(
+      "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves less than 2 % stays as the cost model has it.\n"
+      "The table holds each device and driver that it was written on: run this on each, with one file. imprint bench and explain take it with\n"
+      "--tuning, a game with imp_api::tuning_set.");
+  auto options = std::make_shared<Options>();
+  command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
+  command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
+  command->add_option("--table", options->table, "the file; kernels that it knows on this device are not measured again")->type_name("FILE")->required();
+  command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--seconds", options->seconds, "of measuring, compiling included, after which what is not measured is left to the cost model")
+      ->check(CLI::Range(0.1, 1e5))
+      ->capture_default_str();
+  command->add_option("--runs", options->runs, "of each variant, of which the fastest counts")->check(CLI::Range(1u, 1000u))->capture_default_str();
+  command->add_flag("--again", options->again, "measure what the table knows too");
+  set_work(*command, [options] { return tune(*options); });
+}
+
+}  // namespace imprint::tools

@@ -1,0 +1,71 @@
+#include "tools/imprint/workloads.h"
+
+#include <algorithm>
+
+#include "compute/model/file.h"
+#include "compute/model/onnx_import.h"
+#include "compute/program/tuning_table.h"
+
+namespace imprint::tools {
+namespace {
+
+std::vector<std::string> pieces_of(const std::string& path) {
+  std::vector<std::string> pieces{""};
+  for (const char c : path) {
+    if (c == '/') pieces.emplace_back();
+    else pieces.back() += c;
+  }
+  return pieces;
+}
+
+bool is_meant(const std::string& asked, const std::string& name) {
+  const std::vector<std::string> wanted = pieces_of(asked), given = pieces_of(name);
+  std::size_t found = 0;
+  for (const std::string& piece : given)
+    if (found < wanted.size() && piece == wanted[found]) ++found;
+  return found == wanted.size();
+}
+
+}  // namespace
+
+Result<std::vector<BenchCase>> find_workloads(const std::string& asked) {
+  std::vector<BenchCase> cases = program_cases();
+  std::erase_if(cases, [&](const BenchCase& one) { return !is_meant(asked, one.name); });
+  if (cases.empty()) return make_error(ErrorCode::not_found, "'" + asked + "' is none of the programs of imprint bench --list");
+  return cases;
+}
+
+Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look) {
+  device.look = [&](Program& program) {
+    look(program);
+    return Status();
+  };
+  const auto looked = workload.run(device);
+  device.look = nullptr;
+  return looked ? Status() : Status(looked.error());
+}
+
+Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch) {
+  IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
+  std::map<std::string, Shape> shapes;
+  for (const onnx::ValueInfo& input : model_inputs(loaded)) {
+    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + file + "': input '" + input.name + "' has no shape to make a program for");
+    Shape shape;
+    for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
+    shapes.emplace(input.name, shape);
+  }
+  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(loaded, shapes));
+  return Program::compile(runtime, {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1});
+}
+
+Status use_tuning_file(Computer& computer, const std::string& file) {
+  if (computer.on_cpu()) return make_error(ErrorCode::unsupported, "the processor's kernels have no variants: leave '" + file + "' away");
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  auto table = read_tuning_tables(text, computer.standalone().context().device().capabilities());
+  if (!table) return make_error(table.error().code, "'" + file + "': " + table.error().message);
+  computer.runtime().set_variants(std::make_shared<const VariantTable>(std::move(*table)));
+  return {};
+}
+
+}  // namespace imprint::tools

@@ -1,0 +1,28 @@
+#pragma once
+// What a command line names to be compiled: programs of the benchmarks, and ONNX files.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/program.h"
+#include "tools/imprint/bench.h"
+
+namespace imprint::tools {
+
+inline constexpr const char* kWorkloadHelp = "a program of imprint bench --list by some of its name: policy, ppo/h64/b256, pet/b32";
+
+// Those whose names have all pieces of the asked one, in order: ppo/h64/b256 is learn/ppo/h64/f32/b256. Errors: not_found.
+Result<std::vector<BenchCase>> find_workloads(const std::string& asked);
+
+// Compiles the case's program, looks at it and runs nothing.
+Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
+
+// batch: of the model's open extents.
+Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch);
+
+// Takes the tables of this device from a file, for what is compiled from now on. Errors: not_found, and those of read_tuning_tables.
+Status use_tuning_file(Computer& computer, const std::string& file);
+
+}  // namespace imprint::tools
