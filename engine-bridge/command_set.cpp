@@ -1,29 +1,20 @@
 #include "engine-bridge/command_set.h"
 
+#include "compute/vk/barrier.h"
+
 namespace imprint::bridge {
 
 void record_global_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer) {
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  functions.vkCmdPipelineBarrier(command_buffer, stages, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  vk::memory_barrier(functions, command_buffer, vk::our_writes(vk::kWorkStages), vk::our_accesses(vk::kWorkStages));
 }
 
 void record_entry_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer, const HostUse& host) {
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = host.access;
-  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  const VkPipelineStageFlags ours = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  functions.vkCmdPipelineBarrier(command_buffer, host.stages, ours, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  vk::memory_barrier(functions, command_buffer, {host.stages, host.access, false}, vk::our_accesses(vk::kWorkStages));
 }
 
 void record_exit_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer, const HostUse& host) {
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  const VkPipelineStageFlags ours = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  functions.vkCmdPipelineBarrier(command_buffer, ours, ours | VK_PIPELINE_STAGE_HOST_BIT | host.stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  const vk::Scope after{vk::kWorkStages | VK_PIPELINE_STAGE_HOST_BIT | host.stages, VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT, false};
+  vk::memory_barrier(functions, command_buffer, vk::our_writes(vk::kWorkStages), after);
 }
 
 Result<std::unique_ptr<CommandSet>> CommandSet::create(vk::Device& device) {

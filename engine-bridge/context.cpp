@@ -77,6 +77,15 @@ CompletedBy ContextImpl::completed_by() const {
   return in_flight_->timeline() ? CompletedBy::timeline : CompletedBy::fences;
 }
 
+Result<HostSemaphore> ContextImpl::semaphore() const {
+  if (completed_by() != CompletedBy::timeline)
+    return make_error(ErrorCode::unsupported, std::string("semaphore: ") + (queue_ ? "timelineSemaphore was not declared among the device's features"
+                                                                                   : "the context records only, and the host's own submission tells"));
+  const vk::Ticket last = device_->last_ticket();
+  if (last.value == 0) return make_error(ErrorCode::not_ready, "semaphore: nothing was submitted yet");
+  return HostSemaphore{in_flight_->timeline(), true, last.value};
+}
+
 std::string ContextImpl::report() const {
   constexpr const char* kCompletion[] = {"timeline semaphore", "fences", "frame numbers that the host reports as safe"};
   const vk::Capabilities& c = device_->capabilities();
@@ -91,6 +100,7 @@ std::string ContextImpl::report() const {
   for (const vk::CapabilityLoss& loss : device_->losses()) {
     text += "without " + loss.item + " (" + loss.cause + "): " + loss.cost + "; remedy: " + loss.remedy + "\n";
   }
+  for (const vk::UnusedBonus& bonus : vk::unused_bonuses()) text += std::string("not used, declared or not: ") + bonus.item + ": " + bonus.reason + "\n";
   return text;
 }
 

@@ -140,6 +140,8 @@ class Context {
   virtual bool submits() const = 0;               // false: record only
   virtual bool exclusive() const = 0;             // the queue is ours alone: no record
   virtual CompletedBy completed_by() const = 0;
+  // Ours, with the value that it reaches when all that was submitted is complete. Errors: unsupported (no timeline, no queue), not_ready (nothing yet).
+  virtual Result<HostSemaphore> semaphore() const = 0;
   virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
 
   // ---- create-time ----
@@ -187,7 +189,7 @@ class Context {
   virtual ContextStats stats() const = 0;         // any thread
 };
 
-// While one lives, what happens counts as done on the frame thread (vk::Counters::on_frame), and its time as the frame's. The frame calls above hold
+// While one lives, what this thread does counts as done on the frame thread (vk::Counters::on_frame), and its time as the frame's. The frame calls above hold
 // one; whoever does more for the game's frame than call them holds one round all of it. They nest.
 class FrameCall {
  public:

@@ -15,13 +15,13 @@ constexpr std::uint32_t kFromBudget = std::numeric_limits<std::uint32_t>::max();
 
 void ContextImpl::enter_frame_call() {
   if (call_depth_++ > 0) return;
-  device_->counters().on_frame.store(true, std::memory_order_relaxed);  // of this thread's doings, and read by this thread
+  device_->counters().enter_frame();
   call_start_ = ticks();
 }
 
 void ContextImpl::leave_frame_call() {
   if (--call_depth_ > 0) return;
-  device_->counters().on_frame.store(false, std::memory_order_relaxed);
+  device_->counters().leave_frame();
   call_ticks_ += ticks() - call_start_;
   if (!std::exchange(frame_ended_, false)) return;
   counted_.frame_cpu_us = static_cast<float>(us_of(call_ticks_));
@@ -257,6 +257,12 @@ void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
   }
 }
 
+const char* ContextImpl::slice_label(std::size_t index) const {
+  const bool learns = plan_.slices[index].step_count > 0;
+  if (index == 0 && has_immediate_work()) return learns ? "imprint inference and learning" : "imprint inference";
+  return learns ? "imprint learning" : "imprint";
+}
+
 void ContextImpl::issued(std::size_t index, vk::Ticket ticket) {
   const std::uint64_t frame = frame_.value_or(0);
   if (index == 0) {
@@ -296,7 +302,8 @@ Status ContextImpl::submit_planned(bool closes) {
     if (i == 0) border_->open(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
     assemble(i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
     if (ends) border_->close(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, last);
-    Result<vk::Ticket> submitted = queue_->submit(list_, border_->waits(), last ? border_->signals() : std::span<const HostSemaphore>());
+    Result<vk::Ticket> submitted = queue_->submit(list_, border_->waits(), last ? border_->signals() : std::span<const HostSemaphore>(),
+                                                      slice_label(i));
     if (!submitted) {
       status = std::move(submitted).error();
       // Nothing of this slice happened. The section that spans slices, if it was open, has no end either.
@@ -411,6 +418,7 @@ void ContextImpl::record_planned(VkCommandBuffer command_buffer, bool closes) {
   assemble(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
   border_->close(list_, VK_COMMAND_BUFFER_LEVEL_SECONDARY, closes);
   const vk::Functions& f = device_->functions();
+  const vk::CommandLabel label(f, command_buffer, slice_label(0));
   f.vkCmdExecuteCommands(command_buffer, static_cast<std::uint32_t>(list_.size()), list_.data());
   border_->opened(false);
   if (closes) border_->closed(false);

@@ -33,6 +33,7 @@ class ContextImpl final : public Context {
   bool submits() const override { return queue_ != nullptr; }
   bool exclusive() const override { return exclusive_; }
   CompletedBy completed_by() const override;
+  Result<HostSemaphore> semaphore() const override;
   std::string report() const override;
   Status run_now(const Commands& commands) override;
   Status run_now(Program& program) override;
@@ -118,6 +119,7 @@ class ContextImpl final : public Context {
   void assemble(std::size_t slice, VkCommandBufferLevel level);  // adds to list_
   void assemble_step(const Step& step, bool after_barrier, VkCommandBufferLevel level);
   void issued(std::size_t slice, vk::Ticket ticket);
+  const char* slice_label(std::size_t slice) const;            // what it is called in captures
   Status submit_planned(bool closes);                          // closes: the frame's last plan
   Status submit_all(float learn_budget_us, bool everything);   // what is owed, then the frame's
   void owe_frame();

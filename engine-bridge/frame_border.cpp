@@ -4,12 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "compute/vk/barrier.h"
+
 namespace imprint::bridge {
 namespace {
-
-constexpr VkPipelineStageFlags kOurStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-constexpr VkAccessFlags kOurWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-constexpr VkAccessFlags kOurAccess = kOurWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
 
 Status check_semaphore(const vk::Device& device, const char* which, std::size_t index, const HostSemaphore& given) {
   const std::string where = std::string("submit: ") + which + "[" + std::to_string(index) + "]";
@@ -47,24 +45,16 @@ Status FrameBorder::record_barriers() {
 }
 
 Status FrameBorder::record_handover(SharedBuffer& buffer) {
-  VkBufferMemoryBarrier barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
-  barrier.buffer = buffer.description_.buffer;
-  barrier.offset = buffer.description_.offset;
-  barrier.size = buffer.description_.size;
-  const auto transfer = [&](VkPipelineStageFlags before, VkPipelineStageFlags after) {
+  vk::Handover handover{buffer.description_.buffer, buffer.description_.offset, buffer.description_.size, buffer.host_family(), device_.queue_family()};
+  const auto transfer = [&](const vk::Scope& before, const vk::Scope& after) {
     return commands_.record(true, [&](VkCommandBuffer commands) {
-      device_.functions().vkCmdPipelineBarrier(commands, before, after, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+      vk::handover_barrier(device_.functions(), commands, before, after, handover);
     });
   };
   // The semaphore between the two queues is waited for in our stages, so the acquisition follows those.
-  barrier.dstAccessMask = kOurAccess;
-  barrier.srcQueueFamilyIndex = buffer.host_family();
-  barrier.dstQueueFamilyIndex = device_.queue_family();
-  IMPRINT_ASSIGN(buffer.acquire_, transfer(kOurStages, kOurStages));
-  barrier.srcAccessMask = kOurWrites;
-  barrier.dstAccessMask = 0;
-  std::swap(barrier.srcQueueFamilyIndex, barrier.dstQueueFamilyIndex);
-  IMPRINT_ASSIGN(buffer.release_, transfer(kOurStages, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT));
+  IMPRINT_ASSIGN(buffer.acquire_, transfer({vk::kWorkStages, 0}, vk::our_accesses(vk::kWorkStages)));
+  std::swap(handover.from_family, handover.to_family);
+  IMPRINT_ASSIGN(buffer.release_, transfer(vk::our_writes(vk::kWorkStages), {VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0}));
   return {};
 }
 

@@ -26,7 +26,7 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
       // The time of the compute stage, and not of the whole pipe: the host's drawing before us may still be going on and is not ours to count.
       // The barriers see to it that the stage stands still for our copies too.
       IMPRINT_ASSIGN(timer->entries_[i].begin[section], timer->commands_->record(false, [&](VkCommandBuffer commands) {
-        f.vkCmdResetQueryPool(commands, timer->queries_, query, 2);
+        if (!f.vkResetQueryPool) f.vkCmdResetQueryPool(commands, timer->queries_, query, 2);
         record_global_barrier(f, commands);
         f.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, timer->queries_, query);
       }));
@@ -50,6 +50,10 @@ std::optional<std::uint32_t> GpuTimer::open() {
   ++open_count_;
   entries_[entry].used = 0;
   entries_[entry].ticket = {~0ull};
+  // On the host where it may: the GPU is done with the entry, and each section is a command shorter.
+  constexpr std::uint32_t kQueries = kSections * 2;
+  if (const vk::Functions& f = device_.functions(); f.vkResetQueryPool && !device_.lost())
+    f.vkResetQueryPool(device_.handle(), queries_, entry * kQueries, kQueries);
   return entry;
 }
 

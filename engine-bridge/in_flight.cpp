@@ -182,7 +182,7 @@ Status InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
     }
     if (!counted) {
       ++device_.counters().waits;
-      if (device_.counters().on_frame) ++device_.counters().frame_waits;
+      if (device_.counters().on_frame()) ++device_.counters().frame_waits;
       counted = true;
     }
     const auto spent = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());

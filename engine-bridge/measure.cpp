@@ -33,10 +33,12 @@ Result<std::vector<float>> measure_pieces(vk::Device& device, vk::Queue& queue, 
   IMPRINT_ASSIGN(auto stamps, CommandSet::create(device));
 
   std::vector<VkCommandBuffer> list;
-  IMPRINT_ASSIGN(const VkCommandBuffer reset, stamps->record(VK_COMMAND_BUFFER_LEVEL_PRIMARY, false, [&](VkCommandBuffer commands) {
-    f.vkCmdResetQueryPool(commands, queries.get(), 0, query_count);
-  }));
-  list.push_back(reset);
+  if (!f.vkResetQueryPool) {
+    IMPRINT_ASSIGN(const VkCommandBuffer reset, stamps->record(VK_COMMAND_BUFFER_LEVEL_PRIMARY, false, [&](VkCommandBuffer commands) {
+      f.vkCmdResetQueryPool(commands, queries.get(), 0, query_count);
+    }));
+    list.push_back(reset);
+  }
   list.push_back(runtime.barrier().primary);
   for (std::uint32_t i = 0; i < query_count; ++i) {
     IMPRINT_ASSIGN(const VkCommandBuffer stamp, stamps->record(VK_COMMAND_BUFFER_LEVEL_PRIMARY, false, [&](VkCommandBuffer commands) {
@@ -48,6 +50,7 @@ Result<std::vector<float>> measure_pieces(vk::Device& device, vk::Queue& queue, 
 
   std::vector<std::uint64_t> times(query_count);
   for (int run = 0; run < kRuns; ++run) {
+    if (f.vkResetQueryPool) f.vkResetQueryPool(device.handle(), queries.get(), 0, query_count);
     IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(list));
     if (Status waited = queue.wait(ticket, kTimeoutNs); !waited.ok()) {
       // Still executing, behind a recorded frame that the host has not called safe, say: what it uses goes when it is done.

@@ -99,9 +99,7 @@ struct DeviceSetup::Chain {
   VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
   VkPhysicalDeviceShaderFloat16Int8Features float16_int8{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
   VkPhysicalDevice16BitStorageFeatures storage_16bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-  VkPhysicalDevice8BitStorageFeatures storage_8bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  VkPhysicalDeviceBufferDeviceAddressFeatures address{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
@@ -129,9 +127,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
     const auto same = [&](const char* enabled) { return std::strcmp(enabled, name) == 0; };
     if (std::ranges::none_of(setup->extensions_, same)) setup->extensions_.push_back(name);
   };
-  for (const char* name : {"VK_KHR_push_descriptor", "VK_EXT_memory_budget", "VK_EXT_calibrated_timestamps"}) {
-    if (has(name)) enable(name);
-  }
+  if (has("VK_EXT_memory_budget")) enable("VK_EXT_memory_budget");
   const auto add = [&](auto& link, const char* extension, std::uint32_t core_since) {
     if (core_since == kNever || version < core_since) {
       if (!has(extension)) return;
@@ -145,9 +141,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   add(c.synchronization2, "VK_KHR_synchronization2", VK_API_VERSION_1_3);
   add(c.float16_int8, "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2);
   add(c.storage_16bit, "VK_KHR_16bit_storage", VK_API_VERSION_1_1);
-  add(c.storage_8bit, "VK_KHR_8bit_storage", VK_API_VERSION_1_2);
   add(c.subgroup, "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3);
-  add(c.address, "VK_KHR_buffer_device_address", VK_API_VERSION_1_2);
   add(c.query_reset, "VK_EXT_host_query_reset", VK_API_VERSION_1_2);
   add(c.cache, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3);
   add(c.memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2);
@@ -160,8 +154,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   // Off again what nobody uses: some of it has a price.
   setup->features_.features = VkPhysicalDeviceFeatures{};
   c.storage_16bit.uniformAndStorageBuffer16BitAccess = c.storage_16bit.storagePushConstant16 = c.storage_16bit.storageInputOutput16 = VK_FALSE;
-  c.storage_8bit.uniformAndStorageBuffer8BitAccess = c.storage_8bit.storagePushConstant8 = VK_FALSE;
-  c.address.bufferDeviceAddressCaptureReplay = c.address.bufferDeviceAddressMultiDevice = VK_FALSE;
+  c.float16_int8.shaderInt8 = VK_FALSE;
   c.matrix_nv.cooperativeMatrixRobustBufferAccess = VK_FALSE;
 #ifdef VK_KHR_cooperative_matrix
   c.matrix_khr.cooperativeMatrixRobustBufferAccess = VK_FALSE;

@@ -42,48 +42,63 @@ Status check_queue_access(const QueueAccess& access) {
   return {};
 }
 
-VkResult HostQueue::submit_to_host(const VkSubmitInfo& info, VkFence fence) {
-  if (access_.submit) return access_.submit(access_.user, access_.queue, 1, &info, fence);
-  struct Work {
-    PFN_vkQueueSubmit submit;
-    const VkSubmitInfo* info;
-    VkFence fence;
-    VkResult result;
-  } work{device_.functions().vkQueueSubmit, &info, fence, VK_ERROR_UNKNOWN};
-  const auto run = [](void* data, VkQueue queue) {
-    auto& self = *static_cast<Work*>(data);
-    self.result = self.submit(queue, 1, self.info, self.fence);
-  };
+// With the queue in hand, which its labels need too.
+VkResult HostQueue::submit_ourselves(VkQueue queue, Submission& submission) const {
+  const vk::Functions& f = device_.functions();
+  if (f.vkQueueBeginDebugUtilsLabelEXT) {
+    VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT};
+    label.pLabelName = submission.label();
+    f.vkQueueBeginDebugUtilsLabelEXT(queue, &label);
+  }
+  const VkResult result = f.vkQueueSubmit2 ? f.vkQueueSubmit2(queue, 1, &submission.info2(), submission.fence())
+                                           : f.vkQueueSubmit(queue, 1, &submission.info(), submission.fence());
+  if (f.vkQueueEndDebugUtilsLabelEXT && result != VK_ERROR_DEVICE_LOST) f.vkQueueEndDebugUtilsLabelEXT(queue);
+  return result;
+}
+
+VkResult HostQueue::submit_to_host(Submission& submission) {
+  if (access_.submit) return access_.submit(access_.user, access_.queue, 1, &submission.info(), submission.fence());
   if (access_.run) {
-    access_.run(access_.user, run, &work);
+    struct Work {
+      HostQueue& self;
+      Submission& submission;
+      VkResult result;
+    } work{*this, submission, VK_ERROR_UNKNOWN};
+    access_.run(
+        access_.user,
+        [](void* data, VkQueue queue) {
+          auto& work = *static_cast<Work*>(data);
+          work.result = work.self.submit_ourselves(queue, work.submission);
+        },
+        &work);
     return work.result;  // VK_ERROR_UNKNOWN: the host never ran it
   }
   if (access_.lock) access_.lock(access_.user, access_.queue);
-  run(&work, access_.queue);
+  const VkResult result = submit_ourselves(access_.queue, submission);
   if (access_.unlock) access_.unlock(access_.user, access_.queue);
-  return work.result;
+  return result;
 }
 
 Status HostQueue::start() {
   if (!access_.exclusive) return {};
-  IMPRINT_ASSIGN(thread_, SubmitThread::start(device_, in_flight_, [this](const VkSubmitInfo& info, VkFence fence) {
+  IMPRINT_ASSIGN(thread_, SubmitThread::start(device_, in_flight_, [this](Submission& submission) {
     ++device_.counters().submits;
-    return submit_to_host(info, fence);
+    return submit_to_host(submission);
   }));
   return {};
 }
 
 Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
-                                     std::span<const HostSemaphore> signals) {
+                                     std::span<const HostSemaphore> signals, const char* label) {
   if (device_.lost()) return make_error(ErrorCode::device_lost, "submit: the device was lost");
   if (thread_) IMPRINT_CHECK(thread_->accepts());
   VkFence fence = VK_NULL_HANDLE;
   if (!in_flight_.timeline() && !access_.submit_without_fence) {
     IMPRINT_ASSIGN(fence, in_flight_.take_fence());
   }
-  if (thread_) return post(command_buffers, waits, signals, fence);
-  next_.fill(device_.completion().upcoming(), in_flight_.timeline(), fence, command_buffers, waits, signals);
-  const VkResult result = submit_to_host(next_.info(), fence);
+  if (thread_) return post(command_buffers, waits, signals, fence, label);
+  next_.fill(device_.completion().upcoming(), in_flight_.timeline(), fence, command_buffers, waits, signals, label);
+  const VkResult result = submit_to_host(next_);
   ++device_.counters().submits;
   if (result != VK_SUCCESS) {
     if (fence) in_flight_.give_back(fence);
@@ -96,9 +111,9 @@ Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_bu
 }
 
 Result<vk::Ticket> HostQueue::post(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
-                                   std::span<const HostSemaphore> signals, VkFence fence) {
+                                   std::span<const HostSemaphore> signals, VkFence fence, const char* label) {
   const vk::Ticket ticket = device_.completion().next();
-  thread_->next().fill(ticket, in_flight_.timeline(), fence, command_buffers, waits, signals);
+  thread_->next().fill(ticket, in_flight_.timeline(), fence, command_buffers, waits, signals, label);
   in_flight_.posted(ticket, fence);
   thread_->post();
   // Who waits for a binary semaphore may only be submitted behind who signals it, and the host goes on when this returns.

@@ -20,7 +20,8 @@ namespace imprint::bridge {
 // Errors: invalid_argument when a queue is given with none or several ways to submit, or half of a lock (says which).
 Status check_queue_access(const QueueAccess& access);
 
-// vkQueueSubmit with VkSubmitInfo, always. Allocates nothing. On an exclusive queue a thread of its own does that, in order; an error is then of what
+// vkQueueSubmit2 where synchronization2 is declared and the call is ours; vkQueueSubmit, and for a host's own submit always VkSubmitInfo, else. In
+// captures each submission carries its label. Allocates nothing. On an exclusive queue a thread of its own does that, in order; an error is then of what
 // was submitted before, and nothing of this one is lost by it.
 class HostQueue final : public vk::Queue {
  public:
@@ -36,13 +37,14 @@ class HostQueue final : public vk::Queue {
   Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers) override { return submit(command_buffers, {}, {}); }
   // And waits for the host's semaphores before, and signals behind.
   Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
-                            std::span<const HostSemaphore> signals);
+                            std::span<const HostSemaphore> signals, const char* label = "imprint");
   Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return in_flight_.wait(ticket, timeout_ns); }
 
  private:
-  VkResult submit_to_host(const VkSubmitInfo& info, VkFence fence);
+  VkResult submit_to_host(Submission& submission);
+  VkResult submit_ourselves(VkQueue queue, Submission& submission) const;
   Result<vk::Ticket> post(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
-                          std::span<const HostSemaphore> signals, VkFence fence);
+                          std::span<const HostSemaphore> signals, VkFence fence, const char* label);
 
   vk::Device& device_;
   InFlight& in_flight_;

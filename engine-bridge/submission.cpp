@@ -12,10 +12,23 @@ void list(std::span<const HostSemaphore> from, std::vector<VkSemaphore>& semapho
   }
 }
 
+void list(std::span<const VkSemaphore> semaphores, std::span<const std::uint64_t> values, VkPipelineStageFlags2 stages,
+          std::vector<VkSemaphoreSubmitInfo>& infos) {
+  infos.clear();
+  for (std::size_t i = 0; i < semaphores.size(); ++i) {
+    VkSemaphoreSubmitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+    info.semaphore = semaphores[i];
+    info.value = values[i];   // of a binary one it counts for nothing
+    info.stageMask = stages;
+    infos.push_back(info);
+  }
+}
+
 }  // namespace
 
 void Submission::fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands,
-                      std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals) {
+                      std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals, const char* label) {
+  label_ = label;
   ticket_ = ticket;
   fence_ = fence;
   has_values_ = timeline != VK_NULL_HANDLE;
@@ -44,6 +57,26 @@ const VkSubmitInfo& Submission::info() {
   info_.signalSemaphoreCount = static_cast<std::uint32_t>(signals_.size());
   info_.pSignalSemaphores = signals_.data();
   return info_;
+}
+
+const VkSubmitInfo2& Submission::info2() {
+  constexpr VkPipelineStageFlags2 kOurs = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_COPY_BIT | VK_PIPELINE_STAGE_2_CLEAR_BIT;
+  list(waits_, wait_values_, kOurs, waits_2_);
+  list(signals_, signal_values_, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, signals_2_);  // timestamps are of no stage of ours
+  commands_2_.clear();
+  for (const VkCommandBuffer commands : commands_) {
+    VkCommandBufferSubmitInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
+    info.commandBuffer = commands;
+    commands_2_.push_back(info);
+  }
+  info_2_ = {VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+  info_2_.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits_2_.size());
+  info_2_.pWaitSemaphoreInfos = waits_2_.data();
+  info_2_.commandBufferInfoCount = static_cast<std::uint32_t>(commands_2_.size());
+  info_2_.pCommandBufferInfos = commands_2_.data();
+  info_2_.signalSemaphoreInfoCount = static_cast<std::uint32_t>(signals_2_.size());
+  info_2_.pSignalSemaphoreInfos = signals_2_.data();
+  return info_2_;
 }
 
 }  // namespace imprint::bridge

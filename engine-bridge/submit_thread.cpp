@@ -78,7 +78,7 @@ void SubmitThread::work() {
     if (count_ == 0) return;
     Submission& oldest = *ring_[first_];
     lock.unlock();
-    const VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : submit_(oldest.info(), oldest.fence());
+    const VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : submit_(oldest);
     if (result == VK_SUCCESS) in_flight_.delivered(oldest.ticket());
     if (result == VK_ERROR_DEVICE_LOST) {
       vk::vulkan_error(device_, "vkQueueSubmit", result);  // marks it

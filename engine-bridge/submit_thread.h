@@ -23,7 +23,7 @@ namespace imprint::bridge {
 // A lost device ends it. One other thread posts.
 class SubmitThread {
  public:
-  using Submit = std::function<VkResult(const VkSubmitInfo& info, VkFence fence)>;
+  using Submit = std::function<VkResult(Submission&)>;
 
   // Device and order outlive it. Errors: out_of_host_memory (no thread).
   static Result<std::unique_ptr<SubmitThread>> start(vk::Device& device, InFlight& in_flight, Submit submit);

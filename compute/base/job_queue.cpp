@@ -84,10 +84,13 @@ bool JobQueue::wait(const std::function<bool()>& done, std::uint64_t timeout_ns)
   using Clock = std::chrono::steady_clock;
   const bool forever = timeout_ns == kForever;
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
+  // A job that waits for others keeps its thread at work: it may be the only one.
+  const auto is_this = [](const std::thread& thread) { return thread.get_id() == std::this_thread::get_id(); };
+  const bool helps = threads_.empty() || std::ranges::any_of(threads_, is_this);
   std::unique_lock lock(mutex_);
   while (!done()) {
     if (!forever && Clock::now() >= end) return false;
-    if (threads_.empty() && !jobs_.empty()) run_next(lock);
+    if (helps && !jobs_.empty()) run_next(lock);
     else if (forever) finished_.wait(lock);
     else finished_.wait_until(lock, end);
   }

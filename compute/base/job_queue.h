@@ -23,7 +23,8 @@ struct HostJobs {
 };
 
 // Thread-safe. Jobs begin in the order in which they were added, and throw nothing. With threads of its own those do the work; without, the host's do,
-// where it lends some, and whoever waits does what nobody has begun: so nothing waits for a host whose workers are all busy, or wait themselves.
+// where it lends some, and whoever waits does what nobody has begun: so nothing waits for a host whose workers are all busy, or wait themselves. A job
+// that waits does the same anywhere.
 class JobQueue : public std::enable_shared_from_this<JobQueue> {
  public:
   struct Options {

@@ -150,7 +150,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::string& text = source.glsl;
   text = "#version 450\n";
   if (tiles || functions.find("[[unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
-  if (tiles && schedule.tasks[static_cast<std::size_t>(*product)].tile.matrix_units)
+  const bool matrix_units = tiles && schedule.tasks[static_cast<std::size_t>(*product)].tile.matrix_units;
+  if (matrix_units) source.subgroup_size = 32;
+  if (matrix_units)
     for (const char* extension : {"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics", "GL_KHR_shader_subgroup_basic",
                                   "GL_NV_cooperative_matrix"})
       text += "#extension " + std::string(extension) + " : require\n";

@@ -35,7 +35,11 @@ class CpuReadback : public StateReadback, CpuWork {
 
 std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log) { return std::make_unique<CpuRuntime>(log); }
 
-Status CpuRuntime::place(const Variable& variable) {
+Status CpuRuntime::displace(const Variable& variable) {
+  return make_error(ErrorCode::unsupported, "displace: variable '" + variable.name() + "' lies in the processor's own memory, which nobody is asked for back");
+}
+
+Status CpuRuntime::place(const Variable& variable, bool) {
   if (!variable.state()) return make_error(ErrorCode::invalid_argument, "place: the variable is empty");
   return place(*variable.state());
 }
@@ -60,7 +64,7 @@ Status CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
 }
 
 Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
-  IMPRINT_CHECK(place(variable));
+  IMPRINT_CHECK(place(variable, false));
   const std::size_t size = bytes_of(*variable.state());
   if (bytes.size() != size)
     return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
@@ -69,8 +73,8 @@ Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> by
   return {};
 }
 
-Result<std::unique_ptr<StateReadback>> CpuRuntime::read(std::span<const Variable> variables) {
-  for (const Variable& variable : variables) IMPRINT_CHECK(place(variable));
+Result<std::unique_ptr<StateReadback>> CpuRuntime::read(std::span<const Variable> variables, bool) {
+  for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
   return std::unique_ptr<StateReadback>(std::make_unique<CpuReadback>(variables));
 }
 

@@ -24,13 +24,14 @@ class CpuRuntime : public Runtime {
 
   bool on_cpu() const override { return true; }
   const Commands& barrier() const override { return nothing_; }
-  Status place(const Variable& variable) override;
+  Status place(const Variable& variable, bool yields) override;
+  Status displace(const Variable& variable) override;
   Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
   Result<Commands> take_uploads() override { return nothing_; }
   void put_back_uploads(const Commands&) override {}
   bool has_uploads() const override { return false; }
-  Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) override;
+  Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override { variants_ = std::move(table); }
   std::shared_ptr<const VariantTable> variants() const override { return variants_; }
   void set_tuner(std::shared_ptr<Tuner>) override {}

@@ -22,7 +22,7 @@ FusionOptions fusion_options(const vk::Device& device) {
   options.fold_invocations = capabilities.max_workgroup_invocations < 256 ? 64 : 256;   // more terms under way at once
   options.map_invocations = static_cast<std::int32_t>(std::min(128u, capabilities.max_workgroup_invocations));
   options.matrix_units = capabilities.cooperative_matrix_nv && capabilities.vulkan_memory_model && capabilities.shader_float16 &&
-                         capabilities.storage_16bit && capabilities.subgroup_size == 32 && capabilities.max_workgroup_invocations >= 256;
+                         capabilities.storage_16bit && capabilities.runs_subgroups_of(32) && capabilities.max_workgroup_invocations >= 256;
   if (is_processor(device)) {
     // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
     options.group_fold_length = 192;

@@ -43,6 +43,7 @@ struct ProgramDescription {
   std::uint32_t slots = 3;        // runs whose inputs and outputs may be in flight at once; >= 1
   bool fuse = true;               // false: one kernel an operation, for comparison and debugging
   Precision precision = Precision::float32;
+  bool yields = false;            // its intermediates lie where destroying the program really gives them back
 };
 
 // Counted at compile time, by the schedule that will run.

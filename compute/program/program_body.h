@@ -33,6 +33,7 @@ struct ProgramGraph {
   std::uint32_t slots = 3;
   bool fuse = true;
   Precision precision = Precision::float32;
+  bool yields = false;
 };
 
 // Checks the description and turns it into a graph.

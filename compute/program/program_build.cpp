@@ -60,6 +60,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   result.slots = std::max(1u, description.slots);
   result.fuse = description.fuse;
   result.precision = description.precision;
+  result.yields = description.yields;
 
   for (const Tensor& tensor : description.inputs)
     if (!tensor.ok()) return tensor.error();
@@ -284,7 +285,7 @@ std::uint64_t Program::Impl::byte_offset(const Place& place) const {
 Status Program::Impl::make_io() {
   vk::MemoryPool& pool = runtime.device().memory();
   const std::uint64_t total = std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
-  auto allocated = pool.allocate(total, kAlignment, vk::MemoryUse::device);
+  auto allocated = pool.allocate(total, kAlignment, vk::MemoryUse::device, source.yields);
   if (!allocated) {
     Error error = std::move(allocated).error();
     error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) + " bytes: " + error.message;
@@ -316,6 +317,7 @@ Status Program::Impl::make_kernels() {
     vk::KernelSource kernel;
     kernel.name = (source.name.empty() ? "program" : source.name) + "." + std::to_string(i);
     kernel.glsl = dispatches[i].glsl;
+    kernel.subgroup_size = dispatches[i].subgroup_size;
     kernel.storage_buffer_count = static_cast<std::uint32_t>(dispatches[i].buffers.size());
     sources.push_back(std::move(kernel));
   }

@@ -92,8 +92,12 @@ void Program::Impl::record_download(VkCommandBuffer commands, std::uint32_t slot
 }
 
 Status Program::Impl::record() {
+  const vk::Functions& functions = runtime.device().functions();
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
-    IMPRINT_ASSIGN(const Commands commands, runtime.record([&](VkCommandBuffer buffer) { record_dispatch(buffer, i); }));
+    IMPRINT_ASSIGN(const Commands commands, runtime.record([&](VkCommandBuffer buffer) {
+      const vk::CommandLabel label(functions, buffer, source.name + " " + std::to_string(i + 1) + "/" + std::to_string(dispatches.size()));
+      record_dispatch(buffer, i);
+    }));
     dispatch_commands.push_back(commands);
   }
   for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
@@ -102,7 +106,8 @@ Status Program::Impl::record() {
     IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_download(buffer, slot); }));
     download_commands.push_back(download);
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
-      global_barrier(runtime.device().functions(), buffer, kWorkStages, kWorkStages);
+      const vk::CommandLabel label(functions, buffer, source.name);
+      global_barrier(functions, buffer, kWorkStages, kWorkStages);
       record_upload(buffer, slot);
       for (std::size_t i = 0; i < dispatches.size(); ++i) record_dispatch(buffer, i);
       record_download(buffer, slot);

@@ -42,15 +42,8 @@ std::uint64_t buffer_range_alignment(const vk::Capabilities& capabilities) {
   return std::max<std::uint64_t>(4 * kPlaceAlignment, capabilities.min_storage_buffer_offset_alignment);
 }
 
-// No wider than the stages: some devices flush more than compute's caches for an access that compute does not make.
 void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before) {
-  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  if (after & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) barrier.srcAccessMask |= VK_ACCESS_SHADER_WRITE_BIT;
-  if (after & VK_PIPELINE_STAGE_TRANSFER_BIT) barrier.srcAccessMask |= VK_ACCESS_TRANSFER_WRITE_BIT;
-  if (before & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) barrier.dstAccessMask |= VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT;
-  if (before & VK_PIPELINE_STAGE_TRANSFER_BIT) barrier.dstAccessMask |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  if (before & VK_PIPELINE_STAGE_HOST_BIT) barrier.dstAccessMask |= VK_ACCESS_HOST_READ_BIT;
-  functions.vkCmdPipelineBarrier(commands, after, before, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  vk::memory_barrier(functions, commands, vk::our_writes(after), vk::our_accesses(before));
 }
 
 DeviceVariable::DeviceVariable(std::shared_ptr<RuntimeLink> link, const BufferRange& borrowed) : link_(std::move(link)), borrowed_(borrowed) {
@@ -100,12 +93,19 @@ RuntimeImpl::~RuntimeImpl() {
     });
 }
 
-Status RuntimeImpl::place(const Variable& variable) {
+Status RuntimeImpl::place(const Variable& variable, bool yields) {
   if (!variable.state()) return make_error(ErrorCode::invalid_argument, "place: the variable is empty");
-  return place(*variable.state());
+  return place(*variable.state(), yields);
 }
 
-Status RuntimeImpl::place(VariableState& variable) {
+Status RuntimeImpl::displace(const Variable& variable) {
+  if (!variable.ok() || variable.state()->external)
+    return make_error(ErrorCode::unsupported, "displace: the variable is empty, or external and not ours to move");
+  variable.state()->storage.reset();
+  return {};
+}
+
+Status RuntimeImpl::place(VariableState& variable, bool yields) {
   if (variable.storage) {
     const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get());
     if (storage && storage->link() == link_.get()) return {};
@@ -114,7 +114,7 @@ Status RuntimeImpl::place(VariableState& variable) {
   if (variable.external)
     return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
   const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
-  IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::device));
+  IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::device, yields));
   auto storage = std::make_shared<DeviceVariable>(link_, allocation);
   if (size > 0) IMPRINT_CHECK(upload(allocation, variable.initial));
   variable.storage = std::move(storage);
@@ -146,7 +146,7 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
 }
 
 Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
-  IMPRINT_CHECK(place(variable));
+  IMPRINT_CHECK(place(variable, false));
   const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
   if (bytes.size() != size)
     return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
@@ -190,6 +190,7 @@ Result<Commands> RuntimeImpl::take_uploads() {
   if (uploads.empty()) return Commands{};
   auto commands = record([&](VkCommandBuffer buffer) {
     const vk::Functions& functions = device_.functions();
+    const vk::CommandLabel label(functions, buffer, "imprint uploads");
     global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
     for (std::size_t i = 0; i < uploads.size(); ++i) {
       // Two writes of one range keep their order.
@@ -242,19 +243,20 @@ void RuntimeImpl::put_back_uploads(const Commands& commands) {
   release(commands);
 }
 
-Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variable> variables) {
+Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variable> variables, bool yields) {
   auto readback = std::make_unique<Readback>(*this);
   for (const Variable& variable : variables) {
-    IMPRINT_CHECK(place(variable));
+    IMPRINT_CHECK(place(variable, false));
     if (const auto& borrowed = static_cast<const DeviceVariable&>(*variable.state()->storage).borrowed(); borrowed && !borrowed->copy_source)
       return make_error(ErrorCode::unsupported, "read of variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
     const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
-    IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::readback));
+    IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::readback, yields));
     readback->allocations_.push_back(allocation);
     readback->sizes_.push_back(size);
   }
   IMPRINT_ASSIGN(readback->commands_, record([&](VkCommandBuffer buffer) {
     const vk::Functions& functions = device_.functions();
+    const vk::CommandLabel label(functions, buffer, "imprint readback");
     global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
     for (std::size_t i = 0; i < variables.size(); ++i) {
       if (readback->sizes_[i] == 0) continue;

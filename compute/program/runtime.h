@@ -74,7 +74,11 @@ class Runtime {
 
   // ---- host to state ----
   // Gives the variable storage on this device (if it has none) and queues its initial bytes. Program::compile does this for its variables.
-  virtual Status place(const Variable& variable) = 0;
+  // yields: in memory that really comes free when the variable is displaced (vk::MemoryPool).
+  virtual Status place(const Variable& variable, bool yields = false) = 0;
+  // Takes its memory away, content and all, behind the newest ticket. Programs and readbacks of the variable must be gone: they are compiled and made
+  // anew when it has been placed and written again. Errors: unsupported (external; on the processor).
+  virtual Status displace(const Variable& variable) = 0;
   // Lets a variable made by Variable::external live in the range, which stays its owner's. Errors: invalid_argument (a variable that is not external or
   // has a place; a range that is null, misaligned, too long or shorter than the variable), unsupported (on the processor).
   virtual Status place_in(const Variable& variable, const BufferRange& range) = 0;
@@ -89,7 +93,8 @@ class Runtime {
   virtual bool has_uploads() const = 0;
 
   // ---- state to host ----
-  virtual Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) = 0;
+  // yields: in memory that really comes free with the readback.
+  virtual Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields = false) = 0;
 
   // ---- variants of kernels ----
   // What programs compiled from now on take where kernels could be made in several ways; null, as at first: what the cost model expects to be fastest.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compute/program/runtime.h"
+#include "compute/vk/barrier.h"
 #include "compute/vk/handle.h"
 
 namespace imprint {
@@ -39,7 +40,7 @@ class DeviceVariable : public VariableStorage {
 
 // A global memory barrier between compute or transfer work before and after.
 void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before);
-inline constexpr VkPipelineStageFlags kWorkStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+using vk::kWorkStages;
 
 class RuntimeImpl : public Runtime {
  public:
@@ -50,20 +51,21 @@ class RuntimeImpl : public Runtime {
   vk::Device& device() { return device_; }
   bool on_cpu() const override { return false; }
   const Commands& barrier() const override { return barrier_; }
-  Status place(const Variable& variable) override;
+  Status place(const Variable& variable, bool yields) override;
+  Status displace(const Variable& variable) override;
   Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
   Result<Commands> take_uploads() override;
   void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
-  Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables) override;
+  Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override;
   std::shared_ptr<const VariantTable> variants() const override;
   void set_tuner(std::shared_ptr<Tuner> tuner) override;
 
   // ---- for programs ----
   std::shared_ptr<Tuner> tuner() const;
-  Status place(VariableState& variable);
+  Status place(VariableState& variable, bool yields = false);
   // Queues bytes for a range of device memory; copied at once.
   Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
   // Records the same commands at both levels, resubmittable while pending. `release` them when the GPU is done.

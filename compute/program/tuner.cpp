@@ -185,7 +185,7 @@ TuningStats Tuner::stats() const {
 void Tuner::tune(Runtime& runtime, const ProgramGraph& source) {
   auto& own = static_cast<RuntimeImpl&>(runtime_);
   if (&runtime != &runtime_ || is_over() || own.device().lost()) return;
-  if (own.device().counters().on_frame) {
+  if (own.device().counters().on_frame()) {
     const std::lock_guard lock(stats_mutex_);
     ++stats_.refused_in_frame;
     return;

@@ -36,9 +36,6 @@ constexpr FeatureBit kFeatureBits[] = {
     BIT(Vulkan11Features, VULKAN_1_1_FEATURES, storageBuffer16BitAccess, storage_16bit, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, timelineSemaphore, timeline_semaphore, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, shaderFloat16, shader_float16, nullptr, VK_API_VERSION_1_2),
-    BIT(Vulkan12Features, VULKAN_1_2_FEATURES, shaderInt8, shader_int8, nullptr, VK_API_VERSION_1_2),
-    BIT(Vulkan12Features, VULKAN_1_2_FEATURES, storageBuffer8BitAccess, storage_8bit, nullptr, VK_API_VERSION_1_2),
-    BIT(Vulkan12Features, VULKAN_1_2_FEATURES, bufferDeviceAddress, buffer_device_address, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, vulkanMemoryModel, vulkan_memory_model, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan12Features, VULKAN_1_2_FEATURES, hostQueryReset, host_query_reset, nullptr, VK_API_VERSION_1_2),
     BIT(Vulkan13Features, VULKAN_1_3_FEATURES, synchronization2, synchronization2, nullptr, VK_API_VERSION_1_3),
@@ -49,13 +46,9 @@ constexpr FeatureBit kFeatureBits[] = {
         VK_API_VERSION_1_2),
     BIT(Synchronization2Features, SYNCHRONIZATION_2_FEATURES, synchronization2, synchronization2, "VK_KHR_synchronization2", VK_API_VERSION_1_3),
     BIT(ShaderFloat16Int8Features, SHADER_FLOAT16_INT8_FEATURES, shaderFloat16, shader_float16, "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2),
-    BIT(ShaderFloat16Int8Features, SHADER_FLOAT16_INT8_FEATURES, shaderInt8, shader_int8, "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2),
     BIT(16BitStorageFeatures, 16BIT_STORAGE_FEATURES, storageBuffer16BitAccess, storage_16bit, "VK_KHR_16bit_storage", VK_API_VERSION_1_1),
-    BIT(8BitStorageFeatures, 8BIT_STORAGE_FEATURES, storageBuffer8BitAccess, storage_8bit, "VK_KHR_8bit_storage", VK_API_VERSION_1_2),
     BIT(SubgroupSizeControlFeatures, SUBGROUP_SIZE_CONTROL_FEATURES, subgroupSizeControl, subgroup_size_control, "VK_EXT_subgroup_size_control",
         VK_API_VERSION_1_3),
-    BIT(BufferDeviceAddressFeatures, BUFFER_DEVICE_ADDRESS_FEATURES, bufferDeviceAddress, buffer_device_address, "VK_KHR_buffer_device_address",
-        VK_API_VERSION_1_2),
     BIT(VulkanMemoryModelFeatures, VULKAN_MEMORY_MODEL_FEATURES, vulkanMemoryModel, vulkan_memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2),
     BIT(HostQueryResetFeatures, HOST_QUERY_RESET_FEATURES, hostQueryReset, host_query_reset, "VK_EXT_host_query_reset", VK_API_VERSION_1_2),
     BIT(PipelineCreationCacheControlFeatures, PIPELINE_CREATION_CACHE_CONTROL_FEATURES, pipelineCreationCacheControl,
@@ -81,20 +74,14 @@ constexpr Bonus kBonuses[] = {
     {&Capabilities::timeline_semaphore, "timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2,
      "completion is followed by fences or frame numbers; no waits or signals between queues"},
     {&Capabilities::synchronization2, "synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3,
-     "barriers and submissions are the classic ones, with wider stages"},
+     "barriers are the classic ones, which hold back more: all shader accesses and transfers, where copies and storage would do"},
     {&Capabilities::shader_float16, "shaderFloat16", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2, "arithmetic is float32 only"},
     {&Capabilities::storage_16bit, "storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1, "a number in memory takes four bytes"},
-    {&Capabilities::storage_8bit, "storageBuffer8BitAccess", "VK_KHR_8bit_storage", VK_API_VERSION_1_2, "bool tensors take four bytes an element"},
-    {&Capabilities::shader_int8, "shaderInt8", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2, "no arithmetic on bytes"},
     {&Capabilities::subgroup_size_control, "subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3,
-     "kernels take the subgroup size that the driver picks"},
-    {&Capabilities::buffer_device_address, "bufferDeviceAddress", "VK_KHR_buffer_device_address", VK_API_VERSION_1_2,
-     "a tensor is at most maxStorageBufferRange long"},
-    {&Capabilities::push_descriptor, nullptr, "VK_KHR_push_descriptor", kNever, "descriptor sets are written ahead of recording"},
+     "products run on matrix units only where all subgroups are of 32"},
     {&Capabilities::host_query_reset, "hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
      "timestamp queries are reset by a command before each use"},
     {&Capabilities::memory_budget, nullptr, "VK_EXT_memory_budget", kNever, "memory is bounded by the cap alone, not by what the driver has left"},
-    {&Capabilities::calibrated_timestamps, nullptr, "VK_EXT_calibrated_timestamps", kNever, "GPU times are durations only, not moments of host time"},
     {&Capabilities::vulkan_memory_model, "vulkanMemoryModel", "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2,
      "products do not run on matrix units, whose shaders are written for it"},
     {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNever, "products do not run on matrix units (NV)"},
@@ -102,7 +89,15 @@ constexpr Bonus kBonuses[] = {
     {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNever, "products do not run on matrix units (KHR)"},
 #endif
     {&Capabilities::pipeline_creation_cache_control, "pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
-     "a compile on the frame thread is noticed by our own counters only"},
+     "a kernel that a frame asks for is compiled there, and counted, instead of refused"},
+};
+
+constexpr UnusedBonus kUnused[] = {
+    {"VK_KHR_push_descriptor", "programs are recorded once and replayed, and their descriptor sets are written once with that"},
+    {"bufferDeviceAddress", "kernels reach tensors by bindings and offsets; a tensor is at most maxStorageBufferRange long with it or without"},
+    {"VK_EXT_calibrated_timestamps", "the budget is of durations, for which moments of host time say nothing more"},
+    {"storageBuffer8BitAccess", "elements take four bytes, or two where floats are narrow"},
+    {"shaderInt8", "there is no arithmetic on bytes"},
 };
 
 std::string version_text(std::uint32_t version) {
@@ -160,9 +155,7 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
   VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
   VkPhysicalDeviceShaderFloat16Int8Features float16_int8{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
   VkPhysicalDevice16BitStorageFeatures storage_16bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-  VkPhysicalDevice8BitStorageFeatures storage_8bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  VkPhysicalDeviceBufferDeviceAddressFeatures address{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
   VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
@@ -185,9 +178,7 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
   ask(synchronization2);
   ask(float16_int8);
   ask(storage_16bit);
-  ask(storage_8bit);
   ask(subgroup);
-  ask(address);
   ask(query_reset);
   ask(cache);
   ask(memory_model);
@@ -209,6 +200,11 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
   properties.pNext = &subgroup;
   const bool names_driver = offer.has("VK_KHR_driver_properties", VK_API_VERSION_1_2);
   if (names_driver) subgroup.pNext = &driver;
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  if (offer.has("VK_EXT_subgroup_size_control", VK_API_VERSION_1_3)) {
+    sizes.pNext = properties.pNext;
+    properties.pNext = &sizes;
+  }
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
 
   const VkPhysicalDeviceProperties& p = properties.properties;
@@ -230,6 +226,10 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
   found.max_shared_memory_bytes = p.limits.maxComputeSharedMemorySize;
   found.max_memory_allocation_count = p.limits.maxMemoryAllocationCount;
   found.subgroup_size = subgroup.subgroupSize;
+  if (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) {
+    found.min_subgroup_size = sizes.minSubgroupSize;
+    found.max_subgroup_size = sizes.maxSubgroupSize;
+  }
   found.timestamp_period_ns = p.limits.timestampPeriod;
 }
 
@@ -321,9 +321,11 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
     if (!(is_declared && is_supported)) report.losses.push_back(loss_of(bonus, is_declared, is_too_early, is_supported, host));
   }
 
+  if (!effective.subgroup_size_control) effective.min_subgroup_size = effective.max_subgroup_size = 0;
+
   effective.debug_utils = instance_extensions.contains("VK_EXT_debug_utils") && functions.vkSetDebugUtilsObjectNameEXT;
   if (!effective.debug_utils) {
-    report.losses.push_back({"VK_EXT_debug_utils", "not declared", "our objects have no names in validation messages and captures",
+    report.losses.push_back({"VK_EXT_debug_utils", "not declared", "our objects and commands have no names in validation messages and captures",
                              "enable VK_EXT_debug_utils at vkCreateInstance and list it in instance_extensions",
                              RemedyKind::enable_instance_extension, "", "VK_EXT_debug_utils"});
   }
@@ -333,6 +335,8 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   }
   return report;
 }
+
+std::span<const UnusedBonus> unused_bonuses() { return kUnused; }
 
 Status check_declared_version(const DeviceDescription& description) {
   return check_version(description.api_version, "api_version",

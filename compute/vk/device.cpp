@@ -128,8 +128,9 @@ Result<std::unique_ptr<Device>> Device::adopt(const DeviceDescription& descripti
   if (!description.device) return missing_field("device");
   IMPRINT_CHECK(check_declared_version(description));
 
-  IMPRINT_ASSIGN(const Functions functions, load_functions(description.get_instance_proc_addr, description.instance, description.device));
+  IMPRINT_ASSIGN(Functions functions, load_functions(description.get_instance_proc_addr, description.instance, description.device));
   IMPRINT_ASSIGN(CapabilityReport report, read_capabilities(description, functions));
+  drop_undeclared(functions, report.capabilities);
   auto device = std::make_unique<AdoptedDevice>(description, options, functions, std::move(report));
   IMPRINT_CHECK(device->create_pipelines(description.pipeline_cache));
   return std::unique_ptr<Device>(std::move(device));
@@ -142,6 +143,17 @@ void set_debug_name(const Device& device, VkObjectType type, std::uint64_t handl
   info.objectHandle = handle;
   info.pObjectName = name.c_str();
   device.functions().vkSetDebugUtilsObjectNameEXT(device.handle(), &info);
+}
+
+CommandLabel::CommandLabel(const Functions& functions, VkCommandBuffer commands, const std::string& name) : functions_(functions), commands_(commands) {
+  if (!functions.vkCmdBeginDebugUtilsLabelEXT) return;
+  VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT};
+  label.pLabelName = name.c_str();
+  functions.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
+}
+
+CommandLabel::~CommandLabel() {
+  if (functions_.vkCmdEndDebugUtilsLabelEXT) functions_.vkCmdEndDebugUtilsLabelEXT(commands_);
 }
 
 Error result_error(const char* call, VkResult result) {

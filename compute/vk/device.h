@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "compute/base/log.h"
@@ -59,14 +60,9 @@ struct Capabilities {
   bool synchronization2 = false;
   bool shader_float16 = false;
   bool storage_16bit = false;
-  bool storage_8bit = false;
-  bool shader_int8 = false;
   bool subgroup_size_control = false;
-  bool buffer_device_address = false;
-  bool push_descriptor = false;
   bool host_query_reset = false;
   bool memory_budget = false;
-  bool calibrated_timestamps = false;
   bool vulkan_memory_model = false;
   bool cooperative_matrix_nv = false;
   bool cooperative_matrix_khr = false;
@@ -90,6 +86,11 @@ struct Capabilities {
   std::uint32_t max_shared_memory_bytes = 16384;
   std::uint32_t max_memory_allocation_count = 4096;
   std::uint32_t subgroup_size = 1;
+  std::uint32_t min_subgroup_size = 0, max_subgroup_size = 0;   // that a kernel may ask for; 0 without subgroup_size_control
+  // Whether kernels that are written for subgroups of this size run: they ask for it, or the device has no other.
+  bool runs_subgroups_of(std::uint32_t size) const {
+    return max_subgroup_size > 0 ? min_subgroup_size <= size && size <= max_subgroup_size : subgroup_size == size;
+  }
   std::uint32_t timestamp_valid_bits = 0;   // of the queue family; 0 = no timestamps
   double timestamp_period_ns = 0;
 };
@@ -116,7 +117,14 @@ struct CapabilityLoss {
   std::uint32_t core_since = 0;    // the version that has the feature without the extension; 0 = none
 };
 
-// Counted since adoption, on any thread. The frame_* counters are those that happened between FrameThreadScope construction and destruction.
+// A feature or extension that Imprint does without, declared or not, and why it would gain nothing.
+struct UnusedBonus {
+  const char* item;
+  const char* reason;
+};
+std::span<const UnusedBonus> unused_bonuses();
+
+// Counted since adoption, on any thread. The frame_* counters are those of the frame thread's own calls, inside a frame.
 struct Counters {
   std::atomic<std::uint64_t> compiles{0};        // pipelines created
   std::atomic<std::uint64_t> allocations{0};     // vkAllocateMemory
@@ -125,7 +133,13 @@ struct Counters {
   std::atomic<std::uint64_t> frame_compiles{0};
   std::atomic<std::uint64_t> frame_allocations{0};
   std::atomic<std::uint64_t> frame_waits{0};
-  std::atomic<bool> on_frame{false};             // set while a frame call runs; one frame thread per device
+
+  void enter_frame() { frame_thread.store(std::this_thread::get_id(), std::memory_order_relaxed); }
+  void leave_frame() { frame_thread.store({}, std::memory_order_relaxed); }
+  bool on_frame() const { return frame_thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+
+ private:
+  std::atomic<std::thread::id> frame_thread;     // while a frame call runs; one frame thread per device
 };
 
 // Owns everything of ours on the host's device. Destroying it does not wait: the caller first completes or abandons (device lost) all work.
@@ -166,6 +180,19 @@ template <class H>
 void set_debug_name(const Device& device, VkObjectType type, H* handle, const std::string& name) {
   set_debug_name(device, type, reinterpret_cast<std::uint64_t>(handle), name);
 }
+
+// A name for the commands recorded while it lives, in captures; nothing without VK_EXT_debug_utils.
+class CommandLabel {
+ public:
+  CommandLabel(const Functions& functions, VkCommandBuffer commands, const std::string& name);
+  ~CommandLabel();
+  CommandLabel(const CommandLabel&) = delete;
+  CommandLabel& operator=(const CommandLabel&) = delete;
+
+ private:
+  const Functions& functions_;
+  VkCommandBuffer commands_;
+};
 
 // Turns a VkResult into an Error ("vkQueueSubmit: VK_ERROR_DEVICE_LOST"), and marks the device lost when it says so.
 Error vulkan_error(Device& device, const char* call, VkResult result);

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "compute/vk/device.h"
+
 namespace imprint::vk {
 namespace {
 
@@ -10,7 +12,8 @@ namespace {
 template <class Lookup>
 PFN_vkVoidFunction find(const Lookup& lookup, const char* name) {
   if (const auto function = lookup(name)) return function;
-  return lookup((std::string(name) + "KHR").c_str());
+  if (const auto function = lookup((std::string(name) + "KHR").c_str())) return function;
+  return lookup((std::string(name) + "EXT").c_str());
 }
 
 Error missing(const char* name, const char* whose) {
@@ -44,6 +47,17 @@ Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_add
   IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X)
 #undef X
   return functions;
+}
+
+void drop_undeclared(Functions& f, const Capabilities& has) {
+  const auto keep = [](bool effective, auto&... functions) {
+    if (!effective) ((functions = nullptr), ...);
+  };
+  keep(has.timeline_semaphore, f.vkGetSemaphoreCounterValue, f.vkWaitSemaphores, f.vkSignalSemaphore);
+  keep(has.synchronization2, f.vkQueueSubmit2, f.vkCmdPipelineBarrier2);
+  keep(has.host_query_reset, f.vkResetQueryPool);
+  keep(has.debug_utils, f.vkSetDebugUtilsObjectNameEXT, f.vkCmdBeginDebugUtilsLabelEXT, f.vkCmdEndDebugUtilsLabelEXT,
+       f.vkQueueBeginDebugUtilsLabelEXT, f.vkQueueEndDebugUtilsLabelEXT);
 }
 
 }  // namespace imprint::vk

@@ -24,12 +24,16 @@
   X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCreateQueryPool) X(vkDestroyQueryPool)                   \
   X(vkGetQueryPoolResults) X(vkCreateFence) X(vkDestroyFence) X(vkResetFences) X(vkGetFenceStatus)           \
   X(vkWaitForFences) X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkQueueSubmit)
-// Present only with their version or extension: null otherwise, and used only when Capabilities says so.
+// Null unless Capabilities says so too (Device::adopt): whoever finds one may call it.
 #define IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X)                                                              \
   X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores) X(vkSignalSemaphore) X(vkQueueSubmit2)                   \
-  X(vkCmdPipelineBarrier2) X(vkSetDebugUtilsObjectNameEXT)
+  X(vkCmdPipelineBarrier2) X(vkResetQueryPool) X(vkSetDebugUtilsObjectNameEXT)                               \
+  X(vkCmdBeginDebugUtilsLabelEXT) X(vkCmdEndDebugUtilsLabelEXT)                                              \
+  X(vkQueueBeginDebugUtilsLabelEXT) X(vkQueueEndDebugUtilsLabelEXT)
 
 namespace imprint::vk {
+
+struct Capabilities;
 
 struct Functions {
 #define X(name) PFN_##name name = nullptr;
@@ -39,8 +43,11 @@ struct Functions {
 #undef X
 };
 
-// Fills the table. Functions promoted from an extension are also looked for under their KHR name.
+// Fills the table. Functions promoted from an extension are also looked for under their KHR or EXT name.
 // Errors: invalid_argument naming the first required function that the loader does not return.
 Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance, VkDevice device);
+
+// Takes out what a loader hands out although its feature was not declared, as many do for whatever belongs to the core version.
+void drop_undeclared(Functions& functions, const Capabilities& capabilities);
 
 }  // namespace imprint::vk

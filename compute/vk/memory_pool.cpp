@@ -17,6 +17,7 @@ namespace imprint::vk {
 namespace {
 
 constexpr std::uint64_t kSmallBlocks = 16;  // to a full one
+constexpr double kRoomAgain = 0.95;        // of the driver's budget
 
 const char* use_name(MemoryUse use) {
   switch (use) {
@@ -26,6 +27,8 @@ const char* use_name(MemoryUse use) {
   }
   return "unknown";
 }
+
+bool is_mapped(MemoryUse use) { return use == MemoryUse::upload || use == MemoryUse::readback; }
 
 // Device memory that a block holds, given back to whom it came from.
 class BlockMemory {
@@ -52,12 +55,19 @@ class BlockMemory {
   DeviceMemoryCalls calls_;
 };
 
+// What lies together.
+struct BlockKind {
+  MemoryUse use = MemoryUse::device;
+  bool yields = false;
+  bool dedicated = false;        // to one allocation, and given back with it
+  bool operator==(const BlockKind&) const = default;
+};
+
 // A buffer over all of one VkDeviceMemory.
 struct Block {
-  Block(MemoryUse u, std::uint64_t s) : use(u), size(s), ranges(s) {}
-  MemoryUse use;
+  Block(const BlockKind& k, std::uint64_t s) : kind(k), size(s), ranges(s) {}
+  BlockKind kind;
   std::uint64_t size;
-  bool dedicated = false;        // to one allocation, and given back with it
   BlockAllocator ranges;
   std::uint64_t reserved = 0;    // bytes of the VkDeviceMemory, for the cap
   void* mapped = nullptr;
@@ -72,12 +82,12 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
   constexpr VkMemoryPropertyFlags kNever = VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
                                            VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
   constexpr VkMemoryPropertyFlags kMappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  const VkMemoryPropertyFlags required = use == MemoryUse::device ? 0 : kMappable;
-  const VkMemoryPropertyFlags wanted = use == MemoryUse::device     ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT}
+  const VkMemoryPropertyFlags required = is_mapped(use) ? kMappable : 0;
+  const VkMemoryPropertyFlags wanted = !is_mapped(use)             ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT}
                                        : use == MemoryUse::readback ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_HOST_CACHED_BIT}
                                                                     : 0;
   // Staging memory stays out of the device's own heap, whose mappable part is often small and the host's to use.
-  const VkMemoryPropertyFlags unwanted = use == MemoryUse::device ? 0 : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryPropertyFlags unwanted = is_mapped(use) ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT : 0;
 
   std::vector<std::uint32_t> types;
   for (std::uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
@@ -90,7 +100,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
   };
   std::ranges::stable_sort(types, {}, rank);
   // Device blocks in host memory would be slow without a word: only where there is no device-local type at all.
-  if (use == MemoryUse::device && !types.empty() && rank(types.front()) == 0) {
+  if (!is_mapped(use) && !types.empty() && rank(types.front()) == 0) {
     std::erase_if(types, [&](std::uint32_t i) { return rank(i) != 0; });
   }
   return types;
@@ -98,7 +108,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
 
 class PooledMemory final : public MemoryPool {
  public:
-  PooledMemory(Device& device, const MemoryPoolOptions& options) : device_(device), cap_(options.cap_bytes), calls_(options.calls) {
+  PooledMemory(Device& device, const MemoryPoolOptions& options) : device_(device), calls_(options.calls), cap_(options.cap_bytes) {
     const Capabilities& capabilities = device.capabilities();
     granularity_ = std::max<std::uint64_t>({16, capabilities.min_storage_buffer_offset_alignment, capabilities.min_uniform_buffer_offset_alignment});
     longest_ = capabilities.max_storage_buffer_range / granularity_ * granularity_;
@@ -112,11 +122,13 @@ class PooledMemory final : public MemoryPool {
                                                  " bytes) of the memory pool were never freed: destroy what holds them before the device");
   }
 
-  Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) override;
+  Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use, bool yields) override;
   Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) override;
   VkDeviceMemory memory_of(const Allocation& allocation) const override;
   void free(const Allocation& allocation) override;
   std::uint64_t trim() override;
+  void set_cap(std::uint64_t bytes) override;
+  MemoryPressure pressure(std::uint64_t more) const override;
   MemoryStats stats() const override;
 
  private:
@@ -125,24 +137,27 @@ class PooledMemory final : public MemoryPool {
   // These want the lock held.
   Allocation adopt(std::unique_ptr<Block> block, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment);
   std::optional<Allocation> place(Block& block, std::uint32_t index, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment);
-  std::optional<Allocation> find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, MemoryUse use);
+  std::optional<Allocation> find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, const BlockKind& kind);
   Blocks take_empty();
-  bool reserve(std::uint64_t bytes);
+  const char* reserve(std::uint64_t bytes);   // null, or why not
+  void unreserve(std::uint64_t bytes);
 
   // These want it free: they call the driver, and that the host's callbacks.
-  Result<std::unique_ptr<Block>> create_block(std::uint64_t size, MemoryUse use, const DedicatedBuffer* dedicated = nullptr);
+  Result<std::unique_ptr<Block>> create_block(std::uint64_t size, const BlockKind& kind, const DedicatedBuffer* dedicated = nullptr);
   Status check_size(std::uint64_t size) const;
   Status bind_memory(Block& block, const VkMemoryRequirements& requirements);
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget() const;
   bool within_budget(std::uint32_t heap, std::uint64_t bytes) const;
   Error exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const;
 
   Device& device_;
-  const std::uint64_t cap_;
   const DeviceMemoryCalls calls_;
   std::uint64_t granularity_ = 16, longest_ = 0, block_bytes_ = 0;
   VkPhysicalDeviceMemoryProperties properties_{};
 
   mutable std::mutex mutex_;
+  std::uint64_t cap_;
+  std::uint32_t held_ = 0;   // VkDeviceMemory alive or being made
   Blocks blocks_;       // a freed block leaves a null, so that the names of the others stay
   MemoryStats stats_;   // bytes_reserved includes blocks being made; largest_free and block_count are counted when asked
 };
@@ -157,28 +172,31 @@ Status PooledMemory::check_size(std::uint64_t size) const {
   return {};
 }
 
-Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) {
+Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use, bool yields) {
   if (!std::has_single_bit(alignment)) {
     return make_error(ErrorCode::invalid_argument, "asked for an alignment of " + std::to_string(alignment) + ", which is not a power of two");
   }
   IMPRINT_CHECK(check_size(size));
+
+  const BlockKind kind{use, yields, false};
 
   // Whole multiples of the granularity, so that no sliver is left which nothing fits into.
   const std::uint64_t bytes = round_up(size, granularity_);
   alignment = std::max(alignment, granularity_);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto allocation = find(size, bytes, alignment, use)) return *allocation;
+    if (const auto allocation = find(size, bytes, alignment, kind)) return *allocation;
   }
 
   // A full block; where cap or device have no room for that, a small one; then the same with the empty blocks of other uses given back. Never one for
   // a small request alone: at the cap there would be hundreds, and there is a limit to their number too (maxMemoryAllocationCount). Two threads may
   // come here at once and both take a block: that costs memory, not correctness.
-  const std::uint64_t full = std::max(block_bytes_, bytes);
+  // What yields never takes a full one: the less lies together, the more of it comes free.
+  const std::uint64_t full = yields ? 0 : std::max(block_bytes_, bytes);
   const std::uint64_t least = std::max(round_up(block_bytes_ / kSmallBlocks, granularity_), bytes);
-  auto block = create_block(full, use);
-  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > least) block = create_block(least, use);
-  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(least, use);
+  auto block = create_block(std::max(full, least), kind);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > least) block = create_block(least, kind);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(least, kind);
   if (!block.ok()) return std::move(block).error();
 
   const std::lock_guard lock(mutex_);
@@ -197,8 +215,9 @@ Result<Allocation> PooledMemory::allocate_dedicated(const DedicatedBuffer& descr
   const std::uint64_t size = description.size;
   IMPRINT_CHECK(check_size(size));
   const std::uint64_t bytes = round_up(size, granularity_);
-  auto block = create_block(bytes, MemoryUse::device, &description);
-  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(bytes, MemoryUse::device, &description);
+  const BlockKind kind{MemoryUse::device, false, true};
+  auto block = create_block(bytes, kind, &description);
+  if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(bytes, kind, &description);
   if (!block.ok()) return std::move(block).error();
   const std::lock_guard lock(mutex_);
   return adopt(std::move(block).value(), size, bytes, granularity_);
@@ -218,9 +237,9 @@ std::optional<Allocation> PooledMemory::place(Block& block, std::uint32_t index,
   return Allocation{block.buffer.get(), *offset, size, 0, block.size, block.mapped ? static_cast<std::byte*>(block.mapped) + *offset : nullptr, index};
 }
 
-std::optional<Allocation> PooledMemory::find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, MemoryUse use) {
+std::optional<Allocation> PooledMemory::find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment, const BlockKind& kind) {
   for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
-    if (!blocks_[i] || blocks_[i]->dedicated || blocks_[i]->use != use) continue;
+    if (!blocks_[i] || blocks_[i]->kind != kind) continue;
     if (auto allocation = place(*blocks_[i], i, size, bytes, alignment)) return allocation;
   }
   return std::nullopt;
@@ -237,8 +256,8 @@ void PooledMemory::free(const Allocation& allocation) {
     if (known) {
       stats_.bytes_in_use -= allocation.size;
       --stats_.allocation_count;
-      if (block->dedicated) {
-        stats_.bytes_reserved -= block->reserved;
+      if (block->kind.dedicated) {
+        unreserve(block->reserved);
         last = std::move(blocks_[allocation.block]);
       }
     }
@@ -250,7 +269,7 @@ PooledMemory::Blocks PooledMemory::take_empty() {
   Blocks empty;
   for (auto& block : blocks_) {
     if (!block || block->ranges.live() > 0) continue;
-    stats_.bytes_reserved -= block->reserved;
+    unreserve(block->reserved);
     empty.push_back(std::move(block));
   }
   while (!blocks_.empty() && !blocks_.back()) blocks_.pop_back();
@@ -279,16 +298,47 @@ MemoryStats PooledMemory::stats() const {
   return stats;
 }
 
-bool PooledMemory::reserve(std::uint64_t bytes) {
-  if (cap_ && (bytes > cap_ || stats_.bytes_reserved > cap_ - bytes)) return false;
+const char* PooledMemory::reserve(std::uint64_t bytes) {
+  if (cap_ && (bytes > cap_ || stats_.bytes_reserved > cap_ - bytes)) return "which would pass the cap";
+  if (held_ >= device_.capabilities().max_memory_allocation_count) return "which would be one allocation more than the device allows (maxMemoryAllocationCount)";
   stats_.bytes_reserved += bytes;
-  return true;
+  ++held_;
+  return nullptr;
 }
 
-Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, MemoryUse use, const DedicatedBuffer* dedicated) {
+void PooledMemory::unreserve(std::uint64_t bytes) {
+  stats_.bytes_reserved -= bytes;
+  --held_;
+}
+
+void PooledMemory::set_cap(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  cap_ = bytes;
+}
+
+MemoryPressure PooledMemory::pressure(std::uint64_t more) const {
+  const auto text = [](std::uint64_t used, std::uint64_t of, const char* whose) {
+    return std::to_string(used) + " of " + std::to_string(of) + " bytes that " + whose;
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (cap_ && stats_.bytes_reserved + more > cap_) return {true, text(stats_.bytes_reserved, cap_, "its cap allows")};
+  }
+  if (!device_.capabilities().memory_budget || device_.lost()) return {};
+  const VkPhysicalDeviceMemoryBudgetPropertiesEXT found = budget();
+  const std::uint32_t ours = properties_.memoryTypes[memory_types(properties_, ~0u, MemoryUse::device).front()].heapIndex;
+  for (std::uint32_t heap = 0; heap < properties_.memoryHeapCount; ++heap) {
+    const std::uint64_t asked = heap == ours ? more : 0;
+    const double limit = (more > 0 ? kRoomAgain : 1.0) * static_cast<double>(found.heapBudget[heap]);
+    if (found.heapBudget[heap] == 0 || static_cast<double>(found.heapUsage[heap] + asked) <= limit) continue;
+    return {true, text(found.heapUsage[heap], found.heapBudget[heap], "the driver's memory budget has")};
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, const BlockKind& kind, const DedicatedBuffer* dedicated) {
   const Functions& f = device_.functions();
-  auto block = std::make_unique<Block>(use, size);
-  block->dedicated = dedicated != nullptr;
+  auto block = std::make_unique<Block>(kind, size);
 
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
@@ -307,17 +357,17 @@ Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, Me
 
   VkMemoryRequirements requirements{};
   f.vkGetBufferMemoryRequirements(device_.handle(), block->buffer.get(), &requirements);
-  bool room = false;
+  const char* refusal = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    room = reserve(requirements.size);
+    refusal = reserve(requirements.size);
   }
-  if (!room) return exhausted(size, use, "which would pass the cap");
+  if (refusal) return exhausted(size, kind.use, refusal);
   block->reserved = requirements.size;
 
   if (auto bound = bind_memory(*block, requirements); !bound.ok()) {
     const std::lock_guard lock(mutex_);
-    stats_.bytes_reserved -= requirements.size;
+    unreserve(requirements.size);
     return std::move(bound).error();
   }
   return block;
@@ -325,8 +375,8 @@ Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, Me
 
 Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requirements) {
   const Functions& f = device_.functions();
-  const auto types = memory_types(properties_, requirements.memoryTypeBits, block.use);
-  if (types.empty()) return make_error(ErrorCode::unsupported, std::string("the device has no memory type for ") + use_name(block.use) + " blocks");
+  const auto types = memory_types(properties_, requirements.memoryTypeBits, block.kind.use);
+  if (types.empty()) return make_error(ErrorCode::unsupported, std::string("the device has no memory type for ") + use_name(block.kind.use) + " blocks");
 
   bool over_budget = false;
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -338,7 +388,7 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
     VkMemoryDedicatedAllocateInfo alone{VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO};
     alone.buffer = block.buffer.get();
     VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-    if (block.dedicated) info.pNext = &alone;
+    if (block.kind.dedicated) info.pNext = &alone;
     info.allocationSize = requirements.size;
     info.memoryTypeIndex = type;
     VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -350,49 +400,65 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
     }
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_TOO_MANY_OBJECTS) break;
   }
+  if (result == VK_ERROR_TOO_MANY_OBJECTS) {
+    return exhausted(block.size, block.kind.use, "which the driver refused: Imprint and the host have made all allocations that the device allows");
+  }
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
-    return exhausted(block.size, block.use, over_budget ? "which the driver's memory budget has no room for" : "which the device has no room for");
+    return exhausted(block.size, block.kind.use, over_budget ? "which the driver's memory budget has no room for" : "which the device has no room for");
   }
   if (result != VK_SUCCESS) return vulkan_error(device_, "vkAllocateMemory", result);
 
   Counters& counters = device_.counters();
   counters.allocations.fetch_add(1, std::memory_order_relaxed);
-  if (counters.on_frame.load(std::memory_order_relaxed)) counters.frame_allocations.fetch_add(1, std::memory_order_relaxed);
+  if (counters.on_frame()) counters.frame_allocations.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = stats_.device_allocations++;
   }
-  const std::string name = std::string("imprint ") + use_name(block.use) + " block " + std::to_string(number);
+  const std::string name = std::string("imprint ") + use_name(block.kind.use) + " block " + std::to_string(number);
   set_debug_name(device_, VK_OBJECT_TYPE_BUFFER, block.buffer.get(), name);
   set_debug_name(device_, VK_OBJECT_TYPE_DEVICE_MEMORY, block.memory.get(), name);
 
   if (result = f.vkBindBufferMemory(device_.handle(), block.buffer.get(), block.memory.get(), 0); result != VK_SUCCESS) {
     return vulkan_error(device_, "vkBindBufferMemory", result);
   }
-  if (block.use != MemoryUse::device) {
+  if (is_mapped(block.kind.use)) {
     result = f.vkMapMemory(device_.handle(), block.memory.get(), 0, VK_WHOLE_SIZE, 0, &block.mapped);
     if (result != VK_SUCCESS) return vulkan_error(device_, "vkMapMemory", result);
   }
   return {};
 }
 
-bool PooledMemory::within_budget(std::uint32_t heap, std::uint64_t bytes) const {
-  if (!device_.capabilities().memory_budget) return true;
+VkPhysicalDeviceMemoryBudgetPropertiesEXT PooledMemory::budget() const {
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
   VkPhysicalDeviceMemoryProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   properties.pNext = &budget;
   device_.functions().vkGetPhysicalDeviceMemoryProperties2(device_.physical_device(), &properties);
+  budget.pNext = nullptr;
+  return budget;
+}
+
+bool PooledMemory::within_budget(std::uint32_t heap, std::uint64_t bytes) const {
+  if (!device_.capabilities().memory_budget) return true;
+  const VkPhysicalDeviceMemoryBudgetPropertiesEXT found = budget();
   // A driver that reports no budget for the heap has none to keep.
-  return budget.heapBudget[heap] == 0 || budget.heapUsage[heap] + bytes <= budget.heapBudget[heap];
+  return found.heapBudget[heap] == 0 || found.heapUsage[heap] + bytes <= found.heapBudget[heap];
 }
 
 Error PooledMemory::exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const {
   const MemoryStats now = stats();
+  std::uint64_t cap = 0, held = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    cap = cap_;
+    held = held_;
+  }
   return make_error(ErrorCode::out_of_device_memory,
                     std::string("asked for a ") + use_name(use) + " block of " + std::to_string(size) + " bytes, " + cause + ": " +
                         std::to_string(now.bytes_in_use) + " bytes are in use, " + std::to_string(now.bytes_reserved) + " reserved, the cap is " +
-                        (cap_ ? std::to_string(cap_) + " bytes" : "off"));
+                        (cap ? std::to_string(cap) + " bytes" : "off") + ", allocations: " + std::to_string(held) + " of " +
+                        std::to_string(device_.capabilities().max_memory_allocation_count));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "compute/base/result.h"
 
@@ -62,8 +63,15 @@ struct MemoryStats {
   std::uint64_t device_allocations = 0;  // vkAllocateMemory calls ever made
 };
 
+// Whether more is reserved than there may be.
+struct MemoryPressure {
+  bool over = false;     // the cap, or the driver's budget of some heap; or there is no room for what was asked about
+  std::string numbers;   // in words, when over
+};
+
 // Thread-safe. Buffers carry STORAGE | UNIFORM | TRANSFER_SRC | TRANSFER_DST usage. A block stays reserved when its last allocation goes, until
-// trim() or until the cap asks for its bytes. With VK_EXT_memory_budget a block that the driver's budget has no room for is not taken.
+// trim() or until the cap asks for its bytes. With VK_EXT_memory_budget a block that the driver's budget has no room for is not taken. Blocks are
+// counted against maxMemoryAllocationCount, of which the host needs its part too: no more are taken than the device allows in all.
 class MemoryPool {
  public:
   // The device outlives its pool, and creates it: rooms use Device::memory().
@@ -71,9 +79,10 @@ class MemoryPool {
   virtual ~MemoryPool() = default;
 
   // size >= 1 bytes; alignment a power of two (raised to minStorageBufferOffsetAlignment and minUniformBufferOffsetAlignment).
-  // Errors: out_of_device_memory (cap or device: says what was asked, what is in use, the cap), invalid_argument (size 0, alignment not a
+  // Errors: out_of_device_memory (cap, device or number of allocations: says what was asked, what is in use, the limit), invalid_argument (size 0, alignment not a
   // power of two), unsupported (longer than maxStorageBufferRange), device_lost.
-  virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use) = 0;
+  // yields: what can be given back for a while lies in small blocks of its own, so that memory really comes free with it.
+  virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use, bool yields = false) = 0;
 
   // Device memory. Errors: as above.
   virtual Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) = 0;
@@ -85,6 +94,12 @@ class MemoryPool {
 
   // Frees every block without live allocations; returns the bytes given back to the driver.
   virtual std::uint64_t trim() = 0;
+
+  // 0 = none. What is reserved beyond it stays; see pressure().
+  virtual void set_cap(std::uint64_t bytes) = 0;
+  // Asks the driver, where VK_EXT_memory_budget is declared. `more`: bytes of device memory that somebody would like; then over already when they leave
+  // less than a twentieth of the budget, so that what was given back is not taken again and again.
+  virtual MemoryPressure pressure(std::uint64_t more = 0) const = 0;
 
   virtual MemoryStats stats() const = 0;
 };

@@ -29,13 +29,14 @@ struct Entry {
   KernelSource source;
   Hash128 key;
   VkPipelineLayout layout = VK_NULL_HANDLE;
+  bool in_frame = false;   // asked for by a frame
   bool done = false;
   std::optional<Error> error;
   Handle<VkPipeline> pipeline;
 };
 
 Hash128 kernel_key(const KernelSource& source) {
-  return Hasher().text(source.glsl).number(source.storage_buffer_count).text(source.subgroup).digest();
+  return Hasher().text(source.glsl).number(source.storage_buffer_count).number(source.subgroup_size).digest();
 }
 
 class CompilingStore final : public PipelineStore {
@@ -128,13 +129,14 @@ std::shared_ptr<Entry> CompilingStore::entry_for(const KernelSource& source, VkP
     made->source = source;
     made->key = key;
     made->layout = layout;
+    made->in_frame = device_.counters().on_frame();
     entry = made;
   }
   jobs_->add(this, [this, made] { finish(*made); });
   // Counted where it was asked for: a worker's compile is a frame's fault only when the frame asked.
   Counters& counters = device_.counters();
   counters.compiles.fetch_add(1, std::memory_order_relaxed);
-  if (counters.on_frame.load(std::memory_order_relaxed)) counters.frame_compiles.fetch_add(1, std::memory_order_relaxed);
+  if (made->in_frame) counters.frame_compiles.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
 
@@ -172,10 +174,17 @@ Status CompilingStore::compile(Entry& entry) {
   info.stage.module = module.get();
   info.stage.pName = "main";
   info.layout = entry.layout;
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroups{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  subgroups.requiredSubgroupSize = entry.source.subgroup_size;
+  if (entry.source.subgroup_size > 0 && device_.capabilities().max_subgroup_size > 0) info.stage.pNext = &subgroups;
+  if (entry.in_frame && device_.capabilities().pipeline_creation_cache_control) info.flags |= VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT;
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result =
       device_.lost() ? VK_ERROR_DEVICE_LOST
                      : f.vkCreateComputePipelines(device_.handle(), pipeline_cache_, 1, &info, device_.allocation_callbacks(), &pipeline);
+  if (result == VK_PIPELINE_COMPILE_REQUIRED) {
+    return make_error(ErrorCode::wrong_state, "kernel " + entry.source.name + ": a frame asked for it, and the driver would have to compile it: call warmup before frames");
+  }
   if (result != VK_SUCCESS) {
     Error error = vulkan_error(device_, "vkCreateComputePipelines", result);
     error.message = "kernel " + entry.source.name + ": " + error.message;

@@ -28,7 +28,7 @@ struct KernelSource {
   std::string name;          // for messages, debug names and dumps; not part of the identity
   std::string glsl;          // complete compute shader, #version 450
   std::uint32_t storage_buffer_count = 1;
-  std::string subgroup;      // reserved for capability-dependent variants; part of the identity
+  std::uint32_t subgroup_size = 0;  // that it is written for (Capabilities::runs_subgroups_of); 0 = any; part of the identity
 };
 
 // A pipeline owned by the store, alive as long as the device.
@@ -55,7 +55,9 @@ class PipelineStore {
   static Result<std::unique_ptr<PipelineStore>> create(Device& device, VkPipelineCache host_cache);
   virtual ~PipelineStore() = default;
 
-  // All kernels, in the order of the sources; has compiled what is missing and waits for it. Never on a frame thread.
+  // All kernels, in the order of the sources; has compiled what is missing and waits for it. Never on a frame thread: what is asked
+  // for there all the same is counted, and with pipelineCreationCacheControl refused unless the driver has it in its cache (wrong_state), so that a slip
+  // shows as an error and not as a hitch.
   // Errors: compile_failed with glslang's log and the numbered source line, unsupported (more storage buffers than the device has),
   // out_of_*_memory, device_lost. All sources are tried; the error is that of the first that failed.
   virtual Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) = 0;

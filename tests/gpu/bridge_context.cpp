@@ -254,7 +254,7 @@ TEST_F(ContextTest, SteadyFramesNeitherCompileNorAllocateNorWait) {
   EXPECT_EQ(counters.frame_allocations, allocations);
   EXPECT_EQ(counters.frame_waits, waits);
   EXPECT_EQ(waits, 0u);
-  EXPECT_FALSE(counters.on_frame);
+  EXPECT_FALSE(counters.on_frame());
 }
 
 TEST_F(ContextTest, TimesArrive) {

@@ -258,7 +258,7 @@ TEST(VkDevice, makes_no_more_calls_once_lost) {
   device->collect();
   EXPECT_EQ(polled, 0);
   EXPECT_EQ(device->memory().allocate(16, 16, MemoryUse::device).error().code, ErrorCode::device_lost);
-  const KernelSource source{"any", "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n", 0, ""};
+  const KernelSource source{"any", "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n", 0};
   EXPECT_EQ(device->pipelines().get(std::span(&source, 1)).error().code, ErrorCode::device_lost);
 }
 

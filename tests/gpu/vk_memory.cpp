@@ -216,7 +216,7 @@ TEST_F(VkMemory, counts_allocations_and_those_of_a_frame) {
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::device).ok());
   EXPECT_EQ(counters.allocations, 1u);
   EXPECT_EQ(counters.frame_allocations, 0u);
-  counters.on_frame = true;
+  counters.enter_frame();
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::device).ok());
   EXPECT_EQ(counters.frame_allocations, 0u) << "out of a block that is there";
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::upload).ok());

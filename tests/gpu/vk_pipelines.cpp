@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +34,7 @@ KernelSource ramp(int factor) {
           "  uint i = gl_GlobalInvocationID.x;\n"
           "  data[table[0].x + i] = i * " + std::to_string(factor) + "u + table[0].y;\n"
           "}\n",
-          1, ""};
+          1};
 }
 
 class VkPipelines : public ::testing::Test {
@@ -118,10 +119,34 @@ TEST_F(VkPipelines, give_nothing_for_nothing) {
   EXPECT_TRUE(kernels->empty());
 }
 
+// T9. With pipelineCreationCacheControl a kernel that a frame asks for is an error and no hitch, unless the driver has it already.
+TEST_F(VkPipelines, refuse_a_compile_that_a_frame_asked_for) {
+  host_.reset();
+  VkPhysicalDevicePipelineCreationCacheControlFeatures control{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, nullptr, VK_TRUE};
+  auto host = HostDevice::create(*instance_, &control);
+  if (!host.ok()) GTEST_SKIP() << "the device has no pipelineCreationCacheControl: " << host.error().message;
+  host_ = std::move(host).value();
+  const auto device = adopt();
+  ASSERT_TRUE(device->capabilities().pipeline_creation_cache_control);
+  ASSERT_TRUE(get(*device, {ramp(71)}).ok());
+  // No driver's own cache on disk knows a kernel that is new in every run.
+  const auto fresh = ramp(static_cast<int>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000) + 1000);
+  device->counters().enter_frame();
+  EXPECT_TRUE(get(*device, {ramp(71)}).ok()) << "it is there";
+  const auto slip = get(*device, {fresh});
+  ASSERT_FALSE(slip.ok());
+  EXPECT_EQ(slip.error().code, ErrorCode::wrong_state);
+  EXPECT_THAT(slip.error().message, HasSubstr("call warmup before frames"));
+  EXPECT_EQ(device->counters().frame_compiles, 1u);
+  device->counters().leave_frame();
+  EXPECT_TRUE(get(*device, {fresh}).ok()) << "outside a frame it is compiled";
+  EXPECT_EQ(device->counters().frame_compiles, 1u);
+}
+
 TEST_F(VkPipelines, count_compiles_that_a_frame_asked_for) {
   const auto device = adopt();
   ASSERT_TRUE(get(*device, {ramp(1)}).ok());
-  device->counters().on_frame = true;
+  device->counters().enter_frame();
   ASSERT_TRUE(get(*device, {ramp(1)}).ok());
   EXPECT_EQ(device->counters().frame_compiles, 0u);
   ASSERT_TRUE(get(*device, {ramp(2)}).ok());

@@ -26,7 +26,40 @@ bool has_layer(const char* name) {
   return std::ranges::any_of(list, [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
 }
 
+// A driver that is loaded and unloaded some forty times in one process may refuse the next time: this instance keeps it.
+void keep_driver() {
+  static const VkInstance kept = [] {
+    VkInstance instance = VK_NULL_HANDLE;
+    const VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    vkCreateInstance(&info, nullptr, &instance);
+    return instance;
+  }();
+  EXPECT_NE(kept, VK_NULL_HANDLE);
+}
+
 }  // namespace
+
+struct PlainHost::Bonuses {
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
+  VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
+  VkPhysicalDeviceShaderFloat16Int8Features float16{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  VkPhysicalDevice16BitStorageFeatures storage_16bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+
+  // Calls use(name, extension, since, struct, its field) for each.
+  template <class Use>
+  void each(Use&& use) {
+    use("timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2, timeline, timeline.timelineSemaphore);
+    use("synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3, synchronization2, synchronization2.synchronization2);
+    use("hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2, query_reset, query_reset.hostQueryReset);
+    use("subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3, subgroups, subgroups.subgroupSizeControl);
+    use("pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3, cache, cache.pipelineCreationCacheControl);
+    use("shaderFloat16", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2, float16, float16.shaderFloat16);
+    use("storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1, storage_16bit, storage_16bit.storageBuffer16BitAccess);
+  }
+};
 
 PlainHost::PlainHost(const HostProfile& profile) {
   ok_ = check(volkInitialize(), "volkInitialize") && make_instance(profile) && make_device(profile) && make_frames();
@@ -67,6 +100,7 @@ bool PlainHost::make_instance(const HostProfile& profile) {
   }
   info.enabledExtensionCount = static_cast<std::uint32_t>(instance_extensions_.size());
   info.ppEnabledExtensionNames = instance_extensions_.data();
+  keep_driver();
   if (!check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance")) return false;
   volkLoadInstanceOnly(instance_);
   if (!profile.validation) return true;
@@ -92,6 +126,57 @@ std::string PlainHost::first_message() const {
   return first_message_;
 }
 
+void PlainHost::choose_features(const HostProfile& profile) {
+  declares_ = profile.declares;
+  std::uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(physical_device_, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> offered(count);
+  vkEnumerateDeviceExtensionProperties(physical_device_, nullptr, &count, offered.data());
+  const auto offers = [&](const char* name) {
+    return std::ranges::any_of(offered, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
+  };
+  if (profile.everything) {
+    features_.pNext = &features_12_;
+    features_12_.pNext = &features_13_;
+    VkPhysicalDeviceFeatures2 supported{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    VkPhysicalDeviceVulkan12Features supported_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceVulkan13Features supported_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+    supported.pNext = &supported_12;
+    supported_12.pNext = &supported_13;
+    vkGetPhysicalDeviceFeatures2(physical_device_, &supported);
+    const auto enable = [&](const char* name, VkBool32& field, VkBool32 there) {
+      field = there && !(profile.without && std::strcmp(profile.without, name) == 0);
+      if (field) enabled_.emplace_back(name);
+    };
+    enable("timelineSemaphore", features_12_.timelineSemaphore, supported_12.timelineSemaphore);
+    enable("shaderFloat16", features_12_.shaderFloat16, supported_12.shaderFloat16);
+    enable("hostQueryReset", features_12_.hostQueryReset, supported_12.hostQueryReset);
+    enable("synchronization2", features_13_.synchronization2, supported_13.synchronization2);
+    enable("subgroupSizeControl", features_13_.subgroupSizeControl, supported_13.subgroupSizeControl);
+    enable("pipelineCreationCacheControl", features_13_.pipelineCreationCacheControl, supported_13.pipelineCreationCacheControl);
+    return;
+  }
+  if (profile.bonuses.empty()) return;
+  bonuses_ = std::make_shared<Bonuses>();
+  VkPhysicalDeviceProperties properties{};
+  vkGetPhysicalDeviceProperties(physical_device_, &properties);
+  bonuses_->each([&](const char* name, const char* extension, std::uint32_t since, auto& link, VkBool32& field) {
+    const bool wanted = std::ranges::any_of(profile.bonuses, [&](const char* bonus) { return std::strcmp(bonus, name) == 0; });
+    const bool core = std::min(profile.api_version, properties.apiVersion) >= since;
+    if (!wanted || (!core && !offers(extension))) return;
+    field = VK_TRUE;
+    enabled_.emplace_back(name);
+    link.pNext = features_.pNext;
+    features_.pNext = &link;
+    if (!core) device_extensions_.push_back(extension);
+  });
+  for (const char* bonus : profile.bonuses)
+    if (std::strncmp(bonus, "VK_", 3) == 0 && offers(bonus)) {
+      device_extensions_.push_back(bonus);
+      enabled_.emplace_back(bonus);
+    }
+}
+
 bool PlainHost::make_device(const HostProfile& profile) {
   std::uint32_t count = 1;
   const VkResult found = vkEnumeratePhysicalDevices(instance_, &count, &physical_device_);
@@ -106,22 +191,7 @@ bool PlainHost::make_device(const HostProfile& profile) {
   vkGetPhysicalDeviceQueueFamilyProperties(physical_device_, &family_count, families.data());
   while (family_ < family_count && !(families[family_].queueFlags & VK_QUEUE_COMPUTE_BIT)) ++family_;
 
-  if (profile.everything) {
-    features_.pNext = &features_12_;
-    features_12_.pNext = &features_13_;
-    VkPhysicalDeviceFeatures2 supported{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-    VkPhysicalDeviceVulkan12Features supported_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
-    VkPhysicalDeviceVulkan13Features supported_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
-    supported.pNext = &supported_12;
-    supported_12.pNext = &supported_13;
-    vkGetPhysicalDeviceFeatures2(physical_device_, &supported);
-    features_12_.timelineSemaphore = supported_12.timelineSemaphore;
-    features_12_.shaderFloat16 = supported_12.shaderFloat16;
-    features_12_.hostQueryReset = supported_12.hostQueryReset;
-    features_13_.synchronization2 = supported_13.synchronization2;
-    features_13_.subgroupSizeControl = supported_13.subgroupSizeControl;
-  }
-
+  choose_features(profile);
   const float priorities[] = {1, 0.5f};
   VkDeviceQueueCreateInfo queues[2]{{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}, {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
   queues[0].queueFamilyIndex = family_;
@@ -144,7 +214,9 @@ bool PlainHost::make_device(const HostProfile& profile) {
     }
   }
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-  if (profile.everything) info.pNext = &features_;
+  if (features_.pNext) info.pNext = &features_;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(device_extensions_.size());
+  info.ppEnabledExtensionNames = device_extensions_.data();
   info.queueCreateInfoCount = queue_infos;
   info.pQueueCreateInfos = queues;
   if (!check(vkCreateDevice(physical_device_, &info, nullptr, &device_), "vkCreateDevice")) return false;
@@ -191,10 +263,13 @@ vk::DeviceDescription PlainHost::describe() const {
   description.device = device_;
   description.api_version = api_version_;
   description.instance_extensions = instance_extensions_;
+  if (!declares_) return description;
   description.device_extensions = device_extensions_;
   if (features_.pNext) description.features = &features_;
   return description;
 }
+
+bool PlainHost::enabled(const char* bonus) const { return std::ranges::find(enabled_, bonus) != enabled_.end(); }
 
 VkResult PlainHost::submit(std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
   const std::lock_guard lock(mutex_);

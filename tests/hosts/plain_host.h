@@ -23,6 +23,9 @@ struct HostProfile {
   bool everything = false;     // the features and extensions that a new engine enables
   bool validation = true;
   bool second_queue = false;   // for the guest alone: of a family without graphics if there is one, else a second one of the host's own family
+  const char* without = nullptr;          // of everything, this one not
+  std::vector<const char*> bonuses = {};  // these alone where the device has them, by the name of the feature, or of an extension without one
+  bool declares = true;                   // false: describe() tells nothing of what is enabled
 };
 
 class PlainHost {
@@ -36,6 +39,7 @@ class PlainHost {
   bool ok() const { return ok_; }
 
   vk::DeviceDescription describe() const;
+  bool enabled(const char* bonus) const;  // of HostProfile::bonuses, or in everything
   VkQueue queue() const { return queue_; }
   std::uint32_t family() const { return family_; }
   VkQueue second_queue() const { return second_queue_; }  // null where the device has only one
@@ -72,6 +76,7 @@ class PlainHost {
   };
   bool make_instance(const HostProfile& profile);
   bool make_device(const HostProfile& profile);
+  void choose_features(const HostProfile& profile);
   bool make_frames();
   void fill(VkCommandBuffer commands, std::uint32_t value);
   static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
@@ -88,8 +93,12 @@ class PlainHost {
   VkQueue second_queue_ = VK_NULL_HANDLE;
   std::uint32_t second_family_ = 0;
   std::uint32_t api_version_ = 0;
+  bool declares_ = true;
+  std::vector<std::string> enabled_;
   std::vector<const char*> instance_extensions_, device_extensions_;
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  struct Bonuses;
+  std::shared_ptr<Bonuses> bonuses_;   // structs of single features, as older engines chain them
   VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
   VkBuffer scene_ = VK_NULL_HANDLE;

@@ -164,6 +164,18 @@ TEST(JobQueue, AJobHoldsNothingOnceItIsDone) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+// One that waits for others on the only thread there is does them itself.
+TEST(JobQueue, AJobMayWaitForOthers) {
+  const auto queue = make(1);
+  const int owner = 0;
+  std::atomic<bool> inner{false}, outer{false};
+  queue->add(&owner, [&, q = queue.get()] {
+    q->add(&owner, [&] { inner = true; });
+    outer = q->wait([&] { return inner.load(); });
+  });
+  EXPECT_TRUE(queue->wait([&] { return outer.load(); }, 60'000'000'000));
+}
+
 TEST(JobQueue, ManyAddAndManyDo) {
   const auto queue = make(3);
   std::atomic<int> done{0};

@@ -108,7 +108,7 @@ TEST_P(QueueTest, WaitEndsWithTheTicketAndIsCounted) {
   EXPECT_EQ(device_.counters().frame_waits, 0u);
   ASSERT_TRUE(queue.wait(first, 0));
   EXPECT_EQ(device_.counters().waits, 1u) << "it was complete";
-  device_.counters().on_frame = true;
+  device_.counters().enter_frame();
   ASSERT_TRUE(queue.wait(*queue.submit(commands_), 1000));
   EXPECT_EQ(device_.counters().frame_waits, 1u);
 }

@@ -26,14 +26,15 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
   }
 
   void start() {
-    thread_ = std::move(SubmitThread::start(device_, *in_flight_, [this](const VkSubmitInfo& info, VkFence fence) {
+    thread_ = std::move(SubmitThread::start(device_, *in_flight_, [this](Submission& submission) {
+      const VkSubmitInfo& info = submission.info();
       std::unique_lock lock(mutex_);
       open_gate_.wait(lock, [&] { return gate_; });
       ++tries_;
       threads_.insert(std::this_thread::get_id());
       if (result_ != VK_SUCCESS) return result_;
       EXPECT_EQ(info.pNext != nullptr, GetParam());
-      EXPECT_EQ(fence == VK_NULL_HANDLE, GetParam());
+      EXPECT_EQ(submission.fence() == VK_NULL_HANDLE, GetParam());
       order_.push_back(info.pCommandBuffers[0]);
       return VK_SUCCESS;
     })).value();

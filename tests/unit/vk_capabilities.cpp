@@ -112,7 +112,7 @@ class CapabilitiesTest : public ::testing::Test {
 
 TEST_F(CapabilitiesTest, counts_nothing_that_is_not_declared) {
   driver_.supported = {kTimeline, kSync2, kStorage16, kFloat16};
-  driver_.extensions = {"VK_EXT_memory_budget", "VK_KHR_push_descriptor"};
+  driver_.extensions = {"VK_EXT_memory_budget"};
   const auto report = read();
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_FALSE(report->capabilities.timeline_semaphore);
@@ -149,13 +149,13 @@ TEST_F(CapabilitiesTest, counts_what_is_declared_and_supported) {
 }
 
 TEST_F(CapabilitiesTest, reports_what_is_declared_but_not_there) {
-  extensions_ = {"VK_KHR_push_descriptor"};
+  extensions_ = {"VK_EXT_memory_budget"};
   timeline_.timelineSemaphore = VK_TRUE;
   declare(timeline_);
   const auto report = read();
   ASSERT_TRUE(report.ok());
   EXPECT_FALSE(report->capabilities.timeline_semaphore);
-  EXPECT_FALSE(report->capabilities.push_descriptor);
+  EXPECT_FALSE(report->capabilities.memory_budget);
   ASSERT_TRUE(loss(*report, "timelineSemaphore"));
   EXPECT_EQ(loss(*report, "timelineSemaphore")->cause, "declared but not supported by the device");
 }
@@ -269,7 +269,7 @@ TEST_F(CapabilitiesTest, refuses_queue_families_that_are_missing_or_do_not_compu
 }
 
 TEST_F(CapabilitiesTest, refuses_broken_descriptions) {
-  extensions_ = {"VK_KHR_push_descriptor", nullptr};
+  extensions_ = {"VK_EXT_memory_budget", nullptr};
   const auto null_name = read();
   ASSERT_FALSE(null_name.ok());
   EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1] is null"));
@@ -298,6 +298,43 @@ TEST_F(CapabilitiesTest, gives_every_loss_a_cause_a_cost_and_a_remedy) {
     EXPECT_THAT(loss.cost, Not(IsEmpty())) << loss.item;
     EXPECT_THAT(loss.remedy, Not(IsEmpty())) << loss.item;
   }
+}
+
+// What gains nothing is said so, and is nobody's loss.
+TEST_F(CapabilitiesTest, names_what_it_does_without_and_why) {
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_GE(unused_bonuses().size(), 3u);
+  for (const UnusedBonus& bonus : unused_bonuses()) {
+    EXPECT_THAT(std::string(bonus.reason), Not(IsEmpty())) << bonus.item;
+    EXPECT_FALSE(loss(*report, bonus.item)) << bonus.item;
+  }
+}
+
+// A loader hands out whatever the core version has; only what is effective is called.
+TEST(Functions, KeepOnlyWhatIsDeclared) {
+  Functions f;
+  f.vkCmdPipelineBarrier2 = [](VkCommandBuffer, const VkDependencyInfo*) {};
+  f.vkResetQueryPool = [](VkDevice, VkQueryPool, std::uint32_t, std::uint32_t) {};
+  f.vkGetSemaphoreCounterValue = [](VkDevice, VkSemaphore, std::uint64_t*) { return VK_SUCCESS; };
+  Capabilities capabilities;
+  capabilities.host_query_reset = true;
+  drop_undeclared(f, capabilities);
+  EXPECT_EQ(f.vkCmdPipelineBarrier2, nullptr);
+  EXPECT_EQ(f.vkGetSemaphoreCounterValue, nullptr);
+  EXPECT_NE(f.vkResetQueryPool, nullptr);
+}
+
+TEST(Capabilities, SaysWhichSubgroupsItsKernelsMayAskFor) {
+  Capabilities fixed;
+  fixed.subgroup_size = 64;
+  EXPECT_TRUE(fixed.runs_subgroups_of(64));
+  EXPECT_FALSE(fixed.runs_subgroups_of(32));
+  Capabilities chosen = fixed;
+  chosen.min_subgroup_size = 32;
+  chosen.max_subgroup_size = 64;
+  EXPECT_TRUE(chosen.runs_subgroups_of(32));
+  EXPECT_FALSE(chosen.runs_subgroups_of(16));
 }
 
 }  // namespace

@@ -271,5 +271,77 @@ TEST_F(MemoryPoolTest, counts_what_the_driver_takes_not_what_the_buffer_needs) {
   EXPECT_EQ(memory.trim(), kBlock + 4096);
 }
 
+TEST_F(MemoryPoolTest, counts_its_allocations_against_what_the_device_allows) {
+  discrete();
+  device_.edit().max_memory_allocation_count = 2;
+  auto& memory = pool();
+  const auto first = memory.allocate(kBlock, 16, MemoryUse::device), second = memory.allocate(16, 16, MemoryUse::upload);
+  ASSERT_TRUE(first.ok() && second.ok());
+  const std::size_t tries = driver_.tried_types.size();
+  const auto third = memory.allocate(kBlock, 16, MemoryUse::device);
+  ASSERT_FALSE(third.ok());
+  EXPECT_EQ(third.error().code, ErrorCode::out_of_device_memory);
+  EXPECT_THAT(third.error().message, HasSubstr("maxMemoryAllocationCount"));
+  EXPECT_THAT(third.error().message, HasSubstr("allocations: 2 of 2"));
+  EXPECT_EQ(driver_.tried_types.size(), tries) << "Vulkan is not asked";
+  memory.free(*second);
+  const auto again = memory.allocate(kBlock, 16, MemoryUse::device);
+  ASSERT_TRUE(again.ok()) << "an empty block was given back for it: " << again.error().message;
+  memory.free(*first);
+  memory.free(*again);
+}
+
+TEST_F(MemoryPoolTest, says_whose_allocations_are_too_many) {
+  discrete();
+  driver_.failing_types = {{0, VK_ERROR_TOO_MANY_OBJECTS}, {2, VK_ERROR_TOO_MANY_OBJECTS}};
+  const auto refused = pool().allocate(16, 16, MemoryUse::device);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::out_of_device_memory);
+  EXPECT_THAT(refused.error().message, HasSubstr("Imprint and the host"));
+}
+
+TEST_F(MemoryPoolTest, keeps_what_yields_in_small_blocks_of_its_own) {
+  discrete();
+  auto& memory = pool();
+  const auto stays = memory.allocate(64, 16, MemoryUse::device), goes = memory.allocate(64, 16, MemoryUse::device, true),
+             large = memory.allocate(3 * kBlock, 16, MemoryUse::device, true);
+  ASSERT_TRUE(stays.ok() && goes.ok() && large.ok());
+  EXPECT_EQ(driver_.tried_types.back(), 0u) << "the device's own";
+  EXPECT_EQ(memory.stats().block_count, 3u);
+  EXPECT_LT(goes->bound_size, kBlock);
+  memory.free(*goes);
+  memory.free(*large);
+  EXPECT_GT(memory.trim(), 0u);
+  EXPECT_EQ(memory.stats().block_count, 1u) << "only what stays";
+  memory.free(*stays);
+}
+
+TEST_F(MemoryPoolTest, tells_of_pressure_by_cap_and_by_budget) {
+  discrete();
+  device_.edit().memory_budget = true;
+  driver_.budget.heapBudget[0] = 1000 * kBlock;
+  auto& memory = pool();
+  const auto held = memory.allocate(kBlock, 16, MemoryUse::device);
+  ASSERT_TRUE(held.ok());
+  EXPECT_FALSE(memory.pressure().over);
+  memory.set_cap(kBlock / 2);
+  EXPECT_TRUE(memory.pressure().over);
+  EXPECT_THAT(memory.pressure().numbers, HasSubstr(std::to_string(kBlock) + " of " + std::to_string(kBlock / 2)));
+  memory.set_cap(2 * kBlock);
+  EXPECT_FALSE(memory.pressure().over);
+  EXPECT_FALSE(memory.pressure(kBlock).over);
+  EXPECT_TRUE(memory.pressure(kBlock + 1).over) << "no room for so much more";
+  memory.set_cap(0);
+  driver_.budget.heapUsage[0] = 1000 * kBlock + 1;
+  EXPECT_TRUE(memory.pressure().over);
+  driver_.budget.heapUsage[0] = 960 * kBlock;
+  EXPECT_FALSE(memory.pressure().over);
+  EXPECT_TRUE(memory.pressure(1).over) << "no more than there was";
+  driver_.budget.heapUsage[0] = 940 * kBlock;
+  EXPECT_FALSE(memory.pressure(kBlock).over);
+  EXPECT_TRUE(memory.pressure(20 * kBlock).over);
+  memory.free(*held);
+}
+
 }  // namespace
 }  // namespace imprint::vk
