@@ -70,6 +70,7 @@ constexpr imp_api kApi = {
     .agent_observe_in_place = agent_observe_in_place,
     .submit_with = submit_with,
     .run_jobs = run_jobs,
+    .context_get_semaphore = context_get_semaphore,
 };
 
 }  // namespace

@@ -101,6 +101,7 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.stopped_brains = answer.stopped_brains;
       filled.dropped_samples = answer.dropped_samples;
       filled.shadow_frame = answer.shadow_frame;
+      filled.bytes_away = answer.bytes_away;
     });
     return {};
   });

@@ -68,6 +68,28 @@ Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, R
   return {};
 }
 
+Status check_record_state(std::uint32_t state) {
+  struct Refusal {
+    std::uint32_t bit;
+    ErrorCode code;
+    const char* text;
+  };
+  constexpr Refusal kRefusals[] = {
+      {IMP_RECORD_IN_RENDER_PASS, ErrorCode::invalid_argument, "is inside a render pass or dynamic rendering, where there is no compute: end it first"},
+      {IMP_RECORD_SECONDARY, ErrorCode::unsupported, "is secondary: give the primary one that it goes into"},
+      {IMP_RECORD_PROTECTED, ErrorCode::unsupported, "is protected: give one that is not"},
+      {IMP_RECORD_REUSED, ErrorCode::unsupported, "would be submitted more than once, but each frame's work is another: record every frame anew"},
+      {IMP_RECORD_OTHER_FAMILY, ErrorCode::unsupported, "is of another queue family than the context was made for (imp_vk_queue::family)"},
+  };
+  std::uint32_t known = 0;
+  for (const Refusal& refusal : kRefusals) {
+    if (state & refusal.bit) return make_error(refusal.code, std::string("record: info.command_buffer ") + refusal.text);
+    known |= refusal.bit;
+  }
+  if ((state & ~known) == 0) return {};
+  return make_error(ErrorCode::invalid_argument, "record: info.state is " + std::to_string(state) + ", which has bits that this library does not know");
+}
+
 Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count, std::vector<bridge::HostSemaphore>& semaphores) {
   semaphores.clear();
   if (count > 0) IMPRINT_CHECK(check_pointer("submit_with", name, given));
@@ -157,6 +179,7 @@ imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
     IMPRINT_ASSIGN(const Limits checked, to_limits("set_limits", limits));
     entry.world->set_budget(checked.budget);
     entry.world->set_shadow_period(checked.shadow_period_frames);
+    entry.world->set_memory_cap(checked.memory_cap_bytes);
     return {};
   });
 }
@@ -195,6 +218,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.waiting_jobs, found.waiting_jobs);
       add(filled.cpu_deferred_frames, found.context.cpu_deferred_frames);
       add(filled.over_cpu_frames, found.context.over_cpu_frames);
+      add(filled.bytes_away, found.bytes_away);
     });
     return {};
   });
@@ -291,10 +315,24 @@ imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* 
   });
 }
 
+imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore) {
+  return with_context(context, Tag::frame_or_create, "context_get_semaphore", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("context_get_semaphore", "semaphore", semaphore));
+    IMPRINT_ASSIGN(const bridge::HostSemaphore found, entry.world->context().semaphore());
+    imp_vk_semaphore filled{};
+    std::memcpy(&filled.semaphore, &found.semaphore, sizeof found.semaphore);
+    filled.value = found.value;
+    filled.timeline = 1;
+    *semaphore = filled;
+    return {};
+  });
+}
+
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
   return with_context(context, Tag::frame_submit, "record", [&](ContextEntry& entry) -> Status {
     IMPRINT_ASSIGN(const imp_record_info given, read_struct("record", "info", info));
     IMPRINT_CHECK(check_pointer("record", "info.command_buffer", given.command_buffer));
+    IMPRINT_CHECK(check_record_state(given.state));
     IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(given.command_buffer, given.budget_us));
     if (remaining_us) *remaining_us = left;
     return {};

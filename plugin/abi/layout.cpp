@@ -23,7 +23,7 @@ static_assert(sizeof(imp_standalone_info) == 32);
 static_assert(sizeof(imp_host) == 80);
 static_assert(sizeof(imp_limits) == 56);
 static_assert(sizeof(imp_frame_info) == 48);
-static_assert(sizeof(imp_record_info) == 32);
+static_assert(sizeof(imp_record_info) == 40 && offsetof(imp_record_info, state) == 32);
 static_assert(sizeof(imp_brain_desc) == 168 && offsetof(imp_brain_desc, learner) == 100);
 static_assert(sizeof(imp_policy_desc) == 48);
 static_assert(sizeof(imp_brain_info) == 56);
@@ -33,13 +33,13 @@ static_assert(sizeof(imp_vk_semaphore) == 24 && sizeof(imp_submit_info) == 48);
 static_assert(sizeof(imp_action) == 592 && offsetof(imp_action, values) == 336);
 static_assert(sizeof(imp_feedback) == 40);
 static_assert(sizeof(imp_demonstration) == 328);
-static_assert(sizeof(imp_brain_stats) == 112);
-static_assert(sizeof(imp_context_stats) == 192);
+static_assert(sizeof(imp_brain_stats) == 120);
+static_assert(sizeof(imp_context_stats) == 200);
 static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_merged) == 56);
 static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 64 && sizeof(imp_loss) == 80 && sizeof(imp_estimate) == 24);
 static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
 static_assert(offsetof(imp_api, context_get_loss) == 392 && offsetof(imp_api, pipeline_cache_set) == 416);
-static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, run_jobs) == sizeof(imp_api) - 8);
+static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, context_get_semaphore) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

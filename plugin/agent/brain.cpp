@@ -41,8 +41,8 @@ void Brain::give_up() {
   if (learner_ && learner_->compiled()) at_.context.cancel(learner_->program());
   if (snapshots_) snapshots_->each_program([&](Program& program) { at_.context.cancel(program); });
   if (!saving_) return;
-  if (shadow_->prepared()) at_.context.cancel(shadow_->commands());
-  if (saving_->prepared()) at_.context.cancel(saving_->commands());
+  for (StateReader* reader : {&shadow_->reader(), &saving_->reader()})
+    for (const Commands& commands : reader->commands()) at_.context.cancel(commands);
   if (saving_->idle()) return;
   Error error = make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
                                                        "' was destroyed before it was read back; nothing was written to '" + saving_->path() + "'");
@@ -96,10 +96,11 @@ Status Brain::build_learning() {
     learner_ = std::make_unique<Learner>(spec_, std::move(graph));
   }
   Runtime& runtime = at_.context.runtime();
-  for (const StateVariable& entry : state_) IMPRINT_CHECK(runtime.place(entry.variable));
+  for (const StateVariable& entry : state_) IMPRINT_CHECK(runtime.place(entry.variable, entry.name == kReplayName));
   IMPRINT_ASSIGN(snapshots_, Snapshots::create(runtime, spec_.name, state_, spec_.snapshot_count));
   saving_ = std::make_unique<Saving>(at_.files, spec_, state_);
   shadow_ = std::make_unique<Shadow>(at_.files, spec_, state_);
+  if (learner_ && at_.context.vulkan()) retreat_ = std::make_unique<Retreat>();
   return {};
 }
 
@@ -130,6 +131,7 @@ BrainStats Brain::stats() const {
   stats.stopped_brains = counts_->stopped;
   stats.dropped_samples = counts_->dropped;
   if (const auto shadow = shadow_ ? shadow_->newest() : nullptr) stats.shadow_frame = shadow->frame;
+  stats.bytes_away = bytes_away();
   return stats;
 }
 
@@ -144,6 +146,7 @@ void Brain::publish() {
 
 std::size_t Brain::programs_to_compile() const {
   std::size_t count = inference_->compiled() ? 0 : 1;
+  if (retreat_ && retreat_->phase != Retreat::Phase::present) return count;  // learning comes back by itself
   if (learner_ && !learner_->compiled()) ++count;
   if (snapshots_) count += snapshots_->programs_to_compile();
   return count;
@@ -151,6 +154,7 @@ std::size_t Brain::programs_to_compile() const {
 
 Status Brain::warmup(const std::function<void()>& advance) {
   Runtime& runtime = at_.context.runtime();
+  settle_memory();
   if (!inference_->compiled()) {
     IMPRINT_CHECK(inference_->compile(runtime));
     counts_->infer_dispatches = inference_->stats()->dispatches;
@@ -158,14 +162,19 @@ Status Brain::warmup(const std::function<void()>& advance) {
     IMPRINT_CHECK(at_.context.measure(inference_->program()));
     advance();
   }
+  if (programs_to_compile() == 0) return {};
   if (learner_ && !learner_->compiled()) {
-    IMPRINT_CHECK(learner_->compile(runtime));
+    IMPRINT_ASSIGN(std::unique_ptr<Program> program, learner_->compile(runtime));
+    learner_->install(std::move(program));
     counts_->learn_dispatches = learner_->stats()->dispatches;
     counts_->learn_barriers = learner_->stats()->barriers;
     IMPRINT_CHECK(at_.context.measure(learner_->program()));
     advance();
   }
-  if (snapshots_) IMPRINT_CHECK(snapshots_->compile(runtime, advance));
+  if (snapshots_ && snapshots_->programs_to_compile() > 0) {
+    IMPRINT_ASSIGN(std::vector<Snapshots::Programs> programs, snapshots_->compile(runtime, advance));
+    snapshots_->install(std::move(programs));
+  }
   return {};
 }
 
@@ -193,6 +202,10 @@ Status Brain::enqueue_frame(bool may_learn) {
   IMPRINT_CHECK(enqueue_inference());
   if (!saving_) return {};
   const std::uint64_t frame = at_.clock.frame;
+  if (retreat_ && retreat_->moving()) {
+    if (!retreat_->done.load(std::memory_order_acquire)) return {};  // what is asked meanwhile waits
+    finish_move();
+  }
   IMPRINT_CHECK(enqueue_save());
   IMPRINT_CHECK(enqueue_shadow());
   // A step whose deadline is this frame still writes, behind this frame's inference.
@@ -202,7 +215,27 @@ Status Brain::enqueue_frame(bool may_learn) {
     learner_->end();
     writes = true;
   }
-  while (!requests_.empty()) {
+  IMPRINT_CHECK(enqueue_requests(frame, writes));
+  // A save that waits for the next frame reads before a new step can write; anything behind it is for a state that no step may touch before.
+  if (requests_.empty()) {
+    begin_shadow(writes);
+    IMPRINT_CHECK(enqueue_shadow());
+  }
+  if (retreat_ && (requests_.empty() || copies_wait())) IMPRINT_CHECK(move_memory(writes));
+  const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
+  const bool present = !retreat_ || retreat_->phase == Retreat::Phase::present;
+  if (may_learn && present && (requests_.empty() || only_save)) return start_step();
+  return {};
+}
+
+// Snapshots hold the replay memory too, which is not where they are.
+bool Brain::copies_wait() const {
+  return retreat_ && retreat_->is_away() && retreat_->replay && !requests_.empty() && requests_.front().kind == Request::Kind::copy;
+}
+
+// What waits for a boundary, in the order of the calls.
+Status Brain::enqueue_requests(std::uint64_t frame, bool& writes) {
+  while (!requests_.empty() && !copies_wait()) {
     Request& request = requests_.front();
     if (request.kind == Request::Kind::save) {
       if (request.from_frame == 0) request.from_frame = writes ? frame + 1 : frame;
@@ -210,7 +243,7 @@ Status Brain::enqueue_frame(bool may_learn) {
       break;
     }
     bridge::Job job;
-    job.program = request.program;
+    job.program = &snapshots_->program(request.copy, request.restores);
     job.kind = bridge::JobKind::learn;
     job.deadline_frame = frame;
     job.stream = stream();
@@ -218,13 +251,6 @@ Status Brain::enqueue_frame(bool may_learn) {
     requests_.pop_front();
     writes = true;
   }
-  // A save that waits for the next frame reads before a new step can write; anything behind it is for a state that no step may touch before.
-  if (requests_.empty()) {
-    begin_shadow(writes);
-    IMPRINT_CHECK(enqueue_shadow());
-  }
-  const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
-  if (may_learn && (requests_.empty() || only_save)) return start_step();
   return {};
 }
 
@@ -293,11 +319,17 @@ Status Brain::enqueue_save() {
   if (requests_.empty()) return {};
   const Request& request = requests_.front();
   if (request.kind != Request::Kind::save || request.from_frame == 0 || at_.clock.frame < request.from_frame) return {};
-  IMPRINT_CHECK(at_.context.enqueue(saving_->commands(), [weak = weak_from_this()](std::uint64_t) {
+  IMPRINT_CHECK(enqueue_all(saving_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
     if (const auto brain = weak.lock()) brain->saving_->delivered();
   }));
   requests_.pop_front();
   return {};
+}
+
+// Complete with the last of them.
+Status Brain::enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete) {
+  for (std::size_t i = 0; i + 1 < commands.size(); ++i) IMPRINT_CHECK(at_.context.enqueue(commands[i], {}));
+  return at_.context.enqueue(commands.back(), std::move(on_complete));
 }
 
 // At a boundary, before anything of the next step. `writes`: this frame still changes the state, behind its immediate jobs.
@@ -312,7 +344,7 @@ void Brain::begin_shadow(bool writes) {
 
 Status Brain::enqueue_shadow() {
   if (!shadow_->begun() || at_.clock.frame < shadow_from_) return {};
-  IMPRINT_CHECK(at_.context.enqueue(shadow_->commands(), [weak = weak_from_this()](std::uint64_t) {
+  IMPRINT_CHECK(enqueue_all(shadow_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
     if (const auto brain = weak.lock()) brain->shadow_->delivered();
   }));
   shadow_->issued();

@@ -77,6 +77,7 @@ struct BrainStats {
   std::uint32_t stopped_brains = 0;    // that no longer learn because their numbers were not finite
   std::uint64_t dropped_samples = 0;   // given faster than steps take them in
   std::uint64_t shadow_frame = 0;      // of the newest copy in host memory; 0 = none
+  std::uint64_t bytes_away = 0;        // see Brain::bytes_away
 };
 
 enum class CreditKind : std::uint8_t { by_onset, current };
@@ -96,6 +97,7 @@ struct Demonstration {
 };
 
 class Learner;
+struct Retreat;
 class Saving;
 class Shadow;
 class Snapshots;
@@ -128,6 +130,9 @@ class Brain : public std::enable_shared_from_this<Brain> {
   void remove_agent(std::uint32_t seat);
   // Forgets what is on its way, as when it is destroyed: a save that was not read back fails, and the log says so.
   void give_up();
+  // Asks learning to give its memory up, or lets it come back (retreat.h); it goes and comes in later frames. Frame thread.
+  void ask_to_retreat(bool retreat);
+  std::uint64_t bytes_away() const;    // any-thread: of device memory, about, that learning has given up; 0 = none
   // After the bridge was drained: the step under way is over, and what waits for a boundary is done at once. Waits for the GPU.
   Status settle();
 
@@ -168,6 +173,9 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status enqueue_save();
   void begin_shadow(bool writes);
   Status enqueue_shadow();
+  Status enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete);
+  bool copies_wait() const;
+  Status enqueue_requests(std::uint64_t frame, bool& writes);
   Status save_shadow(const std::string& path);
   void finish_step(std::uint32_t slot);
   Status start_step();
@@ -175,6 +183,17 @@ class Brain : public std::enable_shared_from_this<Brain> {
   void give_credit(std::uint32_t seat, const Feedback& feedback);  // to credits_
   void close_scolded(std::uint32_t seat);                          // the action that credits_ mean most
   void remember(std::uint32_t seat, const Choice& choice, float target, float weight);
+  // ---- brain_memory.cpp ----
+  const Variable* replay_variable() const;
+  Status move_memory(bool writes);
+  Status begin_retreat();
+  void replay_arrived();
+  void begin_return();
+  Status come_back();
+  void finish_move();
+  void leave();
+  void settle_return();
+  void settle_memory();
   HostState host_state() const;
   void publish();
   std::uint64_t stream() const { return reinterpret_cast<std::uintptr_t>(this); }
@@ -183,7 +202,8 @@ class Brain : public std::enable_shared_from_this<Brain> {
   struct Request {
     enum class Kind : std::uint8_t { copy, save };
     Kind kind = Kind::copy;
-    Program* program = nullptr;          // copy: keeps or restores a snapshot
+    std::size_t copy = 0;                // of the snapshots, to be kept or restored
+    bool restores = false;
     std::uint64_t from_frame = 0;        // save: the frame whose inference may be followed by the readback; 0 = not at a boundary yet
   };
 
@@ -203,6 +223,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<Saving> saving_;
   std::unique_ptr<Shadow> shadow_;
+  std::unique_ptr<Retreat> retreat_;     // null where there is nothing to give up
   std::uint64_t shadow_from_ = 0;        // the frame whose inference may be followed by its readback
   std::uint64_t next_shadow_ = 0;        // frame from which another one is due
   bool changed_ = true;                  // since the newest shadow

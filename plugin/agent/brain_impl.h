@@ -6,6 +6,7 @@
 #include "plugin/agent/brain.h"
 #include "plugin/agent/learner.h"
 #include "plugin/agent/policy.h"
+#include "plugin/agent/retreat.h"
 #include "plugin/agent/saving.h"
 #include "plugin/agent/shadow.h"
 #include "plugin/agent/snapshots.h"

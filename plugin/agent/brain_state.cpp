@@ -19,13 +19,14 @@ HostState Brain::host_state() const {
 
 Result<Hash128> Brain::hash() {
   if (policy_) return make_error(ErrorCode::unsupported, "brain_hash: '" + spec_.name + "' is a policy from a file, which does not change");
-  std::vector<Variable> variables;
-  for (const StateVariable& entry : state_) variables.push_back(entry.variable);
-  IMPRINT_ASSIGN(const std::unique_ptr<StateReadback> readback, at_.context.runtime().read(variables));
+  settle_memory();
+  StateReader reader(state_);
+  if (retreat_ && retreat_->replay) reader.replay_left(retreat_->replay);
+  IMPRINT_CHECK(reader.prepare(at_.context.runtime()));
   IMPRINT_CHECK(at_.context.check_loud("brain_hash"));
-  IMPRINT_CHECK(at_.context.run_now(readback->commands()));
+  for (const Commands& commands : reader.commands()) IMPRINT_CHECK(at_.context.run_now(commands));
   Hasher hasher;
-  for (std::size_t i = 0; i < state_.size(); ++i) hasher.text(state_[i].name).bytes(readback->bytes(i));
+  for (std::size_t i = 0; i < state_.size(); ++i) hasher.text(state_[i].name).bytes(reader.bytes(i));
   if (learner_) {
     for (const std::int32_t row : learner_->replay().next) hasher.number(row);
     for (const std::int32_t rows : learner_->replay().filled) hasher.number(rows);
@@ -35,13 +36,16 @@ Result<Hash128> Brain::hash() {
 
 Status Brain::settle() {
   if (!saving_) return {};
+  settle_memory();
   if (learner_) learner_->end();
   while (!requests_.empty()) {
     const Request& request = requests_.front();  // stays when it fails, for another try
+    if (copies_wait())
+      return make_error(ErrorCode::not_ready, "drain: snapshots and restores of '" + spec_.name + "' wait until there is memory again for what they hold");
     if (request.kind == Request::Kind::copy) {
-      IMPRINT_CHECK(at_.context.run_now(*request.program));
+      IMPRINT_CHECK(at_.context.run_now(snapshots_->program(request.copy, request.restores)));
     } else {
-      IMPRINT_CHECK(at_.context.run_now(saving_->commands()));
+      for (const Commands& commands : saving_->reader().commands()) IMPRINT_CHECK(at_.context.run_now(commands));
       saving_->delivered();
     }
     requests_.pop_front();
@@ -69,7 +73,7 @@ Status Brain::save(const std::string& path) {
     IMPRINT_CHECK(saving_->prepare(at_.context.runtime()));
   }
   IMPRINT_CHECK(saving_->begin(path, host_state()));
-  requests_.push_back({Request::Kind::save, nullptr, 0});
+  requests_.push_back({Request::Kind::save, 0, false, 0});
   return {};
 }
 
@@ -92,9 +96,10 @@ Status Brain::save_status() {
 
 Result<std::uint64_t> Brain::snapshot() {
   if (!snapshots_) return make_error(ErrorCode::unsupported, "snapshot: '" + spec_.name + "' is a policy from a file, which does not change");
-  if (snapshots_->programs_to_compile() > 0) return make_error(ErrorCode::wrong_state, "snapshot: call warmup first");
+  const bool away = retreat_ && retreat_->phase != Retreat::Phase::present;
+  if (snapshots_->programs_to_compile() > 0 && !away) return make_error(ErrorCode::wrong_state, "snapshot: call warmup first");
   IMPRINT_ASSIGN(const Snapshots::Taken taken, snapshots_->take(learner_ ? learner_->replay() : ReplayState{}));
-  requests_.push_back({Request::Kind::copy, taken.program, 0});
+  requests_.push_back({Request::Kind::copy, taken.copy, false, 0});
   publish();
   return taken.id;
 }
@@ -106,7 +111,7 @@ Status Brain::restore(std::uint64_t snapshot) {
     learner_->replay() = *found.replay;
     learner_->set_going();
   }
-  requests_.push_back({Request::Kind::copy, found.program, 0});
+  requests_.push_back({Request::Kind::copy, found.copy, true, 0});
   changed_ = true;
   publish();
   return {};
@@ -119,6 +124,8 @@ Status Brain::load(const std::string& path) {
                                                   "' is still on its way; call drain, or run frames until brain_save_status says how it went");
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, state_));
+
+  settle_memory();
 
   // From here on nothing is refused any more, but memory may run out in the middle.
   if (shadow_->begun()) shadow_->forget();  // it was of the brain before
@@ -138,6 +145,12 @@ Status Brain::load(const std::string& path) {
     }
   }
   for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (retreat_ && retreat_->replay && state_[i].name == kReplayName) {
+      retreat_->replay = std::make_shared<std::vector<std::byte>>(std::move(saved.state[i]));
+      saving_->reader().replay_left(retreat_->replay);
+      if (shadow_->prepared()) shadow_->reader().replay_left(retreat_->replay);
+      continue;
+    }
     if (Status written = at_.context.runtime().write(state_[i].variable, saved.state[i]); !written.ok())
       return make_error(written.error().code, "brain_load: '" + spec_.name + "' is only partly loaded, load it again: " + written.error().message);
   }

@@ -6,6 +6,7 @@
 #include "compute/nn/losses.h"
 #include "compute/nn/optimiser.h"
 #include "plugin/agent/learner.h"
+#include "plugin/agent/state_reader.h"
 
 namespace imprint::agent {
 namespace {
@@ -56,13 +57,14 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   ProgramDescription& program = graph.description;
   program.name = spec.name + " learn";
   program.slots = learn_slots(spec.learn_period_frames);
+  program.yields = true;
 
-  const Variable replay = Variable::zeros("replay", {brains * capacity, layout.width});
+  const Variable replay = Variable::zeros(kReplayName, {brains * capacity, layout.width});
   const std::int32_t seed[4] = {static_cast<std::int32_t>(spec.seed), static_cast<std::int32_t>(spec.seed >> 32), 0, 0};
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
   const nn::Adam adam(network.parameters(), {.groups = brains});
   add_state(graph.state, "adam", adam.state());
-  graph.state.push_back({"replay", replay});
+  graph.state.push_back({kReplayName, replay});
   graph.state.push_back({"generator", generator});
 
   const Tensor filled = input("filled", {brains}, DType::int32);

@@ -25,15 +25,15 @@ Learner::Learner(const BrainSpec& spec, LearnGraph graph)
   for (Run& run : runs_) run.filled.resize(spec.brain_count);
 }
 
-Status Learner::compile(Runtime& runtime) {
-  IMPRINT_ASSIGN(Program program, Program::compile(runtime, graph_.description));
-  program_ = std::make_unique<Program>(std::move(program));
-  for (std::uint32_t slot = 0; slot < program_->slot_count(); ++slot) {
-    std::ranges::fill(program_->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
-    std::ranges::fill(program_->input_bytes(slot, LearnGraph::kValues), std::byte{0});
-    std::ranges::fill(as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kRows)), -1);
+Result<std::unique_ptr<Program>> Learner::compile(Runtime& runtime) const {
+  IMPRINT_ASSIGN(Program compiled, Program::compile(runtime, graph_.description));
+  auto program = std::make_unique<Program>(std::move(compiled));
+  for (std::uint32_t slot = 0; slot < program->slot_count(); ++slot) {
+    std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
+    std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
+    std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
   }
-  return {};
+  return program;
 }
 
 bool Learner::has_work() const {

@@ -20,7 +20,8 @@ class Learner {
   Learner(const BrainSpec& spec, LearnGraph graph);
 
   bool compiled() const { return program_ != nullptr; }
-  Status compile(Runtime& runtime);
+  Result<std::unique_ptr<Program>> compile(Runtime& runtime) const;                  // any thread
+  void install(std::unique_ptr<Program> program) { program_ = std::move(program); }  // null: it is compiled again; no run is under way
   Program& program() { return *program_; }
   const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }
 

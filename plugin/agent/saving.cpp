@@ -7,10 +7,10 @@
 namespace imprint::agent {
 namespace {
 
-Status write_brain(const BrainSpec& spec, std::span<const StateVariable> state, const HostState& host, const StateReadback& readback,
+Status write_brain(const BrainSpec& spec, std::span<const StateVariable> state, const HostState& host, const StateReader& reader,
                    const std::string& path) {
   std::vector<std::span<const std::byte>> bytes;
-  for (std::size_t i = 0; i < state.size(); ++i) bytes.push_back(readback.bytes(i));
+  for (std::size_t i = 0; i < state.size(); ++i) bytes.push_back(reader.bytes(i));
   IMPRINT_ASSIGN(const std::vector<std::byte> file, encode_brain(spec, state, host, bytes));
   return write_file_atomic(path, file);
 }
@@ -18,16 +18,7 @@ Status write_brain(const BrainSpec& spec, std::span<const StateVariable> state, 
 }  // namespace
 
 Saving::Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state)
-    : files_(files), spec_(spec), state_(state.begin(), state.end()) {}
-
-Status Saving::prepare(Runtime& runtime) {
-  if (readback_) return {};
-  std::vector<Variable> variables;
-  for (const StateVariable& entry : state_) variables.push_back(entry.variable);
-  IMPRINT_ASSIGN(std::unique_ptr<StateReadback> readback, runtime.read(variables));
-  readback_ = std::move(readback);
-  return {};
-}
+    : files_(files), spec_(spec), state_(state.begin(), state.end()), reader_(state) {}
 
 Status Saving::begin(const std::string& path, HostState host) {
   if (!idle())
@@ -56,10 +47,10 @@ bool Saving::idle() const { return !job_ || job_->phase == Phase::done; }
 
 void Saving::delivered() {
   job_->phase = Phase::writing;
-  files_.add([this, job = job_, readback = readback_] {
+  files_.add([this, job = job_] {
     // An exception here (no memory) has nobody above it; it is an outcome like others.
     try {
-      job->outcome = write_brain(spec_, state_, job->host, *readback, job->path);
+      job->outcome = write_brain(spec_, state_, job->host, reader_, job->path);
     } catch (const std::exception& exception) {
       job->outcome = make_error(ErrorCode::out_of_host_memory, std::string("brain_save: ") + exception.what());
     }

@@ -11,6 +11,7 @@
 #include "compute/program/runtime.h"
 #include "plugin/agent/file_writer.h"
 #include "plugin/agent/saved_brain.h"
+#include "plugin/agent/state_reader.h"
 
 namespace imprint::agent {
 
@@ -19,11 +20,10 @@ class Saving {
  public:
   Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
-  // Makes the way back to the host, once: as much memory as the state is long. Not on a frame thread.
-  Status prepare(Runtime& runtime);
-  bool prepared() const { return readback_ != nullptr; }
-  const Commands& commands() const { return readback_->commands(); }
-  std::span<const std::byte> bytes(std::size_t index) const { return readback_->bytes(index); }
+  // Makes the way back to the host. Not on a frame thread.
+  Status prepare(Runtime& runtime) { return reader_.prepare(runtime); }
+  bool prepared() const { return reader_.prepared(); }
+  StateReader& reader() { return reader_; }
 
   // Errors: wrong_state while an earlier save is on its way.
   Status begin(const std::string& path, HostState host);
@@ -47,7 +47,7 @@ class Saving {
   FileWriter& files_;
   const BrainSpec& spec_;
   std::vector<StateVariable> state_;
-  std::shared_ptr<StateReadback> readback_;
+  StateReader reader_;
   std::shared_ptr<Job> job_;
 };
 

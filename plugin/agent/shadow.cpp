@@ -5,16 +5,7 @@
 namespace imprint::agent {
 
 Shadow::Shadow(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state)
-    : files_(files), spec_(spec), state_(state.begin(), state.end()) {}
-
-Status Shadow::prepare(Runtime& runtime) {
-  if (readback_) return {};
-  std::vector<Variable> variables;
-  for (const StateVariable& entry : state_) variables.push_back(entry.variable);
-  IMPRINT_ASSIGN(std::unique_ptr<StateReadback> readback, runtime.read(variables));
-  readback_ = std::move(readback);
-  return {};
-}
+    : files_(files), spec_(spec), state_(state.begin(), state.end()), reader_(state) {}
 
 void Shadow::begin(std::uint64_t frame, HostState host) {
   busy_->store(true, std::memory_order_release);
@@ -30,11 +21,11 @@ void Shadow::forget() {
 }
 
 void Shadow::delivered() {
-  files_.add([this, frame = frame_, host = std::move(host_), readback = readback_, busy = busy_, kept = kept_] {
+  files_.add([this, frame = frame_, host = std::move(host_), busy = busy_, kept = kept_] {
     // Without memory for another copy the one before stays.
     try {
       std::vector<std::span<const std::byte>> bytes;
-      for (std::size_t i = 0; i < state_.size(); ++i) bytes.push_back(readback->bytes(i));
+      for (std::size_t i = 0; i < state_.size(); ++i) bytes.push_back(reader_.bytes(i));
       if (auto file = encode_brain(spec_, state_, *host, bytes)) {
         auto copy = std::make_shared<const Copy>(Copy{frame, std::move(*file)});
         const std::lock_guard lock(kept->mutex);

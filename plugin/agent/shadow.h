@@ -13,6 +13,7 @@
 #include "compute/program/runtime.h"
 #include "plugin/agent/file_writer.h"
 #include "plugin/agent/saved_brain.h"
+#include "plugin/agent/state_reader.h"
 
 namespace imprint::agent {
 
@@ -26,10 +27,10 @@ class Shadow {
 
   Shadow(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
-  // Makes the way back to the host, once: as much memory as the state is long. Not on a frame thread.
-  Status prepare(Runtime& runtime);
-  bool prepared() const { return readback_ != nullptr; }
-  const Commands& commands() const { return readback_->commands(); }
+  // Makes the way back to the host. Not on a frame thread.
+  Status prepare(Runtime& runtime) { return reader_.prepare(runtime); }
+  bool prepared() const { return reader_.prepared(); }
+  StateReader& reader() { return reader_; }
 
   bool idle() const { return !busy_->load(std::memory_order_acquire); }
   void begin(std::uint64_t frame, HostState host);  // at a boundary
@@ -48,7 +49,7 @@ class Shadow {
   FileWriter& files_;
   const BrainSpec& spec_;
   std::vector<StateVariable> state_;
-  std::shared_ptr<StateReadback> readback_;
+  StateReader reader_;
   std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
   std::shared_ptr<HostState> host_;

@@ -28,34 +28,35 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(Runtime& runtime, const std
   return snapshots;
 }
 
-Status Snapshots::compile(Runtime& runtime, const std::function<void()>& advance) {
-  if (compiled_) return {};
+Result<std::vector<Snapshots::Programs>> Snapshots::compile(Runtime& runtime, const std::function<void()>& advance) const {
   std::vector<Variable> live;
   for (const StateVariable& entry : state_) live.push_back(entry.variable);
-  for (Copy& copy : copies_) {
+  std::vector<Programs> programs;
+  for (const Copy& copy : copies_) {
+    Programs& made = programs.emplace_back();
     IMPRINT_ASSIGN(Program keep, Program::compile(runtime, describe_copy(name_ + " keep", live, copy.variables)));
-    copy.keep = std::make_unique<Program>(std::move(keep));
+    made.keep = std::make_unique<Program>(std::move(keep));
     advance();
     IMPRINT_ASSIGN(Program restore, Program::compile(runtime, describe_copy(name_ + " restore", copy.variables, live)));
-    copy.restore = std::make_unique<Program>(std::move(restore));
+    made.restore = std::make_unique<Program>(std::move(restore));
     advance();
   }
-  compiled_ = true;
-  return {};
+  return programs;
 }
 
 Result<Snapshots::Taken> Snapshots::take(const ReplayState& replay) {
   if (copies_.empty())
     return make_error(ErrorCode::unsupported, "snapshot: this brain keeps none; create it with a snapshot_count of at least 1");
-  Copy& copy = copies_[last_id_ % copies_.size()];
+  const std::size_t index = last_id_ % copies_.size();
+  Copy& copy = copies_[index];
   copy.id = ++last_id_;
   copy.replay = replay;
-  return Taken{copy.id, copy.keep.get()};
+  return Taken{copy.id, index};
 }
 
 Result<Snapshots::Found> Snapshots::find(std::uint64_t id) {
-  for (Copy& copy : copies_)
-    if (id != 0 && copy.id == id) return Found{&copy.replay, copy.restore.get()};
+  for (std::size_t i = 0; i < copies_.size(); ++i)
+    if (id != 0 && copies_[i].id == id) return Found{&copies_[i].replay, i};
   std::string known;
   for (const Copy& copy : copies_)
     if (copy.id != 0) known += (known.empty() ? "" : ", ") + std::to_string(copy.id);
@@ -67,9 +68,9 @@ std::uint32_t Snapshots::count() const {
 }
 
 void Snapshots::each_program(const std::function<void(Program&)>& use) {
-  for (Copy& copy : copies_) {
-    if (copy.keep) use(*copy.keep);
-    if (copy.restore) use(*copy.restore);
+  for (const Programs& programs : programs_) {
+    use(*programs.keep);
+    use(*programs.restore);
   }
 }
 

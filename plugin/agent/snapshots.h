@@ -19,28 +19,34 @@ class Snapshots {
   static Result<std::unique_ptr<Snapshots>> create(Runtime& runtime, const std::string& name, std::span<const StateVariable> state,
                                                    std::uint32_t count);
 
-  std::size_t programs_to_compile() const { return compiled_ ? 0 : 2 * copies_.size(); }
-  Status compile(Runtime& runtime, const std::function<void()>& advance);
+  // Of one copy.
+  struct Programs {
+    std::unique_ptr<Program> keep, restore;
+  };
+  std::size_t programs_to_compile() const { return programs_.size() == copies_.size() ? 0 : 2 * copies_.size(); }
+  Result<std::vector<Programs>> compile(Runtime& runtime, const std::function<void()>& advance) const;  // any thread
+  void install(std::vector<Programs> programs) { programs_ = std::move(programs); }                    // none: they are compiled again
 
   // Names a new snapshot and keeps what the host knows; the oldest is gone when the ring is full. Errors: unsupported (no ring).
   struct Taken {
     std::uint64_t id = 0;
-    Program* program = nullptr;   // to run at the boundary
+    std::size_t copy = 0;
   };
   Result<Taken> take(const ReplayState& replay);
   // Errors: not_found with what there is.
   struct Found {
     const ReplayState* replay = nullptr;
-    Program* program = nullptr;
+    std::size_t copy = 0;
   };
   Result<Found> find(std::uint64_t id);
+  // To run at the boundary; there while nothing is to be compiled.
+  Program& program(std::size_t copy, bool restores) { return restores ? *programs_[copy].restore : *programs_[copy].keep; }
   std::uint32_t count() const;
   void each_program(const std::function<void(Program&)>& use);
 
  private:
   struct Copy {
     std::vector<Variable> variables;
-    std::unique_ptr<Program> keep, restore;
     std::uint64_t id = 0;         // 0 = empty
     ReplayState replay;
   };
@@ -48,8 +54,8 @@ class Snapshots {
   std::string name_;
   std::vector<StateVariable> state_;
   std::vector<Copy> copies_;
+  std::vector<Programs> programs_;  // of copies_, or none
   std::uint64_t last_id_ = 0;
-  bool compiled_ = false;
 };
 
 // The graphs behind a snapshot, for tests: copies := state, and back.

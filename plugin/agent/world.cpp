@@ -7,8 +7,7 @@
 namespace imprint::agent {
 namespace {
 
-constexpr std::uint64_t kFramesBetweenLooks = 30;  // at the driver's memory budget
-constexpr double kRoomAgain = 0.95;                // of it
+constexpr std::uint64_t kFramesBetweenLooks = 30;  // at the cap and the driver's memory budget
 
 }  // namespace
 
@@ -52,7 +51,17 @@ World::~World() {
   brains_.clear();
 }
 
-std::string World::report() const { return context_->report(); }
+std::string World::report() const {
+  std::string text = context_->report();
+  vk::Device* device = context_->vulkan();
+  if (!device) return text;
+  const vk::MemoryStats memory = device->memory().stats();
+  text += "memory: " + std::to_string(memory.bytes_reserved) + " bytes in " + std::to_string(memory.block_count) + " allocations, of " +
+          std::to_string(device->capabilities().max_memory_allocation_count) + " that the device allows\n";
+  if (memory_pressure_)
+    text += "memory pressure: learning pauses, and has given up about " + std::to_string(bytes_away_) + " bytes until there is room for them\n";
+  return text;
+}
 
 WorldStats World::stats() const {
   WorldStats stats;
@@ -63,6 +72,7 @@ WorldStats World::stats() const {
   const vk::Counters& counters = device->counters();
   stats.memory = device->memory().stats();
   stats.memory_pressure = memory_pressure_;
+  stats.bytes_away = bytes_away_;
   stats.compiles = counters.compiles;
   stats.allocations = counters.allocations;
   stats.waits = counters.waits;
@@ -93,6 +103,7 @@ void World::remove_brain(const std::shared_ptr<Brain>& brain) {
 
 Status World::warmup(const std::function<void(float)>& progress) {
   if (context_->lost()) return make_error(ErrorCode::device_lost, "warmup: the device was lost; make a new context on a new device");
+  files_.flush();
   std::size_t total = 0, done = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
   progress(0.0f);
@@ -165,37 +176,36 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
   return {};
 }
 
-// The driver's budget shrinks and grows with what other programs take. What learning needs is ours to give up first.
-void World::watch_memory() {
+void World::set_memory_cap(std::uint64_t bytes) {
   if (!context_->vulkan()) return;
-  vk::Device& device = context_->device();
-  if (!device.capabilities().memory_budget || clock_.frame < next_look_) return;
+  context_->device().memory().set_cap(bytes);
+  next_look_ = 0;
+}
+
+// The driver's budget shrinks and grows with what other programs take, the cap with what the game wants for itself. What learning needs is ours to give
+// up first; where it goes, and that nothing of it is lost: retreat.h.
+void World::watch_memory() {
+  if (!context_->vulkan() || context_->lost() || clock_.frame < next_look_) return;
   next_look_ = clock_.frame + kFramesBetweenLooks;
-  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
-  VkPhysicalDeviceMemoryProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
-  device.functions().vkGetPhysicalDeviceMemoryProperties2(device.physical_device(), &properties);
-  const double part = memory_pressure_ ? kRoomAgain : 1.0;
-  bool over = false;
-  std::string numbers;
-  for (std::uint32_t heap = 0; heap < properties.memoryProperties.memoryHeapCount; ++heap) {
-    if (budget.heapBudget[heap] == 0 || static_cast<double>(budget.heapUsage[heap]) <= part * static_cast<double>(budget.heapBudget[heap])) continue;
-    over = true;
-    numbers = std::to_string(budget.heapUsage[heap]) + " of " + std::to_string(budget.heapBudget[heap]) + " bytes";
+  vk::MemoryPool& memory = context_->device().memory();
+  const vk::MemoryPressure found = memory.pressure(memory_pressure_ ? std::max<std::uint64_t>(bytes_away_, 1) : 0);
+  if (found.over) files_.add([&memory] { memory.trim(); });  // what has come free since the last look, off the frame
+  if (found.over != memory_pressure_) {
+    memory_pressure_ = found.over;
+    if (found.over) log_(LogLevel::warning, "learning pauses and gives its memory back: in use are " + found.numbers);
+    else log_(LogLevel::info, "learning goes on: there is room for what it needs");
   }
-  if (over == memory_pressure_) return;
-  memory_pressure_ = over;
-  if (over) {
-    const std::uint64_t freed = trim();
-    log_(LogLevel::warning, "learning pauses: this program uses " + numbers + " that the driver's memory budget has; given back " +
-                                std::to_string(freed) + " bytes that were empty");
-  } else {
-    log_(LogLevel::info, "learning goes on: the driver's memory budget has room again");
-  }
+  for (const auto& brain : brains_) brain->ask_to_retreat(memory_pressure_);
 }
 
 Status World::enqueue_brains() {
   watch_memory();
-  for (const auto& brain : brains_) IMPRINT_CHECK(brain->enqueue_frame(may_learn_ && !memory_pressure_));
+  std::uint64_t away = 0;
+  for (const auto& brain : brains_) {
+    IMPRINT_CHECK(brain->enqueue_frame(may_learn_ && !memory_pressure_));
+    away += brain->bytes_away();
+  }
+  bytes_away_ = away;
   return {};
 }
 

@@ -25,6 +25,7 @@ struct WorldStats {
   std::uint64_t compiles = 0, allocations = 0, waits = 0;
   bool memory_pressure = false;
   std::size_t waiting_jobs = 0;
+  std::uint64_t bytes_away = 0;        // that learning has given up, and takes again when there is room
   std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
 };
 
@@ -55,6 +56,7 @@ class World {
   void set_shadow_period(std::uint32_t frames) { shadow_period_frames_ = frames; }  // before warmup, which takes the memory
   Status quiesce(std::uint32_t timeout_ms) { return context_->quiesce(std::uint64_t{timeout_ms} * 1'000'000); }
   Status resume() { return context_->resume(); }
+  void set_memory_cap(std::uint64_t bytes);           // below what is reserved: learning gives its memory up
   // Gives device memory back that nothing is in; the bytes.
   std::uint64_t trim();
   // Errors: unsupported (record only), not_ready (time over), device_lost.
@@ -89,6 +91,7 @@ class World {
   std::uint32_t shadow_period_frames_ = 0;
   bool may_learn_ = true;      // a budget of 0 is inference only
   std::atomic<bool> memory_pressure_{false};  // learning pauses
+  std::atomic<std::uint64_t> bytes_away_{0};
   std::uint64_t next_look_ = 0;               // frame
   bool any_frame_ = false;
   bool any_record_ = false;    // or submission that only safe frames tell about

@@ -47,6 +47,15 @@ inline imp_frame_info unity_frame(const UnityVulkanRecordingState& state, double
   return frame;
 }
 
+// Unity knows what Imprint cannot ask: record then refuses a command buffer that it must not touch.
+inline imp_record_info unity_recording(const UnityVulkanRecordingState& state) {
+  imp_record_info info = imp_record_info_init();
+  info.command_buffer = state.commandBuffer;
+  if (state.renderPass) info.state |= IMP_RECORD_IN_RENDER_PASS;
+  if (state.commandBufferLevel == VK_COMMAND_BUFFER_LEVEL_SECONDARY) info.state |= IMP_RECORD_SECONDARY;
+  return info;
+}
+
 }  // namespace imprint::adapters
 
 #endif  // IMPRINT_SAMPLES_ADAPTERS_UNITY_H_

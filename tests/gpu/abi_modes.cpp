@@ -10,6 +10,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <imprint/imprint.hpp>
@@ -306,6 +307,100 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   ASSERT_WORKS(context->frame_begin(4, 0, 3));
   ASSERT_WORKS(context->frame_end());
   EXPECT_TRUE(context->destroy());
+}
+
+// What a host knows of its command buffer and Vulkan does not tell: an error, and a command buffer that nothing was recorded into.
+TEST(T8Modes, ACommandBufferThatCannotBeIsRefused) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::record));
+  ASSERT_TRUE(context) << context.status.message();
+  const imp_api* api = context->api();
+  const VkCommandBuffer commands = host.begin_frame(1);
+  ASSERT_WORKS(context->frame_begin(1, 0));
+  imp_record_info info = imp_record_info_init();
+  info.command_buffer = commands;
+  const std::pair<std::uint32_t, imp_result> refusals[] = {{IMP_RECORD_IN_RENDER_PASS, IMP_ERROR_INVALID_ARGUMENT}, {IMP_RECORD_SECONDARY, IMP_ERROR_UNSUPPORTED},
+                                                           {IMP_RECORD_PROTECTED, IMP_ERROR_UNSUPPORTED},      {IMP_RECORD_REUSED, IMP_ERROR_UNSUPPORTED},
+                                                           {IMP_RECORD_OTHER_FAMILY, IMP_ERROR_UNSUPPORTED},   {1u << 20, IMP_ERROR_INVALID_ARGUMENT}};
+  for (const auto& [state, result] : refusals) {
+    info.state = state;
+    EXPECT_EQ(api->record(context->handle(), &info, nullptr), result) << state;
+    EXPECT_NE(std::string(api->last_error()), "") << state;
+  }
+  info.state = 0;
+  EXPECT_EQ(api->record(context->handle(), &info, nullptr), IMP_OK) << api->last_error();
+  ASSERT_WORKS(context->frame_end());
+  host.end_frame();
+  host.finish_frames();
+  ASSERT_WORKS(context->frame_begin(2, 0, 1));
+  ASSERT_WORKS(context->frame_end());
+  EXPECT_TRUE(context->destroy());
+}
+
+// A queue of the host's waits for what was submitted on ours, by a semaphore and a value.
+TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
+  for (const bool rich : {true, false}) {
+    PlainHost host({rich ? "rich" : "bare", rich ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, rich});
+    ASSERT_TRUE(host.ok());
+    Side side{host};
+    const imprint::vk::DeviceDescription device = host.describe();
+    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, rich ? Way::exclusive : Way::single_thread));
+    ASSERT_TRUE(context) << context.status.message();
+    if (!rich) {
+      EXPECT_EQ(context->semaphore().status.code(), Code::unsupported) << "without timeline semaphores";
+      continue;
+    }
+    EXPECT_FALSE(context->semaphore().status.ready()) << "nothing was submitted";
+    const std::uint32_t branch = 3;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 2;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    Made<Brain> brain = context->create_brain(desc);
+    ASSERT_TRUE(brain) << brain.status.message();
+    Made<Agent> agent = brain->create_agent();
+    ASSERT_TRUE(agent);
+    ASSERT_WORKS(context->warmup());
+    std::uint64_t before = 0;
+    for (std::uint64_t frame = 1; frame <= 5; ++frame) {
+      const float seen[] = {1, 2};
+      ASSERT_WORKS(context->frame_begin(frame, 0));
+      ASSERT_WORKS(agent->observe(seen));
+      ASSERT_WORKS(context->submit());
+      ASSERT_WORKS(context->frame_end());
+      const Made<imp_vk_semaphore> ours = context->semaphore();
+      ASSERT_WORKS(ours.status);
+      EXPECT_EQ(ours.value.timeline, 1u);
+      EXPECT_GT(ours.value.value, before) << "every submission has its own";
+      before = ours.value.value;
+      VkSemaphore semaphore = VK_NULL_HANDLE;
+      std::memcpy(&semaphore, &ours.value.semaphore, sizeof semaphore);
+      VkSemaphoreWaitInfo wait{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+      wait.semaphoreCount = 1;
+      wait.pSemaphores = &semaphore;
+      wait.pValues = &ours.value.value;
+      ASSERT_EQ(host.vk().vkWaitSemaphores(host.device(), &wait, 60'000'000'000), VK_SUCCESS);
+      VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
+      values.waitSemaphoreValueCount = 1;
+      values.pWaitSemaphoreValues = &ours.value.value;
+      const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
+      VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
+      submit.waitSemaphoreCount = 1;
+      submit.pWaitSemaphores = &semaphore;
+      submit.pWaitDstStageMask = &stage;
+      ASSERT_EQ(host.submit(1, &submit, VK_NULL_HANDLE), VK_SUCCESS);
+      EXPECT_TRUE(context->quiesce(0)) << "all of it was complete";
+      ASSERT_WORKS(context->resume());
+    }
+    host.wait_idle();
+    EXPECT_TRUE(context->destroy());
+    Made<Context> records = Context::create(load(imp_get_api), info_of(device, side, Way::record));
+    ASSERT_TRUE(records) << records.status.message();
+    EXPECT_EQ(records->semaphore().status.code(), Code::unsupported) << "the host's own submission tells";
+  }
 }
 
 // A host that waits for its own device to be idle, as on a resize, in the middle of our work.

@@ -143,7 +143,8 @@ typedef struct imp_vk_device_info {
   uint32_t device_extension_count;
   const char* const* device_extensions;
   const void* features;                              /* const VkPhysicalDeviceFeatures2* with its chain; null = none enabled */
-  const void* allocation_callbacks;                  /* const VkAllocationCallbacks*; null = none */
+  const void* allocation_callbacks;                  /* const VkAllocationCallbacks*; null = none. Threads of Imprint's call them too: those that
+                                                        compile shaders, and the one that takes learning's memory back and away */
   uint64_t pipeline_cache;                           /* VkPipelineCache; 0 = our own */
   imp_vk_queue queue;
   /* Two more ways to share `queue`, in the place of those in imp_vk_queue. run_on_queue(queue.user, work, data): calls work(data, queue) where the
@@ -247,7 +248,9 @@ typedef struct imp_limits {
   uint32_t worker_threads;    /* of Imprint's own ("imprint-jobs"), that compile shaders and write files; none where imp_host::job_submit is given. 0: no
                                * thread of Imprint's at all: that work is done by [create] calls that wait for it (warmup, drain), and by run_jobs.
                                * At most 64. Default 1 */
-  uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB */
+  uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB.
+                                 set_limits may change it: while more is reserved than it allows, learning gives its memory back
+                                 (imp_context_stats::memory_pressure), so that a game in need can ask for it */
   imp_preference preference;
   uint32_t frame_gpu_us;         /* GPU time that a whole frame of the host's may take, microseconds; 0 = learning takes no notice of it */
   uint32_t shadow_period_frames; /* every learning brain is copied to host memory about this often while it changes, for when the device is lost;
@@ -267,13 +270,26 @@ typedef struct imp_frame_info {
   uint32_t host_gpu_us; /* GPU time of the newest whole frame that the host has measured, ours included, microseconds; 0 = unknown */
 } imp_frame_info;
 
+/* What a command buffer must not be. Vulkan cannot be asked, so a host that knows says it, and gets an error in the place of a lost device. */
+typedef enum imp_record_state {
+  IMP_RECORD_IN_RENDER_PASS = 1, /* inside a render pass or dynamic rendering: end it first */
+  IMP_RECORD_SECONDARY = 2,
+  IMP_RECORD_PROTECTED = 4,
+  IMP_RECORD_REUSED = 8,         /* it will be submitted more than once */
+  IMP_RECORD_OTHER_FAMILY = 16   /* its pool is of another queue family than imp_vk_queue::family */
+} imp_record_state;
+
 /* Recording into the host's command buffer: recording state, outside a render pass and dynamic rendering, of the declared family, not protected,
- * primary. Clobbered: bound compute pipeline, compute descriptor sets. Left behind: a barrier from our work to all later compute and transfer
- * commands. Then submit it once, in the order of frames: what was recorded counts as done when its frame is safe. */
+ * primary, and without active queries unless the device has inheritedQueries. Clobbered: bound compute pipeline, compute descriptor sets, compute push
+ * constants. Left behind: a barrier from our work to all later compute and transfer commands. Then submit it once, in the order of frames: what was
+ * recorded counts as done when its frame is safe. There is no recording to be used again: each frame's work is another. */
 typedef struct imp_record_info {
   imp_header header;
   VkCommandBuffer command_buffer;
   uint32_t budget_us;     /* microseconds for this call; UINT32_MAX = imp_limits::gpu_us_per_frame */
+  uint32_t reserved;      /* 0 */
+  uint32_t state;         /* imp_record_state bits that hold, as far as the host knows: any is an error, nothing is
+                             recorded, and record may be called again */
 } imp_record_info;
 
 /* A semaphore of the host's. */
@@ -482,6 +498,7 @@ typedef struct imp_brain_stats {
   uint32_t stopped_brains;          /* that no longer learn because their loss was not finite; brain_restore or brain_load sets them going again */
   uint64_t dropped_samples;         /* given faster than minibatches could take them in (8 a brain and minibatch, 256 may wait) */
   uint64_t shadow_frame;            /* the newest copy in host memory is of the brain between two minibatches, in this frame; 0 = none */
+  uint64_t bytes_away;              /* > 0: learning has left the device, for want of memory (imp_context_stats::memory_pressure) */
 } imp_brain_stats;
 
 typedef struct imp_context_stats {
@@ -497,12 +514,17 @@ typedef struct imp_context_stats {
   float frame_cpu_us;                                      /* inside all calls from frame_begin to frame_end of the last closed frame, but for
                                                               [any] calls: wall clock of the frame thread */
   double learn_share;                                      /* of the budget, 0 .. 1: what imp_limits::frame_gpu_us leaves of it */
-  uint32_t memory_pressure;                                /* 1: more is in use than the driver's budget has, and learning pauses until there is room;
-                                                              what is under way finishes. Needs VK_EXT_memory_budget */
+  uint32_t memory_pressure;                                /* 1: more is in use than the driver's budget (VK_EXT_memory_budget) or the cap has. Then
+                                                              learning pauses once the minibatch under way is done, and leaves the device: replay
+                                                              goes to host memory, activations and the rest are taken anew later. Agents act on,
+                                                              brains can be saved, samples that are given wait, snapshots and restores too. When
+                                                              there is room it comes back by itself, and its next minibatch has the bits that it
+                                                              would have had. Nothing of this is done by the frame thread */
   uint32_t waiting_jobs;                                   /* compiling and files that nobody has begun: for run_jobs, where nobody else does them */
   uint64_t cpu_deferred_frames;                            /* frames in which learning that the GPU's budget had room for waited because of
                                                               imp_limits::cpu_us_per_frame */
   uint64_t over_cpu_frames;                                /* frames whose calls took longer than that */
+  uint64_t bytes_away;                                     /* about the device memory that learning has given up so */
 } imp_context_stats;
 
 /* GPU time of a frame's work, estimated from timestamps of earlier frames, or guessed where there are none; microseconds. */
@@ -572,7 +594,7 @@ typedef struct imp_api {
   /* [create] Compiles and uploads everything that the brains made so far need, and takes the memory that brain_save needs. progress (may be null) is
    * called on this thread with 0..1. */
   imp_result (IMP_CALL* warmup)(imp_context context, void (*progress)(void* user, float fraction), void* user);
-  /* [create] Between frames. Changes the GPU budget and the slice; threads and memory cap stay what they were at creation. */
+  /* [create] Between frames. Changes the GPU budget, the slice and the memory cap; threads stay what they were at creation. */
   imp_result (IMP_CALL* set_limits)(imp_context context, const imp_limits* limits);
   /* [create] With own submits: submits what is pending (saves, loads, snapshots) and waits for the GPU. With record: IMP_ERROR_UNSUPPORTED. */
   imp_result (IMP_CALL* drain)(imp_context context, uint32_t timeout_ms);
@@ -698,6 +720,10 @@ typedef struct imp_api {
   /* [create] Lends this thread: compiles and writes files that wait, job after job, until none waits or budget_us microseconds are over; at least one.
    * waiting (may be null): how many still wait. */
   imp_result (IMP_CALL* run_jobs)(imp_context context, uint32_t budget_us, uint32_t* waiting);
+  /* [frame or create] For a queue of the host's that is to wait for Imprint's: Imprint's own timeline semaphore, and the value that it reaches when all
+   * that was submitted up to now is complete. It lives as long as the context; wait for it, never signal it. IMP_ERROR_UNSUPPORTED without timeline
+   * semaphores or without own submits; IMP_NOT_READY while nothing was submitted. */
+  imp_result (IMP_CALL* context_get_semaphore)(imp_context context, imp_vk_semaphore* semaphore);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve

@@ -344,6 +344,12 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return made;
   }
   Status frame_end() { return status(api_->frame_end(handle_)); }
+  // Imprint's own, for a queue of the host's to wait for what was submitted up to now.
+  Made<imp_vk_semaphore> semaphore() {
+    Made<imp_vk_semaphore> made;
+    made.status = status(api_->context_get_semaphore(handle_, &made.value));
+    return made;
+  }
 };
 
 }  // namespace imprint::game

@@ -56,6 +56,12 @@ TEST(AdapterUnity, FillsInWhatUnityTells) {
   EXPECT_EQ(frame.frame, 9u);
   EXPECT_EQ(frame.safe_frame, 7u);
   EXPECT_EQ(frame.time_s, 0.5);
+  state.commandBuffer = handle<VkCommandBuffer>(8);
+  EXPECT_EQ(unity_recording(state).command_buffer, handle<VkCommandBuffer>(8));
+  EXPECT_EQ(unity_recording(state).state, 0u);
+  state.renderPass = handle<VkRenderPass>(9);
+  state.commandBufferLevel = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
+  EXPECT_EQ(unity_recording(state).state, static_cast<std::uint32_t>(IMP_RECORD_IN_RENDER_PASS | IMP_RECORD_SECONDARY));
 }
 
 class FakeRhi : public IVulkanDynamicRHI {

@@ -15,6 +15,8 @@ struct UnityVulkanInstance {
 
 struct UnityVulkanRecordingState {
   VkCommandBuffer commandBuffer;
+  VkCommandBufferLevel commandBufferLevel;
+  VkRenderPass renderPass;
   unsigned long long currentFrameNumber;
   unsigned long long safeFrameNumber;
 };
