@@ -78,19 +78,50 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
   for (const imp_context context : contexts) ASSERT_EQ(api->context_destroy(context), IMP_OK) << api->last_error();
 }
 
+// Loads the library, lives with it, and unloads it; its version.
+void live_with(const char* path, const std::string& file, bool goes_on, Hash& hash, std::string* version = nullptr) {
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto get_api = reinterpret_cast<imp_get_api_function>(dlsym(library, "imp_get_api"));
+  ASSERT_NE(get_api, nullptr);
+  const imp_api* api = nullptr;
+  ASSERT_EQ(get_api(IMP_ABI_VERSION, &api), IMP_OK);
+  if (version) *version = api->version;
+  ASSERT_NO_FATAL_FAILURE(live(api, file, goes_on, hash));
+  ASSERT_EQ(dlclose(library), 0);
+  ASSERT_FALSE(mapped());
+}
+
 TEST(T5Unload, AHundredTimesNothingOfItStaysBehindAndTheBrainGoesOn) {
   Hash hash;
   for (int round = 0; round < 100; ++round) {
-    void* library = dlopen(IMPRINT_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(library, nullptr) << dlerror();
-    const auto get_api = reinterpret_cast<imp_get_api_function>(dlsym(library, "imp_get_api"));
-    ASSERT_NE(get_api, nullptr);
-    const imp_api* api = nullptr;
-    ASSERT_EQ(get_api(IMP_ABI_VERSION, &api), IMP_OK);
-    ASSERT_NO_FATAL_FAILURE(live(api, ::testing::TempDir() + "imprint-unload.brain", round > 0, hash)) << "round " << round;
-    ASSERT_EQ(dlclose(library), 0);
-    ASSERT_FALSE(mapped()) << "round " << round;
+    SCOPED_TRACE("round " + std::to_string(round));
+    ASSERT_NO_FATAL_FAILURE(live_with(IMPRINT_TEST_LIBRARY, ::testing::TempDir() + "imprint-unload.brain", round > 0, hash));
   }
+}
+
+// A patch of the game brings another build: what was learned with the one goes on in the other with the same next steps, forward and back.
+TEST(T5Unload, ABrainGoesOnInANewerBuildOfTheLibrary) {
+  const std::string file = ::testing::TempDir() + "imprint-patch.brain";
+  const auto lives = [&](const char* first, const char* second, const char* third) {
+    Hash hash;
+    bool goes_on = false;
+    for (const char* library : {first, second, third}) {
+      live_with(library, file, goes_on, hash);
+      goes_on = true;
+    }
+    return hash;
+  };
+  const Hash same = lives(IMPRINT_TEST_LIBRARY, IMPRINT_TEST_LIBRARY, IMPRINT_TEST_LIBRARY);
+  const Hash patched = lives(IMPRINT_TEST_LIBRARY, IMPRINT_TEST_NEWER, IMPRINT_TEST_LIBRARY);
+  EXPECT_EQ(patched.low, same.low);
+  EXPECT_EQ(patched.high, same.high);
+  EXPECT_NE(same.low, 0u);
+  std::string version, newer;
+  Hash hash;
+  live_with(IMPRINT_TEST_LIBRARY, file, false, hash, &version);
+  live_with(IMPRINT_TEST_NEWER, file, true, hash, &newer);
+  EXPECT_NE(version, newer);
 }
 
 }  // namespace
