@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/gpu/kept_driver.h"
+
 namespace imprint::bridge {
 namespace {
 
@@ -54,7 +56,10 @@ struct Height {
   bool optional_features;
 };
 
-class StandaloneAt : public testing::TestWithParam<Height> {};
+class StandaloneAt : public testing::TestWithParam<Height> {
+ protected:
+  void SetUp() override { test::keep_driver(); }
+};
 
 TEST_P(StandaloneAt, OpensComputesAndCloses) {
   StandaloneOptions options;
