@@ -71,6 +71,9 @@ constexpr imp_api kApi = {
     .submit_with = submit_with,
     .run_jobs = run_jobs,
     .context_get_semaphore = context_get_semaphore,
+    .tuning_get = tuning_get,
+    .tuning_set = tuning_set,
+    .tuning_stop = tuning_stop,
 };
 
 }  // namespace

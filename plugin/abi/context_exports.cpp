@@ -56,14 +56,11 @@ Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescr
   return agent::World::open_on_cpu(own.options, own.budget);
 }
 
-Status check_vulkan(const char* call, ContextEntry& entry) {
-  if (entry.world->context().vulkan()) return {};
-  return make_error(ErrorCode::unsupported, std::string(call) + ": the context is the processor's, which has no pipelines");
-}
-
 Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
   entry->world->set_shadow_period(limits.shadow_period_frames);
+  entry->world->tuning().set_deterministic(limits.deterministic);
+  entry->world->tuning().set_measure_ms(limits.tuning_ms);
   IMPRINT_ASSIGN(*context, publish(std::move(entry)));
   return {};
 }
@@ -180,6 +177,7 @@ imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
     entry.world->set_budget(checked.budget);
     entry.world->set_shadow_period(checked.shadow_period_frames);
     entry.world->set_memory_cap(checked.memory_cap_bytes);
+    entry.world->tuning().set_measure_ms(checked.tuning_ms);
     return {};
   });
 }
@@ -269,28 +267,6 @@ imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate) {
       filled.later_us = whole_us(found.later_us);
     });
     return {};
-  });
-}
-
-imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size) {
-  return with_context(context, Tag::create, "pipeline_cache_get", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_pointer("pipeline_cache_get", "size", size));
-    IMPRINT_CHECK(check_vulkan("pipeline_cache_get", entry));
-    IMPRINT_ASSIGN(const std::vector<std::byte> blob, entry.world->context().device().pipelines().export_cache());
-    if (data && *size < blob.size())
-      return make_error(ErrorCode::invalid_argument, "pipeline_cache_get: the buffer has " + std::to_string(*size) + " bytes; the cache needs " +
-                                                         std::to_string(blob.size()));
-    *size = blob.size();
-    if (data) std::memcpy(data, blob.data(), blob.size());
-    return {};
-  });
-}
-
-imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size) {
-  return with_context(context, Tag::create, "pipeline_cache_set", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_pointer("pipeline_cache_set", "data", data));
-    IMPRINT_CHECK(check_vulkan("pipeline_cache_set", entry));
-    return entry.world->context().device().pipelines().import_cache({static_cast<const std::byte*>(data), size});
   });
 }
 

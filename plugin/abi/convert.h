@@ -40,6 +40,8 @@ struct Limits {
   std::uint32_t worker_threads = 1;  // 0: no thread of ours at all
   std::uint64_t memory_cap_bytes = 0;
   std::uint32_t shadow_period_frames = 0;
+  std::uint32_t tuning_ms = 0;
+  bool deterministic = false;
 };
 Result<Limits> to_limits(const char* call, const imp_limits* limits);
 

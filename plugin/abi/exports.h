@@ -36,6 +36,10 @@ imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info
 imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting);
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore);
 
+imp_result IMP_CALL tuning_get(imp_context context, char* text, size_t* size);
+imp_result IMP_CALL tuning_set(imp_context context, const char* text, size_t size);
+imp_result IMP_CALL tuning_stop(imp_context context);
+
 imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
 imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
 imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer);

@@ -21,7 +21,7 @@ static_assert(kKind<imp_brain_stats>.first_size == 104 && kKind<imp_context_stat
 static_assert(sizeof(imp_vk_device_info) == 184 && offsetof(imp_vk_device_info, queue) == 104);
 static_assert(sizeof(imp_standalone_info) == 32);
 static_assert(sizeof(imp_host) == 80);
-static_assert(sizeof(imp_limits) == 56);
+static_assert(sizeof(imp_limits) == 64);
 static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 40 && offsetof(imp_record_info, state) == 32);
 static_assert(sizeof(imp_brain_desc) == 168 && offsetof(imp_brain_desc, learner) == 100);
@@ -39,7 +39,8 @@ static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(
 static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 64 && sizeof(imp_loss) == 80 && sizeof(imp_estimate) == 24);
 static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
 static_assert(offsetof(imp_api, context_get_loss) == 392 && offsetof(imp_api, pipeline_cache_set) == 416);
-static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, context_get_semaphore) == sizeof(imp_api) - 8);
+static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, context_get_semaphore) == 496);
+static_assert(offsetof(imp_api, tuning_stop) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

@@ -25,6 +25,7 @@ Result<std::unique_ptr<World>> World::adopt(const bridge::ContextDescription& de
   IMPRINT_ASSIGN(std::unique_ptr<World> world, create(adopted.options, adopted.budget));
   IMPRINT_ASSIGN(world->adopted_, bridge::Context::adopt(adopted));
   world->context_ = world->adopted_.get();
+  world->tuning_ = std::make_unique<Tuning>(*world->context_, world->log_);
   return world;
 }
 
@@ -33,6 +34,7 @@ Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& opti
   IMPRINT_ASSIGN(std::unique_ptr<World> world, create(own.options, own.budget));
   IMPRINT_ASSIGN(world->standalone_, bridge::Standalone::open(own));
   world->context_ = &world->standalone_->context();
+  world->tuning_ = std::make_unique<Tuning>(*world->context_, world->log_);
   return world;
 }
 
@@ -41,6 +43,7 @@ Result<std::unique_ptr<World>> World::open_on_cpu(const vk::DeviceOptions& optio
   IMPRINT_ASSIGN(std::unique_ptr<World> world, create(own, budget));
   world->adopted_ = bridge::Context::on_cpu(own.log, budget);
   world->context_ = world->adopted_.get();
+  world->tuning_ = std::make_unique<Tuning>(*world->context_, world->log_);
   return world;
 }
 
@@ -101,21 +104,34 @@ void World::remove_brain(const std::shared_ptr<Brain>& brain) {
   std::erase(brains_, brain);
 }
 
+// Between 0 and 1, rising; a program that is measured counts by what of it has been.
+Status World::warm_brains(const std::function<void(float)>& progress) {
+  std::size_t total = 0, done = 0;
+  float newest = 0;
+  for (const auto& brain : brains_) total += brain->programs_to_compile();
+  const auto advance = [&](float part) {
+    const float fraction = (static_cast<float>(done) + part) / static_cast<float>(std::max<std::size_t>(1, total));
+    if (fraction > newest && fraction < 1) progress(newest = fraction);
+  };
+  tuning_->start(advance);
+  for (const auto& brain : brains_)
+    IMPRINT_CHECK(brain->warmup([&] {
+      ++done;
+      advance(0);
+    }));
+  return {};
+}
+
 Status World::warmup(const std::function<void(float)>& progress) {
   if (context_->lost()) return make_error(ErrorCode::device_lost, "warmup: the device was lost; make a new context on a new device");
   files_.flush();
-  std::size_t total = 0, done = 0;
-  for (const auto& brain : brains_) total += brain->programs_to_compile();
   progress(0.0f);
-  for (const auto& brain : brains_) {
-    IMPRINT_CHECK(brain->warmup([&] {
-      ++done;
-      progress(static_cast<float>(done) / static_cast<float>(total));
-    }));
-  }
+  const Status warm = warm_brains(progress);
+  tuning_->finish();
+  IMPRINT_CHECK(warm);
   // Last, and without insisting: what a game can do without never stands in the way of what it cannot.
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->prepare_saving());
-  if (total == 0) progress(1.0f);
+  progress(1.0f);
   if (!context_->vulkan()) return {};
   const vk::Counters& counters = context_->device().counters();
   base_compiles_ = counters.frame_compiles.load();

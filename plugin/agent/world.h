@@ -16,6 +16,7 @@
 #include "plugin/agent/brain.h"
 #include "plugin/agent/file_writer.h"
 #include "plugin/agent/policy.h"
+#include "plugin/agent/tuning.h"
 
 namespace imprint::agent {
 
@@ -44,6 +45,7 @@ class World {
   bridge::Context& context() { return *context_; }
   bool owns_device() const { return standalone_ != nullptr; }
   JobQueue& jobs() { return *jobs_; }                // any thread
+  Tuning& tuning() { return *tuning_; }
   std::string report() const;
   WorldStats stats() const;                          // any thread
 
@@ -80,12 +82,14 @@ class World {
   Surroundings surroundings() { return {*context_, files_, clock_, shadow_period_frames_, log_}; }
   Status enqueue_brains();
   void watch_memory();
+  Status warm_brains(const std::function<void(float)>& progress);
 
   LogSink log_;
   std::shared_ptr<JobQueue> jobs_;
   std::unique_ptr<bridge::Standalone> standalone_;   // owns context_ when it is ours
   std::unique_ptr<bridge::Context> adopted_;         // or the processor's
   bridge::Context* context_ = nullptr;
+  std::unique_ptr<Tuning> tuning_;
   FileWriter files_;
   FrameClock clock_;
   std::uint32_t shadow_period_frames_ = 0;

@@ -27,7 +27,8 @@ struct Finished {
 
 Finished run(const std::string& arguments) {
   const char* device = std::getenv("IMPRINT_TEST_DEVICE");
-  const std::string chosen = device && (arguments.starts_with("run ") || arguments.starts_with("explain ")) ? " --device '" + std::string(device) + "'" : "";
+  const bool computes = arguments.starts_with("run ") || arguments.starts_with("explain ") || arguments.starts_with("tune ");
+  const std::string chosen = device && computes ? " --device '" + std::string(device) + "'" : "";
   FILE* pipe = popen((std::string("'") + IMPRINT_COMMAND_LINE + "' " + arguments + chosen + " 2>&1").c_str(), "r");
   Finished finished;
   if (!pipe) return finished;
@@ -80,6 +81,26 @@ TEST_F(CommandLine, ExplainsAProgram) {
   const Finished unknown = run("explain none --launch-us 2 --gb-per-s 1 --tflop-per-s 1");
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.text, HasSubstr("'none' is neither an ONNX file nor one of the programs of imprint bench --list"));
+}
+
+TEST_F(CommandLine, TunesAndSaysWhy) {
+  const std::string table = path("tuning.json"), model = test::model_path("godot/BallChase.onnx"), floors = " --launch-us 2 --gb-per-s 1 --tflop-per-s 1";
+  EXPECT_THAT(run("explain policy/b64" + floors).text, HasSubstr("by the cost model; else "));
+  const Finished tuned = run("tune " + model + " --workload policy/b64 --runs 1 --table " + table);
+  ASSERT_EQ(tuned.status, 0) << tuned.text;
+  EXPECT_THAT(tuned.text, HasSubstr("us, by the cost model"));
+  EXPECT_THAT(tuned.text, HasSubstr(" %\n"));
+  EXPECT_THAT(run("tune --workload policy/b64 --table " + table).text, HasSubstr("0 kernels new in the table"));
+  const Finished explained = run("explain policy/b64 --tuning " + table + floors);
+  EXPECT_THAT(explained.text, HasSubstr("by the table; else "));
+  EXPECT_THAT(explained.text, Not(HasSubstr("by the cost model")));
+
+  std::filesystem::resize_file(table, std::filesystem::file_size(table) / 2);
+  const Finished damaged = run("explain policy/b64 --tuning " + table + floors);
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("damaged or truncated"));
+  EXPECT_EQ(run("tune --workload policy/b64 --table " + table).status, 1) << "what others measured is not overwritten";
+  EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("nothing to measure"));
 }
 
 TEST_F(CommandLine, SaysWhatIsWrong) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "compute/nn/sequential.h"
 #include "compute/program/tuner.h"
@@ -58,23 +59,32 @@ ProgramDescription all_kinds() {
           .outputs = {matmul(x, matmul(x, transpose(x)) * 0.01f), softmax(reshape(concat({x, x, x, x}, 0), {800, 200}), 1), network(x), sum(exp(x), {0})}};
 }
 
-// The largest difference, of the size of the numbers.
+// The largest difference, of the size of the numbers; NaN is as far away as can be.
 double difference(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
   double most = 0;
   for (std::size_t o = 0; o < a.size(); ++o)
-    for (std::size_t i = 0; i < a[o].floats.size(); ++i)
-      most = std::max(most, std::abs(static_cast<double>(a[o].floats[i]) - b[o].floats[i]) / std::max(1.0, std::abs(static_cast<double>(a[o].floats[i]))));
+    for (std::size_t i = 0; i < a[o].floats.size(); ++i) {
+      const double x = a[o].floats[i], y = b[o].floats[i], apart = std::abs(x - y) / std::max(1.0, std::abs(x));
+      most = std::max(most, apart >= 0 ? apart : std::numeric_limits<double>::infinity());
+    }
   return most;
 }
 
-TEST_F(TuningTest, EveryVariantComputesTheSame) {
+// The nearest to the cost model's, and the farthest.
+std::vector<std::string> some_of(const std::vector<std::string>& variants) {
+  std::vector<std::string> some(variants.begin(), variants.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, variants.size())));
+  if (variants.size() > some.size()) some.push_back(variants.back());
+  return some;
+}
+
+TEST_F(TuningTest, VariantsComputeTheSame) {
   Program usual = compile(all_kinds());
   const auto expected = session().run(usual).value();
   const std::vector<VariantChoice> all = choices(usual);
   ASSERT_GE(all.size(), 4u) << usual.explain();
   std::size_t other_schedules = 0;
   for (const VariantChoice& choice : all)
-    for (const std::string& variant : choice.variants) {
+    for (const std::string& variant : some_of(choice.variants)) {
       SCOPED_TRACE(choice.kernel + ": " + variant);
       runtime().set_variants(std::make_shared<const VariantTable>(VariantTable{{choice.kernel, variant}}));
       Program program = compile(all_kinds());

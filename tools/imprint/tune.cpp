@@ -47,7 +47,8 @@ Status read_table(const Options& options, const vk::Capabilities& device, std::s
 }
 
 Status tune(const Options& options) {
-  if (options.models.empty() && options.workloads.empty()) return make_error(ErrorCode::invalid_argument, "nothing to measure: name models, or programs with --workload");
+  if (options.models.empty() && options.workloads.empty())
+    return make_error(ErrorCode::invalid_argument, "nothing to measure: name models, or programs with --workload");
   IMPRINT_CHECK(check_writable(options.table));
   std::vector<BenchCase> cases;
   for (const std::string& asked : options.workloads) {

@@ -259,6 +259,14 @@ typedef struct imp_limits {
                                     Learning that does not have to finish in the frame waits for a later one when there is no time left to hand it
                                     over; what is asked and what is due is always done. Where the processor computes gpu_us_per_frame is limited by it.
                                     0 = no limit */
+  uint32_t tuning_ms;            /* time that a warmup may spend on measuring which variants of the kernels that it compiles are the fastest on this GPU,
+                                    milliseconds, compiling those variants included; what is begun is finished. They run on zeros beside the brains, which
+                                    takes as much device memory again while it lasts; where the cap has no room the cost model chooses. Later starts know
+                                    what was measured from pipeline_cache_get, other computers from tuning_get. Needs own submits and timestamps, else
+                                    nothing is measured. 0 = nothing is measured */
+  uint32_t deterministic;        /* 1: which variant of a kernel runs is fixed: nothing is measured, and what a pipeline cache brings of measurements is not
+                                    used, so that equal libraries, GPUs and drivers compute equal bits. tuning_set still counts: what the host ships is the
+                                    host's choice. As at creation; set_limits does not change it */
 } imp_limits;
 
 typedef struct imp_frame_info {
@@ -690,8 +698,9 @@ typedef struct imp_api {
   /* [frame] What submit or record would do now: after the frame's agent calls and before one of these. */
   imp_result (IMP_CALL* estimate)(imp_context context, imp_estimate* estimate);
 
-  /* [create] What the driver has compiled so far, to start sooner next time on the same GPU and driver: opaque bytes, for pipeline_cache_set. Two calls:
-   * data null gives *size. With imp_vk_device_info::pipeline_cache both are IMP_ERROR_UNSUPPORTED: keep that one yourself. */
+  /* [create] What the driver has compiled and what was measured (imp_limits::tuning_ms) so far, to start sooner next time on the same GPU and driver:
+   * opaque bytes, for pipeline_cache_set. Two calls: data null gives *size. With imp_vk_device_info::pipeline_cache both are IMP_ERROR_UNSUPPORTED: keep
+   * that one yourself. */
   imp_result (IMP_CALL* pipeline_cache_get)(imp_context context, void* data, size_t* size);
   /* [create] Before the first brain. A failure takes nothing and does no harm: IMP_ERROR_UNSUPPORTED for another GPU or driver,
    * IMP_ERROR_CORRUPT_FILE for what is damaged. */
@@ -724,6 +733,17 @@ typedef struct imp_api {
    * that was submitted up to now is complete. It lives as long as the context; wait for it, never signal it. IMP_ERROR_UNSUPPORTED without timeline
    * semaphores or without own submits; IMP_NOT_READY while nothing was submitted. */
   imp_result (IMP_CALL* context_get_semaphore)(imp_context context, imp_vk_semaphore* semaphore);
+
+  /* [create] Which variants of kernels are known to be the fastest on this GPU and driver, shipped and measured: JSON, UTF-8, not NUL-terminated, to keep
+   * or to ship (imprint tune writes such files too, with tables of many GPUs). Two calls: text null gives *size. IMP_ERROR_UNSUPPORTED on the
+   * processor. */
+  imp_result (IMP_CALL* tuning_get)(imp_context context, char* text, size_t* size);
+  /* [create] Before warmup, for the programs that it compiles: the table for this GPU and this version of its driver goes before what was measured and
+   * before the cost model. A failure takes nothing: IMP_ERROR_UNSUPPORTED when there is no table for them, or the text is of another version,
+   * IMP_ERROR_CORRUPT_FILE for what is damaged. What it asks for and cannot be made is left to the cost model, which the log says. */
+  imp_result (IMP_CALL* tuning_set)(imp_context context, const char* text, size_t size);
+  /* [any] A warmup that is measuring (imp_limits::tuning_ms) stops doing so, and goes on with what it knows. From its progress callback too. */
+  imp_result (IMP_CALL* tuning_stop)(imp_context context);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve

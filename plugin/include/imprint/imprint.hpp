@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "imprint.h"
@@ -299,6 +300,9 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     made.status = status(api_->trim(handle_, &made.value));
     return made;
   }
+  Status tuning(char* text, std::size_t* size) const { return status(api_->tuning_get(handle_, text, size)); }
+  Status set_tuning(std::string_view text) { return status(api_->tuning_set(handle_, text.data(), text.size())); }
+  Status stop_tuning() { return status(api_->tuning_stop(handle_)); }
   // The jobs that still wait.
   Made<std::uint32_t> run_jobs(std::uint32_t budget_us = UINT32_MAX) {
     Made<std::uint32_t> made;
