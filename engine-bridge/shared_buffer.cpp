@@ -13,20 +13,14 @@ Error refuse(const std::string& name, const std::string& what) {
   return make_error(ErrorCode::invalid_argument, "shared buffer '" + name + "': " + what);
 }
 
-Status check_size(const vk::Device& device, const std::string& name, std::uint64_t size) {
+Status check_size(const std::string& name, std::uint64_t size) {
   if (size == 0) return refuse(name, "size is 0");
   if (size % 4 != 0) return refuse(name, "size is " + std::to_string(size) + "; expected a multiple of 4 bytes");
-  const std::uint64_t longest = device.capabilities().max_storage_buffer_range;
-  if (size > longest)
-    return make_error(ErrorCode::unsupported, "shared buffer '" + name + "': size is " + std::to_string(size) + ", and this device's shaders reach " +
-                                                  std::to_string(longest) +
-                                                  " bytes from one binding (maxStorageBufferRange): share it as several ranges, each with an offset "
-                                                  "and a size of its own, and a tensor for each");
   return {};
 }
 
 Status check_range(vk::Device& device, const HostBuffer& host) {
-  IMPRINT_CHECK(check_size(device, host.name, host.size));
+  IMPRINT_CHECK(check_size(host.name, host.size));
   const std::uint64_t step = buffer_range_alignment(device.capabilities());
   if (host.offset % step != 0)
     return refuse(host.name, "offset is " + std::to_string(host.offset) + "; expected a multiple of " + std::to_string(step) +
@@ -94,7 +88,7 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::import(vk::Device& device, c
 }
 
 Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device, const SharedBufferRequest& request) {
-  IMPRINT_CHECK(check_size(device, request.name, request.size));
+  IMPRINT_CHECK(check_size(request.name, request.size));
   IMPRINT_CHECK(check_families(device, request.name, request.sharing, request.families));
   IMPRINT_CHECK(check_use(request.name, request.stages, request.access));
   std::shared_ptr<SharedBuffer> shared(new SharedBuffer(device));
@@ -136,14 +130,15 @@ std::uint32_t SharedBuffer::host_family() const {
   return description_.sharing == VK_SHARING_MODE_EXCLUSIVE && !description_.families.empty() ? description_.families[0] : our_family_;
 }
 
-BufferRange SharedBuffer::range(std::shared_ptr<const SharedBuffer> self) const {
+BufferRange SharedBuffer::range(const std::shared_ptr<const SharedBuffer>& buffer, std::uint64_t first, std::uint64_t bytes) {
+  const HostBuffer& whole = buffer->description_;
   BufferRange range;
-  range.buffer = description_.buffer;
-  range.offset = description_.offset;
-  range.size = description_.size;
-  range.copy_source = description_.usage & VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
-  range.copy_target = description_.usage & VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  range.keep = std::move(self);
+  range.buffer = whole.buffer;
+  range.offset = whole.offset + first;
+  range.size = bytes;
+  range.copy_source = whole.usage & VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
+  range.copy_target = whole.usage & VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  range.keep = buffer;
   return range;
 }
 

@@ -24,7 +24,7 @@ struct HostBuffer {
   std::string name = "buffer";
   VkBuffer buffer = VK_NULL_HANDLE;
   std::uint64_t offset = 0;               // bytes, a multiple of minStorageBufferOffsetAlignment and of 16
-  std::uint64_t size = 0;                 // bytes, a multiple of 4, at most maxStorageBufferRange
+  std::uint64_t size = 0;                 // bytes, a multiple of 4; what is longer than maxStorageBufferRange is used in parts
   VkBufferUsageFlags usage = 0;           // STORAGE_BUFFER is required; TRANSFER_SRC to read it back, TRANSFER_DST to write it from the processor
   VkSharingMode sharing = VK_SHARING_MODE_EXCLUSIVE;
   std::vector<std::uint32_t> families;    // exclusive: the one that the host uses it in, or none for ours; concurrent: all, ours among them
@@ -54,8 +54,8 @@ struct HostSemaphore {
 
 class SharedBuffer {
  public:
-  // Errors name the field: invalid_argument (null, size, offset, usage, sharing, families, memory flags, address, stages), unsupported (longer than
-  // maxStorageBufferRange, a memory that no shader can store to).
+  // Errors name the field: invalid_argument (null, size, offset, usage, sharing, families, memory flags, address, stages), unsupported (a memory that no
+  // shader can store to).
   static Result<std::shared_ptr<SharedBuffer>> import(vk::Device& device, const HostBuffer& host);
   // Errors: the same, out_of_device_memory.
   static Result<std::shared_ptr<SharedBuffer>> create(vk::Device& device, const SharedBufferRequest& request);
@@ -66,7 +66,9 @@ class SharedBuffer {
   const HostBuffer& description() const { return description_; }
   bool imported() const { return !allocation_; }
   VkDeviceMemory memory() const;                      // of ours; null for the host's
-  BufferRange range(std::shared_ptr<const SharedBuffer> self) const;
+  // A part of it, of at most maxStorageBufferRange bytes from a multiple of buffer_range_alignment on.
+  static BufferRange range(const std::shared_ptr<const SharedBuffer>& buffer, std::uint64_t first, std::uint64_t bytes);
+  static BufferRange range(const std::shared_ptr<const SharedBuffer>& buffer) { return range(buffer, 0, buffer->description_.size); }
 
   bool transfers() const { return transfers_; }       // families differ, and it belongs to one at a time
   std::uint32_t host_family() const;

@@ -16,13 +16,22 @@ Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, im
   return {};
 }
 
-Status take_tensor(ContextEntry& entry, const char* field, imp_tensor tensor, agent::SharedTensor& into) {
+Status take_tensor(ContextEntry& entry, const char* call, const char* field, imp_tensor tensor, agent::SharedTensor& into) {
   if (tensor.id == 0) return {};
   const agent::SharedTensor* found = find_context_of(tensor) == &entry ? find_tensor(entry, tensor) : nullptr;
   if (!found)
-    return make_error(ErrorCode::invalid_argument, std::string("brain_create: desc.") + field + " is no tensor of this context, or a destroyed one");
+    return make_error(ErrorCode::invalid_argument, std::string(call) + ": desc." + field + " is no tensor of this context, or a destroyed one");
   into = *found;
   return {};
+}
+
+// Of an imp_brain_desc or an imp_policy_desc.
+template <class Desc>
+Result<agent::SharedTensors> take_tensors(ContextEntry& entry, const char* call, const Desc& given) {
+  agent::SharedTensors shared;
+  IMPRINT_CHECK(take_tensor(entry, call, "observations", given.observations, shared.observations));
+  IMPRINT_CHECK(take_tensor(entry, call, "actions", given.actions, shared.actions));
+  return shared;
 }
 
 }  // namespace
@@ -32,9 +41,7 @@ imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc
     IMPRINT_CHECK(check_pointer("brain_create", "brain", brain));
     IMPRINT_ASSIGN(const agent::BrainSpec spec, to_brain_spec(desc));
     IMPRINT_ASSIGN(const imp_brain_desc given, read_struct("brain_create", "desc", desc));
-    agent::SharedTensors shared;
-    IMPRINT_CHECK(take_tensor(entry, "observations", given.observations, shared.observations));
-    IMPRINT_CHECK(take_tensor(entry, "actions", given.actions, shared.actions));
+    IMPRINT_ASSIGN(const agent::SharedTensors shared, take_tensors(entry, "brain_create", given));
     IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_brain(spec, shared));
     return publish_brain(entry, std::move(made), brain);
   });
@@ -44,7 +51,9 @@ imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy
   return with_context(context, Tag::create, "brain_create_from_onnx", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("brain_create_from_onnx", "brain", brain));
     IMPRINT_ASSIGN(const agent::PolicySpec spec, to_policy_spec(desc));
-    IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_policy(spec));
+    IMPRINT_ASSIGN(const imp_policy_desc given, read_struct("brain_create_from_onnx", "desc", desc));
+    IMPRINT_ASSIGN(const agent::SharedTensors shared, take_tensors(entry, "brain_create_from_onnx", given));
+    IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_policy(spec, shared));
     return publish_brain(entry, std::move(made), brain);
   });
 }

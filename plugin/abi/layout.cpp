@@ -25,7 +25,7 @@ static_assert(sizeof(imp_limits) == 64);
 static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 40 && offsetof(imp_record_info, state) == 32);
 static_assert(sizeof(imp_brain_desc) == 168 && offsetof(imp_brain_desc, learner) == 100);
-static_assert(sizeof(imp_policy_desc) == 48);
+static_assert(sizeof(imp_policy_desc) == 64);
 static_assert(sizeof(imp_brain_info) == 56);
 static_assert(sizeof(imp_tensor) == 8 && sizeof(imp_tensor_desc) == 96 && offsetof(imp_tensor_desc, shape) == 32);
 static_assert(sizeof(imp_vk_buffer) == 88 && offsetof(imp_vk_buffer, families) == 56);

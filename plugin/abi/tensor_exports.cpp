@@ -7,12 +7,13 @@ namespace {
 
 Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
 
-Result<Variable> to_variable(const char* call, const imp_tensor_desc* desc) {
+// All but the buffer and the parts in it.
+Result<agent::SharedTensor> to_tensor(const char* call, const imp_tensor_desc* desc) {
   IMPRINT_ASSIGN(const imp_tensor_desc given, read_struct(call, "desc", desc));
   IMPRINT_CHECK(check_enum(call, "desc.dtype", given.dtype, IMP_DTYPE_INT32));
   if (given.rank == 0 || given.rank > IMP_MAX_RANK)
     return refuse(call, "desc.rank is " + std::to_string(given.rank) + "; expected 1 to " + std::to_string(IMP_MAX_RANK));
-  Shape shape;
+  agent::SharedTensor tensor;
   std::uint64_t elements = 1;
   for (std::uint32_t i = 0; i < given.rank; ++i) {
     const std::uint64_t extent = given.shape[i];
@@ -20,25 +21,24 @@ Result<Variable> to_variable(const char* call, const imp_tensor_desc* desc) {
       return refuse(call, "desc.shape[" + std::to_string(i) + "] is " + std::to_string(extent) + "; expected 1 or more, and at most " +
                               std::to_string(INT32_MAX) + " elements in all");
     elements *= extent;
-    shape.append(static_cast<std::int64_t>(extent));
+    tensor.shape.append(static_cast<std::int64_t>(extent));
   }
-  Variable made = Variable::external(given.name ? given.name : "tensor", shape, given.dtype == IMP_DTYPE_INT32 ? DType::int32 : DType::float32);
-  if (!made.ok()) return made.value().error();
-  return made;
+  tensor.name = given.name ? given.name : "tensor";
+  if (given.dtype == IMP_DTYPE_INT32) tensor.dtype = DType::int32;
+  return tensor;
 }
 
-std::uint64_t bytes_of(const Variable& variable) {
-  return static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
-}
+std::uint64_t bytes_of(const agent::SharedTensor& tensor) { return tensor.element_count() * dtype_size(tensor.dtype); }
+std::uint64_t bytes_of(const Variable& part) { return static_cast<std::uint64_t>(part.shape().element_count()) * dtype_size(part.dtype()); }
 
-Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const imp_vk_buffer* buffer, const Variable& variable) {
+Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const imp_vk_buffer* buffer, const agent::SharedTensor& tensor) {
   IMPRINT_ASSIGN(const imp_vk_buffer given, read_struct(call, name, buffer));
   if (given.family_count > 0) IMPRINT_CHECK(check_pointer(call, (std::string(name) + ".families").c_str(), given.families));
   bridge::HostBuffer host;
-  host.name = variable.name();
+  host.name = tensor.name;
   std::memcpy(&host.buffer, &given.buffer, sizeof host.buffer);
   host.offset = given.offset;
-  host.size = given.size == 0 ? bytes_of(variable) : given.size;
+  host.size = given.size == 0 ? bytes_of(tensor) : given.size;
   host.usage = given.usage;
   host.sharing = static_cast<VkSharingMode>(given.sharing);
   if (given.family_count > 0) host.families.assign(given.families, given.families + given.family_count);
@@ -49,8 +49,23 @@ Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const i
   return host;
 }
 
+Status place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
+  const bridge::HostBuffer& host = tensor.buffer->description();
+  if (host.size < bytes_of(tensor))
+    return make_error(ErrorCode::invalid_argument, "tensor '" + tensor.name + "' " + tensor.shape.text() + " needs " + std::to_string(bytes_of(tensor)) +
+                                                       " bytes, the range has " + std::to_string(host.size));
+  const vk::Capabilities& device = context.device().capabilities();
+  IMPRINT_ASSIGN(tensor.parts, agent::split(tensor.name, tensor.shape, tensor.dtype, device.max_storage_buffer_range, buffer_range_alignment(device)));
+  std::uint64_t first = 0;
+  for (const Variable& part : tensor.parts) {
+    IMPRINT_CHECK(context.runtime().place_in(part, bridge::SharedBuffer::range(tensor.buffer, first, bytes_of(part))));
+    first += bytes_of(part);
+  }
+  return {};
+}
+
 Status publish_tensor(ContextEntry& entry, agent::SharedTensor made, imp_tensor* tensor) {
-  IMPRINT_CHECK(entry.world->context().runtime().place_in(made.variable, made.buffer->range(made.buffer)));
+  IMPRINT_CHECK(place_parts(entry.world->context(), made));
   const std::lock_guard lock(registry_mutex());
   const auto [place, placed] = entry.tensors.insert(std::move(made));
   if (!placed) return make_error(ErrorCode::unsupported, "this context has " + std::to_string(kSlots) + " tensors, the most there can be");
@@ -64,9 +79,8 @@ imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc*
   return with_context(context, Tag::create, "tensor_import_vk", [&](ContextEntry& entry) -> Status {
     constexpr const char* call = "tensor_import_vk";
     IMPRINT_CHECK(check_pointer(call, "tensor", tensor));
-    agent::SharedTensor made;
-    IMPRINT_ASSIGN(made.variable, to_variable(call, desc));
-    IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "buffer", buffer, made.variable));
+    IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
+    IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "buffer", buffer, made));
     IMPRINT_ASSIGN(made.buffer, entry.world->context().import_buffer(host));
     return publish_tensor(entry, std::move(made), tensor);
   });
@@ -76,15 +90,15 @@ imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc*
   return with_context(context, Tag::create, "tensor_create_vk", [&](ContextEntry& entry) -> Status {
     constexpr const char* call = "tensor_create_vk";
     IMPRINT_CHECK(check_pointer(call, "tensor", tensor));
-    agent::SharedTensor made;
-    IMPRINT_ASSIGN(made.variable, to_variable(call, desc));
-    IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "wish", wish, made.variable));
+    IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
+    IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "wish", wish, made));
     if (host.buffer || host.offset || wish->size || host.memory_flags || host.device_address)
       return refuse(call, "wish.buffer, offset, size, memory_flags and device_address are for import; expected 0");
     IMPRINT_ASSIGN(made.buffer, entry.world->context().create_buffer({host.name, host.size, host.usage, host.sharing, host.families, host.stages, host.access}));
-    const Variable variable = made.variable;
     IMPRINT_CHECK(publish_tensor(entry, std::move(made), tensor));
-    return entry.world->context().runtime().write(variable, std::vector<std::byte>(bytes_of(variable)));
+    for (const Variable& part : find_tensor(entry, *tensor)->parts)
+      IMPRINT_CHECK(entry.world->context().runtime().write(part, std::vector<std::byte>(bytes_of(part))));
+    return {};
   });
 }
 
@@ -116,7 +130,7 @@ imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
       if (brain->uses(*found.buffer)) user = brain->spec().name;
     });
     if (!user.empty())
-      return make_error(ErrorCode::wrong_state, "tensor_destroy: brain '" + user + "' uses '" + found.variable.name() + "'; destroy it first");
+      return make_error(ErrorCode::wrong_state, "tensor_destroy: brain '" + user + "' uses '" + found.name + "'; destroy it first");
     const std::lock_guard lock(registry_mutex());
     entry.tensors.erase(unpack_handle(tensor.id).slot);
     return {};

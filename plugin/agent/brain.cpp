@@ -20,13 +20,14 @@ std::uint64_t bytes_of(std::span<const StateVariable> state) {
 
 }  // namespace
 
-Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared)
+Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared, std::uint32_t action_width)
     : at_(surroundings),
       spec_(spec),
       layout_(SampleLayout::of(spec)),
       parameter_count_(spec.parameter_count()),
       noise_seed_(spec.seed),
       shared_(shared),
+      action_width_(action_width),
       captured_(spec.seat_count(), 0),
       resets_(spec.seat_count(), 1),
       counts_(std::make_unique<Counts>()) {
@@ -52,7 +53,7 @@ void Brain::give_up() {
 
 Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared) {
   IMPRINT_CHECK(validate(spec));
-  std::shared_ptr<Brain> brain(new Brain(surroundings, spec, shared));
+  std::shared_ptr<Brain> brain(new Brain(surroundings, spec, shared, action_width(spec)));
   IMPRINT_CHECK(brain->check_shared());
   IMPRINT_CHECK(brain->build_learning());
   return brain;
@@ -60,22 +61,23 @@ Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, c
 
 Status Brain::check_shared() const {
   const auto refuse = [&](ErrorCode code, const SharedTensor& tensor, const std::string& expected) {
-    return make_error(code, "brain_create: '" + spec_.name + "' cannot use the tensor '" + tensor.variable.name() + "', which is " +
-                                std::string(dtype_name(tensor.variable.dtype())) + tensor.variable.shape().text() + "; expected " + expected);
+    return make_error(code, "brain_create: '" + spec_.name + "' cannot use the tensor '" + tensor.name + "', which is " +
+                                std::string(dtype_name(tensor.dtype)) + tensor.shape.text() + "; expected " + expected);
   };
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
-    if (tensor->buffer && tensor->variable.dtype() != DType::float32) return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
-  if (shared_.observations.buffer && shared_.observations.variable.shape().element_count() < spec_.observation.count)
+    if (tensor->buffer && tensor->dtype != DType::float32) return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
+  if (shared_.observations.buffer && shared_.observations.element_count() < spec_.observation.count)
     return refuse(ErrorCode::shape_mismatch, shared_.observations,
                   "at least one observation of " + std::to_string(spec_.observation.count) + " numbers");
-  const Shape actions{spec_.seat_count(), action_width(spec_)};
-  if (shared_.actions.buffer && !(shared_.actions.variable.shape() == actions))
+  const Shape actions{spec_.seat_count(), action_width_};
+  if (shared_.actions.buffer && !(shared_.actions.shape == actions))
     return refuse(ErrorCode::shape_mismatch, shared_.actions, actions.text() + ", a row of choices, continuous actions and values for each agent");
   return {};
 }
 
-Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model) {
-  std::shared_ptr<Brain> brain(new Brain(surroundings, model->spec));
+Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model, const SharedTensors& shared) {
+  std::shared_ptr<Brain> brain(new Brain(surroundings, model->spec, shared, model->spec.action.continuous_count));
+  IMPRINT_CHECK(brain->check_shared());
   brain->parameter_count_ = model->parameter_count;
   for (const Variable& variable : model->state) IMPRINT_CHECK(surroundings.context.runtime().place(variable));
   brain->inference_ = std::make_unique<Inference>(model->graph, model->spec);
@@ -85,8 +87,8 @@ Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surround
 
 Status Brain::build_learning() {
   IMPRINT_ASSIGN(const Network network, Network::create(spec_));
-  SharedPlaces places{shared_.observations.variable, shared_.actions.variable, {}};
-  if (places.observations.ok() && spec_.learner != LearnerKind::none)
+  SharedPlaces places{shared_.observations.parts, shared_.actions.parts, {}};
+  if (!places.observations.empty() && spec_.learner != LearnerKind::none)
     places.sights = Variable::zeros("sights", {std::int64_t{spec_.seat_count()} * sight_rows(spec_), spec_.observation.count});
   inference_ = std::make_unique<Inference>(describe_inference(spec_, network, places), spec_);
   state_ = network.state();
@@ -112,7 +114,7 @@ BrainInfo Brain::info() const {
   info.continuous_count = spec_.action.continuous_count;
   info.brain_count = spec_.brain_count;
   info.agent_capacity = spec_.seat_count();
-  info.action_width = action_width(spec_);
+  info.action_width = action_width_;
   info.parameter_count = parameter_count_;
   return info;
 }
@@ -258,7 +260,7 @@ Status Brain::enqueue_requests(std::uint64_t frame, bool& writes) {
 Status Brain::check_turns() const {
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
     if (tensor->buffer && !tensor->buffer->ours())
-      return make_error(ErrorCode::wrong_state, "submit: agents of '" + spec_.name + "' ask, and the tensor '" + tensor->variable.name() +
+      return make_error(ErrorCode::wrong_state, "submit: agents of '" + spec_.name + "' ask, and the tensor '" + tensor->name +
                                                     "' is with the host's queue family; call tensor_acquire in this frame first");
   return {};
 }

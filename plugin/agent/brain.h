@@ -31,6 +31,7 @@
 #include "plugin/agent/saved_brain.h"
 #include "plugin/agent/schema.h"
 #include "plugin/agent/seat.h"
+#include "plugin/agent/shared_tensor.h"
 
 namespace imprint::agent {
 
@@ -47,18 +48,6 @@ struct Surroundings {
   const FrameClock& clock;
   const std::uint32_t& shadow_period_frames;  // of the copies in host memory; 0 = none
   LogSink log;
-};
-
-// A tensor in a buffer that the host shares.
-struct SharedTensor {
-  std::shared_ptr<bridge::SharedBuffer> buffer;  // null: none
-  Variable variable;                             // placed in it
-};
-
-// What a brain reads and writes there, without a trip over the processor.
-struct SharedTensors {
-  SharedTensor observations;  // float32 of any shape: agents say where theirs begins
-  SharedTensor actions;       // float32 [seats, action_width], see infer_graph.h
 };
 
 struct BrainInfo {
@@ -108,7 +97,8 @@ class Brain : public std::enable_shared_from_this<Brain> {
   // Makes and places everything that learning takes memory for; compiles nothing. Errors: those of validate(), out_of_*_memory, unsupported (a
   // tensor beyond the device's buffer range), dtype_mismatch and shape_mismatch (of a shared tensor).
   static Result<std::shared_ptr<Brain>> create(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared = {});
-  static Result<std::shared_ptr<Brain>> create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model);
+  static Result<std::shared_ptr<Brain>> create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model,
+                                                      const SharedTensors& shared = {});
   ~Brain();
 
   BrainInfo info() const;              // any-thread
@@ -163,7 +153,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status enqueue_frame(bool may_learn);
 
  private:
-  Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared = {});
+  Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared, std::uint32_t action_width);
 
   Status check_shared() const;
   Status check_turns() const;
@@ -214,6 +204,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   std::uint64_t noise_seed_ = 0;
   std::vector<Seat> seats_;
   SharedTensors shared_;
+  std::uint32_t action_width_;                        // of a row of shared actions
   std::vector<std::uint64_t> captured_;  // [seats] newest sight that is on the device
   std::vector<std::uint8_t> resets_;     // [seats] a recurrent policy's state begins anew with the next decision
   std::unique_ptr<PolicyModel> policy_;

@@ -83,10 +83,10 @@ Status Brain::observe_in_place(std::uint32_t seat, std::uint64_t place) {
   constexpr const char* call = "agent_observe_in_place";
   if (!shared_.observations.buffer)
     return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' shares no observations; create it with a tensor for them");
-  const auto count = static_cast<std::uint64_t>(shared_.observations.variable.shape().element_count());
+  const std::uint64_t count = shared_.observations.element_count();
   if (place > count - spec_.observation.count)
     return refuse(call, "place is " + std::to_string(place) + "; an observation of " + std::to_string(spec_.observation.count) +
-                            " numbers that begins there ends beyond the tensor '" + shared_.observations.variable.name() + "', which has " +
+                            " numbers that begins there ends beyond the tensor '" + shared_.observations.name + "', which has " +
                             std::to_string(count));
   if (!inference_->compiled())
     return make_error(ErrorCode::wrong_state, std::string(call) + ": '" + spec_.name + "' is not compiled yet; call warmup before the first frame");

@@ -6,14 +6,13 @@ namespace {
 // Below every value that a network can hold, above what arithmetic could turn into infinity.
 constexpr double kForbidden = -1e30;
 
-// [P, A, observations] of what lies at each agent's place, or what the host gave.
-Tensor look(const Tensor& given, const Tensor& buffer, const Tensor& place) {
+}  // namespace
+
+Tensor look(const Tensor& given, std::span<const Variable> observations, const Tensor& place) {
   const Tensor first = unsqueeze(place, 2);
-  const Tensor seen = take(reshape(buffer, {buffer.shape().element_count()}), 0, maximum(first, 0) + iota(given.shape(), 2));
+  const Tensor seen = take_from(observations, maximum(first, 0) + iota(given.shape(), 2));
   return where(greater_equal(first, 0), where(is_finite(seen), seen, 0.0), given);
 }
-
-}  // namespace
 
 std::uint32_t action_width(const BrainSpec& spec) {
   return static_cast<std::uint32_t>(spec.action.branch_sizes.size()) + spec.action.continuous_count + spec.action.output_count();
@@ -36,8 +35,8 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   };
 
   Tensor observation = feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
-  if (shared.observations.ok()) {
-    observation = look(observation, shared.observations.value(), feed(graph.place, input("place", {brains, agents}, DType::int32)));
+  if (!shared.observations.empty()) {
+    observation = look(observation, shared.observations, feed(graph.place, input("place", {brains, agents}, DType::int32)));
     if (shared.sights.ok()) {
       const Tensor rows = feed(graph.sight_rows, input("sight rows", {brains * agents}, DType::int32));
       program.updates.push_back(Update::scatter_rows(shared.sights, rows, reshape(observation, {brains * agents, spec.observation.count})));
@@ -59,13 +58,14 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   }
   if (spec.action.continuous_count > 0)
     graph.continuous = give(clamp(narrow(values, 2, choices, spec.action.continuous_count), -1, 1));
-  if (shared.actions.ok()) {
+  if (!shared.actions.empty()) {
     std::vector<Tensor> row;
     for (const int branch : graph.branches) row.push_back(unsqueeze(cast(program.outputs[static_cast<std::size_t>(branch)], DType::float32), 2));
     if (graph.continuous >= 0) row.push_back(program.outputs[static_cast<std::size_t>(graph.continuous)]);
     row.push_back(values);
     const Tensor rows = feed(graph.action_rows, input("action rows", {brains * agents}, DType::int32));
-    program.updates.push_back(Update::scatter_rows(shared.actions, rows, reshape(concat(row, 2), {brains * agents, action_width(spec)})));
+    const std::vector<Update> written = scatter_to(shared.actions, rows, reshape(concat(row, 2), {brains * agents, action_width(spec)}));
+    program.updates.insert(program.updates.end(), written.begin(), written.end());
   }
   return graph;
 }

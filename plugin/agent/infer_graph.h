@@ -3,15 +3,19 @@
 
 #include "plugin/agent/inference.h"
 #include "plugin/agent/network.h"
+#include "plugin/agent/shared_tensor.h"
 
 namespace imprint::agent {
 
-// What a brain reads and writes in place; variables that are not ok(): nothing.
+// What a brain reads and writes in place; none: nothing.
 struct SharedPlaces {
-  Variable observations;   // float32, at least an observation long
-  Variable actions;        // float32 [seats, action_width]
-  Variable sights;         // float32 [seats * sight_rows, observations], where there is something to learn from observations
+  std::vector<Variable> observations;  // parts of a float32 array, at least an observation long
+  std::vector<Variable> actions;       // of float32 [seats, action_width]
+  Variable sights;                     // float32 [seats * sight_rows, observations], where there is something to learn from observations
 };
+
+// [P, A, observations] of what lies at each agent's place [P, A] (numbers that are not finite: 0), or where that is -1 what was given.
+Tensor look(const Tensor& given, std::span<const Variable> observations, const Tensor& place);
 
 // A row of shared actions: the index of each branch's choice, as floats; the continuous actions; the values.
 std::uint32_t action_width(const BrainSpec& spec);

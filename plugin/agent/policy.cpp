@@ -57,7 +57,7 @@ Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::spa
   return found == replaced.end() ? tensor : found->second;
 }
 
-Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec) {
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared) {
   if (spec.file.empty()) return make_error(ErrorCode::invalid_argument, "brain_create_from_onnx: the file has no bytes");
   IMPRINT_CHECK(check_range("agent_capacity", spec.agent_capacity, 1, 1u << 20));
   IMPRINT_CHECK(check_range("action_latency_frames", spec.action_latency_frames, 1, 64));
@@ -83,28 +83,42 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec) {
   program.inputs = {fed[0]};
   graph.observation = 0;
 
-  std::vector<Tensor> states(fed.begin() + 1, fed.end()), remembered;
+  const auto feed = [&](int& index, Tensor tensor) {
+    index = static_cast<int>(program.inputs.size());
+    program.inputs.push_back(tensor);
+    return tensor;
+  };
+
+  // What the network's own inputs are exchanged for.
+  std::vector<Tensor> states(fed.begin() + 1, fed.end()), exchanged(fed.begin() + 1, fed.end()), replacements;
   Tensor active, reset;
   if (!states.empty()) {
     const Shape flags{1, spec.agent_capacity};
-    active = input("active", flags, DType::int32);
-    reset = input("reset", flags, DType::int32);
-    graph.active = 1;
-    graph.reset = 2;
-    program.inputs.push_back(active);
-    program.inputs.push_back(reset);
+    active = feed(graph.active, input("active", flags, DType::int32));
+    reset = feed(graph.reset, input("reset", flags, DType::int32));
   }
   for (std::size_t i = 0; i < states.size(); ++i) {
     const Shape& shape = states[i].shape();
     model->state.push_back(Variable::zeros(found.states[i].input, shape));
-    remembered.push_back(where(condition(reset, shape), zeros(shape), model->state[i].value()));
+    replacements.push_back(where(condition(reset, shape), zeros(shape), model->state[i].value()));
+  }
+  if (!shared.observations.empty()) {
+    const Tensor given = reshape(fed[0], {1, spec.agent_capacity, found.observation_count});
+    const Tensor place = feed(graph.place, input("place", {1, spec.agent_capacity}, DType::int32));
+    exchanged.push_back(fed[0]);
+    replacements.push_back(reshape(look(given, shared.observations, place), fed[0].shape()));
   }
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const Tensor next = substitute(policy.model.outputs[i + 1].tensor, states, remembered);
+    const Tensor next = substitute(policy.model.outputs[i + 1].tensor, exchanged, replacements);
     const Variable& state = model->state[i];
     program.updates.push_back(Update::assign(state, where(condition(active, state.shape()), next, state.value())));
   }
-  program.outputs = {substitute(policy.model.outputs[0].tensor, states, remembered)};
+  program.outputs = {substitute(policy.model.outputs[0].tensor, exchanged, replacements)};
+  if (!shared.actions.empty()) {
+    const Tensor rows = feed(graph.action_rows, input("action rows", {spec.agent_capacity}, DType::int32));
+    const std::vector<Update> written = scatter_to(shared.actions, rows, reshape(program.outputs[0], {spec.agent_capacity, found.action_count}));
+    program.updates.insert(program.updates.end(), written.begin(), written.end());
+  }
   graph.continuous = 0;
   graph.values = 0;
   return model;

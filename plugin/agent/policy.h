@@ -10,6 +10,7 @@
 
 #include "compute/base/result.h"
 #include "compute/tensor/tensor.h"
+#include "plugin/agent/infer_graph.h"
 #include "plugin/agent/inference.h"
 #include "plugin/agent/schema.h"
 
@@ -32,7 +33,8 @@ struct PolicyModel {
 };
 
 // Errors: those of compute/model/policy.h; corrupt_file; invalid_argument (no bytes, capacity or latency out of range).
-Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec);
+// shared.observations: what agents see may lie there; shared.actions: [agent_capacity, outputs], rows of the first output.
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared = {});
 
 // `tensor` with inputs exchanged for other tensors of the same shape and dtype; what does not depend on them is shared.
 Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::span<const Tensor> replacements);

@@ -91,9 +91,9 @@ Result<std::shared_ptr<Brain>> World::add_brain(const BrainSpec& spec, const Sha
   return brain;
 }
 
-Result<std::shared_ptr<Brain>> World::add_policy(const PolicySpec& spec) {
-  IMPRINT_ASSIGN(std::unique_ptr<PolicyModel> model, make_policy(spec));
-  IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create_policy(surroundings(), std::move(model)));
+Result<std::shared_ptr<Brain>> World::add_policy(const PolicySpec& spec, const SharedTensors& shared) {
+  IMPRINT_ASSIGN(std::unique_ptr<PolicyModel> model, make_policy(spec, {shared.observations.parts, shared.actions.parts, {}}));
+  IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create_policy(surroundings(), std::move(model), shared));
   brains_.push_back(brain);
   return brain;
 }

@@ -51,7 +51,7 @@ class World {
 
   // ---- create-time ----
   Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec, const SharedTensors& shared = {});
-  Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec);
+  Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec, const SharedTensors& shared = {});
   void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
   Status warmup(const std::function<void(float)>& progress);
   void set_budget(const bridge::Budget& budget);

@@ -346,8 +346,8 @@ typedef struct imp_vk_buffer {
   imp_header header;
   uint64_t buffer;              /* VkBuffer */
   uint64_t offset;              /* bytes, a multiple of minStorageBufferOffsetAlignment and of 16 */
-  uint64_t size;                /* bytes, a multiple of 4, at least the tensor's; 0 = the tensor's. Above maxStorageBufferRange it is refused with
-                                   IMP_ERROR_UNSUPPORTED: share the buffer as several tensors, a range each */
+  uint64_t size;                /* bytes, a multiple of 4, at least the tensor's; 0 = the tensor's. What is longer than maxStorageBufferRange is
+                                   reached in parts of at most that, which costs a little for each */
   uint32_t usage;               /* VkBufferUsageFlags; VK_BUFFER_USAGE_STORAGE_BUFFER_BIT is required */
   uint32_t sharing;             /* VkSharingMode */
   uint32_t family_count;
@@ -429,6 +429,10 @@ typedef struct imp_policy_desc {
   size_t size;
   uint32_t agent_capacity;        /* most agents; they are one batch. Default 64 */
   uint32_t action_latency_frames; /* Default 2 */
+  /* Tensors of this context, or zero, as in imp_brain_desc: where agent_observe_in_place looks, and [agent_capacity, action_width] for answers, whose rows
+   * are the first output as it is. */
+  imp_tensor observations;
+  imp_tensor actions;
 } imp_policy_desc;
 
 /* What a brain turned out to be. */
@@ -436,7 +440,7 @@ typedef struct imp_brain_info {
   imp_header header;
   uint32_t observation_count, goal_count, branch_count, continuous_count, brain_count, agent_capacity;
   uint64_t parameter_count; /* weights and biases of all brains */
-  uint32_t action_width;    /* floats a row of imp_brain_desc::actions: branches, continuous actions and values; 0 for a policy from a file */
+  uint32_t action_width;    /* floats a row of imp_brain_desc::actions: branches, continuous actions and values; of a policy from a file: its first output */
 } imp_brain_info;
 
 /* ---- agents ------------------------------------------------------------------------------------------------------------------------------- */
@@ -721,7 +725,7 @@ typedef struct imp_api {
    * submit and record fail with that code. */
   imp_result (IMP_CALL* tensor_acquire)(imp_tensor tensor);
   imp_result (IMP_CALL* tensor_release)(imp_tensor tensor);
-  /* [frame] agent_observe from imp_brain_desc::observations: what the agent sees now begins at element `place`, and is read on the GPU when this frame's
+  /* [frame] agent_observe from imp_brain_desc::observations (or imp_policy_desc's): what the agent sees now begins at element `place`, and is read on the GPU when this frame's
    * work runs. One look a frame: the last call counts. Learning, crediting and recording work as with agent_observe; agent_demonstrate takes numbers. */
   imp_result (IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t place);
   /* [frame] As submit. */
