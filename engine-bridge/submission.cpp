@@ -24,6 +24,12 @@ void list(std::span<const VkSemaphore> semaphores, std::span<const std::uint64_t
   }
 }
 
+// A list without entries is no list: a host's own checks ask why there is a pointer and no count.
+template <class T>
+const T* data_of(const std::vector<T>& list) {
+  return list.empty() ? nullptr : list.data();
+}
+
 }  // namespace
 
 void Submission::fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands,
@@ -44,18 +50,18 @@ void Submission::fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, st
 const VkSubmitInfo& Submission::info() {
   values_ = {VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   values_.waitSemaphoreValueCount = static_cast<std::uint32_t>(wait_values_.size());
-  values_.pWaitSemaphoreValues = wait_values_.data();
+  values_.pWaitSemaphoreValues = data_of(wait_values_);
   values_.signalSemaphoreValueCount = static_cast<std::uint32_t>(signal_values_.size());
-  values_.pSignalSemaphoreValues = signal_values_.data();
+  values_.pSignalSemaphoreValues = data_of(signal_values_);
   info_ = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
   if (has_values_) info_.pNext = &values_;
   info_.waitSemaphoreCount = static_cast<std::uint32_t>(waits_.size());
-  info_.pWaitSemaphores = waits_.data();
-  info_.pWaitDstStageMask = wait_stages_.data();
+  info_.pWaitSemaphores = data_of(waits_);
+  info_.pWaitDstStageMask = data_of(wait_stages_);
   info_.commandBufferCount = static_cast<std::uint32_t>(commands_.size());
-  info_.pCommandBuffers = commands_.data();
+  info_.pCommandBuffers = data_of(commands_);
   info_.signalSemaphoreCount = static_cast<std::uint32_t>(signals_.size());
-  info_.pSignalSemaphores = signals_.data();
+  info_.pSignalSemaphores = data_of(signals_);
   return info_;
 }
 
@@ -71,11 +77,11 @@ const VkSubmitInfo2& Submission::info2() {
   }
   info_2_ = {VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
   info_2_.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits_2_.size());
-  info_2_.pWaitSemaphoreInfos = waits_2_.data();
+  info_2_.pWaitSemaphoreInfos = data_of(waits_2_);
   info_2_.commandBufferInfoCount = static_cast<std::uint32_t>(commands_2_.size());
-  info_2_.pCommandBufferInfos = commands_2_.data();
+  info_2_.pCommandBufferInfos = data_of(commands_2_);
   info_2_.signalSemaphoreInfoCount = static_cast<std::uint32_t>(signals_2_.size());
-  info_2_.pSignalSemaphoreInfos = signals_2_.data();
+  info_2_.pSignalSemaphoreInfos = data_of(signals_2_);
   return info_2_;
 }
 

@@ -162,6 +162,22 @@ TEST_P(SubmitThreadTest, ABinarySignalIsSubmittedBeforeTheCallReturns) {
   }
 }
 
+TEST(Submission, PointsToNothingThatItDoesNotHave) {
+  Submission submission;
+  const VkCommandBuffer commands[] = {handle<VkCommandBuffer>(1)};
+  const HostSemaphore semaphore{handle<VkSemaphore>(2), false, 0};
+  submission.fill(vk::Ticket{1}, VK_NULL_HANDLE, VK_NULL_HANDLE, commands, {&semaphore, 1}, {&semaphore, 1});
+  EXPECT_EQ(submission.info().pWaitSemaphores[0], semaphore.semaphore);
+  EXPECT_EQ(submission.info().pSignalSemaphores[0], semaphore.semaphore);
+  submission.fill(vk::Ticket{2}, VK_NULL_HANDLE, VK_NULL_HANDLE, {}, {}, {});
+  const VkSubmitInfo& info = submission.info();
+  EXPECT_EQ(info.waitSemaphoreCount + info.commandBufferCount + info.signalSemaphoreCount, 0u);
+  EXPECT_EQ(info.pWaitSemaphores, nullptr);
+  EXPECT_EQ(info.pWaitDstStageMask, nullptr);
+  EXPECT_EQ(info.pCommandBuffers, nullptr);
+  EXPECT_EQ(info.pSignalSemaphores, nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(Completion, SubmitThreadTest, testing::Values(true, false),
                          [](const auto& mode) { return mode.param ? std::string("timeline") : std::string("fences"); });
 
