@@ -145,7 +145,10 @@ TEST(JobQueue, WithdrawnJobsNeverBegin) {
   begun.get_future().wait();
   queue->add(&mine, [] { ADD_FAILURE() << "withdrawn"; });
   queue->add(&others, [&] { other = true; });
-  std::thread opens([&] { go.set_value(); });
+  std::thread opens([&] {
+    while (queue->waiting() > 1) std::this_thread::yield();  // until it has forgotten what nobody has begun
+    go.set_value();
+  });
   queue->withdraw(&mine);
   EXPECT_TRUE(finished) << "what had begun is waited for";
   EXPECT_TRUE(queue->wait([&] { return other.load(); }));

@@ -115,7 +115,7 @@ class PlayedDevice final : public vk::Device {
   vk::DeviceOptions options_;
   vk::Counters counters_;
   vk::Completion completion_;
-  bool lost_ = false;
+  std::atomic<bool> lost_{false};  // a thread that submits may be the one that meets it
 };
 
 }  // namespace imprint::bridge::played
