@@ -135,6 +135,7 @@ class Context {
   virtual vk::Device* vulkan() = 0;               // null on the processor
   vk::Device& device() { return *vulkan(); }      // not on the processor
   bool lost() { return vulkan() && vulkan()->lost(); }
+  virtual void stand_still() {}                   // any thread; of a lost device: when it returns, no thread of ours is at a queue
   virtual Runtime& runtime() = 0;
   virtual vk::Queue* queue() = 0;                 // null where nothing can be waited for; blocking use is for create-time threads
   virtual bool submits() const = 0;               // false: record only

@@ -32,6 +32,7 @@ class ContextImpl final : public Context {
   vk::Queue* queue() override { return waits() ? queue_.get() : nullptr; }
   bool submits() const override { return queue_ != nullptr; }
   bool exclusive() const override { return exclusive_; }
+  void stand_still() override { if (queue_) queue_->stand_still(); }
   CompletedBy completed_by() const override;
   Result<HostSemaphore> semaphore() const override;
   std::string report() const override;

@@ -38,6 +38,7 @@ class HostQueue final : public vk::Queue {
   // And waits for the host's semaphores before, and signals behind.
   Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers, std::span<const HostSemaphore> waits,
                             std::span<const HostSemaphore> signals, const char* label = "imprint");
+  void stand_still() { if (thread_) thread_->stand_still(); }  // of a lost device: nothing is submitted any more
   Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override { return in_flight_.wait(ticket, timeout_ns); }
 
  private:

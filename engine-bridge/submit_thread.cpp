@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kRing = 64;
 constexpr std::chrono::milliseconds kRetry{2};
+constexpr std::chrono::milliseconds kStandStill{200};
 
 }  // namespace
 
@@ -70,6 +71,11 @@ void SubmitThread::settle() {
   settled_.wait(lock, [&] { return count_ == 0 || refusal_ != VK_SUCCESS; });
 }
 
+void SubmitThread::stand_still() {
+  std::unique_lock lock(mutex_);
+  settled_.wait_for(lock, kStandStill, [&] { return !submitting_; });
+}
+
 void SubmitThread::work() {
   pthread_setname_np(pthread_self(), "imprint-submit");
   std::unique_lock lock(mutex_);
@@ -77,14 +83,16 @@ void SubmitThread::work() {
     posted_.wait(lock, [&] { return stop_ || count_ > 0; });
     if (count_ == 0) return;
     Submission& oldest = *ring_[first_];
+    submitting_ = !device_.lost();  // asked under the lock that stand_still takes
     lock.unlock();
-    const VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : submit_(oldest);
+    const VkResult result = submitting_ ? submit_(oldest) : VK_ERROR_DEVICE_LOST;
     if (result == VK_SUCCESS) in_flight_.delivered(oldest.ticket());
     if (result == VK_ERROR_DEVICE_LOST) {
       vk::vulkan_error(device_, "vkQueueSubmit", result);  // marks it
       in_flight_.wake();
     }
     lock.lock();
+    submitting_ = false;
     finish(result);
     if (refusal_ == VK_SUCCESS) continue;
     if (stop_) return;
@@ -99,7 +107,7 @@ void SubmitThread::finish(VkResult result) {
     first_ = (first_ + 1) % ring_.size();
     --count_;
   }
-  if (count_ == 0 || refusal_ != VK_SUCCESS) settled_.notify_all();
+  settled_.notify_all();
 }
 
 }  // namespace imprint::bridge

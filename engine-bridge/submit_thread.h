@@ -36,6 +36,9 @@ class SubmitThread {
   Submission& next();  // to be filled, then post()
   void post();
   void settle();       // returns when all that was posted is submitted, or refused
+  // After the device was found lost, and before anybody is told: a submission that is on its way comes back, and none follows. Any thread. Bounded, for
+  // the case that the host's lock is with who asks.
+  void stand_still();
 
  private:
   SubmitThread(vk::Device& device, InFlight& in_flight, Submit submit);
@@ -51,6 +54,7 @@ class SubmitThread {
   std::vector<std::unique_ptr<Submission>> ring_;  // [first_, first_ + count_) wait, modulo its size; grows when it is full
   std::size_t first_ = 0, count_ = 0;
   VkResult refusal_ = VK_SUCCESS;
+  bool submitting_ = false;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -226,6 +226,7 @@ imp_result IMP_CALL notify_device_lost(imp_context context) {
   return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
+    entry.world->context().stand_still();
     return {};
   });
 }

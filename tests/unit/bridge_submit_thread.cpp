@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <set>
 #include <string>
 #include <thread>
@@ -29,6 +31,7 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
     thread_ = std::move(SubmitThread::start(device_, *in_flight_, [this](Submission& submission) {
       const VkSubmitInfo& info = submission.info();
       std::unique_lock lock(mutex_);
+      ++in_gate_;
       open_gate_.wait(lock, [&] { return gate_; });
       ++tries_;
       threads_.insert(std::this_thread::get_id());
@@ -65,10 +68,30 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
   bool gate_ = true;
   VkResult result_ = VK_SUCCESS;
   int tries_ = 0;
+  std::atomic<int> in_gate_{0};
   std::vector<VkCommandBuffer> order_;
   std::set<std::thread::id> threads_;
   std::unique_ptr<SubmitThread> thread_;
 };
+
+// Who is told of a lost device finds nobody at its queue.
+TEST_P(SubmitThreadTest, StandsStillOnceTheDeviceIsLost) {
+  start();
+  set(VK_SUCCESS, false);
+  post(1);
+  post(2);
+  while (in_gate_ == 0) std::this_thread::yield();
+  device_.mark_lost();
+  std::thread opens([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    set(VK_SUCCESS);
+  });
+  thread_->stand_still();
+  EXPECT_EQ(tries_, 1) << "what was on its way has come back";
+  opens.join();
+  thread_->settle();
+  EXPECT_EQ(tries_, 1) << "and nothing followed";
+}
 
 TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {
   start();

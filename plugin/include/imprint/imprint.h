@@ -245,7 +245,7 @@ typedef struct imp_limits {
   imp_header header;
   uint32_t gpu_us_per_frame;  /* budget of GPU time a frame, microseconds; 0 = inference only, no learning. Default 500 */
   uint32_t max_slice_us;      /* longest single submission of learning work, microseconds; 0 = no limit. Default 1000 */
-  uint32_t worker_threads;    /* of Imprint's own ("imprint-jobs"), that compile shaders and write files; none where imp_host::job_submit is given. 0: no
+  uint32_t worker_threads;    /* of Imprint's own ("imprint-jobs"), that compile shaders, write files and move learning's memory; none where imp_host::job_submit is given. 0: no
                                * thread of Imprint's at all: that work is done by [create] calls that wait for it (warmup, drain), and by run_jobs.
                                * At most 64. Default 1 */
   uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB.
