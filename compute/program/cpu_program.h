@@ -25,6 +25,7 @@ class CpuProgram : public Program::Body {
   std::uint32_t first_write(std::span<const Variable> but) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t, VkCommandBufferLevel) const override { return {}; }
   VkCommandBuffer whole(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
+  void encode(VkCommandBuffer, std::uint32_t) const override {}
   Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
  private:

@@ -77,6 +77,10 @@ VkCommandBuffer Program::whole(std::uint32_t slot, VkCommandBufferLevel level) c
   return slot < body_->source.slots ? body_->whole(slot, level) : VK_NULL_HANDLE;
 }
 
+void Program::encode(VkCommandBuffer commands, std::uint32_t slot) const {
+  if (slot < body_->source.slots) body_->encode(commands, slot);
+}
+
 Status Program::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
   if (slot >= body_->source.slots || first > piece_count() || count > piece_count() - first)
     return make_error(ErrorCode::invalid_argument, "run_pieces '" + name() + "': pieces " + std::to_string(first) + " to " + std::to_string(first + count) +

@@ -108,6 +108,10 @@ class Program {
   std::uint32_t first_shared_write() const;
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const;  // all pieces in one command buffer, with the barrier in front
+  // Writes all pieces into a command buffer that the caller is recording, outside a render pass, on a queue family with compute: four commands a
+  // dispatch of the processor's time, and none of the gaps that devices leave round a command buffer. The barrier in front is the caller's. Nothing
+  // on the CPU.
+  void encode(VkCommandBuffer commands, std::uint32_t slot) const;
 
   // Runs `count` pieces from `first` on, on the CPU. Errors: unsupported (compiled for a device: submit its pieces), invalid_argument (no such slot or
   // piece).

@@ -72,6 +72,7 @@ class Program::Body {
   virtual std::uint32_t first_write(std::span<const Variable> but) const = 0;
   virtual std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
+  virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
 
   ProgramGraph source;         // of a sequence its ports alone

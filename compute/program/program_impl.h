@@ -24,6 +24,7 @@ struct Program::Impl : Program::Body {
   std::uint32_t first_write(std::span<const Variable> but) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const override;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const override;
+  void encode(VkCommandBuffer commands, std::uint32_t slot) const override;
   Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
   static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, ProgramGraph source);
@@ -55,6 +56,7 @@ struct Program::Impl : Program::Body {
   void add_up_parts();
   Status make_slots();
   Status record_sequence();
+  void encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 

@@ -91,6 +91,13 @@ void Program::Impl::record_download(VkCommandBuffer commands, std::uint32_t slot
   global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
 }
 
+void Program::Impl::encode(VkCommandBuffer commands, std::uint32_t slot) const {
+  if (!parts.empty()) return encode_sequence(commands, slot);
+  record_upload(commands, slot);
+  for (std::size_t i = 0; i < dispatches.size(); ++i) record_dispatch(commands, i);
+  record_download(commands, slot);
+}
+
 Status Program::Impl::record() {
   const vk::Functions& functions = runtime.device().functions();
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
@@ -108,9 +115,7 @@ Status Program::Impl::record() {
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
       const vk::CommandLabel label(functions, buffer, source.name);
       global_barrier(functions, buffer, kWorkStages, kWorkStages);
-      record_upload(buffer, slot);
-      for (std::size_t i = 0; i < dispatches.size(); ++i) record_dispatch(buffer, i);
-      record_download(buffer, slot);
+      encode(buffer, slot);
     }));
     whole_commands.push_back(whole);
 

@@ -143,6 +143,14 @@ void Program::Impl::record_copies_out(VkCommandBuffer commands, std::uint32_t sl
   global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
 }
 
+void Program::Impl::encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const {
+  record_copies_in(commands, slot);
+  for (const Part& part : parts)
+    for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
+      for (std::size_t i = 0; i < part.impl->dispatches.size(); ++i) part.impl->record_dispatch(commands, i);
+  record_copies_out(commands, slot);
+}
+
 Status Program::Impl::record_sequence() {
   std::vector<VkCommandBuffer> primary, secondary;  // of all turns
   for (const Part& part : parts)
@@ -159,11 +167,7 @@ Status Program::Impl::record_sequence() {
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
       const vk::CommandLabel label(runtime.device().functions(), buffer, source.name);
       global_barrier(runtime.device().functions(), buffer, kWorkStages, kWorkStages);
-      record_copies_in(buffer, slot);
-      for (const Part& part : parts)
-        for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
-          for (std::size_t i = 0; i < part.impl->dispatches.size(); ++i) part.impl->record_dispatch(buffer, i);
-      record_copies_out(buffer, slot);
+      encode_sequence(buffer, slot);
     }));
     whole_commands.push_back(whole);
 

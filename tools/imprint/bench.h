@@ -32,8 +32,9 @@ Spread spread(std::vector<double> samples);
 // One line of the table. Times are microseconds of one run; what does not apply is left at 0.
 struct BenchResult {
   std::string name;
-  Spread gpu_us;        // timestamps round a whole run alone, as recorded for it, copies of its inputs and outputs included
-  Spread chained_us;    // the same round several such runs back to back, each depending on the one before, divided by the runs (suite floor: by
+  Spread gpu_us;        // timestamps round a whole run alone, encoded between them, copies of its inputs and outputs included where it has any
+  Spread replayed_us;   // the same of the command buffer that was recorded for it, with the barrier in its front
+  Spread chained_us;    // the same round several runs as recorded back to back, each depending on the one before, divided by the runs (suite floor: by
                         // dispatches)
   Spread pieces_us;     // the same round the run's dispatches as the separately recorded pieces that slicing executes, without the copies
   Spread wall_us;       // submit until the host knows that it is complete

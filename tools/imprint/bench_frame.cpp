@@ -18,7 +18,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kObservations = 28, kCues = 6, kActions = 10;  // the pet of samples/pet
-constexpr std::uint32_t kWarmupFrames = 120, kFrames = 600, kFramesPerSecond = 60;
+constexpr std::uint32_t kWarmupFrames = 120;
+
+// What a game's frames are like.
+struct Play {
+  std::uint32_t pets = 1;
+  bool learning = true;
+  std::uint32_t frames_per_second = 60, frames = 600;
+  std::uint32_t decision_frames = 60;   // between two decisions of a pet
+  bool busy = false;                    // the thread computes until the next frame rather than sleep: its caches and the driver's stay warm
+};
 
 Error abi_error(const imp_api& api, const char* call, imp_result result) {
   return make_error(ErrorCode::internal, std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
@@ -27,14 +36,14 @@ Error abi_error(const imp_api& api, const char* call, imp_result result) {
 // Owns the context; a game's worth of calls.
 class Yard {
  public:
-  Yard(const imp_api& api, std::uint32_t pets) : api_(api), agents_(pets) {}
+  Yard(const imp_api& api, const Play& play) : api_(api), play_(play), agents_(play.pets) {}
   Yard(const Yard&) = delete;
   Yard& operator=(const Yard&) = delete;
   ~Yard() {
     if (context_.id != 0) (void)api_.context_destroy(context_);
   }
 
-  Status open(const std::string& device, bool learning) {
+  Status open(const std::string& device) {
     imp_standalone_info standalone = imp_standalone_info_init();
     standalone.device = device.empty() ? nullptr : device.c_str();
     imp_limits limits = imp_limits_init();
@@ -55,19 +64,20 @@ class Yard {
     desc.learner = IMP_LEARNER_FEEDBACK;
     desc.replay_capacity = std::min(desc.replay_capacity, 64 * desc.replay_capacity / desc.brain_count);
     desc.seed = 1;
+    if (play_.decision_frames == 1) desc.action_latency_frames = desc.learn_period_frames = 1;
     IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
     for (std::uint32_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
-    IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, learning ? 1 : 0)));
+    IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, play_.learning ? 1 : 0)));
     return check("warmup", api_.warmup(context_, nullptr, nullptr));
   }
 
-  // One frame of the game: every pet decides once a second, at its own moment, and is praised or scolded for it.
+  // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it.
   Status frame() {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++frame_;
-    info.time_s = static_cast<double>(frame_) / kFramesPerSecond;
+    info.time_s = static_cast<double>(frame_) / play_.frames_per_second;
     IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
-    for (std::size_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % kFramesPerSecond, info.time_s));
+    for (std::size_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % play_.decision_frames, info.time_s));
     IMPRINT_CHECK(check("submit", api_.submit(context_, UINT32_MAX)));
     return check("frame_end", api_.frame_end(context_));
   }
@@ -91,16 +101,17 @@ class Yard {
   }
 
   Status live(imp_agent agent, std::uint64_t moment, double time_s) {
+    const bool answers = play_.decision_frames == 1 || (moment >= 2 && moment <= 8);
+    if (answers) {
+      imp_action action = imp_action_init();
+      IMPRINT_CHECK(ask(agent, action));
+    }
     if (moment == 0) {
       std::array<float, kObservations> observation{};
       for (float& value : observation) value = noise_.next();
       IMPRINT_CHECK(check("agent_observe", api_.agent_observe(agent, observation.data(), kObservations)));
     }
-    if (moment >= 2 && moment <= 8) {
-      imp_action action = imp_action_init();
-      IMPRINT_CHECK(ask(agent, action));
-    }
-    if (moment == 50) {
+    if (moment == 50 % play_.decision_frames) {
       imp_feedback feedback = imp_feedback_init();
       feedback.value = noise_.next() < 0.5f ? 1.0f : -1.0f;
       feedback.time_s = time_s;
@@ -116,6 +127,7 @@ class Yard {
   }
 
   const imp_api& api_;
+  Play play_;
   imp_context context_{};
   imp_brain brain_{};
   std::vector<imp_agent> agents_;
@@ -123,11 +135,16 @@ class Yard {
   Noise noise_;
 };
 
-Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, std::uint32_t pets, bool learning) {
+void wait_until(Clock::time_point moment, bool busy) {
+  if (!busy) return std::this_thread::sleep_until(moment);
+  while (Clock::now() < moment) {}
+}
+
+Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, const Play& play) {
   const imp_api* api = nullptr;
   if (imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK) return make_error(ErrorCode::unsupported, "libimprint does not serve this program's ABI version");
-  Yard yard(*api, pets);
-  IMPRINT_CHECK(yard.open(device.name, learning));
+  Yard yard(*api, play);
+  IMPRINT_CHECK(yard.open(device.name));
 
   // Of frames that did what the row names. A frame's GPU time becomes known some frames later.
   std::vector<double> gpu, wall, cpu;
@@ -137,20 +154,21 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, std
   std::vector<Cost> costs(1);  // by frame number, from 1
   std::uint64_t seen = 0;
   auto next_frame = Clock::now();
-  for (std::uint32_t i = 0; i < kWarmupFrames + kFrames; ++i) {
-    next_frame += std::chrono::microseconds(1'000'000 / kFramesPerSecond);
+  for (std::uint32_t i = 0; i < kWarmupFrames + play.frames; ++i) {
+    next_frame += std::chrono::microseconds(1'000'000 / play.frames_per_second);
     const auto wall_start = Clock::now();
     const double cpu_start = thread_cpu_us();
     IMPRINT_CHECK(yard.frame());
     const double cpu_us = thread_cpu_us() - cpu_start;
     const std::chrono::duration<double, std::micro> wall_us = Clock::now() - wall_start;
     IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
-    std::this_thread::sleep_until(next_frame);
+    wait_until(next_frame, play.busy);
     costs.push_back({wall_us.count(), cpu_us});
     const std::uint64_t measured = stats.measured_frame;
     if (measured == seen || measured <= kWarmupFrames) continue;
     seen = measured;
-    if ((learning ? stats.learn_gpu_us : stats.infer_gpu_us) <= 0) continue;
+    const bool infers = stats.infer_gpu_us > 0, learns = stats.learn_gpu_us > 0;
+    if (play.decision_frames == 1 ? !(infers && learns) : play.learning ? !learns : !infers) continue;
     gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
     wall.push_back(costs[measured].wall_us);
     cpu.push_back(costs[measured].cpu_us);
@@ -161,15 +179,15 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, std
   BenchResult result;
   result.name = name;
   if (gpu.empty()) return make_error(ErrorCode::internal, "no frame with such work was measured");
-  result.samples_are = learning ? "frames that ran a slice of learning" : "frames that inferred";
+  result.samples_are = play.decision_frames == 1 ? "frames that inferred and ran a slice of learning" : play.learning ? "frames that ran a slice of learning" : "frames that inferred";
   result.samples = gpu.size();
   result.gpu_us = spread(gpu);
   result.wall_us = spread(wall);
   result.frame_cpu_us = spread(cpu);
-  result.dispatches = brain.infer_dispatches + (learning ? brain.learn_dispatches : 0);
-  result.barriers = brain.infer_barriers + (learning ? brain.learn_barriers : 0);
+  result.dispatches = brain.infer_dispatches + (play.learning ? brain.learn_dispatches : 0);
+  result.barriers = brain.infer_barriers + (play.learning ? brain.learn_barriers : 0);
   result.allocations = stats.frame_allocations;
-  if (learning && brain.minibatches == 0) return make_error(ErrorCode::internal, "no minibatch ran although learning was on");
+  if (play.learning && brain.minibatches == 0) return make_error(ErrorCode::internal, "no minibatch ran although learning was on");
   return result;
 }
 
@@ -181,9 +199,11 @@ std::vector<BenchCase> frame_cases() {
     for (const bool learning : {false, true}) {
       const std::string name =
           "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + (learning ? "/learning-on" : "/learning-off");
-      cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, pets, learning); }});
+      cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, {.pets = pets, .learning = learning}); }});
     }
   }
+  const Play tick{.frames_per_second = 1000, .frames = 4000, .decision_frames = 1, .busy = true};
+  cases.push_back({"frame/pet/tick", [=](BenchDevice& device) { return run_frames(device, "frame/pet/tick", tick); }});
   return cases;
 }
 

@@ -1,4 +1,5 @@
-// Inference of a policy of the usual size, built as a user of the library would: 32 observations, two hidden layers of 64, 8 actions.
+// Inference of a policy of the usual size, built as a user of the library would: 32 observations, two hidden layers of 64, 8 actions. Observations and
+// actions lie on the device, as where a game shares its buffers or a world runs there; rows of policy-copied have them as inputs and outputs.
 
 #include <string>
 #include <vector>
@@ -11,22 +12,25 @@ namespace imprint::tools {
 namespace {
 
 constexpr std::int64_t kObservations = 32, kActions = 8;
-constexpr std::int64_t kResident = 131072;   // rows from which on observations and actions stay on the device, as those of a world there do
+
+nn::Sequential make_policy() { return nn::mlp("policy", {kObservations, 64, 64, kActions}, {.activation = nn::Activation::tanh, .seed = 1}); }
 
 Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std::int64_t batch, Precision precision) {
-  const nn::Sequential policy = nn::mlp("policy", {kObservations, 64, 64, kActions}, {.activation = nn::Activation::tanh, .seed = 1});
-  ProgramDescription description{.name = "policy", .slots = kChainedRuns, .precision = precision};
   Noise noise;
-  if (batch >= kResident) {
-    std::vector<float> values(static_cast<std::size_t>(batch * kObservations));
-    for (float& value : values) value = 2 * noise.next() - 1;
-    const Variable observation("observation", {batch, kObservations}, values);
-    description.updates = {Update::assign(Variable::zeros("action", {batch, kActions}), policy(observation.value()))};
-  } else {
-    description.inputs = {input("observation", {batch, kObservations})};
-    description.outputs = {policy(description.inputs[0])};
-  }
+  std::vector<float> values(static_cast<std::size_t>(batch * kObservations));
+  for (float& value : values) value = 2 * noise.next() - 1;
+  const Variable observation("observation", {batch, kObservations}, values), action = Variable::zeros("action", {batch, kActions});
+  ProgramDescription description{.name = "policy", .slots = kChainedRuns, .precision = precision};
+  description.updates = {Update::assign(action, make_policy()(observation.value()))};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
+  return measure_program(device, program, name);
+}
+
+Result<BenchResult> run_copied_policy(BenchDevice& device, const std::string& name, std::int64_t batch) {
+  const Tensor observation = input("observation", {batch, kObservations});
+  ProgramDescription description{.name = "policy", .inputs = {observation}, .outputs = {make_policy()(observation)}, .slots = kChainedRuns};
+  IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
+  Noise noise;
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) noise.fill(program.input_bytes(slot, 0));
   return measure_program(device, program, name);
 }
@@ -41,6 +45,10 @@ std::vector<BenchCase> policy_cases() {
   };
   for (const std::int64_t batch : {1, 64, 1024, 16384, 131072}) add(batch, Precision::float32);
   for (const std::int64_t batch : {16384, 131072}) add(batch, Precision::mixed16);
+  for (const std::int64_t batch : {1, 64, 1024}) {
+    const std::string name = "policy-copied/32-64-64-8/f32/b" + std::to_string(batch);
+    cases.push_back({name, [=](BenchDevice& device) { return run_copied_policy(device, name, batch); }});
+  }
   return cases;
 }
 
