@@ -46,6 +46,7 @@ struct FusionOptions {
   // Row-local regions. The defaults are what every Vulkan device has.
   bool regions = true;
   std::int64_t region_groups = 128;      // workgroups that fill the device
+  std::int64_t region_fold_groups = 256; // the same where partial results are left and weights are shared, as long as that leaves eight rows each
   std::int64_t region_rows = 32;         // most rows of a workgroup
   std::int64_t region_fold_rows = 4;     // least rows where partial results are left; half of it where a workgroup leaves few
   std::int64_t region_few_partials = 1 << 14;

@@ -41,6 +41,30 @@ std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots) {
   return found;
 }
 
+// relu is where(x <= 0, 0, x), and its derivative asks x <= 0 again. relu(x) <= 0 says the same, of not-a-number too, and then nothing but relu needs x,
+// which a kernel would otherwise keep beside it until the derivative is due.
+class ReluConditions {
+ public:
+  void look_at(const Graph& graph, NodeIndex index) {
+    const GraphNode& node = graph[index];
+    if (node.op != Op::where || !is_zero(graph, node.inputs[1])) return;
+    const GraphNode& condition = graph[node.inputs[0]];
+    if (condition.op == Op::less_equal && condition.inputs[0] == node.inputs[2] && is_zero(graph, condition.inputs[1]) && condition.shape == node.shape)
+      relu_of_.try_emplace(node.inputs[0], index);
+  }
+
+  // The relu whose output can be asked in the place of this condition, or -1.
+  NodeIndex relu_of(NodeIndex condition) const {
+    const auto found = relu_of_.find(condition);
+    return found == relu_of_.end() ? -1 : found->second;
+  }
+
+ private:
+  static bool is_zero(const Graph& graph, NodeIndex index) { return graph[index].op == Op::full && graph[index].floats[0] == 0; }
+
+  std::unordered_map<NodeIndex, NodeIndex> relu_of_;
+};
+
 }  // namespace
 
 Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* lifted) {
@@ -50,6 +74,15 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
   Graph graph;
   std::unordered_map<const Node*, NodeIndex> index_of;
   std::unordered_map<Hash128, NodeIndex, Hash128Hasher> known;
+  ReluConditions conditions;
+  const auto add = [&](GraphNode node) {
+    const auto [position, fresh] = known.try_emplace(node_key(node, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
+    if (fresh) {
+      graph.nodes.push_back(std::move(node));
+      conditions.look_at(graph, position->second);
+    }
+    return position->second;
+  };
   for (const NodeRef* reference : reachable_in_order(roots)) {
     const Node& node = **reference;
     GraphNode entry{node.op, node.dtype, node.shape, {}, node.ints, node.floats, *reference};
@@ -57,14 +90,22 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
       index_of.emplace(&node, index_of.at(node.inputs[0].get()));
       continue;
     }
-    for (const NodeRef& input : node.inputs) entry.inputs.push_back(index_of.at(input.get()));
+    for (const NodeRef& input : node.inputs) {
+      const NodeIndex condition = index_of.at(input.get()), relu = conditions.relu_of(condition);
+      const bool is_relu_again = node.op == Op::where && relu >= 0 && index_of.at(node.inputs[2].get()) == graph[relu].inputs[2];
+      if (relu < 0 || is_relu_again) {
+        entry.inputs.push_back(condition);
+        continue;
+      }
+      GraphNode asked = graph[condition];
+      asked.inputs[0] = relu;
+      entry.inputs.push_back(add(std::move(asked)));
+    }
     if (lifted && node.op == Op::constant) {
       entry.op = Op::input;
       lifted->push_back(*reference);
     }
-    const auto [position, fresh] = known.try_emplace(node_key(entry, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
-    if (fresh) graph.nodes.push_back(std::move(entry));
-    index_of.emplace(&node, position->second);
+    index_of.emplace(&node, add(std::move(entry)));
   }
   for (const Tensor& root : roots) graph.roots.push_back(index_of.at(root.node().get()));
   return graph;

@@ -244,18 +244,20 @@ class Finder {
     const bool folds = partial_elements > 0;
 
     // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial results left, less often.
-    const std::int64_t wanted = (region.rows * region.groups + options_.region_groups - 1) / options_.region_groups;
     const auto power = [](std::int64_t n) { return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n)))); };
     const std::int64_t fewest = !folds ? 1 : partial_elements <= options_.region_few_partials ? options_.region_fold_rows / 2 : options_.region_fold_rows;
-    std::int64_t block = std::clamp<std::int64_t>(power(wanted), fewest, options_.region_rows);
+    const auto rows_for = [&](std::int64_t groups) { return power((region.rows * region.groups + groups - 1) / groups); };
+    std::int64_t wanted = rows_for(options_.region_groups);
+    if (folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8) wanted = rows_for(options_.region_fold_groups);
+    std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, options_.region_rows);
     block = std::min(block, power(region.rows));
     if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
     if (block < 1) return;
     region.kernel = kernel_of(key, region);
     region.row_block = choose_rows(static_cast<std::int32_t>(block), partial_elements, region);
     block = region.row_block;
-    region.invocations = choose_invocations(region);
     region.blocks = (region.rows + block - 1) / block;
+    region.invocations = choose_invocations(usual_invocations(key, region, folds), region);
     if (!partials_fit(partial_elements, region.blocks)) return;
     regions.push_back(region);
   }
@@ -283,14 +285,23 @@ class Finder {
     return numbers[choose_variant(options_.variants, region.kernel + " rows", variants, region.choices)];
   }
 
-  std::int32_t choose_invocations(RegionNodes& region) const {
-    const std::int32_t usual = options_.region_invocations;
-    std::vector<Variant> variants{{std::to_string(usual) + " invocations"}};
-    std::vector<std::int32_t> numbers{usual};
-    for (std::int32_t number : {usual / 2, 2 * usual}) {
-      if (number < 16 || number > options_.most_invocations) continue;
+  // Where nothing but products takes long and workgroups wait for each other, no more than have a tile of 4 x 4 of the largest.
+  std::int32_t usual_invocations(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region, bool folds) const {
+    if (folds || !options_.region_vectors || region.blocks * region.groups <= options_.region_groups) return options_.region_invocations;
+    std::int64_t most = 64;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (role[at(i)] == Role::row && graph_[i].op == Op::matmul && std::pair{row_class_[at(i)], phase[at(i)]} == key)
+        most = std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
+    return static_cast<std::int32_t>(std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)), options_.region_invocations));
+  }
+
+  std::int32_t choose_invocations(std::int32_t usual, RegionNodes& region) const {
+    std::vector<Variant> variants;
+    std::vector<std::int32_t> numbers;
+    for (std::int32_t number = std::max(16, options_.region_invocations / 4); number <= 2 * options_.region_invocations; number *= 2) {
+      if (number != usual && number > options_.most_invocations) continue;
       numbers.push_back(number);
-      variants.push_back({std::to_string(number) + " invocations", 1});
+      variants.push_back({std::to_string(number) + " invocations", std::abs(std::log2(static_cast<double>(number) / usual))});
     }
     return numbers[choose_variant(options_.variants, region.kernel + " invocations", variants, region.choices)];
   }

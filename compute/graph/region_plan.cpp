@@ -199,7 +199,9 @@ class Planner {
   void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
-    const std::int64_t most_scratch = options_.region_shared_bytes / (is_far ? 12 : 16);   // floats
+    // Floats. Little where workgroups wait for each other: shared memory decides how many of them run at a time.
+    const bool wait = region_.blocks * region_.groups > 2 * options_.region_groups;
+    const std::int64_t most_scratch = options_.region_shared_bytes / (wait ? 80 : is_far ? 12 : 16);
     constexpr std::int64_t kMostParts = 8;   // longer sums of parts cost a cold start more code than they save
     constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300;
     std::vector<Variant> variants;
@@ -321,9 +323,10 @@ class Planner {
     });
   }
 
-  // Weights of products, those first that are read across their rows, as long as there is room: read once, in one go, and then in any direction.
+  // Weights of products, those first that are read across their rows, as long as there is room: read once, in one go, and then in any direction. Not
+  // where more than one workgroup should have room on a multiprocessor.
   void load_weights() {
-    if (region_.row_block > options_.region_load_rows) return;
+    if (region_.row_block > options_.region_load_rows || region_.blocks * region_.groups > options_.region_groups) return;
     const auto consumers = graph_.consumers();
     std::vector<NodeIndex> wanted;
     for (const bool transposed : {true, false})

@@ -43,7 +43,7 @@ std::string RegionEmitter::function(const std::string& name) {
 
 void RegionEmitter::stage(const RegionStage& stage) {
   if (stage.members.empty()) return;
-  if (stage.barrier_before) line("barrier();");
+  if (stage.barrier_before) barrier();
   std::string title = "//";
   for (NodeIndex member : stage.members) title += " " + node_text(graph_, member) + ",";
   title.pop_back();
@@ -58,10 +58,22 @@ void RegionEmitter::stage(const RegionStage& stage) {
   members_.clear();
 }
 
+void RegionEmitter::barrier() {
+  line("barrier();");
+  taken_ = 0;
+}
+
 // ---- rows and elements ----
 
+// Stages that no barrier keeps apart go to subgroups of their own as long as there are some left.
 void RegionEmitter::invocations_take(std::int64_t count, const std::string& name) {
-  if (count <= region_.invocations) {
+  constexpr std::int64_t kSubgroup = 32;   // of most devices; on others stages may share one
+  const std::int64_t first = taken_ + count <= region_.invocations ? taken_ : 0;
+  taken_ = (first + count + kSubgroup - 1) / kSubgroup * kSubgroup;
+  if (first > 0) {
+    open("if (lane >= " + text(first) + (first + count == region_.invocations ? "" : " && lane < " + text(first + count)) + ")");
+    line("int " + name + " = lane - " + text(first) + ";");
+  } else if (count <= region_.invocations) {
     open(count == region_.invocations ? "" : "if (lane < " + text(count) + ")");
     line("int " + name + " = lane;");
   } else {
@@ -352,11 +364,11 @@ void RegionEmitter::product(const RegionStage& stage) {
       line(cell("rows_f", bind(part + tile) + static_cast<std::int64_t>(e) * tiling.count() + stage.scratch) + " = " + sums[e] + ";");
     }
     close();
-    line("barrier();");
+    barrier();
     add_parts(stage, tiling);
     return;
   }
-  if (stage.barrier_within) line("barrier();");   // all invocations are here: each has one tile
+  if (stage.barrier_within) barrier();   // all invocations are here: each has one tile
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t j = 0; j < columns.size(); ++j) {
       const std::int64_t end = static_cast<std::int64_t>(j + 1) * tiling.lanes;

@@ -30,6 +30,7 @@ class RegionEmitter : public Emitter {
   struct Tiling;
 
   void stage(const RegionStage& stage);
+  void barrier();
   void load_weights(const RegionStage& stage);
   void spread(const RegionStage& stage);
   void product(const RegionStage& stage);
@@ -63,6 +64,7 @@ class RegionEmitter : public Emitter {
 
   const Region& region_;
   bool ragged_;                                                    // the last block has fewer rows
+  std::int64_t taken_ = 0;                                         // invocations with work since the last barrier
   std::unordered_map<std::string, IndexExpression> local_row_;     // by the name of the global one
   std::map<std::string, Vector> vectors_;                          // by place
 };

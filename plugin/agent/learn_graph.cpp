@@ -21,14 +21,15 @@ struct Minibatch {
   Tensor whole_number(std::uint32_t index) const { return cast(column(index), DType::int32); }
 };
 
-// heads [P, B, G, V] -> [P, B]. Other goals' outputs are struck out element by element rather than cut away: the derivative then has the heads' shape
-// from the start, which saves a pass over them forward and one backward.
+// heads [P, B, G, V] -> [P, B]. The goal's outputs are a sum in which the others' are struck out: its derivative spreads each over the goals, where that
+// of a gather would have to look for them.
 Tensor feedback_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& heads) {
   const Tensor goal = unsqueeze(one_hot(batch.whole_number(batch.layout.goal), spec.goal_count), 3);
-  const Tensor choice = unsqueeze(one_hot(batch.whole_number(batch.layout.branches), spec.action.branch_sizes[0]), 2);
-  const Tensor error = square(sum(heads * (goal * choice), {2, 3}) - batch.column(batch.layout.target));
+  const Tensor choice = one_hot(batch.whole_number(batch.layout.branches), spec.action.branch_sizes[0]);
+  const Tensor outputs = sum(heads * goal, {2});
+  const Tensor error = square(sum(outputs * choice, {2}) - batch.column(batch.layout.target));
   if (spec.margin_weight == 0) return error;
-  const Tensor rivals = sum(goal * (1.0f - choice) * square(relu(heads + spec.margin)), {2, 3});
+  const Tensor rivals = sum((1.0f - choice) * square(relu(outputs + spec.margin)), {2});
   return error + spec.margin_weight * batch.column(batch.layout.margin) * rivals;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "compute/graph/autodiff.h"
@@ -54,6 +55,31 @@ Fused fuse_program(const std::vector<Tensor>& outputs, const std::vector<std::pa
   EXPECT_TRUE(schedule.ok());
   result.schedule = *schedule;
   return result;
+}
+
+// Behind a relu nothing asks for its input: it need not be kept for the derivative.
+TEST(Graph, TheDerivativeOfReluAsksItsOutput) {
+  const Variable weights("weights", {8, 8}, std::vector<float>(64, 0.5f));
+  const Tensor before = matmul(input("x", {4, 8}), weights.value()), after = relu(before);
+  const Tensor loss = sum(after * after + relu(before));   // written twice, the same relu
+  const auto gradient = gradients(loss, std::array{weights.value()});
+  ASSERT_TRUE(gradient.ok());
+  const std::array roots{loss, gradient->front()};
+  const auto graph = build_graph(roots);
+  ASSERT_TRUE(graph.ok());
+  const auto consumers = graph->consumers();
+  int relus = 0, conditions = 0;
+  for (NodeIndex i = 0; i < graph->size(); ++i) {
+    const GraphNode& node = (*graph)[i];
+    if (node.op == Op::where && (*graph)[node.inputs[2]].op == Op::matmul) ++relus;
+    if (node.op != Op::less_equal) continue;
+    ++conditions;
+    const bool asks_input = (*graph)[node.inputs[0]].op == Op::matmul;
+    EXPECT_EQ((*graph)[node.inputs[0]].op, asks_input ? Op::matmul : Op::where);
+    if (asks_input) EXPECT_EQ(consumers[static_cast<std::size_t>(i)].size(), 1u);   // relu itself
+  }
+  EXPECT_EQ(relus, 1);
+  EXPECT_EQ(conditions, 2);
 }
 
 TEST(Fusion, AChainWithBroadcastIsOneKernel) {

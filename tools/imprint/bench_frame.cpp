@@ -26,6 +26,7 @@ struct Play {
   bool learning = true;
   std::uint32_t frames_per_second = 60, frames = 600;
   std::uint32_t decision_frames = 60;   // between two decisions of a pet
+  std::uint32_t learn_frames = 6;       // between two minibatches
   bool busy = false;                    // the thread computes until the next frame rather than sleep: its caches and the driver's stay warm
 };
 
@@ -64,7 +65,7 @@ class Yard {
     desc.learner = IMP_LEARNER_FEEDBACK;
     desc.replay_capacity = std::min(desc.replay_capacity, 64 * desc.replay_capacity / desc.brain_count);
     desc.seed = 1;
-    if (play_.decision_frames == 1) desc.action_latency_frames = desc.learn_period_frames = 1;
+    desc.learn_period_frames = play_.learn_frames;
     IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
     for (std::uint32_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
     IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, play_.learning ? 1 : 0)));
@@ -101,7 +102,7 @@ class Yard {
   }
 
   Status live(imp_agent agent, std::uint64_t moment, double time_s) {
-    const bool answers = play_.decision_frames == 1 || (moment >= 2 && moment <= 8);
+    const bool answers = play_.decision_frames == 2 ? moment == 0 : moment >= 2 && moment <= 8;
     if (answers) {
       imp_action action = imp_action_init();
       IMPRINT_CHECK(ask(agent, action));
@@ -168,7 +169,7 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
     if (measured == seen || measured <= kWarmupFrames) continue;
     seen = measured;
     const bool infers = stats.infer_gpu_us > 0, learns = stats.learn_gpu_us > 0;
-    if (play.decision_frames == 1 ? !(infers && learns) : play.learning ? !learns : !infers) continue;
+    if (play.busy ? !(infers && learns) : play.learning ? !learns : !infers) continue;
     gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
     wall.push_back(costs[measured].wall_us);
     cpu.push_back(costs[measured].cpu_us);
@@ -179,7 +180,7 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
   BenchResult result;
   result.name = name;
   if (gpu.empty()) return make_error(ErrorCode::internal, "no frame with such work was measured");
-  result.samples_are = play.decision_frames == 1 ? "frames that inferred and ran a slice of learning" : play.learning ? "frames that ran a slice of learning" : "frames that inferred";
+  result.samples_are = play.busy ? "frames that inferred and ran a slice of learning" : play.learning ? "frames that ran a slice of learning" : "frames that inferred";
   result.samples = gpu.size();
   result.gpu_us = spread(gpu);
   result.wall_us = spread(wall);
@@ -202,7 +203,7 @@ std::vector<BenchCase> frame_cases() {
       cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, {.pets = pets, .learning = learning}); }});
     }
   }
-  const Play tick{.frames_per_second = 1000, .frames = 4000, .decision_frames = 1, .busy = true};
+  const Play tick{.frames_per_second = 1000, .frames = 4000, .decision_frames = 2, .learn_frames = 1, .busy = true};
   cases.push_back({"frame/pet/tick", [=](BenchDevice& device) { return run_frames(device, "frame/pet/tick", tick); }});
   return cases;
 }
