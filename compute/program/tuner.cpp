@@ -63,11 +63,11 @@ class Tuner::Subject {
     IMPRINT_ASSIGN(Built usual, build(tuner_.table_));
     for (const VariantChoice* choice = next(usual.choices); choice; choice = next(usual.choices)) {
       if (usual.us == 0) {
-        IMPRINT_ASSIGN(usual.us, time(*usual.impl));
+        IMPRINT_ASSIGN(usual.us, tuner_.timer_->time(usual.commands(), tuner_.options_.runs));
       }
       const VariantChoice decided = *choice;
       bool is_changed = false;
-      IMPRINT_CHECK(decide(decided, usual.us, is_changed));
+      IMPRINT_CHECK(decide(decided, usual, is_changed));
       if (tuner_.is_over()) return {};
       if (!is_changed) continue;
       usual = {};   // its memory goes first
@@ -83,6 +83,8 @@ class Tuner::Subject {
     std::unique_ptr<Program::Impl> impl;
     std::vector<VariantChoice> choices;
     double us = 0;
+
+    VkCommandBuffer commands() const { return impl->whole(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY); }
   };
 
   Result<Built> build(const VariantTable& table) {
@@ -93,8 +95,6 @@ class Tuner::Subject {
     for (const Task& task : built.impl->schedule.tasks) built.choices.insert(built.choices.end(), task.choices.begin(), task.choices.end());
     return built;
   }
-
-  Result<double> time(const Program::Impl& impl) { return tuner_.timer_->time(impl.whole(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY), tuner_.options_.runs); }
 
   // The first that nobody has measured.
   const VariantChoice* next(const std::vector<VariantChoice>& choices) {
@@ -109,17 +109,17 @@ class Tuner::Subject {
 
   // Measures the variants of one kernel beside the one that the cost model takes, and writes the fastest into the table, unless time is over before all
   // have been.
-  Status decide(const VariantChoice& choice, double usual_us, bool& is_changed) {
+  Status decide(const VariantChoice& choice, const Built& usual, bool& is_changed) {
     std::string fastest = choice.taken;
-    double least = usual_us;
-    tell(choice, choice.taken, usual_us, usual_us);
+    double least = usual.us * (1 - tuner_.options_.least_gain);
+    tell(choice, choice.taken, usual.us, usual.us);
     for (const std::string& variant : choice.variants) {
       if (variant == choice.taken) continue;
-      if (!tell(choice, variant, 0, usual_us)) return {};
-      const double us = try_variant(choice.kernel, variant);
+      if (!tell(choice, variant, 0, usual.us)) return {};
+      const double us = try_variant(choice.kernel, variant, usual, least);
       if (runtime_.device().lost()) return make_error(ErrorCode::device_lost, "tuning: the device was lost");
-      tell(choice, variant, us, usual_us);
-      if (us < 0 || us >= least || us > usual_us * (1 - tuner_.options_.least_gain)) continue;
+      tell(choice, variant, us, usual.us);
+      if (us < 0 || us >= least) continue;
       least = us;
       fastest = variant;
     }
@@ -131,16 +131,22 @@ class Tuner::Subject {
     return {};
   }
 
-  // Below 0: it cannot be made here.
-  double try_variant(const std::string& kernel, const std::string& variant) {
+  // Microseconds; what seems to take less than `worth` has to do so twice. Below 0: it cannot be made here.
+  double try_variant(const std::string& kernel, const std::string& variant, const Built& usual, double worth) {
     VariantTable trial = tuner_.table_;
     trial[kernel] = variant;
     const Result<Built> built = build(trial);
     if (!built) return -1;
     const bool is_taken = std::ranges::any_of(built->choices, [&](const VariantChoice& made) { return made.kernel == kernel && made.taken == variant; });
     if (!is_taken) return -1;
-    const Result<double> us = time(*built->impl);
-    return us ? *us : -1;
+    double us = 0;
+    do {
+      const auto times = tuner_.timer_->compare(usual.commands(), built->commands(), tuner_.options_.runs, usual.us);
+      if (!times) return -1;
+      const double before = std::exchange(us, usual.us * times->other / times->usual);
+      if (before > 0) return std::max(before, us);
+    } while (us < worth);
+    return us;
   }
 
   // False when the time is over, or whoever is told has had enough.

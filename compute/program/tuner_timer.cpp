@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -15,6 +16,10 @@ constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
 constexpr double kWorthTimingUs = 200;       // shorter runs are timed several in a row
 constexpr double kMostInARow = 32;
 constexpr double kOnceIsEnoughUs = 200e3;    // of a run
+constexpr double kAsFast = 1.02;
+constexpr std::chrono::milliseconds kWarmUp{250};
+
+std::uint32_t in_a_row(double us) { return static_cast<std::uint32_t>(std::clamp(std::ceil(kWorthTimingUs / std::max(us, 1e-3)), 1.0, kMostInARow)); }
 
 }  // namespace
 
@@ -47,22 +52,50 @@ TuningTimer::~TuningTimer() {
   runtime_.device().retire(runtime_.device().last_ticket(), [used] {});
 }
 
-Result<double> TuningTimer::time(VkCommandBuffer commands, std::uint32_t runs) {
+Status TuningTimer::upload() {
   IMPRINT_ASSIGN(const Commands uploads, runtime_.take_uploads());
-  if (uploads.primary) {
-    const Result<vk::Ticket> ticket = queue_.submit(std::span(&uploads.primary, 1));
-    if (!ticket) {
-      runtime_.put_back_uploads(uploads);
-      return ticket.error();
+  if (!uploads.primary) return {};
+  const Result<vk::Ticket> ticket = queue_.submit(std::span(&uploads.primary, 1));
+  if (ticket) return {};
+  runtime_.put_back_uploads(uploads);
+  return ticket.error();
+}
+
+Result<std::uint32_t> TuningTimer::warm_up(VkCommandBuffer commands, double best_us) {
+  // The first run pays for caches, and on a software device for the driver's own compiler.
+  IMPRINT_ASSIGN(double us, submit(commands, 1));
+  if (runtime_.device().capabilities().device_type != VK_PHYSICAL_DEVICE_TYPE_CPU) {
+    using Clock = std::chrono::steady_clock;
+    for (const Clock::time_point start = Clock::now(); us > best_us * kAsFast && Clock::now() - start < kWarmUp;) {
+      IMPRINT_ASSIGN(us, submit(commands, in_a_row(us)));
     }
   }
-  IMPRINT_ASSIGN(const double first, submit(commands, 1));   // pays for caches, and on a software device for the driver's own compiler
-  if (first > kOnceIsEnoughUs) return submit(commands, 1);
-  const auto in_a_row = static_cast<std::uint32_t>(std::clamp(std::ceil(kWorthTimingUs / std::max(first, 1e-3)), 1.0, kMostInARow));
+  return in_a_row(us);
+}
+
+Result<double> TuningTimer::time(VkCommandBuffer usual, std::uint32_t runs) {
+  IMPRINT_CHECK(upload());
+  IMPRINT_ASSIGN(const std::uint32_t count, warm_up(usual, 0));
   double best = std::numeric_limits<double>::max();
   for (std::uint32_t run = 0; run < runs; ++run) {
-    IMPRINT_ASSIGN(const double us, submit(commands, in_a_row));
+    IMPRINT_ASSIGN(const double us, submit(usual, count));
     best = std::min(best, us);
+    if (us > kOnceIsEnoughUs) break;
+  }
+  return best;
+}
+
+Result<TuningTimer::Times> TuningTimer::compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs, double usual_us) {
+  IMPRINT_CHECK(upload());
+  IMPRINT_CHECK(submit(other, 1));   // pays for what comes first
+  IMPRINT_ASSIGN(const std::uint32_t usual_count, warm_up(usual, usual_us));
+  IMPRINT_ASSIGN(const double others_about, submit(other, 1));
+  Times best{std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    IMPRINT_ASSIGN(const double others, submit(other, in_a_row(others_about)));
+    IMPRINT_ASSIGN(const double own, submit(usual, usual_count));
+    best = {std::min(best.usual, own), std::min(best.other, others)};
+    if (own + others > kOnceIsEnoughUs) break;
   }
   return best;
 }
