@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/graph/strides.h"
 #include "compute/kernels/emitter.h"
 
 namespace imprint {
@@ -18,9 +19,6 @@ class ProductEmitter : public Emitter {
   // What all products of a dispatch share; they have equal tiles.
   static std::string declarations(const ProductTile& tile);
 
- protected:
-  void write(const Store& store, const IndexExpression& linear) override;
-
  private:
   // How a tile of an operand is copied: `width` neighbours at a time, along the terms or along its rows or columns; what an invocation loads in its turns
   // is `lines_apart` rows or columns apart, or one term.
@@ -32,11 +30,11 @@ class ProductEmitter : public Emitter {
   Loads loads(std::size_t slot) const;
   bool stores_matrices() const;   // sums as they are, whole matrices of them
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
+  std::string vector_at(const Strides& strides, const ElementIndex& index, std::int32_t width);
   std::string store_function(const std::string& name);
+  void write_four();                       // outputs of a row side by side; refuses where what the task makes of them does not lie so
+  void write_one_by_one(std::int64_t columns);
   std::string take_body();   // what was written, to begin another function
-
-  std::vector<std::string> together_;   // per store of the task: the vector that its four elements are gathered in; empty: written one by one
-  int component_ = 0;                   // of the four that is being computed
 };
 
 }  // namespace imprint
