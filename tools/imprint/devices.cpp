@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/cpu/kernels.h"
+#include "compute/vk/glsl_compiler.h"
 #include "engine-bridge/standalone.h"
 #include "tools/imprint/commands.h"
 
@@ -46,6 +47,15 @@ constexpr Feature kFeatures[] = {{"timeline_semaphore", &vk::Capabilities::timel
                                  {"debug_utils", &vk::Capabilities::debug_utils},
                                  {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 
+// What products of float16 run on. Kernels are written with GL_NV_cooperative_matrix; whether the compiler would translate the newer one is for who ports them.
+std::string matrix_units_text(const vk::Capabilities& has) {
+  constexpr const char* kWithKhr = "#version 450\n#extension GL_KHR_cooperative_matrix : require\nlayout(local_size_x = 32) in;\nvoid main() {}\n";
+  static const bool compiler_knows_khr = vk::GlslCompiler().compile("probe", kWithKhr).ok();
+  const bool is_used = has.cooperative_matrix_nv && has.vulkan_memory_model && has.shader_float16 && has.storage_16bit && has.subgroup_size == 32;
+  return std::string(is_used ? "VK_NV_cooperative_matrix" : "not used") + "; the shader compiler " +
+         (compiler_knows_khr ? "knows" : "does not know") + " GL_KHR_cooperative_matrix";
+}
+
 std::string version_text(std::uint32_t version) {
   return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version)) + "." +
          std::to_string(VK_API_VERSION_PATCH(version));
@@ -67,6 +77,7 @@ Json to_json(const bridge::PhysicalDeviceSummary& device) {
           {"max_workgroup_invocations", has.max_workgroup_invocations},
           {"max_shared_memory_bytes", has.max_shared_memory_bytes},
           {"timestamp_period_ns", has.timestamp_valid_bits == 0 ? 0.0 : has.timestamp_period_ns},
+          {"matrix_units", matrix_units_text(has)},
           {"features", std::move(features)}};
 }
 
@@ -86,6 +97,7 @@ void print(const bridge::PhysicalDeviceSummary& device) {
   }
   std::printf("   uses: %s\n", uses.empty() ? "the baseline alone" : uses.c_str());
   if (!lacks.empty()) std::printf("   lacks: %s\n", lacks.c_str());
+  std::printf("   matrix units: %s\n", matrix_units_text(has).c_str());
 }
 
 // What there always is, listed behind the Vulkan devices, of which there may be none.
