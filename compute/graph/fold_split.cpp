@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/split_rewriter.h"
 
 namespace imprint {
 namespace {
@@ -19,23 +20,12 @@ struct Extents { std::int64_t before = 1, terms = 1, behind = 1; };
 class FoldSplitter {
  public:
   FoldSplitter(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options)
-      : graph_(graph), request_(request), split_(split), options_(options) {}
+      : graph_(graph), split_(split), options_(options), rewriter_(graph, request, split) {}
 
   void run() {
     for (NodeIndex i = 0; i < graph_.size(); ++i) lengths_.push_back(stretch_length(i));
     if (std::ranges::all_of(lengths_, [](std::int64_t length) { return length == 0; })) return;
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      GraphNode node = graph_[i];
-      for (NodeIndex& input : node.inputs) input = new_index_[at(input)];
-      new_index_.push_back(lengths_[at(i)] > 0 ? add_split(i, node) : add(std::move(node), i));
-    }
-    for (NodeIndex& root : graph_.roots) root = new_index_[at(root)];
-    request_.renumber(new_index_);
-    graph_.nodes = std::move(nodes_);
-    split_.region_of = std::move(result_.region_of);
-    split_.row_axis = std::move(result_.row_axis);
-    split_.group_axis = std::move(result_.group_axis);
-    split_.phase = std::move(result_.phase);
+    rewriter_.run([&](NodeIndex old, GraphNode node) { return lengths_[at(old)] > 0 ? add_split(old, node) : rewriter_.add(std::move(node), old); });
   }
 
  private:
@@ -66,20 +56,11 @@ class FoldSplitter {
     return std::max(least, (terms / stretches + 3) / 4 * 4);
   }
 
-  NodeIndex add(GraphNode node, NodeIndex old) {
-    nodes_.push_back(std::move(node));
-    result_.region_of.push_back(split_.region_of[at(old)]);
-    result_.row_axis.push_back(split_.row_axis[at(old)]);
-    result_.group_axis.push_back(split_.group_axis[at(old)]);
-    result_.phase.push_back(split_.phase[at(old)]);
-    return static_cast<NodeIndex>(nodes_.size()) - 1;
-  }
-
   // node: the fold with its inputs renumbered. What is left behind the last whole stretch is folded beside the stretches.
   NodeIndex add_split(NodeIndex old, const GraphNode& node) {
     const DType source = graph_[graph_[old].inputs[0]].dtype;
     const auto made = [&](Op op, DType dtype, Shape shape, std::vector<NodeIndex> inputs, std::vector<std::int64_t> ints) {
-      return add({op, dtype, std::move(shape), std::move(inputs), std::move(ints), {}, node.source}, old);
+      return rewriter_.add({op, dtype, std::move(shape), std::move(inputs), std::move(ints), {}, node.source}, old);
     };
     const auto [before, terms, behind] = extents_of(graph_[graph_[old].inputs[0]].shape, graph_[old]);
     const std::int64_t length = lengths_[at(old)], stretches = terms / length, rest = terms % length;
@@ -110,14 +91,11 @@ class FoldSplitter {
     }
   }
 
-  Graph& graph_;
-  FusionRequest& request_;
-  RegionSplit& split_;
+  const Graph& graph_;
+  const RegionSplit& split_;
   const FusionOptions& options_;
-  RegionSplit result_;
-  std::vector<std::int64_t> lengths_;      // per old node
-  std::vector<GraphNode> nodes_;
-  std::vector<NodeIndex> new_index_;       // of each old node
+  SplitRewriter rewriter_;
+  std::vector<std::int64_t> lengths_;   // per old node
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "compute/graph/fusion.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "compute/graph/cost.h"
@@ -8,6 +9,7 @@
 #include "compute/graph/fold_split.h"
 #include "compute/graph/narrow_products.h"
 #include "compute/graph/product.h"
+#include "compute/graph/product_split.h"
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
 #include "compute/graph/row_reads.h"
@@ -686,17 +688,18 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
     RegionSplit split;
     if (options.fuse && options.regions) {
       split = split_regions(split_graph, split_request, options, limits);
-      if (tails) split_tails(split_graph, split_request, split);
     } else {
       split.region_of.assign(graph.nodes.size(), -1);
       split.phase.assign(graph.nodes.size(), 0);
     }
     RowGroups rows;
-    rows.group_of.assign(split_graph.nodes.size(), -1);
     if (options.fuse) {
+      split_deep_products(split_graph, split_request, split, options);
+      if (options.regions && tails) split_tails(split_graph, split_request, split, options);
       split_long_folds(split_graph, split_request, split, options);
       if (options.row_folds) rows = find_row_groups(split_graph, split, options);
     }
+    rows.group_of.resize(split_graph.nodes.size(), -1);
     Fuser fuser(split_graph, split_request, split, rows, options);
     Result<Schedule> made = fuser.run();
     if (!fuser.tails_fit()) {
@@ -710,6 +713,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
           if (!choice.refused.empty())
             notes.push_back("the tuning table has '" + choice.refused + "' for " + choice.kernel + ", which cannot be made here: '" + choice.taken + "' by the cost model");
       schedule.notes = std::move(notes);
+      std::ranges::move(split.notes, std::back_inserter(schedule.notes));
       graph = std::move(split_graph);
       request = std::move(split_request);
       return schedule;

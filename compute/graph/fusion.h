@@ -1,7 +1,7 @@
 #pragma once
 // From a graph to kernels. Four decisions, each pure arithmetic:
-//   0. which nodes form row-local regions (region.h), and which around folds over rows are computed with these (row_folds.h), each one kernel; the rest
-//      of the page is about what is left;
+//   0. which nodes form row-local regions (region.h), and which around folds over rows are computed with these (row_folds.h), each one kernel; which
+//      products and folds are taken in stretches of their terms (product_split.h, fold_split.h); the rest of the page is about what is left;
 //   1. which values get memory: those whose repeated evaluation inside their consumers would cost more than a dispatch, or would make one
 //      invocation work longer than a dispatch takes (cost.cpp's rules); everything else is computed inside the kernels that use it, views by index arithmetic alone;
 //   2. which values share a kernel: those with equal element counts that are computed at the same linear index and wait for nothing later;
@@ -56,6 +56,9 @@ struct FusionOptions {
   std::int64_t region_load_rows = 16;    // most rows of a workgroup that copies weights into shared memory first; 0: none does
   std::int64_t region_narrow_weights = 1 << 14;   // of a narrowed product of region_narrow_rows, from which on matrix units and tiles serve it better
   std::int64_t region_narrow_rows = 4096;
+  // Products of more weights than one and at least the multiply-adds of the other are worth kernels of their own, whatever that costs in dispatches.
+  std::int64_t region_weights = 1 << 15;
+  std::int64_t region_operations = 1 << 30;
   bool region_vectors = true;            // four floats at a time
   double region_serial_limit = 48;       // operations of one invocation between two barriers, past which what it folds is a stage of its own
 

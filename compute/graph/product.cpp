@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "compute/graph/strides.h"
 
@@ -16,8 +17,8 @@ struct Measured {
   double efficiency;
   double resident;
 };
-constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.69, 2}, Measured{{64, 128, 16, 8, 8}, 0.61, 4}, Measured{{64, 64, 16, 8, 8}, 0.50, 6},
-                            Measured{{64, 64, 16, 4, 8}, 0.50, 4}, Measured{{32, 64, 16, 4, 4}, 0.45, 6}};
+constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.67, 4}, Measured{{64, 64, 16, 8, 8}, 0.65, 6},
+                            Measured{{64, 64, 16, 4, 8}, 0.54, 4}, Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
 
 // Cycles of a turn of a workgroup that has a unit for itself: the way to memory and two barriers, and the multiply-adds of an invocation, whose latencies
 // one workgroup's few invocations do not hide.
@@ -33,6 +34,12 @@ double cycles(const ProductShape& shape, const Measured& measured, const FusionO
   const double together = operations / (kLanes * measured.efficiency);
   return steps * std::max(std::ceil(workgroups / measured.resident) * alone, workgroups * together);
 }
+
+constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
+
+// Of a kernel that waits for another, and of the bytes that one of the units has between itself and what they share.
+constexpr double kLaunchCycles = 5000, kBytesPerCycle = 16;
+constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;   // terms
 
 // Four rows or columns to an element, and one element between terms against bank conflicts.
 std::int64_t shared_bytes(const ProductTile& tile) { return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1); }
@@ -142,6 +149,44 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + " of " +
                              std::to_string(shape.depth) + " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
   return tiles[choose_variant(options.variants, kernel, variants, made)];
+}
+
+std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches) {
+  const std::int64_t length = terms / stretches;
+  return std::max(length / kStretchStep * kStretchStep, std::min(length, kStretchStep));
+}
+
+namespace {
+
+double least_cycles(const ProductShape& shape, const FusionOptions& options) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Measured& measured : kTiles)
+    if (shared_bytes(measured.tile) <= options.region_shared_bytes) least = std::min(least, cycles(shape, measured, options));
+  return least;
+}
+
+}  // namespace
+
+// Partial sums cost their way to memory and back, and a launch.
+std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units) {
+  if (shape.depth < kLeastDepth) return 1;
+  const auto estimate = [&](std::int64_t stretches) {
+    ProductShape part = shape;
+    part.batch *= stretches;
+    if (stretches > 1) part.depth = stretch_length(shape.depth, stretches);
+    const double products = on_matrix_units ? cycles(part, kOnMatrixUnits, options) : least_cycles(part, options);
+    const double partial_bytes = 2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);
+    const double sum = stretches == 1 ? 0 : kLaunchCycles + partial_bytes / (kBytesPerCycle * static_cast<double>(options.region_groups));
+    return products + sum;
+  };
+  std::int64_t best = 1;
+  double least = 0.9 * estimate(1);   // where little is won it stays one kernel
+  for (std::int64_t stretches = 2; stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch; stretches *= 2)
+    if (const double cost = estimate(stretches); cost < least) {
+      best = stretches;
+      least = cost;
+    }
+  return best;
 }
 
 }  // namespace imprint

@@ -27,6 +27,11 @@ inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& til
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
                         std::vector<VariantChoice>& made);
 
+// Equal stretches of the terms that should be multiplied side by side and summed by another kernel; 1: none. on_matrix_units: with kMatrixUnitTile.
+std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units);
+// Terms of a stretch, by which operands that lie in vectors still do; as many stretches leave fewer than that over.
+std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches);
+
 // Along which of its last two axes, and how many at once, a product's operand can be loaded from memory: 8 float16, 4 of anything, or one by one.
 struct OperandLayout {
   bool along_terms = false;

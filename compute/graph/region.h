@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -38,6 +39,7 @@ struct RegionSplit {
   std::vector<std::int32_t> group_axis;
   // What waits for a region's folds, or for a region from outside it, is of a later phase. Tasks made phase by phase never wait in a circle.
   std::vector<std::int32_t> phase;
+  std::vector<std::string> notes;        // what was left out of regions, and why
 };
 
 // The regions of a graph, before anything is split.
@@ -54,8 +56,8 @@ bool suits_matrix_units(const Graph& graph, const RegionMembers& members, std::i
 // Finds the regions and splits every fold over the rows of one in two: partial results of blocks, and the sum of those. Renumbers the nodes.
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits);
 
-// Behind split_regions: sums over sums of partial results leave partial results of their own, one a workgroup of a column fold.
-void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split);
+// Behind split_regions and split_deep_products: sums over sums of partial results leave partial results of their own, one a workgroup of a column fold.
+void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options);
 
 // Orders a region task's members into stages and gives them places in shared memory. False when a workgroup has not enough of it.
 bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, Task& task, Region& region);

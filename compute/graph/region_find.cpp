@@ -44,6 +44,12 @@ class Finder {
     return region.group_class < 0 ? -1 : classes_.axis_in(graph_, i, region.group_class);
   }
 
+  std::vector<std::string> notes() const {
+    if (large_.empty()) return {};
+    return {std::to_string(large_.size()) + " products stay outside of row-local regions, each of more than " + std::to_string(options_.region_weights) +
+            " weights and at least " + std::to_string(options_.region_operations) + " multiply-adds, which kernels of their own compute faster, in more dispatches"};
+  }
+
   std::vector<RegionNodes> regions;
   std::vector<Role> role;
   std::vector<std::int32_t> region_of, phase;
@@ -90,7 +96,7 @@ class Finder {
     if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 || node.kind() == OpKind::scan) return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;
-    if (node.op == Op::matmul && weight_count(index, row) > most_weights(index)) return;   // left to kernels that share them out
+    if (node.op == Op::matmul && is_left_out(index, row)) return;
     if (batch.groups >= 0 && row >= 0) {
       const int group = classes_.axis_in(graph_, index, batch.groups);
       if (group < 0 || !keeps_axis(index, group, batch.groups)) return;
@@ -106,6 +112,15 @@ class Finder {
       role[at(index)] = Role::fold;
     }
     row_class_[at(index)] = batch.rows;
+  }
+
+  // Whether the product is left to kernels that share it out by tiles.
+  bool is_left_out(NodeIndex index, int row) {
+    const std::int64_t weights = weight_count(index, row), operations = graph_[index].element_count() * fold_length(graph_, index);
+    if (weights > most_weights(index)) return true;
+    if (weights <= options_.region_weights || operations < options_.region_operations || !wants_tiles(graph_, index, options_)) return false;
+    if (std::ranges::find(large_, index) == large_.end()) large_.push_back(index);
+    return true;
   }
 
   // Elements of the one matrix that a product whose rows are along the axis takes, or -1: that a sum over all rows gives.
@@ -314,6 +329,7 @@ class Finder {
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
   std::vector<AxisClass> row_class_;
+  std::vector<NodeIndex> large_;   // products that a region might have had
 };
 
 // Writes the graph again with each fold over rows as partial results and their sum.
@@ -323,6 +339,7 @@ class Splitter {
 
   RegionSplit run() {
     split_.regions = found_.regions;
+    split_.notes = found_.notes();
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       GraphNode node = graph_[i];
       for (NodeIndex& input : node.inputs) input = new_index_[at(input)];

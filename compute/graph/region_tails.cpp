@@ -1,4 +1,4 @@
-// Sums over values that are themselves sums of partial results, such as the squared norm of all gradients: the workgroup that adds the partial
+// Sums over values that are themselves sums of partial results or products, such as the squared norm of all gradients: the workgroup that adds the partial
 // results of some elements also leaves what those elements contribute, and the sum of a whole chain of such sums is one short fold.
 
 #include <algorithm>
@@ -16,7 +16,8 @@ constexpr std::size_t kMostTerms = 256;   // of one sum; the same term may come 
 
 class TailSplitter {
  public:
-  TailSplitter(Graph& graph, FusionRequest& request, RegionSplit& split) : graph_(graph), request_(request), split_(split) {}
+  TailSplitter(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options)
+      : graph_(graph), request_(request), split_(split), options_(options) {}
 
   void run() {
     find_sources();
@@ -42,7 +43,7 @@ class TailSplitter {
       wildcard[at(i)] = node.kind() != OpKind::leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) { return wildcard[at(input)] != 0; });
       if (wildcard[at(i)]) continue;
       const bool is_leading = !node.ints.empty() && static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size();
-      if (node.kind() == OpKind::reduce && graph_[node.inputs[0]].blocks > 0 && is_leading) {
+      if (node.kind() == OpKind::reduce && is_leading && folds_partials(node)) {
         source_[at(i)] = i;
         continue;
       }
@@ -56,6 +57,10 @@ class TailSplitter {
       }
       if (one && common >= 0 && graph_[common].element_count() == node.element_count()) source_[at(i)] = common;
     }
+  }
+
+  bool folds_partials(const GraphNode& fold) const {
+    return graph_[fold.inputs[0]].blocks > 0 || (fold.op == Op::reduce_sum && wants_tiles(graph_, fold.inputs[0], options_));
   }
 
   void find_sums() {
@@ -152,6 +157,7 @@ class TailSplitter {
   Graph& graph_;
   FusionRequest& request_;
   RegionSplit& split_;
+  const FusionOptions& options_;
   RegionSplit result_;
   std::vector<NodeIndex> source_, new_index_;
   std::vector<std::vector<NodeIndex>> terms_;   // per node: the sums that it adds
@@ -161,6 +167,6 @@ class TailSplitter {
 
 }  // namespace
 
-void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split) { TailSplitter(graph, request, split).run(); }
+void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options) { TailSplitter(graph, request, split, options).run(); }
 
 }  // namespace imprint

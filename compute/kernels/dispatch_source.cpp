@@ -1,8 +1,10 @@
 #include "compute/kernels/dispatch_source.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
+#include "compute/graph/product.h"
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
@@ -179,6 +181,14 @@ bool go_together(const Task& a, const Task& b) {
   return a.kind != TaskKind::custom || b.kind != TaskKind::custom;
 }
 
+// Workgroups start in their order: those of products that have the most to do must not be the last ones to.
+void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector<std::int32_t>& tasks) {
+  std::ranges::stable_sort(tasks, std::ranges::greater(), [&](std::int32_t t) {
+    const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
+    return task.kind == TaskKind::product ? product_shape(graph, task.anchor).depth : 0;
+  });
+}
+
 }  // namespace
 
 Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
@@ -222,6 +232,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     level = task.level;
     open = !alone;
   }
+  for (DispatchSource& dispatch : dispatches) put_deepest_first(graph, schedule, dispatch.tasks);
   for (DispatchSource& dispatch : dispatches) write_glsl(graph, schedule, limits, buffer_of, dispatch);
   return dispatches;
 }

@@ -125,7 +125,7 @@ std::uint32_t CpuProgram::first_write(std::span<const Variable> but) const {
 std::vector<ScheduleFigures> CpuProgram::schedule_figures() const {
   std::vector<ScheduleFigures> figures;
   for (const Part& part : parts_) {
-    figures.push_back({part.name, part.repeat, {}});
+    figures.push_back({part.name, part.repeat, {}, part.schedule.notes});
     for (const Task& task : part.schedule.tasks) figures.back().dispatches.push_back({.kernels = {kernel_figures(part.graph, part.schedule, task)}});
   }
   return figures;

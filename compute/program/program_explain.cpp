@@ -31,7 +31,7 @@ std::vector<ScheduleFigures> Program::Impl::schedule_figures() const {
     figures.back().repeat = part.repeat;
   }
   if (!parts.empty()) return figures;
-  figures.push_back({source.name, 1, {}});
+  figures.push_back({source.name, 1, {}, schedule.notes});
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     const DispatchSource& dispatch = dispatches[i];
     DispatchFigures one{barrier_before[i] != 0, dispatch.groups_x * dispatch.groups_y, dispatch.invocations, {}, dispatch.glsl};
@@ -48,6 +48,7 @@ std::string Program::Impl::explain() const {
                 source.name.c_str(), stats.dispatches, stats.kernels, stats.barriers, static_cast<unsigned long long>(stats.arena_bytes),
                 static_cast<unsigned long long>(stats.unplanned_bytes), static_cast<unsigned long long>(stats.bytes_moved), static_cast<unsigned long long>(stats.flops));
   text += line;
+  for (const std::string& note : schedule.notes) text += "  note: " + note + "\n";
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     const DispatchSource& dispatch = dispatches[i];
     std::snprintf(line, sizeof line, "  %2zu%s %u workgroups, %zu buffers\n", i, barrier_before[i] ? " | barrier |" : "", dispatch.groups_x * dispatch.groups_y,

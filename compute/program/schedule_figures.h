@@ -30,6 +30,7 @@ struct ScheduleFigures {
   std::string name;
   std::uint32_t repeat = 1;
   std::vector<DispatchFigures> dispatches;
+  std::vector<std::string> notes;    // what is not fused although it might be, and why
 };
 
 }  // namespace imprint

@@ -102,6 +102,22 @@ void add_products(std::vector<OpCase>& cases) {
   add(cases, "matmul/two_layers", {{{17, 5}}, {{5, 33}}, {{33}}, {{33, 3}}, {{3}}},
       [](Inputs in) { return matmul(tanh(matmul(in[0], in[1]) + in[2]), in[3]) + in[4]; }, {1e-4, 5e-5}, {5e-4, 5e-4});
   add(cases, "matmul/tiles_thin", {{{16, 4099}}, {{4099, 17}}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-4, 5e-5}, {2e-4, 2e-4});
+  // Few outputs of very many terms: partial products of stretches, and what is left behind the last of them.
+  const auto deep = [&](const std::string& name, const Shape& a, const Shape& b, Tensor (*apply)(Inputs in)) {
+    add(cases, "matmul/deep_" + name, {{a}, {b}}, apply, {2e-3, 5e-5});
+    cases.back().differentiable = false;   // the same products with fewer terms are
+  };
+  deep("batch", {2, 40, 1030}, {2, 1030, 24}, [](Inputs in) { return matmul(in[0], in[1]); });
+  deep("weight_gradient", {4100, 36}, {4100, 20}, [](Inputs in) { return matmul(transpose(in[0]), in[1]); });
+  deep("odd_weight_gradient", {4099, 37}, {4099, 19}, [](Inputs in) { return matmul(transpose(in[0]), in[1]); });
+  deep("transposed_right", {33, 2051}, {17, 2051}, [](Inputs in) { return matmul(in[0], transpose(in[1])); });
+  deep("prologue_epilogue", {1048, 36}, {1048, 40}, [](Inputs in) { return silu(matmul(transpose(tanh(in[0])), sin(in[1]))); });
+  deep("float16", {2200, 24}, {2200, 40},
+       [](Inputs in) { return matmul(transpose(cast(in[0], DType::float16)), cast(in[1], DType::float16)); });
+  deep("norm", {4096, 24}, {4096, 32}, [](Inputs in) {
+    const Tensor gradient = matmul(transpose(in[0]), in[1]);
+    return gradient * rsqrt(sum(square(gradient)));
+  });
   add(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5},
       {3e-4, 2e-4});
   add(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); },

@@ -149,6 +149,34 @@ TEST(Fusion, AnUpdateInPlaceWaitsForAllReaders) {
   EXPECT_GT(writer, reader);
 }
 
+// The gradient of a layer's output with respect to its weights, of a network with one hidden layer of `hidden`.
+Fused fuse_layer(std::int64_t batch, std::int64_t hidden) {
+  const Tensor x = input("x", {batch, hidden}), target = input("target", {batch, 4});
+  const Variable w0 = Variable::zeros("w0", {hidden, hidden}), w1 = Variable::zeros("w1", {hidden, 4});
+  const std::vector<Tensor> weights{w0.value(), w1.value()};
+  const auto found = gradients(mean(square(matmul(tanh(matmul(x, w0.value())), w1.value()) - target)), weights);
+  return fuse_program(*found);
+}
+
+std::ptrdiff_t count_of(const Fused& fused, TaskKind kind) { return std::ranges::count(fused.schedule.tasks, kind, &Task::kind); }
+
+TEST(Fusion, ProductsStayInRegionsUntilTheyAreLarge) {
+  const Fused small = fuse_layer(256, 256), narrow = fuse_layer(1 << 17, 64);
+  for (const Fused* fused : {&small, &narrow}) {
+    EXPECT_EQ(count_of(*fused, TaskKind::product), 0);
+    EXPECT_EQ(count_of(*fused, TaskKind::region), 1);
+    EXPECT_TRUE(fused->schedule.notes.empty());
+  }
+}
+
+TEST(Fusion, LargeProductsAreKernelsOfTheirOwnAndSaidToBe) {
+  const Fused large = fuse_layer(16384, 256);
+  EXPECT_EQ(count_of(large, TaskKind::product), 2);   // the layer and its weights' gradient
+  EXPECT_EQ(large.schedule.notes.size(), 1u);
+  for (const Task& task : large.schedule.tasks)
+    if (task.kind == TaskKind::product) EXPECT_GE(task.element_count, 1 << 20);   // the gradient's terms are shared out
+}
+
 // A schedule is right when everything read has been written at an earlier level, and nothing that is still read has been overwritten.
 void expect_ordered(const Fused& fused) {
   std::vector<std::int32_t> written(fused.graph.nodes.size(), -1);

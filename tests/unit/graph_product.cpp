@@ -81,5 +81,27 @@ TEST(Product, ATileFitsTheDevice) {
     }
 }
 
+TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
+  FusionOptions options;
+  const ProductShape gradient{1, 256, 256, 16384};
+  const std::int64_t stretches = product_stretches(gradient, options, false);
+  EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);   // the device has something to do
+  EXPECT_GT(product_stretches(gradient, options, true), 1);
+  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);   // fills it without
+  EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, false), 1);      // no time to win
+  options.fill_groups = 1;
+  EXPECT_EQ(product_stretches(gradient, options, false), 1);
+}
+
+TEST(Product, StretchesAreOfWholeVectorsAndLeaveLessThanTheyTake) {
+  for (const std::int64_t terms : {4096, 4099, 1030, 16384, 130})
+    for (std::int64_t stretches = 2; terms / stretches >= 64; stretches *= 2) {
+      const std::int64_t length = stretch_length(terms, stretches), rest = terms - stretches * length;
+      EXPECT_EQ(length % 32, 0);
+      EXPECT_GE(rest, 0);
+      EXPECT_LT(rest, stretches * 32);
+    }
+}
+
 }  // namespace
 }  // namespace imprint

@@ -101,6 +101,7 @@ void print_table(const Explained& explained, const BenchDevice& device, const Op
   for (const ScheduleFigures& part : explained.parts) {
     std::puts("");
     if (explained.parts.size() > 1 || part.repeat > 1) std::printf("%u x %s\n", part.repeat, part.name.c_str());
+    for (const std::string& note : part.notes) std::printf("note: %s\n", note.c_str());
     std::printf("%4s  %-7s %14s %10s %10s", "", "", "workgroups", "bytes", "operations");
     if (figures.launch_us > 0) std::printf(" %8s %8s %8s %9s", "launch", "bytes", "arith.", "floor us");
     std::puts("");
@@ -133,7 +134,7 @@ Status write_json(const Explained& explained, const BenchDevice& device, const O
                               {"barriers", stats.barriers}, {"bytes", stats.bytes_moved}, {"operations", stats.flops},
                               {"arena_bytes", stats.arena_bytes}, {"parts", nlohmann::ordered_json::array()}};
   for (const ScheduleFigures& part : explained.parts) {
-    nlohmann::ordered_json own{{"name", part.name}, {"repeat", part.repeat}, {"dispatches", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json own{{"name", part.name}, {"repeat", part.repeat}, {"notes", part.notes}, {"dispatches", nlohmann::ordered_json::array()}};
     for (const DispatchFigures& dispatch : part.dispatches) own["dispatches"].push_back(to_json(dispatch, options));
     json["parts"].push_back(std::move(own));
   }
