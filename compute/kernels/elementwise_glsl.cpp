@@ -63,9 +63,8 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype, std
     case Op::sin: return call("sin");
     case Op::cos: return call("cos");
     case Op::tan: return call("tan");
-    // Vulkan lets a driver's own asin and acos be off by 4096 units in the last place, and Mesa's uses the leave.
-    case Op::asin: return "atan(" + operands[0] + ", sqrt((1.0 - " + operands[0] + ") * (1.0 + " + operands[0] + ")))";
-    case Op::acos: return "atan(sqrt((1.0 - " + operands[0] + ") * (1.0 + " + operands[0] + ")), " + operands[0] + ")";
+    case Op::asin: return with("atan2", call("imp_asin"));
+    case Op::acos: return with("atan2", call("imp_acos"));
     case Op::atan: return call("atan");
     case Op::sinh: case Op::cosh: case Op::asinh: case Op::acosh: case Op::atanh:
       includes.insert("expm1");
@@ -84,6 +83,7 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype, std
       if (result_dtype == DType::float16) return with("narrow_floats", call("imp_to_half"));
       if (result_dtype == DType::bfloat16) return with("narrow_floats", call("imp_to_bfloat16"));
       if (result_dtype == DType::boolean) return "(" + operands[0] + (is_float ? " != 0.0)" : " != 0)");
+      if (is_float && result_dtype == DType::int32) return with("to_int", call("imp_to_int"));
       return call(glsl_type(result_dtype));
     case Op::add: return infix("+");
     case Op::sub: return infix("-");
@@ -92,7 +92,7 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype, std
     case Op::remainder: return with("division", call("imp_remainder"));
     case Op::fmod: return with("division", call("imp_fmod"));
     case Op::pow: return with("pow", call("imp_pow"));
-    case Op::atan2: return call("atan");
+    case Op::atan2: return with("atan2", call("imp_atan2"));
     case Op::minimum: return with("extremes", call("imp_min"));
     case Op::maximum: return with("extremes", call("imp_max"));
     case Op::equal: return infix("==");

@@ -10,6 +10,10 @@ namespace {
 
 Tensor negative_part(const Tensor& x) { return where(x > 0.0f, 0.0f, x); }
 
+// -|x| for smooth functions in two halves: either half is the function itself, with all its derivatives, at 0 too. Kinks of abs would cancel there in
+// the first derivative only.
+Tensor minus_magnitude(const Tensor& x) { return where(x > 0.0f, -x, x); }
+
 // clamp whose boundary belongs to the flat side: where the derivative is already zero.
 Tensor saturate(const Tensor& x, double low, double high) {
   const Tensor lower = Tensor(low), upper = Tensor(high);
@@ -45,11 +49,11 @@ Tensor gelu_tanh(const Tensor& x) {
   return 0.5f * x * (1.0f + tanh(Tensor(scale) * (x + Tensor(0.044715) * x * x * x)));
 }
 
-// log(1 / (1 + exp(-x))), of which neither side overflows in this form.
-Tensor log_sigmoid(const Tensor& x) { return minimum(x, 0.0f) - log1p(exp(-abs(x))); }
+// log(1 / (1 + exp(-x))) and log(1 + exp(x)), of which neither side overflows in this form.
+Tensor log_sigmoid(const Tensor& x) { return negative_part(x) - log1p(exp(minus_magnitude(x))); }
 Tensor softplus(const Tensor& x, double beta) {
   const Tensor scaled = x * Tensor(beta);
-  return (maximum(scaled, 0.0f) + log1p(exp(-abs(scaled)))) * Tensor(1 / beta);
+  return (relu(scaled) + log1p(exp(minus_magnitude(scaled)))) * Tensor(1 / beta);
 }
 
 Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) { return saturate(Tensor(alpha) * x + Tensor(beta), 0, 1); }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compute/tensor/build.h"
 
@@ -41,7 +42,7 @@ std::optional<double> folded_value(Op op, double value, DType dtype, std::int64_
     if (count > 0) return value;
     return std::nullopt;
   }
-  if (op == Op::reduce_sum && dtype == DType::float32) return value * static_cast<double>(count);
+  if (op == Op::reduce_sum && dtype == DType::float32) return count == 0 ? 0 : value * static_cast<double>(count);
   return std::nullopt;
 }
 
@@ -74,6 +75,9 @@ Tensor arg_reduce(Op op, const Tensor& x, int axis, bool keep_dims) {
   return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
 }
 
+// Of too few elements there is nothing to say. Not by 0 * inf: some devices take that for 0.
+Tensor not_a_number(const Tensor& like) { return like.ok() ? full(like.shape(), std::numeric_limits<double>::quiet_NaN()) : like; }
+
 Tensor truth(const Tensor& x) { return x.dtype() == DType::boolean ? x : cast(x, DType::boolean); }
 
 }  // namespace
@@ -92,7 +96,9 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
                    describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
   const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
   if (!folded) return Tensor(folded.error());
-  return sum(x, axes, keep_dims) * Tensor(1.0 / static_cast<double>(count_folded(x.shape(), *folded)));
+  const std::int64_t count = count_folded(x.shape(), *folded);
+  const Tensor total = sum(x, axes, keep_dims);
+  return count == 0 ? not_a_number(total) : total * Tensor(1.0 / static_cast<double>(count));
 }
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keep_dims, double correction) {
@@ -101,8 +107,8 @@ Tensor variance(const Tensor& x, const Axes& axes, bool keep_dims, double correc
   if (!folded) return Tensor(folded.error());
   const double freedom = std::fmax(static_cast<double>(count_folded(x.shape(), *folded)) - correction, 0);
   const Tensor centred = x - mean(x, axes, true);
-  // Too few elements give 0 * inf: NaN, as there is nothing to estimate from.
-  return sum(square(centred), axes, keep_dims) * Tensor(1.0 / freedom);
+  const Tensor total = sum(square(centred), axes, keep_dims);
+  return freedom == 0 ? not_a_number(total) : total * Tensor(1.0 / freedom);
 }
 
 Tensor any(const Tensor& x, const Axes& axes, bool keep_dims) {

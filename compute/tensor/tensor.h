@@ -4,7 +4,7 @@
 // operations on it carry the first error on, and compile / evaluate return it. Any thread; a Tensor itself is not synchronised.
 //
 // Binary operations broadcast as NumPy does. int32 and float32 do not mix: cast first (a C++ number adopts the tensor's dtype).
-//
+// What NaN and infinities become in x * 0, x - x and 0 / x is the device's driver's to say: 0 on llvmpipe, NaN on the processor.
 // float16 and bfloat16 halve what memory holds and moves. A cast to one rounds; where a kernel goes on with the value itself it need not be stored
 // first. Gradients by them are float32, so weights kept in float32 and cast for each product learn as usual. Devices without 16-bit storage refuse them.
 

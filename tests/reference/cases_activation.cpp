@@ -22,12 +22,12 @@ void add_pointwise(std::vector<OpCase>& cases) {
   add(cases, "celu", [](const Tensor& x) { return celu(x, 0.7); }, {0});
   add(cases, "gelu", gelu);
   add(cases, "gelu_tanh", gelu_tanh);
-  add(cases, "log_sigmoid", log_sigmoid, {0});
+  add(cases, "log_sigmoid", log_sigmoid);
   add(cases, "hard_sigmoid", [](const Tensor& x) { return hard_sigmoid(x); }, {-3, 3});
   add(cases, "silu", silu);
   add(cases, "hard_swish", hard_swish, {-3, 3});
-  add(cases, "mish", mish, {0});
-  add(cases, "softplus", [](const Tensor& x) { return softplus(x, 2); }, {0});
+  add(cases, "mish", mish);
+  add(cases, "softplus", [](const Tensor& x) { return softplus(x, 2); });
   add(cases, "softsign", softsign, {0});
   add(cases, "tanh_shrink", tanh_shrink);
   add(cases, "hard_tanh", [](const Tensor& x) { return hard_tanh(x, -1, 2); }, {-1, 2});
@@ -35,6 +35,11 @@ void add_pointwise(std::vector<OpCase>& cases) {
   add(cases, "soft_shrink", [](const Tensor& x) { return soft_shrink(x); }, {-0.5, 0.5});
   add(cases, "threshold", [](const Tensor& x) { return threshold(x, 0.5, -3); }, {0.5});
   add(cases, "thresholded_relu", [](const Tensor& x) { return thresholded_relu(x, 1); }, {1});
+  // Two halves of a smooth function meet at 0.
+  const auto zeros_too = [](Inputs in) { return concat({in[0] * 0.0f, in[0]}, 0); };
+  cases.push_back({"softplus/at_zero", {{{5}}}, [=](Inputs in) { return softplus(zeros_too(in)); }});
+  cases.push_back({"log_sigmoid/at_zero", {{{5}}}, [=](Inputs in) { return log_sigmoid(zeros_too(in)); }});
+  cases.push_back({"mish/at_zero", {{{5}}}, [=](Inputs in) { return mish(zeros_too(in)); }});
   cases.push_back({"prelu/channels", {{{3, 5}, DType::float32, -2, 2, {0}}, {{5}}}, [](Inputs in) { return prelu(in[0], in[1]); }});
   cases.push_back({"glu/last", {{{3, 6}}}, [](Inputs in) { return glu(in[0]); }});
   cases.push_back({"glu/first", {{{4, 5}}}, [](Inputs in) { return glu(in[0], 0); }});

@@ -81,6 +81,17 @@ void add_unary_cases(std::vector<OpCase>& cases) {
                      const Tensor x = Tensor::from({1, -0.0f, __builtin_nanf(""), __builtin_inff(), -__builtin_inff()}, {5});
                      return cast(is_nan(x), DType::int32) + cast(is_inf(x), DType::int32) * 2 + cast(is_finite(x), DType::int32) * 4;
                    }, {}, {}, false});
+  // What GLSL and drivers leave undefined; all devices and the processor agree on it.
+  const auto special = [&](const char* name, Build build, Tolerance tolerance = {}) { cases.push_back({name, {}, std::move(build), tolerance, {}, false}); };
+  constexpr float kNaN = __builtin_nanf(""), kInfinity = __builtin_inff();
+  special("atan2/special", [=](Inputs) {
+    return atan2(Tensor::from({0, -0.0f, 0, -0.0f, 0, -0.0f, kNaN, 3, 1, -1}, {10}), Tensor::from({0, 0, -0.0f, -0.0f, -1, -1, 3, kNaN, 0, 0}, {10}));
+  }, kWide);
+  special("asin/special", [=](Inputs) { return asin(Tensor::from({-1, 1, 0, 2, -2, kNaN}, {6})); }, kWide);
+  special("acos/special", [=](Inputs) { return acos(Tensor::from({-1, 1, 0, 2, -2, kNaN}, {6})); }, kWide);
+  special("tanh/special", [=](Inputs) { return tanh(Tensor::from({kNaN, kInfinity, -kInfinity, 0, 0.3f, -0.3f}, {6})); });
+  special("cast/special", [=](Inputs) { return cast(Tensor::from({kNaN, kInfinity, -kInfinity, 3e9f, -3e9f, 2147483520.0f, -2147483648.0f, -1.7f}, {8}), DType::int32); },
+          {0, 0});
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{0}, Shape{3, 0, 2}, Shape{129, 3}, Shape{2, 1, 3, 1, 2, 1, 2, 2}})
     cases.push_back({"tanh/" + shape.text(), {{shape}}, [](Inputs in) { return tanh(in[0]); }});
 }

@@ -34,6 +34,11 @@ void add_reductions(std::vector<OpCase>& cases) {
   }
   add(cases, "sum/long", {{{3, 5001}, DType::float32, 0, 1}}, [](Inputs in) { return sum(in[0]); });
   add(cases, "sum/nothing", {{{3, 0}}}, [](Inputs in) { return sum(in[0], {1}); });
+  add(cases, "mean/nothing", {{{3, 0}}}, [](Inputs in) { return mean(in[0], {1}); });
+  add(cases, "variance/nothing", {{{3, 0}}}, [](Inputs in) { return variance(in[0], {1}); });
+  add(cases, "variance/of_one", {{{3, 1}}}, [](Inputs in) { return variance(in[0], {1}); });
+  for (std::size_t back = 1; back <= 3; ++back) cases[cases.size() - back].differentiable = false;
+  add(cases, "sum/nothing_infinite", {}, [](Inputs) { return sum(full({3, 0}, __builtin_inf()), {1}); });
   add(cases, "max/one", {{{3, 1}}}, [](Inputs in) { return max(in[0], {1}); });
   add(cases, "prod/rows", {{{3, 7}, DType::float32, 0.5, 1.5}}, [](Inputs in) { return prod(in[0], {1}); });
   add(cases, "prod/outer_and_inner", {{{3, 2, 4}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) { return prod(in[0], {0, 2}); });

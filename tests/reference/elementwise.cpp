@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -17,7 +18,7 @@ double wrapped(std::int64_t value) { return static_cast<std::int32_t>(static_cas
 double cast_to(DType dtype, double x) {
   switch (dtype) {
     case DType::boolean: return x != 0 ? 1 : 0;
-    case DType::int32: return std::trunc(x);
+    case DType::int32: return std::isnan(x) ? 0 : std::clamp(std::trunc(x), -2147483648.0, 2147483647.0);
     case DType::float16: return float_from_half(half_from_float(static_cast<float>(x)));
     case DType::bfloat16: return float_from_bfloat16(bfloat16_from_float(static_cast<float>(x)));
     default: return x;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "compute/graph/autodiff.h"
 #include "tests/reference/interpreter.h"
@@ -40,6 +41,53 @@ TEST(Autodiff, KinksAsPyTorch) {
   EXPECT_EQ(gradient_at(log_sigmoid, {0}), Values{0.5});
   EXPECT_EQ(gradient_at([](const Tensor& x) { return elu(x); }, {0, 200}), (Values{1, 1}));
   EXPECT_EQ(gradient_at(silu, {0}), Values{0.5});
+}
+
+// The next two derivatives of every activation, on points away from its kinks. 0 is among them where it is smooth there, though written in two halves.
+TEST(Autodiff, ActivationsAreSmoothInHigherOrders) {
+  struct Activation {
+    const char* name;
+    std::function<Tensor(const Tensor&)> op;
+    bool smooth_at_zero = true;
+  };
+  const Activation activations[] = {{"relu", relu, false},
+                                    {"relu6", relu6, false},
+                                    {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); }, false},
+                                    {"elu", [](const Tensor& x) { return elu(x, 1.5); }, false},
+                                    {"selu", selu, false},
+                                    {"celu", [](const Tensor& x) { return celu(x, 0.7); }, false},
+                                    {"gelu", gelu},
+                                    {"gelu_tanh", gelu_tanh},
+                                    {"sigmoid", sigmoid},
+                                    {"log_sigmoid", log_sigmoid},
+                                    {"hard_sigmoid", [](const Tensor& x) { return hard_sigmoid(x); }},
+                                    {"silu", silu},
+                                    {"hard_swish", hard_swish},
+                                    {"mish", mish},
+                                    {"softplus", [](const Tensor& x) { return softplus(x, 2); }},
+                                    {"softsign", softsign, false},
+                                    {"tanh", tanh},
+                                    {"tanh_shrink", tanh_shrink},
+                                    {"glu", [](const Tensor& x) { return glu(concat({x, x * 0.5f}, 0)); }}};
+  const std::vector<double> points{-5, -1.7, -0.4, 0, 0.4, 1.7, 5};
+  constexpr double kStep = 1e-5;
+  for (const Activation& activation : activations) {
+    const Tensor x = input("x", {static_cast<std::int64_t>(points.size())});
+    Tensor lower = activation.op(x);
+    for (int order = 1; order <= 3; ++order) {
+      const Tensor higher = gradient(sum(lower), x);
+      std::vector<double> above = points, below = points;
+      for (double& point : above) point += kStep;
+      for (double& point : below) point -= kStep;
+      const std::vector<double> found = evaluate(higher, {{"x", points}}), after = evaluate(lower, {{"x", above}}), before = evaluate(lower, {{"x", below}});
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        if (points[i] == 0 && !activation.smooth_at_zero) continue;
+        const double expected = (after[i] - before[i]) / (2 * kStep);
+        EXPECT_NEAR(found[i], expected, 1e-6 * (1 + std::fabs(expected))) << activation.name << ", order " << order << " at " << points[i];
+      }
+      lower = higher;
+    }
+  }
 }
 
 TEST(Autodiff, TiesShareEqually) {
