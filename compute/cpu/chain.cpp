@@ -136,8 +136,10 @@ void ReduceStep::run(const Memory& memory) const {
   Walk<1> walk(loops_);
   const std::int64_t inner = loops_.extents[walk.inner()];
   std::int64_t position = 0;   // in the innermost loop
-  for (std::int64_t begin = 0; begin < chain_.count; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, chain_.count - begin);
+  for (std::int64_t begin = 0, length = 0; begin < chain_.count; begin += length) {
+    // Rows are cut alike, wherever they lie: equal rows give equal bits, and a sample's result does not depend on its place in the batch.
+    const std::int64_t whole_rows = inner <= kBlock ? kBlock / inner * inner : std::min(kBlock, inner - position);
+    length = std::min(folds_inner_ ? whole_rows : kBlock, chain_.count - begin);
     chain_.compute(memory, begin, length);
     const Word* value = static_cast<const Word*>(chain_.find(memory, result_, begin));
     for (std::int64_t done = 0; done < length;) {

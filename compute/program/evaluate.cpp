@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compute/base/host_memory.h"
 #include "compute/program/session_impl.h"
 
 namespace imprint {
@@ -11,6 +12,10 @@ constexpr std::size_t kMaxCached = 256;  // evaluated structures kept; past that
 }  // namespace
 
 Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensors) {
+  return within_host_memory("evaluate", [&] { return impl_->evaluate(*this, tensors); });
+}
+
+Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::span<const Tensor> tensors) {
   // Constants become inputs, so that the key is the structure and new numbers run the old program.
   ProgramGraph source;
   source.name = "evaluate";
@@ -21,8 +26,8 @@ Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensor
   for (const NodeRef& constant : constants) values.push_back(host_tensor(constant->dtype, constant->shape, constant->constant->bytes));
 
   const Hash128 key = source.graph.hash();
-  auto found = impl_->evaluated.find(key);
-  if (found == impl_->evaluated.end()) {
+  auto found = evaluated.find(key);
+  if (found == evaluated.end()) {
     std::uint64_t offset = 0;
     const auto port = [&](const std::string& name, DType dtype, const Shape& shape) {
       const std::uint64_t bytes = static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
@@ -47,11 +52,11 @@ Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensor
     }
     std::ranges::sort(source.request.variables);
     source.request.variables.erase(std::unique(source.request.variables.begin(), source.request.variables.end()), source.request.variables.end());
-    if (impl_->evaluated.size() >= kMaxCached) impl_->evaluated.clear();
-    IMPRINT_ASSIGN(std::unique_ptr<Program::Body> compiled, Program::Body::compile(impl_->runtime, std::move(source)));
-    found = impl_->evaluated.emplace(key, Program::Body::wrap(std::move(compiled))).first;
+    if (evaluated.size() >= kMaxCached) evaluated.clear();
+    IMPRINT_ASSIGN(std::unique_ptr<Program::Body> compiled, Program::Body::compile(runtime, std::move(source)));
+    found = evaluated.emplace(key, Program::Body::wrap(std::move(compiled))).first;
   }
-  return run(found->second, values);
+  return session.run(found->second, values);
 }
 
 Result<HostTensor> Session::evaluate(const Tensor& tensor) {

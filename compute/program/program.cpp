@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compute/base/host_memory.h"
 #include "compute/graph/cost.h"
 #include "compute/program/cpu_program.h"
 #include "compute/program/program_impl.h"
@@ -18,18 +19,22 @@ Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 Result<Program> Program::compile(Runtime& runtime, const ProgramDescription& description) {
-  IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(description));
-  IMPRINT_ASSIGN(std::unique_ptr<Body> body, Body::compile(runtime, std::move(source)));
-  return Program(std::move(body));
+  return within_host_memory("program '" + description.name + "'", [&]() -> Result<Program> {
+    IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(description));
+    IMPRINT_ASSIGN(std::unique_ptr<Body> body, Body::compile(runtime, std::move(source)));
+    return Program(std::move(body));
+  });
 }
 
 Result<Program> Program::compile(Runtime& runtime, const ProgramSequence& sequence) {
-  if (runtime.on_cpu()) {
-    IMPRINT_ASSIGN(std::unique_ptr<Body> body, CpuProgram::compile(runtime, sequence));
+  return within_host_memory("program '" + sequence.name + "'", [&]() -> Result<Program> {
+    if (runtime.on_cpu()) {
+      IMPRINT_ASSIGN(std::unique_ptr<Body> body, CpuProgram::compile(runtime, sequence));
+      return Program(std::move(body));
+    }
+    IMPRINT_ASSIGN(std::unique_ptr<Body> body, Impl::compile(static_cast<RuntimeImpl&>(runtime), sequence));
     return Program(std::move(body));
-  }
-  IMPRINT_ASSIGN(std::unique_ptr<Body> body, Impl::compile(static_cast<RuntimeImpl&>(runtime), sequence));
-  return Program(std::move(body));
+  });
 }
 
 Result<std::unique_ptr<Program::Body>> Program::Body::compile(Runtime& runtime, ProgramGraph source) {

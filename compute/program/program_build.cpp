@@ -288,7 +288,9 @@ Status Program::Impl::make_io() {
   auto allocated = pool.allocate(total, kAlignment, vk::MemoryUse::device, source.yields);
   if (!allocated) {
     Error error = std::move(allocated).error();
-    error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) + " bytes: " + error.message;
+    error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) + " bytes in one piece, for inputs (" +
+                    std::to_string(input_bytes) + "), outputs (" + std::to_string(output_bytes) + ") and what lies between them (" +
+                    std::to_string(stats.arena_bytes) + "): " + error.message;
     return error;
   }
   arena = *allocated;

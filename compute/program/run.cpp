@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute/base/host_memory.h"
 #include "compute/base/number_format.h"
 #include "compute/program/session_impl.h"
 
@@ -25,6 +26,10 @@ std::vector<std::byte> float_bytes(std::span<const float> values, DType dtype) {
 Status copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program, std::size_t index, const Port& port) {
   const bool is_float = dtype_is_float(port.dtype);
   const std::size_t count = is_float ? value.floats.size() : value.ints.size();
+  const bool same_kind = is_float ? dtype_is_float(value.dtype) : value.dtype == port.dtype;
+  if (!same_kind)
+    return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) + " '" + port.name + "' is " +
+                                                     std::string(dtype_name(port.dtype)) + ", got " + std::string(dtype_name(value.dtype)));
   if (!(value.shape == port.shape) || count * dtype_size(port.dtype) != target.size())
     return make_error(ErrorCode::shape_mismatch, "run '" + program + "': input " + std::to_string(index) + " '" + port.name + "' needs " +
                                                      std::string(dtype_name(port.dtype)) + port.shape.text() + ", got shape " + value.shape.text() + " with " +
@@ -98,7 +103,8 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
 Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const HostTensor> inputs) {
   if (&program.body().owner() != &impl_->runtime)
     return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': it was compiled for another device: compile it for this session's runtime");
-  return impl_->run(program, inputs, program.body().source.inputs, program.body().source.outputs);
+  return within_host_memory("run '" + program.name() + "'",
+                            [&] { return impl_->run(program, inputs, program.body().source.inputs, program.body().source.outputs); });
 }
 
 Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variables) {

@@ -15,6 +15,7 @@ struct Session::Impl {
 
   Status submit_and_wait(VkCommandBuffer commands);
   Status run_whole(Program& program);
+  Result<std::vector<HostTensor>> evaluate(Session& session, std::span<const Tensor> tensors);
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs, const std::vector<Port>& input_ports,
                                       const std::vector<Port>& output_ports);
 

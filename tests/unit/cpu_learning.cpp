@@ -103,6 +103,46 @@ TEST_F(CpuLearningTest, EqualRunsGiveEqualBits) {
   EXPECT_EQ(learned(), learned());
 }
 
+// Whatever place a row has among others: where numbers are large, a rounding that depends on it is a large difference.
+TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
+  for (const std::int64_t width : {3, 169, 512, 700, 1100}) {
+    SCOPED_TRACE("rows of " + std::to_string(width));
+    constexpr std::int64_t kRows = 300;
+    const std::vector<float> row = wave(width, 1e9f, 1);
+    std::vector<float> rows;
+    for (std::int64_t i = 0; i < kRows; ++i) rows.insert(rows.end(), row.begin(), row.end());
+    const Tensor x = input("x", {kRows, width});
+    Program program = compile({.name = "rows", .inputs = {x}, .outputs = {mean(relu(x), {1}), logsumexp(x, {1}), variance(x, {1})}});
+    const HostTensor inputs[] = {HostTensor::from(rows, {kRows, width})};
+    const auto found = session().run(program, inputs).value();
+    for (const HostTensor& output : found)
+      for (const float value : output.floats) ASSERT_EQ(value, output.floats[0]);
+  }
+}
+
+// More than there is is an error, at the public face too.
+TEST_F(CpuLearningTest, WantOfMemoryIsAnError) {
+  const auto vast = session().evaluate(full({std::int64_t{1} << 47, 2}, 1.0));
+  ASSERT_FALSE(vast.ok());
+  EXPECT_EQ(vast.error().code, ErrorCode::out_of_host_memory) << vast.error().message;
+  const Tensor x = input("x", {std::int64_t{1} << 46});
+  const auto program = Program::compile(runtime(), {.name = "vast", .inputs = {x}, .outputs = {x + 1.0f}});
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, ErrorCode::out_of_host_memory) << program.error().message;
+}
+
+TEST_F(CpuLearningTest, InputsAreOfTheirOwnType) {
+  const Tensor whole = input("whole", {2}, DType::int32), truth = input("truth", {2}, DType::boolean), real = input("real", {2});
+  Program program = compile({.name = "types", .inputs = {whole, truth, real}, .outputs = {where(truth, cast(whole, DType::float32), real)}});
+  const HostTensor ints = HostTensor::from_ints({3, 4}, {2}), bools{DType::boolean, {2}, {}, {1, 0}}, floats = HostTensor::from({5, 6}, {2});
+  EXPECT_EQ(session().run(program, std::vector{ints, bools, floats}).value()[0].floats, (std::vector<float>{3, 6}));
+  for (const std::vector<HostTensor>& wrong : {std::vector{bools, bools, floats}, std::vector{ints, ints, floats}, std::vector{ints, bools, ints}}) {
+    const auto refused = session().run(program, wrong);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::dtype_mismatch) << refused.error().message;
+  }
+}
+
 TEST_F(CpuLearningTest, SaysWhatItCannotRun) {
   const Tensor state = input("state", {4, 2});
   const auto program = Program::compile(runtime(), {.name = "world", .inputs = {state}, .outputs = {custom_rows("cart", "void row() {}", std::span(&state, 1), 2)}});
