@@ -200,8 +200,10 @@ void CpuContext::run_jobs(float learn_budget_us, bool everything) {
   ++counted_.submits;
   counted_.times = {frame_.value_or(0), 0, 0};
   const Clock::time_point start = Clock::now();
-  run_immediate();
-  counted_.times.immediate_us = us_since(start);
+  if (!immediate_.empty()) {
+    run_immediate();
+    counted_.times.immediate_us = us_since(start);
+  }
   FrameRequest request;
   request.frame = frame_.value_or(0);
   request.everything = everything;

@@ -71,6 +71,27 @@ Error system_error(const std::string& action, const std::string& path, int numbe
   return make_error(number == ENOENT ? ErrorCode::not_found : ErrorCode::io, action + " '" + path + "': " + reason);
 }
 
+constexpr int kMaxLinks = 40;  // as Linux follows
+
+// The file that a save replaces: through symbolic links, to what they name. What is there and no regular file (a device, a pipe, a folder) stays:
+// renaming over it would put a file in its place for everybody.
+Result<fs::path> target_of(const std::string& path) {
+  const auto refuse = [&](const std::string& why) { return make_error(ErrorCode::io, "cannot write '" + path + "': " + why); };
+  std::error_code code;
+  fs::path target = path_of(path);
+  fs::file_status status = fs::symlink_status(target, code);
+  for (int links = 0; fs::is_symlink(status); ++links) {
+    if (links == kMaxLinks) return refuse("more than " + std::to_string(kMaxLinks) + " symbolic links follow one another");
+    const fs::path next = fs::read_symlink(target, code);
+    if (code) return refuse(code.message());
+    target = target.parent_path() / next;  // an absolute one stands alone
+    status = fs::symlink_status(target, code);
+  }
+  if (fs::is_directory(status)) return refuse("it is a folder");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return refuse("it is no regular file but a device, pipe or socket, which a save would replace");
+  return target;
+}
+
 }  // namespace
 
 Result<std::uint64_t> file_size(const std::string& path) {
@@ -113,9 +134,16 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
   return read_file_part(path, 0, size);
 }
 
+Status check_replaceable(const std::string& path) {
+  IMPRINT_ASSIGN(const fs::path target, target_of(path));
+  (void)target;
+  return {};
+}
+
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string temporary = path + temporary_suffix();
-  const fs::path temporary_path = path_of(temporary);
+  IMPRINT_ASSIGN(const fs::path target, target_of(path));
+  fs::path temporary_path = target;
+  temporary_path += temporary_suffix();
   std::error_code ignored;
   {
     errno = 0;
@@ -131,7 +159,7 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
     }
   }
   std::error_code code;
-  fs::rename(temporary_path, path_of(path), code);
+  fs::rename(temporary_path, target, code);
   if (code) {
     fs::remove(temporary_path, ignored);
     return make_error(ErrorCode::io, "cannot write '" + path + "': " + code.message());

@@ -20,7 +20,11 @@ Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint
 // Size in bytes. Errors: not_found, io (a folder, for one).
 Result<std::uint64_t> file_size(const std::string& path);
 
-// Writes a temporary file beside `path`, flushes it to the disk and renames it. On failure nothing is left behind. Errors: io.
+// Writes a temporary file beside `path`, flushes it to the disk and renames it; a symbolic link stays one, and what it names is replaced. On failure
+// nothing is left behind. Errors: io (with the system's reason; or `path` is there and no regular file).
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
+
+// Whether write_file_atomic may replace what is at `path`, for those who want to know before they compute. Errors: io.
+Status check_replaceable(const std::string& path);
 
 }  // namespace imprint

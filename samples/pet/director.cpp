@@ -143,7 +143,7 @@ void Director::write(const Game& game, const Report& report) {
   std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions", static_cast<unsigned long long>(report.minibatches),
                 static_cast<unsigned long long>(report.decisions));
   fact();
-  std::snprintf(line, sizeof line, "GPU: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)", report.infer_gpu_us.median,
+  std::snprintf(line, sizeof line, "%s: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)", report.access == Access::kCpu ? "CPU" : "GPU", report.infer_gpu_us.median,
                 report.learn_gpu_us.median, report.infer_gpu_us.frames, report.learn_gpu_us.frames);
   fact();
   std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99, report.budget_us);

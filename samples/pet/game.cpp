@@ -102,6 +102,7 @@ struct Game::Inside {
 
   Phase phase = Phase::kPlaying;
   uint64_t frame = 0;  // of this game, from 1; logs count by it
+  uint64_t game_frames = 0;  // until it was finished
   struct InFlight {
     uint64_t host_frame;
     uint64_t frame;
@@ -377,7 +378,11 @@ void Game::send_work(VkCommandBuffer commands) { inside_->context.send_work(comm
 void Game::end_frame() {
   Inside& in = *inside_;
   in.context.end_frame();
-  in.meters.read(in.context.stats());
+  // Frames after the game only wait for a save: they would be the most of a short game's, and cost next to nothing.
+  if (in.phase != Inside::Phase::kDone) {
+    in.meters.read(in.context.stats());
+    ++in.game_frames;
+  }
   in.keeper.step();
   if (const std::string word = in.memories.step(in.frame, in.overlay); !word.empty()) in.report_status(word);
   in.show();
@@ -415,11 +420,14 @@ bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
 const std::string& Game::save_problem(size_t wish) const { return inside_->keeper.problem(wish); }
 
+std::string Game::log_problem() const { return inside_->log_file ? inside_->log_file->problem() : std::string(); }
+
 void Game::show_then(std::optional<size_t> memory) { inside_->memories.show(memory); }
 
 Report Game::report() const {
   const Inside& in = *inside_;
   Report report;
+  report.driver = in.context.driver();
   report.seed = in.options.seed;
   report.teacher = in.teacher();
   report.replayed = in.replay != nullptr;
@@ -428,7 +436,7 @@ Report Game::report() const {
   report.budget_us = in.options.budget_us;
   report.slice_us = in.options.slice_us;
   report.simulated_seconds = in.clock_s;
-  report.frames = in.frame;
+  report.frames = in.game_frames;
   report.checks = in.checks;
   if (!in.checks.empty()) report.final_success = in.checks.back().success;
   report.final_per_pet = in.overlay.kennel;

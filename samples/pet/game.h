@@ -72,11 +72,14 @@ class Game {
   bool saved(size_t wish) const;
   const std::string& save_problem(size_t wish) const;
 
+  // Why the log is not whole; empty when it is, or when there is none.
+  std::string log_problem() const;
+
   // The ghost becomes the pet as it was at that memory of overlay().snapshots, or again the one that never learned. Needs Options::memories. Takes
   // some frames: overlay().then says when.
   void show_then(std::optional<size_t> memory);
 
-  // Figures so far. Device, driver, wall_seconds and weights_hash are the caller's to fill in.
+  // Figures so far. Device, wall_seconds and weights_hash are the caller's to fill in.
   Report report() const;
   // After the last frame, with the GPU idle. submit_device: the same device, for own submits.
   std::string weights_hash(const imp_vk_device_info& submit_device, const std::string& saved_file) const;

@@ -63,7 +63,9 @@ void print_end(const Report& report) {
   std::printf("weights %s\n", report.weights_hash.c_str());
   const std::optional<double> needed = lesson_seconds(report.teacher);
   const std::optional<bool> judged = learned(report);
-  if (judged == false)
+  if (judged == false && report.minibatches == 0)
+    std::printf("%s learned nothing: not one minibatch ran. Give it a larger --budget-us.\n", whom);
+  else if (judged == false)
     std::printf("%s did not learn what this teacher can teach.\n", whom);
   else if (needed && !judged)
     std::printf("Too short to tell whether %s: with this teacher it takes about %.0f simulated seconds.\n",
@@ -111,6 +113,7 @@ int run_headless(const Options& options) {
   print_end(report);
   // Each of these on its own: what cannot be written must not take the others with it.
   std::string problem = report.save_problem;
+  if (!report.log_problem.empty()) problem += (problem.empty() ? "" : "; ") + report.log_problem;
   const auto attempt = [&](const char* what, const std::string& file, const std::function<void()>& write) {
     try {
       write();

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -20,6 +21,16 @@ const CLI::Validator kDuration(
     [](std::string& text) {
       double seconds = 0.0;
       return CLI::detail::lexical_cast(text, seconds) && seconds >= 0.0 && seconds <= 1e9 ? std::string() : "'" + text + "' is no number of seconds";
+    },
+    "");
+
+// CLI11 takes -1 for the largest number there is, and what is larger for that one too.
+const CLI::Validator kSeed(
+    [](std::string& text) {
+      uint64_t seed = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+      const bool whole = error == std::errc() && end == text.data() + text.size();
+      return whole ? std::string() : "'" + text + "' is no seed: expected 0 to 18446744073709551615";
     },
     "");
 
@@ -71,7 +82,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.get_formatter()->column_width(28);
   app.failure_message([](const CLI::App*, const CLI::Error& error) { return "pet: " + std::string(error.what()) + ": see pet --help\n"; });
   app.add_flag("--headless", options.headless, "no window: a scripted player teaches, progress is shown here");
-  app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->option_text("N=1");
+  app.add_option("--seed", options.seed, "temperament of the pet, and the teacher's choices")->check(kSeed)->option_text("N=1");
   bool check = false;
   double seconds = -1.0;
   std::string teacher;
@@ -122,7 +133,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   }
   if (!teacher.empty()) options.teacher = kTeachers.at(teacher);
   options.access = kAccesses.at(mode);
-  if (options.device == "cpu") {
+  if (CLI::detail::to_lower(options.device) == "cpu") {
     options.access = Access::kCpu;
     options.device.clear();
   }
@@ -150,6 +161,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
       return refuse(file + " cannot be written: there is no folder " + folder.string());
     if (std::filesystem::is_directory(file, error)) return refuse(file + " cannot be written: it is a folder");
   }
+  if (std::error_code error; !options.save.empty() && std::filesystem::exists(options.save, error) && !std::filesystem::is_regular_file(options.save, error))
+    return refuse(options.save + " cannot be written: it is no regular file");
   if (!options.headless && (!options.picture.empty() || !options.frames.empty())) return refuse("--picture and --frames need --headless");
   if (check) {
     *status = 0;

@@ -113,6 +113,7 @@ BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup)
   } else {
     context_ = expect(Context::create(api, device, &host, &limits), "imprint");
   }
+  driver_ = expect(context_.report(), "report").driver;
 }
 
 void IMP_CALL BrainContext::on_log(void* user, imp_log_level level, const char* message) {

@@ -45,6 +45,7 @@ class BrainContext {
   void close(uint64_t last_frame, double time_s);
 
   imp_context_stats stats() const;
+  const std::string& driver() const { return driver_; }  // of what computes
   imprint::game::Context& context() { return context_; }
 
  private:
@@ -52,6 +53,7 @@ class BrainContext {
 
   Setup setup_;
   imprint::game::Context context_;
+  std::string driver_;
 };
 
 // The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same brain.

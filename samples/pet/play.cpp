@@ -131,7 +131,7 @@ class WindowGame {
       if (!options_.save.empty()) problem = run_->save(options_.save);
     } else {
       const Report report = run_->finish();
-      problem = report.save_problem;
+      problem = report.save_problem.empty() ? report.log_problem : report.save_problem;
       write_report(options_.report, report);
     }
     if (!problem.empty()) throw std::runtime_error(problem);

@@ -63,6 +63,7 @@ struct Report {
   uint64_t frame_thread_waits = 0;
   uint32_t late_actions = 0;
   std::string weights_hash;  // empty when the brain could not be read back
+  std::string log_problem;   // why the log is not whole; empty: it is, or none was asked for
   std::string save_problem;  // why the pet is not in the file it was to be saved in; empty: it is, or none was asked for
 };
 

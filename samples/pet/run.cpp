@@ -84,6 +84,7 @@ Report Run::finish() {
   report.device = host_ ? host_->properties().deviceName : "CPU";
   if (host_) report.driver = host_->driver_name();
   report.save_problem = problem;
+  report.log_problem = game_->log_problem();
   if (readable) report.weights_hash = game_->weights_hash(host_ ? host_->device_info(QueueAccess::submit) : imp_vk_device_info_init(), saved_file);
   return report;
 }

@@ -62,13 +62,24 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 
 }  // namespace
 
-SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) : file_(std::fopen(path.c_str(), "w")) {
+SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) 
+    : path_(path), file_(std::fopen(path.c_str(), "w")) {
   if (!file_) throw std::runtime_error("cannot write the log " + path);
   std::fprintf(file_, "%s\nseed %" PRIu64 " pets %u idle %d teacher %s\n", kFirstLine, header.seed, header.pets, header.idle ? 1 : 0,
                name(header.teacher));
+  // A full disk or device is known now rather than after the game.
+  if (const std::string why = problem(); !why.empty()) {
+    std::fclose(file_);
+    throw std::runtime_error(why);
+  }
 }
 
 SessionLogWriter::~SessionLogWriter() { std::fclose(file_); }
+
+std::string SessionLogWriter::problem() {
+  if (std::fflush(file_) == 0 && !std::ferror(file_)) return {};
+  return "cannot write the log " + path_;
+}
 
 void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
   std::fprintf(file_, "%" PRIu64 " %zu %s", frame, pet, kWords[static_cast<size_t>(signal.kind)]);

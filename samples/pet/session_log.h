@@ -39,8 +39,11 @@ class SessionLogWriter {
   void write(uint64_t frame, size_t pet, const Signal& signal);
   void write_steps(uint64_t frame, uint32_t steps);
   void write_end(uint64_t frame);
+  // Why what was written so far is not all in the file; empty when it is.
+  std::string problem();
 
  private:
+  std::string path_;
   std::FILE* file_;
 };
 

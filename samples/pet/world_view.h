@@ -108,7 +108,7 @@ struct WorldView {
   float ball_height = 0.0f;
   Vec2 bowl;
   Vec2 bed;
-  Vec2 sofa;             // the forbidden place, fixed by the fence; half extents kSofaHalf
+  Vec2 sofa;             // by the fence, out of the way of every walk; half extents kSofaHalf
   Cue cue = Cue::kNone;  // the command in force
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action

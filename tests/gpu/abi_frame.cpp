@@ -117,6 +117,21 @@ TEST_F(FrameTest, CpuTimeIsThatOfAllItsCalls) {
   EXPECT_LT(context.stats().value.frame_cpu_us, busy_us);
 }
 
+TEST_F(FrameTest, AFrameThatInfersNothingTakesNoTimeForIt) {
+  open();
+  const char* name = std::getenv("IMPRINT_TEST_DEVICE");
+  if (!name || std::string(name) != "cpu") GTEST_SKIP() << "timestamps of a GPU come later";
+  add(64, 16);
+  const std::vector<float> seen(64, 0.5f);
+  begin();
+  ASSERT_WORKS(agent.observe(seen));
+  end();
+  EXPECT_GT(context.stats().value.infer_gpu_us, 0);
+  begin();
+  end();
+  EXPECT_EQ(context.stats().value.infer_gpu_us, 0);
+}
+
 // 40 MiB: more than a block of the memory pool, so that a way back that is taken in a frame is seen.
 TEST_F(FrameTest, ALargeSaveInAFrameAllocatesNothing) {
   open();

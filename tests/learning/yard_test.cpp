@@ -348,6 +348,18 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   std::filesystem::remove(path);
 }
 
+TEST(SessionLog, NoticesWhatIsNotWritten) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no device that is full";
+  EXPECT_THROW(SessionLogWriter("/dev/full", {7, 3, true, TeacherKind::kCareless}), std::runtime_error);
+  const std::string path = (std::filesystem::temp_directory_path() / "imprint-log-written.txt").string();
+  {
+    SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
+    writer.write_end(9);
+    EXPECT_EQ(writer.problem(), "");
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(SessionLog, SaysWhichLineIsWrong) {
   const std::string path = temporary_log();
   const std::string head = "imprint-pet-log 1\nseed 1 pets 1 idle 0\n";

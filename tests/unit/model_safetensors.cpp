@@ -8,6 +8,10 @@
 #include <limits>
 #include <random>
 
+#if !defined(_WIN32)
+#include <sys/stat.h>
+#endif
+
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
 
@@ -211,6 +215,35 @@ TEST_F(Files, SaysWhyAFileCannotBeUsed) {
   std::filesystem::create_directories(folder_ / "taken" / "inside");
   EXPECT_EQ(save(sample(), path("taken")).error().code, ErrorCode::io);
   EXPECT_EQ(file_count(), 1u);
+}
+
+TEST_F(Files, ASaveGoesThroughLinksAndReplacesOnlyFiles) {
+  std::filesystem::create_directories(folder_ / "elsewhere");
+  std::filesystem::create_symlink("elsewhere/real", path("middle"));
+  std::filesystem::create_symlink(path("middle"), path("link"));
+  ASSERT_TRUE(save(sample(), path("link")).ok());  // what it names is yet to be made
+  ASSERT_TRUE(save(sample(), path("link")).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")) && std::filesystem::is_symlink(path("middle")));
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(folder_ / "elsewhere" / "real")));
+  EXPECT_TRUE(load(path("link")).ok());
+  EXPECT_EQ(file_count(), 3u);
+
+  std::filesystem::create_symlink("round", path("about"));
+  std::filesystem::create_symlink("about", path("round"));
+  EXPECT_THAT(save(sample(), path("round")).error().message, HasSubstr("symbolic links"));
+
+#if !defined(_WIN32)
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", path("to pipe"));
+  for (const std::string& target : {path("pipe"), path("to pipe"), std::string("/dev/null")}) {
+    const auto refused = save(sample(), target);
+    ASSERT_FALSE(refused.ok()) << target;
+    EXPECT_EQ(refused.error().code, ErrorCode::io);
+    EXPECT_THAT(refused.error().message, HasSubstr("no regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+#endif
 }
 
 TEST_F(Files, PartsAreChecked) {
