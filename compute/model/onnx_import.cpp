@@ -34,6 +34,7 @@ class Importer {
     IMPRINT_CHECK(add_inputs());
     IMPRINT_ASSIGN(const std::vector<std::size_t> order, ordered_nodes());
     for (const std::size_t index : order) IMPRINT_CHECK(import_node(graph_.nodes[index]));
+    if (wrong_) return wrong_error();
     if (!unsupported_.empty()) return unsupported_error();
     IMPRINT_CHECK(add_outputs());
     return std::move(result_);
@@ -113,6 +114,12 @@ class Importer {
                               std::string(dtype_name(onnx::run_time_dtype(type))));
   }
 
+  // Constants of int64 are looked at one by one, and mostly are shapes; what comes in at run time cannot be.
+  void note_wide_input(const onnx::ValueInfo& input) {
+    if (input.type == ElementType::int64 && result_.notes.size() < kMaxListed)
+      result_.notes.push_back("'" + input.name + "' is int64 in the file and computed as int32: arithmetic wraps at 32 bits");
+  }
+
   bool is_constant_input(const onnx::ValueInfo& input) const { return initializers_.contains(input.name) && !given_.contains(input.name); }
 
   Status add_inputs() {
@@ -127,6 +134,7 @@ class Importer {
       }
       IMPRINT_ASSIGN(const Shape shape, input_shape(input));
       note_type(input.name, input.type);
+      note_wide_input(input);
       const Tensor tensor = imprint::input(input.name, shape, onnx::run_time_dtype(input.type));
       if (!tensor.ok()) return tensor.error();
       values_.emplace(input.name, Value::run_time(tensor, input.type));
@@ -256,11 +264,15 @@ class Importer {
     return {};
   }
 
-  // What is merely unsupported is collected, so that one message tells all of it; anything else ends the import.
+  // What is merely unsupported is collected, so that one message tells all of it, behind the first thing that is wrong.
   Status refuse(const Error& error) {
-    if (error.code != ErrorCode::unsupported) return make_error(error.code, "onnx: " + error.message);
-    unsupported_.push_back(error.message);
+    if (error.code == ErrorCode::unsupported) unsupported_.push_back(error.message);
+    else if (!wrong_) wrong_ = make_error(error.code, "onnx: " + error.message);
     return {};
+  }
+
+  Error wrong_error() const {
+    return unsupported_.empty() ? *wrong_ : make_error(wrong_->code, wrong_->message + "; besides, " + unsupported_error().message);
   }
 
   Error unsupported_error() const {
@@ -301,6 +313,7 @@ class Importer {
   std::map<std::string, std::int64_t> symbols_;
   std::set<std::string> refused_;
   std::vector<std::string> unsupported_;
+  std::optional<Error> wrong_;
   std::map<std::string, std::uint64_t> lacking_;
   ImportedModel result_;
 };

@@ -8,9 +8,27 @@
 namespace imprint::onnx {
 namespace {
 
+// What a type of 8 or 16 bits holds of a number computed in 32.
+Tensor wrapped(ElementType type, const Tensor& x) {
+  const auto sign_extended = [&](int bits) { return shift_right(shift_left(x, bits), bits); };
+  switch (type) {
+    case ElementType::uint8: return bit_and(x, 0xFF);
+    case ElementType::uint16: return bit_and(x, 0xFFFF);
+    case ElementType::int8: return sign_extended(24);
+    case ElementType::int16: return sign_extended(16);
+    default: return x;
+  }
+}
+
+// Of the first input's type, unless it is a bool.
+void set_wrapped(OpContext& context, const Tensor& result) {
+  const ElementType type = context.value(0).type();
+  context.set(0, result.ok() && result.dtype() == DType::int32 ? wrapped(type, result) : result);
+}
+
 template <Tensor (*function)(const Tensor&)>
 void unary(OpContext& context) {
-  context.set(0, function(context.tensor(0)));
+  set_wrapped(context, function(context.tensor(0)));
 }
 
 // Before opset 7 an attribute said where the second operand's axes begin, instead of NumPy's rule.
@@ -23,7 +41,7 @@ bool has_old_broadcast(OpContext& context) {
 template <Tensor (*function)(const Tensor&, const Tensor&)>
 void binary(OpContext& context) {
   if (has_old_broadcast(context)) return;
-  context.set(0, function(context.tensor(0), context.tensor(1)));
+  set_wrapped(context, function(context.tensor(0), context.tensor(1)));
 }
 
 // Any number of operands, folded from the left.
@@ -45,6 +63,28 @@ void modulo(OpContext& context) {
   context.set(0, context.int_attribute("fmod", 0) != 0 ? fmod(a, b) : remainder(a, b));
 }
 
+constexpr std::int64_t kLargestPower = 1024;
+
+// By squaring, and wrapping as products do: float32 has too few digits.
+Tensor whole_power(Tensor base, std::int64_t exponent) {
+  Tensor result = ones_like(base);
+  for (;; base = mul(base, base)) {
+    if (exponent % 2 != 0) result = mul(result, base);
+    exponent /= 2;
+    if (exponent == 0) return result;
+  }
+}
+
+// The same with exponents that are known at run time only. Below 0 only the powers of 1 and -1 are whole; the rest is cut to 0.
+Tensor whole_power(Tensor base, const Tensor& exponent) {
+  const Tensor magnitude = abs(exponent), whole_base = base;
+  Tensor result = add(mul(base, 0), add(mul(exponent, 0), 1));
+  for (int bit = 0; bit < 31; ++bit, base = mul(base, base))
+    result = imprint::where(equal(bit_and(magnitude, 1 << bit), 0), result, mul(result, base));
+  const Tensor has_inverse = equal(mul(whole_base, whole_base), 1);
+  return imprint::where(logical_or(exponent >= 0, has_inverse), result, 0);
+}
+
 void power(OpContext& context) {
   if (has_old_broadcast(context)) return;
   const Value base = context.value(0), exponent = context.value(1);
@@ -52,14 +92,19 @@ void power(OpContext& context) {
   // Squares are common, and a product is exact where exp(2 log x) is not.
   if (host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
       (is_float(host->type) ? host->floats[0] == 2 : host->ints[0] == 2))
-    return context.set(0, imprint::square(base.tensor()), base.type());
+    return context.set(0, wrapped(base.type(), imprint::square(base.tensor())), base.type());
+  if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
+      host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
+    return context.set(0, wrapped(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
+  if (is_integer(base.type()) && is_integer(exponent.type()))
+    return context.set(0, wrapped(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
   const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));
-  context.set(0, cast(is_float(base.type()) ? result : round(result), run_time_dtype(base.type())), base.type());
+  context.set(0, cast(is_float(base.type()) ? result : trunc(result), run_time_dtype(base.type())), base.type());
 }
 
 void bit_shift(OpContext& context) {
   const std::string direction = context.string_attribute("direction", "");
-  if (direction == "LEFT") return context.set(0, shift_left(context.tensor(0), context.tensor(1)));
+  if (direction == "LEFT") return set_wrapped(context, shift_left(context.tensor(0), context.tensor(1)));
   if (direction == "RIGHT") return context.set(0, shift_right(context.tensor(0), context.tensor(1)));
   context.fail(ErrorCode::corrupt_file, "direction '" + direction + "' is neither LEFT nor RIGHT");
 }

@@ -134,6 +134,43 @@ TEST(OnnxShapes, LongConstantsMustFitAtRunTime) {
 
 // ---- semantics ----
 
+// What is wrong does not hide what is not supported.
+TEST(OnnxOperators, OneMessageTellsAll) {
+  OnnxBuilder builder;
+  builder.input("a", {"2"}).input("b", {"3"}).node("Add", {"a", "b"}, {"c"}, {}, "sums").node("Frobnicate", {"a"}, {"d"}).node("Mystify", {"b"}, {"e"});
+  builder.output("c").output("d").output("e");
+  const Error error = refusal(builder);
+  EXPECT_EQ(error.code, ErrorCode::shape_mismatch);
+  for (const char* part : {"sums", "Frobnicate", "Mystify"}) EXPECT_THAT(error.message, HasSubstr(part));
+}
+
+// 3^19 has more digits than float32, and 8 bits wrap in 8 bits.
+TEST(OnnxOperators, WholeNumbersStayWhole) {
+  constexpr int kUint8 = 2, kInt8 = 3, kInt64 = 7;
+  const auto power = [](std::int64_t exponent) {
+    OnnxBuilder builder;
+    builder.input("x", {"4"}, kInt64).longs("e", {}, {exponent}).node("Pow", {"x", "e"}, {"y"}).output("y", {}, kInt64);
+    return run(builder, {}, {{"x", {3, -3, 1, 0}}});
+  };
+  EXPECT_THAT(power(19), ElementsAre(1162261467, -1162261467, 1, 0));
+  EXPECT_THAT(power(2), ElementsAre(9, 9, 1, 0));
+  EXPECT_THAT(power(0), ElementsAre(1, 1, 1, 1));
+  OnnxBuilder late;
+  late.input("x", {"7"}, kInt64).input("e", {"7"}, kInt64).node("Pow", {"x", "e"}, {"y"}).output("y", {}, kInt64);
+  EXPECT_THAT(run(late, {}, {{"x", {3, 3, 2, -1, -1, 1, 5}}, {"e", {19, 0, 30, -3, -4, -9, -1}}}), ElementsAre(1162261467, 1, 1 << 30, -1, 1, 1, 0));
+  ASSERT_EQ(must_import(late).notes.size(), 2u);
+  EXPECT_THAT(must_import(late).notes[0], HasSubstr("wraps at 32 bits"));
+
+  const auto sum = [](int type, double a, double b) {
+    OnnxBuilder builder;
+    builder.input("a", {"1"}, type).input("b", {"1"}, type).node("Add", {"a", "b"}, {"y"}).output("y", {}, type);
+    return run(builder, {}, {{"a", {a}}, {"b", {b}}})[0];
+  };
+  EXPECT_EQ(sum(kUint8, 200, 100), 44);
+  EXPECT_EQ(sum(kInt8, 100, 100), -56);
+  EXPECT_EQ(sum(kInt8, -100, 27), -73);
+}
+
 TEST(OnnxOperators, SliceByTheRules) {
   const auto sliced = [](std::int64_t start, std::int64_t end, std::int64_t step) {
     OnnxBuilder builder;
