@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "engine-bridge/standalone.h"
+
 namespace imprint::bridge {
 namespace {
 
@@ -48,6 +50,8 @@ Result<std::vector<VkExtensionProperties>> device_extensions(const OwnInstance& 
 }
 
 }  // namespace
+
+bool names_processor(std::string_view device) { return lower(device) == "cpu"; }
 
 Result<std::vector<Candidate>> candidates(const OwnInstance& instance) {
   IMPRINT_ASSIGN(const std::vector<VkPhysicalDevice> devices, instance.physical_devices());

@@ -1,14 +1,13 @@
 #include "engine-bridge/remedies.h"
 
+#include "compute/vk/capabilities.h"
+
 namespace imprint::bridge {
 namespace {
 
 using vk::CapabilityLoss;
 using vk::RemedyKind;
-
-std::string version_text(std::uint32_t version) {
-  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version));
-}
+using vk::version_text;
 
 // "timelineSemaphore", with "VK_KHR_timeline_semaphore" where the version has it not.
 std::string what(const CapabilityLoss& loss) {

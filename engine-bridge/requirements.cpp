@@ -99,10 +99,6 @@ struct Found {
   bool offers(std::size_t i) const { return features[i] && (core(kFeatures[i]) || has(kFeatures[i].extension)); }
 };
 
-std::string version_text(std::uint32_t version) {
-  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version));
-}
-
 Result<Found> look(const DevicePlan& plan) {
   const auto missing = [](const char* field) { return make_error(ErrorCode::invalid_argument, std::string("the device plan has no ") + field); };
   if (!plan.get_instance_proc_addr) return missing("get_instance_proc_addr");
@@ -125,7 +121,7 @@ Result<Found> look(const DevicePlan& plan) {
   vkGetPhysicalDeviceProperties2(plan.physical_device, &properties);
   found.version = std::min(plan.api_version, properties.properties.apiVersion);
   if (found.version < VK_API_VERSION_1_1) {
-    return make_error(ErrorCode::unsupported, "the physical device is vulkan " + version_text(found.version) + ", and at least 1.1 is needed");
+    return make_error(ErrorCode::unsupported, "the physical device is vulkan " + vk::version_text(found.version) + ", and at least 1.1 is needed");
   }
   std::uint32_t count = 0;
   VkResult result = vkEnumerateDeviceExtensionProperties(plan.physical_device, nullptr, &count, nullptr);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -11,6 +12,9 @@
 #include "engine-bridge/context.h"
 
 namespace imprint::bridge {
+
+// "cpu" in any case: not a device but none, for whoever offers the processor in its place (Context::on_cpu).
+bool names_processor(std::string_view device);
 
 struct StandaloneOptions {
   std::string device;             // index ("0") or part of the name, any case; empty = first discrete, else integrated, else any

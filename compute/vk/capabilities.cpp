@@ -100,10 +100,6 @@ constexpr UnusedBonus kUnused[] = {
     {"shaderInt8", "there is no arithmetic on bytes"},
 };
 
-std::string version_text(std::uint32_t version) {
-  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version));
-}
-
 // Every bit of the chain that we know, by whether `offer` lets it count (then in .first) or not (then in .second).
 std::pair<Capabilities, Capabilities> read_chain(const void* chain, const Offer& offer) {
   std::pair<Capabilities, Capabilities> found;
@@ -287,6 +283,10 @@ Status check_version(std::uint32_t version, const char* what, const char* remedy
 }
 
 }  // namespace
+
+std::string version_text(std::uint32_t version) {
+  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version));
+}
 
 Result<CapabilityReport> read_capabilities(const DeviceDescription& description, const Functions& functions) {
   IMPRINT_CHECK(check_declared_version(description));

@@ -1,12 +1,17 @@
 #pragma once
 // What a device can do for us: what its host declares enabled, and what the physical device supports, both at once (R1).
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "compute/base/result.h"
 #include "compute/vk/device.h"
 
 namespace imprint::vk {
+
+// "1.3" of VK_API_VERSION_1_3, as messages and engines name versions.
+std::string version_text(std::uint32_t version);
 
 struct CapabilityReport {
   Capabilities capabilities;

@@ -166,7 +166,7 @@ Status PooledMemory::check_size(std::uint64_t size) const {
   if (size == 0) return make_error(ErrorCode::invalid_argument, "asked for an allocation of 0 bytes");
   if (size > longest_) {
     return make_error(ErrorCode::unsupported, "asked for " + std::to_string(size) + " bytes in one piece, and this device's kernels reach " +
-                                                  std::to_string(longest_) + " (maxStorageBufferRange): split the tensor");
+                                                  std::to_string(longest_) + " (maxStorageBufferRange): split what it is for");
   }
   if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
   return {};

@@ -116,6 +116,16 @@ TEST_F(CommandLine, SaysWhatIsWrong) {
   EXPECT_THAT(foreign.text, HasSubstr("onnx: "));
   EXPECT_FALSE(std::filesystem::exists(path("o")));
   EXPECT_EQ(run("run " + model + " --input " + other + " --output " + path("o") + " --device no-such-device").status, 1);
+  for (const char* target : {"/dev/null", "/dev/full"}) {
+    const Finished device = run("run " + model + " --input " + other + " --output " + target);
+    EXPECT_EQ(device.status, 1);
+    EXPECT_THAT(device.text, HasSubstr("no regular file"));
+    EXPECT_TRUE(std::filesystem::is_character_file(target));
+  }
+  const Finished floor = run("bench --suite floor --device CPU");
+  EXPECT_EQ(floor.status, 1);
+  EXPECT_THAT(floor.text, HasSubstr("suite floor measures a Vulkan device"));
+  EXPECT_THAT(run("explain policy/b1 --device CPU").text, HasSubstr(" on CPU"));
   const Finished nowhere = run("run none.onnx --input " + other + " --output " + path("no/folder/o"));
   EXPECT_EQ(nowhere.status, 1);
   EXPECT_THAT(nowhere.text, HasSubstr("there is no folder"));

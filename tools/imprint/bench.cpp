@@ -44,12 +44,21 @@ std::vector<BenchCase> chosen_cases(const Options& options) {
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
-    if (options.device == "cpu" && !suite.on_cpu) continue;
+    if (bridge::names_processor(options.device) && !suite.on_cpu) continue;
     for (BenchCase& one : suite.cases()) {
       if (one.name.find(options.only) != std::string::npos) cases.push_back(std::move(one));
     }
   }
   return cases;
+}
+
+Error nothing_to_run(const Options& options) {
+  const bool on_cpu = bridge::names_processor(options.device);
+  for (const Suite& suite : kSuites)
+    if (on_cpu && options.suite == suite.name && !suite.on_cpu)
+      return make_error(ErrorCode::unsupported, "suite " + options.suite + " measures a Vulkan device, and --device cpu is none");
+  return make_error(ErrorCode::not_found, "no benchmark " + (options.suite == "all" ? std::string() : "of suite " + options.suite + " ") + "matches '" +
+                                              options.only + "'" + (on_cpu ? " on the processor" : "") + ": see imprint bench --list");
 }
 
 nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread.median}, {"p95", spread.p95}}; }
@@ -126,7 +135,7 @@ std::string markdown_text(const Computer& computer, const std::vector<BenchResul
 
 Status run_bench(const Options& options) {
   const std::vector<BenchCase> cases = chosen_cases(options);
-  if (cases.empty()) return make_error(ErrorCode::not_found, "no benchmark matches '" + options.only + "'" + (options.device == "cpu" ? " on the processor" : "") + ": see imprint bench --list");
+  if (cases.empty()) return nothing_to_run(options);
   if (options.list) {
     for (const BenchCase& one : cases) std::puts(one.name.c_str());
     return {};

@@ -6,7 +6,7 @@ namespace imprint::tools {
 
 Result<Computer> Computer::open(const std::string& device) {
   Computer computer;
-  if (device == "cpu") {
+  if (bridge::names_processor(device)) {
     computer.runtime_ = Runtime::create_on_cpu();
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/cpu/kernels.h"
+#include "compute/vk/capabilities.h"
 #include "compute/vk/glsl_compiler.h"
 #include "engine-bridge/standalone.h"
 #include "tools/imprint/commands.h"
@@ -56,10 +57,7 @@ std::string matrix_units_text(const vk::Capabilities& has) {
          (compiler_knows_khr ? "knows" : "does not know") + " GL_KHR_cooperative_matrix";
 }
 
-std::string version_text(std::uint32_t version) {
-  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version)) + "." +
-         std::to_string(VK_API_VERSION_PATCH(version));
-}
+std::string full_version(std::uint32_t version) { return vk::version_text(version) + "." + std::to_string(VK_API_VERSION_PATCH(version)); }
 
 Json to_json(const bridge::PhysicalDeviceSummary& device) {
   const vk::Capabilities& has = device.capabilities;
@@ -69,7 +67,7 @@ Json to_json(const bridge::PhysicalDeviceSummary& device) {
           {"name", device.name},
           {"driver", device.driver},
           {"kind", kind_name(has.device_type)},
-          {"api_version", version_text(has.api_version)},
+          {"api_version", full_version(has.api_version)},
           {"memory_bytes", device.device_memory_bytes},
           {"compute_queues", device.compute_queue_count},
           {"subgroup_size", has.subgroup_size},
@@ -85,7 +83,7 @@ void print(const bridge::PhysicalDeviceSummary& device) {
   const vk::Capabilities& has = device.capabilities;
   std::printf("%u  %s\n", device.index, device.name.c_str());
   std::printf("   %s, %s, Vulkan %s, %.1f GiB, %u compute queue%s\n", device.driver.c_str(), kind_name(has.device_type),
-              version_text(has.api_version).c_str(), static_cast<double>(device.device_memory_bytes) / (1 << 30), device.compute_queue_count,
+              full_version(has.api_version).c_str(), static_cast<double>(device.device_memory_bytes) / (1 << 30), device.compute_queue_count,
               device.compute_queue_count == 1 ? "" : "s");
   std::printf("   subgroup %u, workgroup %u, shared memory %u KiB, buffer range %llu MiB, %s\n", has.subgroup_size, has.max_workgroup_invocations,
               has.max_shared_memory_bytes / 1024, static_cast<unsigned long long>(has.max_storage_buffer_range >> 20),

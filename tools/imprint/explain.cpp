@@ -166,7 +166,7 @@ void add_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))->capture_default_str();
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
   command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
   command->add_option("--json", options->json, "write the figures to this file too");

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "compute/base/utf8.h"
+#include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/safetensors.h"
 #include "tools/imprint/commands.h"
@@ -44,7 +46,7 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   return tensor;
 }
 
-// In the type that the model declares, where that is not wider than what was computed.
+// As it was computed: float32, bool, and int32 where the model declares that; all other whole numbers as int64, which holds them.
 safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   if (tensor.dtype == DType::float32) return safetensors::Array::of(tensor.floats, tensor.shape);
   if (tensor.dtype == DType::boolean) return safetensors::Array::of_bools(tensor.ints, tensor.shape);
@@ -55,6 +57,7 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
 
 Status run(const Options& options) {
   IMPRINT_CHECK(check_writable(options.output));
+  IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
   IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
   std::map<std::string, Shape> shapes;
@@ -66,6 +69,9 @@ Status run(const Options& options) {
                                                 given.find(input.name).error().message);
   }
   IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
+  for (const ImportedValue& output : imported.outputs)
+    if (!is_utf8(output.name))
+      return make_error(ErrorCode::unsupported, "the model's output '" + output.name + "' has a name that is not UTF-8, which a safetensors file cannot hold");
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   std::vector<HostTensor> inputs;
   for (const ImportedValue& input : imported.inputs) {
