@@ -137,7 +137,7 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, options.options));
-      if (options.device == "cpu") return finish_entry(std::move(entry), checked, agent::World::open_on_cpu(options.options, options.budget), context);
+      if (bridge::names_processor(options.device)) return finish_entry(std::move(entry), checked, agent::World::open_on_cpu(options.options, options.budget), context);
       auto world = agent::World::open(options);
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());

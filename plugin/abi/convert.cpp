@@ -1,5 +1,6 @@
 #include "plugin/abi/convert.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace imprint::abi {
@@ -149,6 +150,7 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   spec.agents_per_brain = given.agents_per_brain;
   spec.seed = given.seed;
   spec.action_latency_frames = given.action_latency_frames;
+  spec.decision_period_frames = std::max(1u, given.decision_period_frames);
   spec.learner = static_cast<agent::LearnerKind>(given.learner);
   spec.learn_period_frames = given.learn_period_frames;
   spec.batch_size = given.batch_size;

@@ -1,6 +1,7 @@
 #include "plugin/agent/brain.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "plugin/agent/brain_impl.h"
 #include "plugin/agent/infer_graph.h"
@@ -32,7 +33,7 @@ Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const Shar
       resets_(spec.seat_count(), 1),
       counts_(std::make_unique<Counts>()) {
   seats_.reserve(spec.seat_count());
-  for (std::uint32_t i = 0; i < spec.seat_count(); ++i) seats_.emplace_back(spec.action, spec.action_latency_frames);
+  for (std::uint32_t i = 0; i < spec.seat_count(); ++i) seats_.emplace_back(spec.action, spec.action_latency_frames, spec.decision_period_frames > 1);
 }
 
 Brain::~Brain() { give_up(); }
@@ -55,6 +56,7 @@ Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, c
   IMPRINT_CHECK(validate(spec));
   std::shared_ptr<Brain> brain(new Brain(surroundings, spec, shared, action_width(spec)));
   IMPRINT_CHECK(brain->check_shared());
+  IMPRINT_CHECK(brain->check_memory());
   IMPRINT_CHECK(brain->build_learning());
   return brain;
 }
@@ -83,6 +85,19 @@ Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surround
   brain->inference_ = std::make_unique<Inference>(model->graph, model->spec);
   brain->policy_ = std::move(model);
   return brain;
+}
+
+// Multiplied before anything of that size is made, which would take long.
+Status Brain::check_memory() const {
+  const vk::Device* device = at_.context.vulkan();
+  if (!device || spec_.learner == LearnerKind::none) return {};
+  const std::uint64_t bytes = std::uint64_t{spec_.replay_capacity} * spec_.brain_count * layout_.width * sizeof(float);
+  const std::uint64_t reach = device->capabilities().max_storage_buffer_range;
+  if (bytes <= reach) return {};
+  return make_error(ErrorCode::unsupported, "brain_create: the memory of '" + spec_.name + "', " + std::to_string(spec_.replay_capacity) + " samples of " +
+                                                std::to_string(layout_.width) + " numbers for each of " + std::to_string(spec_.brain_count) +
+                                                " brains, takes " + std::to_string(bytes) + " bytes; this device's kernels reach " + std::to_string(reach) +
+                                                " (maxStorageBufferRange). Lower replay_capacity");
 }
 
 Status Brain::build_learning() {
@@ -266,8 +281,15 @@ Status Brain::check_turns() const {
 }
 
 Status Brain::enqueue_inference() {
-  const auto asks = [](const Seat& seat) { return seat.wants_decision() && (seat.mode() == Mode::learning || seat.mode() == Mode::inference); };
-  if (std::ranges::none_of(seats_, [&](const Seat& seat) { return asks(seat) || seat.look(); })) return {};
+  const auto decides = [](const Seat& seat) { return seat.mode() == Mode::learning || seat.mode() == Mode::inference; };
+  const auto has_turn = [&](std::uint32_t i) { return spec_.turn_of(i) == turn_; };
+  const auto asks = [&](std::uint32_t i) { return seats_[i].wants_decision() && decides(seats_[i]) && has_turn(i); };
+  const auto looks = [&](std::uint32_t i) { return seats_[i].look() && (!decides(seats_[i]) || has_turn(i)); };
+  const auto all = std::views::iota(0u, static_cast<std::uint32_t>(seats_.size()));
+  if (std::ranges::none_of(all, [&](std::uint32_t i) { return asks(i) || looks(i); })) {
+    turn_ = (turn_ + 1) % spec_.decision_period_frames;
+    return {};
+  }
   IMPRINT_CHECK(check_turns());
   const std::optional<std::uint32_t> slot = inference_->free_slot();
   if (!slot) return {};  // the GPU is far behind: asked again in the next frame, and late
@@ -277,13 +299,13 @@ Status Brain::enqueue_inference() {
   run.asked.clear();
   for (std::uint32_t i = 0; i < seats_.size(); ++i) {
     Seat& seat = seats_[i];
-    if (seat.look()) {
+    if (looks(i)) {
       const Seat::Look look = seat.take_look();
       captured_[i] = look.number;
       inference_->look(*slot, i, look.place, sight_row(spec_, {i, look.number}));
     }
-    if (!asks(seat)) continue;
-    const Seat::Taken taken = seat.take();
+    if (!asks(i)) continue;
+    const Seat::Taken taken = seat.take(at_.clock.frame);
     inference_->put(*slot, i, *taken.choice);
     if (const auto mask = inference_->mask(*slot, i); !mask.empty()) seat.write_mask(mask);
     const float deviation = seat.mode() == Mode::learning ? spec_.exploration : 0.0f;
@@ -294,6 +316,7 @@ Status Brain::enqueue_inference() {
     run.asked.push_back({i, taken.ticket});
   }
   counts_->decisions += run.asked.size();
+  turn_ = (turn_ + 1) % spec_.decision_period_frames;
   bridge::Job job;
   job.program = &inference_->program();
   job.slot = *slot;

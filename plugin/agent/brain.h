@@ -156,6 +156,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared, std::uint32_t action_width);
 
   Status check_shared() const;
+  Status check_memory() const;
   Status check_turns() const;
   Status build_learning();
   Status enqueue_inference();
@@ -205,6 +206,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   std::vector<Seat> seats_;
   SharedTensors shared_;
   std::uint32_t action_width_;                        // of a row of shared actions
+  std::uint32_t turn_ = 0;               // whose decisions the next frame takes: BrainSpec::turn_of
   std::vector<std::uint64_t> captured_;  // [seats] newest sight that is on the device
   std::vector<std::uint8_t> resets_;     // [seats] a recurrent policy's state begins anew with the next decision
   std::unique_ptr<PolicyModel> policy_;

@@ -19,8 +19,10 @@ std::uint32_t action_width(const BrainSpec& spec) {
 }
 
 InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedPlaces& shared) {
-  const std::int64_t brains = spec.brain_count, agents = spec.agents_per_brain, choices = spec.action.choice_count();
   InferGraph graph;
+  // Who looks at the shared buffer without deciding looks whenever it likes.
+  graph.agents = !shared.observations.empty() ? spec.agents_per_brain : spec.agents_per_turn();
+  const std::int64_t brains = spec.brain_count, agents = graph.agents, choices = spec.action.choice_count();
   ProgramDescription& program = graph.description;
   program.name = spec.name + " infer";
   program.slots = inference_slots(spec.action_latency_frames);

@@ -9,6 +9,8 @@ std::uint32_t inference_slots(std::uint32_t action_latency_frames) { return acti
 
 Inference::Inference(InferGraph graph, const BrainSpec& spec)
     : graph_(std::move(graph)),
+      agents_per_brain_(spec.agents_per_brain),
+      period_(spec.decision_period_frames),
       observation_count_(spec.observation.count),
       choice_count_(spec.action.choice_count()),
       continuous_count_(spec.action.continuous_count),
@@ -40,16 +42,22 @@ std::optional<std::uint32_t> Inference::free_slot() const {
   return std::nullopt;
 }
 
+// Where all have a row it is the seat's; else that of its turn, in which it is alone.
+std::uint32_t Inference::row_of(std::uint32_t seat) const {
+  const std::uint32_t brain = seat / agents_per_brain_, agent = seat % agents_per_brain_;
+  return brain * graph_.agents + (graph_.agents == agents_per_brain_ ? agent : agent / period_);
+}
+
 template <class T>
 std::span<T> Inference::input(std::uint32_t slot, int index, std::uint32_t seat, std::size_t count) {
   const std::span<std::byte> bytes = program_->input_bytes(slot, static_cast<std::size_t>(index));
-  return {reinterpret_cast<T*>(bytes.data()) + seat * count, count};
+  return {reinterpret_cast<T*>(bytes.data()) + row_of(seat) * count, count};
 }
 
 template <class T>
 std::span<const T> Inference::output(std::uint32_t slot, int index, std::uint32_t seat, std::size_t count) const {
   const std::span<const std::byte> bytes = program_->output_bytes(slot, static_cast<std::size_t>(index));
-  return {reinterpret_cast<const T*>(bytes.data()) + seat * count, count};
+  return {reinterpret_cast<const T*>(bytes.data()) + row_of(seat) * count, count};
 }
 
 void Inference::begin(std::uint32_t slot) {

@@ -14,9 +14,11 @@
 
 namespace imprint::agent {
 
-// What an inference program takes and gives, by index into its inputs and outputs; -1 = not there. P brains, A agents each.
+// What an inference program takes and gives, by index into its inputs and outputs; -1 = not there. P brains, A agents each: all of a brain's, or those
+// of one turn.
 struct InferGraph {
   ProgramDescription description;
+  std::uint32_t agents = 0;    // A
   int observation = -1;        // float32 [P, A, observations]
   int goal = -1;               // int32 [P, A]
   int mask = -1;               // int32 [P, A, choices]: 1 = may be chosen
@@ -72,12 +74,14 @@ class Inference {
   SeatAnswer answer(std::uint32_t slot, std::uint32_t seat);
 
  private:
+  std::uint32_t row_of(std::uint32_t seat) const;
   template <class T>
   std::span<T> input(std::uint32_t slot, int index, std::uint32_t seat, std::size_t count);
   template <class T>
   std::span<const T> output(std::uint32_t slot, int index, std::uint32_t seat, std::size_t count) const;
 
   InferGraph graph_;
+  std::uint32_t agents_per_brain_, period_;
   std::uint32_t observation_count_, choice_count_, continuous_count_, value_count_;
   std::unique_ptr<Program> program_;
   std::vector<InferenceRun> runs_;

@@ -10,12 +10,6 @@
 namespace imprint::agent {
 namespace {
 
-Status check_range(const char* field, std::uint32_t value, std::uint32_t low, std::uint32_t high) {
-  if (value >= low && value <= high) return {};
-  return make_error(ErrorCode::invalid_argument, std::string("brain_create_from_onnx: ") + field + " is " + std::to_string(value) + "; expected " +
-                                                     std::to_string(low) + " to " + std::to_string(high));
-}
-
 // [1, A] flags as a condition on [A, ...].
 Tensor condition(const Tensor& flags, const Shape& shape) {
   Shape column{shape[0]};
@@ -58,9 +52,11 @@ Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::spa
 }
 
 Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared) {
-  if (spec.file.empty()) return make_error(ErrorCode::invalid_argument, "brain_create_from_onnx: the file has no bytes");
-  IMPRINT_CHECK(check_range("agent_capacity", spec.agent_capacity, 1, 1u << 20));
-  IMPRINT_CHECK(check_range("action_latency_frames", spec.action_latency_frames, 1, 64));
+  constexpr const char* call = "brain_create_from_onnx";
+  if (spec.file.empty()) return make_error(ErrorCode::invalid_argument, std::string(call) + ": the file has no bytes");
+  IMPRINT_CHECK(check_name(call, spec.name));
+  IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
+  IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 1, 64));
   IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
   IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity));
   const PolicyDescription& found = policy.description;
@@ -76,6 +72,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   brain.exploration = 0;
 
   InferGraph& graph = model->graph;
+  graph.agents = spec.agent_capacity;
   ProgramDescription& program = graph.description;
   program.name = spec.name + " infer";
   program.slots = inference_slots(spec.action_latency_frames);

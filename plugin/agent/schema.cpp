@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "compute/base/utf8.h"
+
 namespace imprint::agent {
 namespace {
 
@@ -13,9 +15,7 @@ Error refuse(const char* field, const std::string& found, const char* expected) 
 }
 
 Status check_range(const char* field, std::uint32_t value, std::uint32_t low, std::uint32_t high) {
-  if (value >= low && value <= high) return {};
-  return make_error(ErrorCode::invalid_argument, std::string("brain: ") + field + " is " + std::to_string(value) + "; expected " +
-                                                     std::to_string(low) + " to " + std::to_string(high));
+  return agent::check_range("brain", field, value, low, high);
 }
 
 Status check_number(const char* field, float value, float low, float high) {
@@ -43,6 +43,7 @@ Status check_sizes(const BrainSpec& spec) {
   if (std::uint64_t{spec.brain_count} * spec.agents_per_brain > kMaxSize)
     return refuse("brain_count * agents_per_brain", std::to_string(std::uint64_t{spec.brain_count} * spec.agents_per_brain), "at most 1048576");
   IMPRINT_CHECK(check_range("action_latency_frames", spec.action_latency_frames, 1, 64));
+  IMPRINT_CHECK(check_range("decision_period_frames", spec.decision_period_frames, 1, kMaxSize));
   IMPRINT_CHECK(check_range("snapshot_count", spec.snapshot_count, 0, 64));
   std::uint64_t outputs = spec.action.continuous_count;
   for (const std::uint32_t size : spec.action.branch_sizes) outputs += size;
@@ -85,6 +86,18 @@ Status check_learner(const BrainSpec& spec) {
 
 }  // namespace
 
+Status check_range(const char* call, const char* field, std::uint32_t value, std::uint32_t low, std::uint32_t high) {
+  if (value >= low && value <= high) return {};
+  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + field + " is " + std::to_string(value) + "; expected " +
+                                                     std::to_string(low) + " to " + std::to_string(high));
+}
+
+// Files are to hold it.
+Status check_name(const char* call, std::string_view name) {
+  if (is_utf8(name)) return {};
+  return make_error(ErrorCode::invalid_argument, std::string(call) + ": name is not UTF-8; files of this brain could not hold it");
+}
+
 std::uint32_t ActionSpec::choice_count() const {
   std::uint32_t sum = 0;
   for (const std::uint32_t size : branch_sizes) sum += size;
@@ -114,6 +127,7 @@ std::uint64_t BrainSpec::parameter_count() const {
 }
 
 Status validate(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_name("brain_create", spec.name));
   IMPRINT_CHECK(check_sizes(spec));
   return check_learner(spec);
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compute/base/hash.h"
@@ -41,6 +42,7 @@ struct BrainSpec {
   std::uint32_t agents_per_brain = 1; // A
   std::uint64_t seed = 0;             // brain p of a kennel is made as a single brain with seed + p
   std::uint32_t action_latency_frames = 2;
+  std::uint32_t decision_period_frames = 1;  // agents of a brain take turns
 
   LearnerKind learner = LearnerKind::none;
   std::uint32_t learn_period_frames = 6;
@@ -56,9 +58,16 @@ struct BrainSpec {
   std::uint32_t snapshot_count = 4;
 
   std::uint32_t seat_count() const { return brain_count * agents_per_brain; }
+  std::uint32_t turn_of(std::uint32_t seat) const { return seat % agents_per_brain % decision_period_frames; }
+  std::uint32_t agents_per_turn() const { return (agents_per_brain - 1) / decision_period_frames + 1; }  // of one brain, at most
   std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
   std::uint64_t parameter_count() const;           // weights and biases of all brains
 };
+
+// Errors: invalid_argument with the call, the field, its value and its range.
+Status check_range(const char* call, const char* field, std::uint32_t value, std::uint32_t low, std::uint32_t high);
+// Errors: invalid_argument (not UTF-8).
+Status check_name(const char* call, std::string_view name);
 
 // Errors: invalid_argument with the field, its value and its range; unsupported when the learner cannot serve that action.
 Status validate(const BrainSpec& spec);

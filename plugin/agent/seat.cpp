@@ -4,10 +4,11 @@
 
 namespace imprint::agent {
 
-Seat::Seat(const ActionSpec& action, std::uint32_t latency_frames)
+Seat::Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns)
     : branch_sizes_(action.branch_sizes),
       choice_count_(action.choice_count()),
       latency_(latency_frames),
+      takes_turns_(takes_turns),
       allowed_(choice_count_, 1),
       scolded_(choice_count_, 0) {}
 
@@ -112,9 +113,10 @@ Answer& Seat::pend(std::uint64_t frame) {
   return pending;
 }
 
-Seat::Taken Seat::take() {
+Seat::Taken Seat::take(std::uint64_t frame) {
   waiting_ = false;
-  const Request& request = requests_.back();
+  Request& request = requests_.back();
+  if (takes_turns_) request.answer.requested_frame = frame;
   return {&request.answer.choice, request.ticket, draws_++};
 }
 
@@ -136,7 +138,8 @@ Seat::Outcome Seat::act(std::uint64_t frame, double time_s) {
     remember(last_.choice, time_s);
     return Outcome::fresh;
   }
-  if (!requests_.empty()) return Outcome::not_ready;
+  const bool stands = takes_turns_ && last_.decision > 0;
+  if (!requests_.empty() && !stands) return Outcome::not_ready;
   return last_.decision > 0 ? Outcome::repeated : Outcome::nothing;
 }
 

@@ -4,7 +4,7 @@
 // A decision goes: request (with what the agent sees) -> take (handed to the GPU with the frame's batch) -> answer (delivered by the GPU) -> act
 // (the game fetches it: the onset of the action). An answer can be fetched from request frame + latency on, however fast the GPU was.
 //   * act gives the newest answer that is due and was not fetched yet; older ones are skipped.
-//   * With none such and a request under way: not ready. With none at all: the last fetched answer again.
+//   * With none such and a request under way: not ready. With none at all, or where agents take turns: the last fetched answer again.
 //   * A new request drops answers that have been due for a frame or more and were never fetched: they belong to a past that the game let go.
 
 #include <cstddef>
@@ -43,7 +43,8 @@ class Seat {
  public:
   static constexpr std::size_t kHistory = 128;  // actions remembered for credit: two seconds at a decision a frame
 
-  Seat(const ActionSpec& action, std::uint32_t latency_frames);
+  // takes_turns: requests wait for their turn, and until the next answer the last one stands.
+  Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns = false);
 
   // ---- occupancy: a seat outlives the agents that sit in it, so that random draws never repeat ----
   bool occupied() const { return occupied_; }
@@ -81,7 +82,7 @@ class Seat {
     std::uint64_t ticket = 0;             // names the request when the answer comes
     std::uint64_t draw = 0;               // counts the seat's decisions for the random numbers, across agents and saves
   };
-  Taken take();                           // only when wants_decision()
+  Taken take(std::uint64_t frame);        // only when wants_decision(); where agents take turns the request counts as made in this frame
   // False when nobody waits for it any more.
   bool answer(std::uint64_t ticket, std::span<const std::uint32_t> branches, std::span<const float> continuous, std::span<const float> values);
 
@@ -114,6 +115,7 @@ class Seat {
   std::vector<std::uint32_t> branch_sizes_;
   std::uint32_t choice_count_;
   std::uint32_t latency_;
+  bool takes_turns_;
 
   bool occupied_ = false;
   Mode mode_ = Mode::learning;

@@ -8,6 +8,7 @@ namespace imprint::agent {
 namespace {
 
 constexpr std::uint64_t kFramesBetweenLooks = 30;  // at the cap and the driver's memory budget
+constexpr std::uint64_t kLastFrame = (std::uint64_t{1} << 63) - 1;  // room for latencies and periods behind it
 
 }  // namespace
 
@@ -175,6 +176,8 @@ Status World::close() {
 
 Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
   if (!std::isfinite(time_s)) return make_error(ErrorCode::invalid_argument, "frame_begin: time_s is not a finite number");
+  if (info.frame > kLastFrame)
+    return make_error(ErrorCode::invalid_argument, "frame_begin: frame " + std::to_string(info.frame) + " is above the last one, " + std::to_string(kLastFrame));
   if (any_frame_ && info.frame <= clock_.frame)
     return make_error(ErrorCode::invalid_argument, "frame_begin: frame " + std::to_string(info.frame) + " after frame " +
                                                        std::to_string(clock_.frame) + "; frames rise by one");

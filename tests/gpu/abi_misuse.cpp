@@ -209,6 +209,10 @@ TEST_F(Misuse, Brains) {
   expect(IMP_ERROR_INVALID_ARGUMENT, "credit_width_s", [](imp_brain_desc& d) { d.credit_width_s = 0; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "action_latency_frames", [](imp_brain_desc& d) { d.action_latency_frames = 0; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "brain_count", [](imp_brain_desc& d) { d.brain_count = 0; });
+  expect(IMP_ERROR_INVALID_ARGUMENT, "decision_period_frames", [](imp_brain_desc& d) { d.decision_period_frames = 1u << 21; });
+  expect(IMP_ERROR_INVALID_ARGUMENT, "UTF-8", [](imp_brain_desc& d) { d.name = "gar\xE7on"; });
+  if (device_name() != "cpu")
+    expect(IMP_ERROR_UNSUPPORTED, "replay_capacity", [](imp_brain_desc& d) { d.replay_capacity = 1u << 20, d.brain_count = 1024; });
   imp_brain made{};
   imp_policy_desc policy = imp_policy_desc_init();
   EXPECT_FAILS(api()->brain_create_from_onnx(context, &policy, &made), IMP_ERROR_INVALID_ARGUMENT, "no bytes");
@@ -216,6 +220,8 @@ TEST_F(Misuse, Brains) {
   policy.data = text;
   policy.size = sizeof text;
   EXPECT_FAILS(api()->brain_create_from_onnx(context, &policy, &made), IMP_ERROR_CORRUPT_FILE, "");
+  policy.name = "\xFF";
+  EXPECT_FAILS(api()->brain_create_from_onnx(context, &policy, &made), IMP_ERROR_INVALID_ARGUMENT, "UTF-8");
   policy.data = nullptr;
   EXPECT_FAILS(api()->brain_create_from_onnx(context, &policy, &made), IMP_ERROR_INVALID_ARGUMENT, "null");
 }
@@ -273,6 +279,10 @@ TEST_F(Misuse, WrongOrder) {
   end();
   info.frame = frame;
   EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "rise");
+  for (const std::uint64_t beyond : {std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()}) {
+    info.frame = beyond;
+    EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "above the last one");
+  }
   info.frame = frame + 1;
   info.time_s = 0;
   EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "never falls");

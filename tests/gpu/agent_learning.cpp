@@ -230,6 +230,56 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   }
 }
 
+// Agents that look in every frame decide in turn, each as it would alone, and the program is no larger than a turn.
+TEST_F(Toy, ACrowdDecidesInTurns) {
+  constexpr std::uint32_t kAgents = 5, kBrains = 2, kPeriod = 3;
+  BrainSpec spec = toy_spec();
+  spec.agents_per_brain = kAgents;
+  spec.brain_count = kBrains;
+  spec.action_latency_frames = 1;
+  const auto play = [&](std::uint32_t period, std::uint32_t frames, const std::function<void(std::uint32_t, std::size_t, const Answer&)>& see) {
+    spec.decision_period_frames = period;
+    const std::shared_ptr<Brain> crowd = add(spec);
+    ASSERT_TRUE(crowd);
+    std::vector<std::uint32_t> seats;
+    for (std::uint32_t i = 0; i < kAgents * kBrains; ++i) seats.push_back(seat_of(*crowd, i / kAgents, Mode::inference));
+    std::uint64_t before = 0;
+    for (std::uint32_t i = 0; i < frames; ++i) {
+      pass([&] {
+        for (std::size_t s = 0; s < seats.size(); ++s) {
+          if (const auto answer = crowd->act(seats[s]); answer.ok()) see(i, s, **answer);
+          EXPECT_OK(crowd->observe(seats[s], sight(static_cast<std::uint32_t>(s + i) % kThings, i)));
+        }
+      });
+      const std::uint64_t decided = crowd->stats().counters.decisions - before;
+      const std::uint32_t turn = i % period;
+      EXPECT_EQ(decided, kBrains * ((kAgents - 1 - turn) / period + 1)) << "frame " << i;
+      before += decided;
+    }
+    world->remove_brain(crowd);
+  };
+  // Every situation's values, from a crowd that decides in every frame.
+  std::vector<std::vector<std::vector<float>>> values(16, std::vector<std::vector<float>>(kAgents * kBrains));
+  std::vector<std::vector<std::uint32_t>> choices(16, std::vector<std::uint32_t>(kAgents * kBrains));
+  play(1, 14, [&](std::uint32_t i, std::size_t s, const Answer& answer) {
+    values[i - 1][s] = answer.values;
+    choices[i - 1][s] = answer.choice.branches[0];
+  });
+  std::uint32_t compared = 0;
+  std::uint64_t first_frame = 0;
+  play(kPeriod, 13, [&](std::uint32_t i, std::size_t s, const Answer& answer) {
+    if (first_frame == 0) first_frame = frame - i;
+    const auto asked = static_cast<std::uint32_t>(answer.requested_frame - first_frame);
+    EXPECT_EQ(asked % kPeriod, s % kAgents % kPeriod);
+    EXPECT_LE(i - asked, kPeriod) << "the last answer stands until the next";
+    ASSERT_EQ(answer.values.size(), values[asked][s].size());
+    for (std::size_t k = 0; k < answer.values.size(); ++k) EXPECT_NEAR(answer.values[k], values[asked][s][k], 1e-5f);
+    EXPECT_EQ(answer.choice.branches[0], choices[asked][s]);
+    ++compared;
+  });
+  EXPECT_GE(compared, kAgents * kBrains * (12u - kPeriod));
+}
+
 TEST_F(Toy, AKennelLearnsApart) {
   BrainSpec spec = toy_spec();
   spec.brain_count = 3;

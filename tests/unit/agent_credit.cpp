@@ -92,7 +92,7 @@ class SeatTest : public ::testing::Test {
 
   std::uint64_t ask(std::uint64_t frame) {
     seat.request(frame, std::vector<float>{static_cast<float>(frame)});
-    return seat.take().ticket;
+    return seat.take(frame).ticket;
   }
   bool answer(std::uint64_t ticket, std::uint32_t choice) {
     return seat.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
@@ -137,6 +137,32 @@ TEST_F(SeatTest, RequestsOfEveryFrameAreAnsweredInEveryFrame) {
   }
 }
 
+TEST_F(SeatTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
+  Seat patient({{4}, 0}, 2, true);
+  patient.sit();
+  const auto look = [&](std::uint64_t frame) { patient.request(frame, std::vector<float>{static_cast<float>(frame)}); };
+  const auto answer_with = [&](std::uint64_t ticket, std::uint32_t choice) {
+    patient.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
+  };
+  look(1);
+  EXPECT_EQ(patient.act(1, 0.1), Seat::Outcome::not_ready) << "there is none yet that could stand";
+  look(2);
+  const Seat::Taken first = patient.take(3);  // its turn
+  EXPECT_EQ(first.choice->observation, std::vector<float>{2}) << "what it saw last";
+  answer_with(first.ticket, 1);
+  EXPECT_EQ(patient.act(4, 0.4), Seat::Outcome::not_ready);
+  EXPECT_EQ(patient.act(5, 0.5), Seat::Outcome::fresh) << "two frames after its turn";
+  EXPECT_EQ(patient.last_answer().requested_frame, 3u);
+  look(5);
+  EXPECT_EQ(patient.act(5, 0.5), Seat::Outcome::repeated);
+  const std::uint64_t second = patient.take(6).ticket;
+  EXPECT_EQ(patient.act(7, 0.7), Seat::Outcome::repeated);
+  EXPECT_EQ(patient.act(9, 0.9), Seat::Outcome::repeated) << "late, and the last one goes on";
+  answer_with(second, 2);
+  EXPECT_EQ(patient.act(10, 1.0), Seat::Outcome::fresh);
+  EXPECT_THAT(patient.onsets(), ElementsAre(0.5, 1.0));
+}
+
 TEST_F(SeatTest, AnAnswerThatWasNeverFetchedGivesWayToANewRequest) {
   answer(ask(10), 1);
   const auto ticket = ask(50);
@@ -149,7 +175,7 @@ TEST_F(SeatTest, AnAnswerThatWasNeverFetchedGivesWayToANewRequest) {
 TEST_F(SeatTest, AskingAgainBeforeItIsTakenReplacesTheRequest) {
   seat.request(5, std::vector<float>{1});
   seat.request(5, std::vector<float>{2});
-  const Seat::Taken taken = seat.take();
+  const Seat::Taken taken = seat.take(11);
   EXPECT_THAT(taken.choice->observation, ElementsAre(2.0f));
   EXPECT_FALSE(seat.wants_decision());
   EXPECT_EQ(taken.draw, 0u);
@@ -164,7 +190,7 @@ TEST_F(SeatTest, ALeftSeatHearsNoAnswerAndDrawsOn) {
   EXPECT_FALSE(answer(ticket, 1));
   EXPECT_EQ(seat.act(9, 0.9), Seat::Outcome::nothing);
   seat.request(10, std::vector<float>{0});
-  EXPECT_EQ(seat.take().draw, 1u);
+  EXPECT_EQ(seat.take(11).draw, 1u);
 }
 
 TEST_F(SeatTest, ForgetfulGamesDoNotMakeItGrow) {
@@ -214,7 +240,7 @@ TEST_F(SeatTest, EpisodesEndWhatCanBeCredited) {
 TEST_F(SeatTest, EpisodesEndQuestionsAndAnswers) {
   answer(ask(0), 2);
   seat.request(1, std::vector<float>{1});
-  const std::uint64_t under_way = seat.take().ticket;
+  const std::uint64_t under_way = seat.take(11).ticket;
   seat.request(2, std::vector<float>{2});
   seat.end_episode();
   EXPECT_FALSE(seat.wants_decision());

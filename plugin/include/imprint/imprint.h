@@ -208,7 +208,8 @@ typedef struct imp_standalone_info {
   imp_header header;
   const char* device;     /* index ("0") or part of a name ("nvidia", "llvmpipe"); null = the first discrete, else integrated, else any; "cpu" = none:
                            * submit runs inference and learning on the frame thread, imp_limits::gpu_us_per_frame is of that thread's time, and no
-                           * Vulkan is needed, nor used where it is. For one small brain, or a few. Brains are saved as by any other context. */
+                           * Vulkan is needed, nor used where it is. There is no device memory then: imp_limits::memory_cap_bytes
+                           * bounds nothing, and imp_context_stats counts no bytes of it. For one small brain, or a few. Brains are saved as by any other context. */
   uint32_t validation;    /* 1: enable VK_LAYER_KHRONOS_validation with synchronisation checks; its messages go to the log as errors */
 } imp_standalone_info;
 
@@ -271,7 +272,8 @@ typedef struct imp_limits {
 
 typedef struct imp_frame_info {
   imp_header header;
-  uint64_t frame;       /* rises by one each frame, from any start */
+  uint64_t frame;       /* rises by one each frame, from any start, and stays below 2^63. A jump counts as frames that passed: answers and minibatches
+                           that were due in them are due now */
   uint64_t safe_frame;  /* with record, and with submit_without_fence: every command buffer up to and including this frame has completed on
                            the GPU; else ignored */
   double time_s;        /* the game's simulated time, seconds, never falling; feedback is credited on this clock */
@@ -417,6 +419,13 @@ typedef struct imp_brain_desc {
    * agents of a brain in the order of creation. Rows of agents that did not ask stay. */
   imp_tensor observations;
   imp_tensor actions;
+  /* Frames between two decisions of an agent; 0 counts as 1. Default 1. The agents of a brain take turns, so that a crowd's decisions spread over frames
+   * and each frame's batch is that much smaller: agent j of a brain, in the order of creation, decides in every decision_period_frames-th frame that is
+   * submitted or recorded, agent j + 1 one frame later. What it saw last is remembered until its turn, when the answer's requested_frame is that
+   * frame; until the answer is due agent_act repeats the last one, which stands, and is IMP_NOT_READY only before the first. With
+   * agent_observe_in_place the buffer is read in the turn. In heuristic and record modes the game decides when it likes. */
+  uint32_t decision_period_frames;
+  uint32_t reserved;
 } imp_brain_desc;
 
 /* A trained policy from an ONNX file; it does not learn. The first input is the observation; further inputs are state, fed back from the output of
@@ -457,6 +466,10 @@ typedef enum imp_credit {
   IMP_CREDIT_CURRENT = 1   /* the action under way at time_s, exactly (clicker, "no!") */
 } imp_credit;
 
+/* How an episode ended: by what the agent did, or cut off from outside (a time limit, a level that was left), when the state it was in still had a
+ * future. A learner that estimates returns must tell them apart: it goes on from the value of the last state where the end was truncated, and from 0
+ * where it was terminated. Neither learner of today estimates returns: evaluative feedback and demonstrations rate an action by itself. So both ends
+ * do the same; say which it was all the same, for what learns later. */
 typedef enum imp_episode_end { IMP_EPISODE_TERMINATED = 0, IMP_EPISODE_TRUNCATED = 1 } imp_episode_end;
 
 #define IMP_MAX_BRANCHES 8u
@@ -662,7 +675,8 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_set_mask)(imp_agent agent, const uint8_t* allowed, uint32_t count);
   /* [frame] Between frame_begin and submit / record: what the agent sees now, and that it wants to decide. NaN and infinity are refused. */
   imp_result (IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
-  /* [frame] The answer to the newest request that is due: IMP_NOT_READY until action_latency_frames after agent_observe. The first successful call
+  /* [frame] The answer to the newest request that is due: IMP_NOT_READY until action_latency_frames after agent_observe (with a decision period, after its
+   * turn). The first successful call
    * for a decision marks the onset of the action at the frame's time_s; further calls repeat the answer until something new is asked. An agent may
    * observe in every frame and is then answered in every frame. IMP_ERROR_NOT_FOUND when nothing was requested. */
   imp_result (IMP_CALL* agent_act)(imp_agent agent, imp_action* action);

@@ -89,6 +89,7 @@ static inline imp_brain_desc imp_brain_desc_init(void) {
   s.brain_count = 1;
   s.agents_per_brain = 1;
   s.action_latency_frames = 2;
+  s.decision_period_frames = 1;
   s.learn_period_frames = 6;
   s.batch_size = 32;
   s.replay_capacity = 4096;
