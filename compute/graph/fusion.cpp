@@ -36,6 +36,7 @@ class Fuser {
     task_of_.assign(graph_.nodes.size(), -1);
     IMPRINT_CHECK(place_leaves());
     schedule_.materialized = choose_materialized(graph_, forced_nodes(), split_.region_of, rows_.group_of, options_);
+    leave_weights_to_regions();
     add_tasks();
     store_outputs();
     store_updates();
@@ -128,6 +129,28 @@ class Fuser {
 
   // ---- kernels ----
 
+  bool runs_on_matrix_units(std::int32_t region) const {
+    return options_.narrow_products && suits_matrix_units(graph_, split_, region, options_) && std::ranges::all_of(graph_.nodes, [&](const GraphNode& node) {
+      const bool is_own = split_.region_of[static_cast<std::size_t>(&node - graph_.nodes.data())] == region;
+      return !is_own || node.op != Op::matmul || (graph_[node.inputs[0]].dtype == DType::float16 && graph_[node.inputs[1]].dtype == DType::float16);
+    });
+  }
+
+  // Weights of a region on matrix units are rounded by its workgroups, each once, rather than by a kernel in front of it.
+  void leave_weights_to_regions() {
+    std::vector<std::uint8_t> read(graph_.nodes.size(), 0), read_elsewhere(graph_.nodes.size(), 0);
+    std::vector<std::uint8_t> on_units(split_.regions.size(), 0);
+    for (std::size_t r = 0; r < on_units.size(); ++r) on_units[r] = runs_on_matrix_units(static_cast<std::int32_t>(r));
+    if (std::ranges::find(on_units, 1) == on_units.end()) return;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      for (std::size_t slot = 0; slot < graph_[i].inputs.size(); ++slot) {
+        const bool by_units = slot == 1 && graph_[i].op == Op::matmul && split_.region_of[at(i)] >= 0 && on_units[at(split_.region_of[at(i)])];
+        (by_units ? read : read_elsewhere)[at(graph_[i].inputs[slot])] = 1;
+      }
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (read[at(i)] && !read_elsewhere[at(i)] && graph_[i].op == Op::cast && is_memory_leaf(graph_[graph_[i].inputs[0]])) schedule_.materialized[at(i)] = 0;
+  }
+
   // Phase by phase: what a region waits for stands before it, and what waits for the region behind it.
   void add_tasks() {
     std::int32_t phases = 0;
@@ -197,6 +220,7 @@ class Fuser {
     region.blocks = nodes.blocks;
     region.invocations = nodes.invocations;
     region.vectors = options_.region_vectors;
+    if (runs_on_matrix_units(index)) region.matrix_groups = options_.region_groups;
     Task task;
     task.kind = TaskKind::region;
     task.region = index;

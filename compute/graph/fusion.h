@@ -54,8 +54,7 @@ struct FusionOptions {
   std::int32_t region_invocations = 128;
   std::int64_t region_shared_bytes = 16384;
   std::int64_t region_load_rows = 16;    // most rows of a workgroup that copies weights into shared memory first; 0: none does
-  std::int64_t region_narrow_weights = 1 << 14;   // of a narrowed product of region_narrow_rows, from which on matrix units and tiles serve it better
-  std::int64_t region_narrow_rows = 4096;
+  std::int64_t region_narrow_rows = 4096;   // from which on a region of narrowed products runs on matrix units
   // Products of more weights than one and at least the multiply-adds of the other are worth kernels of their own, whatever that costs in dispatches.
   std::int64_t region_weights = 1 << 15;
   std::int64_t region_operations = 1 << 30;

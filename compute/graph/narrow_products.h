@@ -5,7 +5,6 @@
 // Narrowed are both float32 operands of a contraction (matmul, and what is made of one: linear layers, convolutions, the products of their gradients)
 //   - outside row-local regions, where it is large enough for tiles (FusionOptions::product_operations);
 //   - within one, where the region runs on matrix units (region.h, suits_matrix_units).
-// With matrix units, products of many weights and rows leave their regions for such tiles (FusionOptions::region_narrow_weights).
 // Not narrowed: sums of products, whatever is elementwise, folds, softmax, norms, losses, and variables: weights, gradients and an optimiser's state are
 // float32, and what a product reads of a weight is a copy rounded in each run. Nor the products of other regions, which would pay for the rounding with
 // more arithmetic and gain nothing.

@@ -31,22 +31,21 @@ struct RegionNodes {
   std::pair<AxisClass, std::int32_t> key() const { return {row_class, phase}; }
 };
 
-struct RegionSplit {
+// The regions of a graph.
+struct RegionMembers {
   std::vector<RegionNodes> regions;
-  // Per node of the split graph.
-  std::vector<std::int32_t> region_of;   // -1: none
-  std::vector<std::int32_t> row_axis;    // -1: none, or a partial result
+  std::vector<std::int32_t> region_of;   // per node, -1: none
+  std::vector<std::int32_t> row_axis;    // per node, -1: none, or a partial result
+};
+// Of the split graph.
+struct RegionSplit : RegionMembers {
   std::vector<std::int32_t> group_axis;
   // What waits for a region's folds, or for a region from outside it, is of a later phase. Tasks made phase by phase never wait in a circle.
   std::vector<std::int32_t> phase;
   std::vector<std::string> notes;        // what was left out of regions, and why
 };
 
-// The regions of a graph, before anything is split.
-struct RegionMembers {
-  std::vector<RegionNodes> regions;
-  std::vector<std::int32_t> region_of;   // per node, -1: none
-};
+// Before anything is split.
 RegionMembers find_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options);
 
 // Whether a kernel could take the region through matrix units if its products read float16: a network's forward pass over many rows, with weights that

@@ -117,7 +117,7 @@ class Finder {
   // Whether the product is left to kernels that share it out by tiles.
   bool is_left_out(NodeIndex index, int row) {
     const std::int64_t weights = weight_count(index, row), operations = graph_[index].element_count() * fold_length(graph_, index);
-    if (weights > most_weights(index)) return true;
+    if (weights > kMostWeights) return true;
     if (weights <= options_.region_weights || operations < options_.region_operations || !wants_tiles(graph_, index, options_)) return false;
     if (std::ranges::find(large_, index) == large_.end()) large_.push_back(index);
     return true;
@@ -128,12 +128,6 @@ class Finder {
     const Shape& shape = graph_[index].shape;
     const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
     return row < 0 ? rows * columns : (row + 1 == shape.rank() ? rows : columns) * fold_length(graph_, index);
-  }
-
-  std::int64_t most_weights(NodeIndex index) const {
-    if (!options_.narrow_products || !options_.matrix_units) return kMostWeights;
-    const std::int64_t operations = graph_[index].element_count() * fold_length(graph_, index);
-    return operations >= options_.region_narrow_weights * options_.region_narrow_rows ? options_.region_narrow_weights - 1 : kMostWeights;
   }
 
   bool is_row(NodeIndex index, AxisClass rows) const { return role[at(index)] == Role::row && row_class_[at(index)] == rows; }
@@ -422,7 +416,9 @@ RegionMembers find_regions(const Graph& graph, const FusionRequest& request, con
   const RowBlockLimits limits;
   Finder finder(graph, request, options, limits);
   finder.run();
-  return {std::move(finder.regions), std::move(finder.region_of)};
+  RegionMembers members{finder.regions, finder.region_of, {}};
+  for (NodeIndex i = 0; i < graph.size(); ++i) members.row_axis.push_back(finder.row_axis(i));
+  return members;
 }
 
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits) {

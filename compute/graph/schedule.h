@@ -85,6 +85,9 @@ struct RegionValue {
   std::int64_t height = 0;          // rows kept: of the block, or of a matrix of weights
 };
 
+inline constexpr std::int64_t kMatrixExtent = 16;   // rows and columns of what matrix units take
+inline constexpr std::int64_t kMatrixSharedBytes = 49152;   // of a workgroup of such a region
+
 // A row-local region: what depends, for each row of a batch, on that row and on values without rows. A workgroup takes `row_block` rows through all
 // stages and folds over its rows leave a partial result each; `groups` networks of equal shape go side by side.
 struct Region {
@@ -95,6 +98,7 @@ struct Region {
   std::int32_t invocations = 0;
   std::int64_t shared_floats = 0, shared_ints = 0;
   bool vectors = false;             // floats are loaded and stored four at a time where they lie beside each other
+  std::int64_t matrix_groups = 0;   // > 0: products read float16, for a kernel on matrix units in so many workgroups (kernels/region_matrix.h)
   std::vector<RegionStage> stages;
   std::vector<RegionValue> values;  // by node
 

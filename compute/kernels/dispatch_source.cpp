@@ -10,6 +10,7 @@
 #include "compute/kernels/emitter.h"
 #include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
+#include "compute/kernels/region_matrix.h"
 #include "compute/kernels/row_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
@@ -118,12 +119,16 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   }
   for (std::int32_t t : source.tasks)
     if (kind_of(t) == TaskKind::region) workgroup_size = schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)].invocations;
+  bool matrix_units = tiles && schedule.tasks[static_cast<std::size_t>(*product)].tile.matrix_units;
   std::int64_t groups = 0;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
     const std::string name = "task_" + std::to_string(i);
     std::int64_t task_groups = 0;
-    if (task.kind == TaskKind::region) {
+    if (std::string text; task.kind == TaskKind::region && RegionMatrixEmitter::write(graph, schedule, task, names, includes, limits.fold_terms, name, text, shared_arrays, task_groups)) {
+      functions += text + "\n";
+      matrix_units = true;
+    } else if (task.kind == TaskKind::region) {
       RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
       functions += emitter.function(name) + "\n";
       shared_arrays += emitter.shared_arrays();
@@ -152,7 +157,6 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::string& text = source.glsl;
   text = "#version 450\n";
   if (tiles || functions.find("[[unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
-  const bool matrix_units = tiles && schedule.tasks[static_cast<std::size_t>(*product)].tile.matrix_units;
   if (matrix_units) source.subgroup_size = 32;
   if (matrix_units)
     for (const char* extension : {"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics", "GL_KHR_shader_subgroup_basic",

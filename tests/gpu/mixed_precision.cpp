@@ -96,6 +96,27 @@ TEST_F(MixedPrecision, RegionsOfFewRowsAreNotTouched) {
   EXPECT_EQ(mixed.stats().dispatches, whole.stats().dispatches);
 }
 
+// On matrix units, where there are some: whole matrices and parts of them, one head and two, rows that do not fill the last block, what a row knows.
+TEST_F(MixedPrecision, RegionsOfManyRowsAreNearThoseOfFloat32) {
+  const auto results = [&](Precision precision) {
+    const auto network = [](std::int64_t rows, std::initializer_list<std::int64_t> extents, nn::Activation activation) {
+      return nn::mlp("net", extents, {.activation = activation, .seed = 3})(matrix("x", rows, *extents.begin(), 1, 1).value());
+    };
+    const Tensor body = tanh(network(4099, {16, 48}, nn::Activation::relu)) * matrix("scale", 4099, 1, 1, 5).value();
+    std::vector<std::vector<float>> all;
+    for (const std::vector<Tensor>& tensors : {std::vector<Tensor>{network(8192, {32, 64, 64, 8}, nn::Activation::tanh)},
+                                              {network(5001, {20, 40, 24, 3}, nn::Activation::gelu)},
+                                              {nn::mlp("policy", {48, 18}, {.seed = 4})(body), sigmoid(nn::mlp("value", {48, 1}, {.seed = 5})(body))}}) {
+      Program program = compile(ProgramDescription{.name = "net", .outputs = tensors, .precision = precision});
+      std::vector<HostTensor> outputs = session().run(program).value();
+      for (HostTensor& output : outputs) all.push_back(std::move(output.floats));
+    }
+    return all;
+  };
+  const auto mixed = results(Precision::mixed16), whole = results(Precision::float32);
+  for (std::size_t o = 0; o < mixed.size(); ++o) EXPECT_THAT(mixed[o], testing::Pointwise(testing::FloatNear(3e-3f), whole[o])) << "output " << o;
+}
+
 TEST_F(MixedPrecision, LearnsAsInFloat32) {
   Lesson mixed(Precision::mixed16), whole(Precision::float32);
   Program a = compile(mixed.description), b = compile(whole.description);
