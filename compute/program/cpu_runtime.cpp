@@ -44,6 +44,11 @@ Status CpuRuntime::place(const Variable& variable, bool) {
   return place(*variable.state());
 }
 
+Status CpuRuntime::place_together(std::span<const Variable> variables) {
+  for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
+  return {};
+}
+
 Status CpuRuntime::place(VariableState& variable) {
   if (variable.storage) {
     if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};

@@ -25,6 +25,7 @@ class CpuRuntime : public Runtime {
   bool on_cpu() const override { return true; }
   const Commands& barrier() const override { return nothing_; }
   Status place(const Variable& variable, bool yields) override;
+  Status place_together(std::span<const Variable> variables) override;
   Status displace(const Variable& variable) override;
   Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;

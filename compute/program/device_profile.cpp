@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
+#include "compute/vk/glsl_compiler.h"
 #include "compute/vk/pipeline_store.h"
 
 namespace imprint {
-namespace {
 
-bool is_processor(const vk::Device& device) {
-  return device.capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !device.options().schedule_as_gpu;
+vk::CapabilityProfile profile_of(const vk::Device& device) {
+  vk::CapabilityProfile own = vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu);
+  if (vk::GlslCompiler::present() || !device.options().kernels) return own;
+  const vk::CapabilityProfile* baked = device.options().kernels->profile_for(own);
+  return baked ? *baked : own;
 }
 
-}  // namespace
-
-FusionOptions fusion_options(const vk::Device& device) {
-  const vk::Capabilities& capabilities = device.capabilities();
+FusionOptions fusion_options(const vk::CapabilityProfile& capabilities) {
   FusionOptions options;
   options.region_invocations = static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
   options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
@@ -22,8 +22,8 @@ FusionOptions fusion_options(const vk::Device& device) {
   options.fold_invocations = capabilities.max_workgroup_invocations < 256 ? 64 : 256;   // more terms under way at once
   options.map_invocations = static_cast<std::int32_t>(std::min(128u, capabilities.max_workgroup_invocations));
   options.matrix_units = capabilities.cooperative_matrix_nv && capabilities.vulkan_memory_model && capabilities.shader_float16 &&
-                         capabilities.storage_16bit && capabilities.runs_subgroups_of(32) && capabilities.max_workgroup_invocations >= 256;
-  if (is_processor(device)) {
+                         capabilities.storage_16bit && capabilities.subgroup_size == 32 && capabilities.max_workgroup_invocations >= 256;
+  if (capabilities.processor) {
     // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
     options.group_fold_length = 192;
     options.column_fold_length = 4096;
@@ -44,14 +44,13 @@ FusionOptions fusion_options(const vk::Device& device) {
   return options;
 }
 
-DispatchLimits dispatch_limits(const vk::Device& device) {
-  const vk::Capabilities& capabilities = device.capabilities();
+DispatchLimits dispatch_limits(const vk::CapabilityProfile& capabilities) {
   DispatchLimits limits;
   limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;
   limits.table_entries = vk::kTableBytes / 4;
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
-  limits.fold_terms = is_processor(device) ? 2 : 8;
+  limits.fold_terms = capabilities.processor ? 2 : 8;
   return limits;
 }
 

@@ -71,7 +71,7 @@ class Program {
   // the program is not fused, and the log says so.
   // Errors: any error carried by a tensor of the description, invalid_argument (an input listed twice, an unlisted input that is used, two
   // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's buffer range; custom_rows on the CPU),
-  // out_of_*_memory, compile_failed.
+  // out_of_*_memory, compile_failed, not_found (a library without a compiler, and a kernel that its archive lacks).
   static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
 
   // Many steps in one submit: the parts of the sequence, one after the other, as one program.

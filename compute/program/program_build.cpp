@@ -8,6 +8,7 @@
 #include "compute/program/tuner.h"
 #include "compute/tensor/build.h"
 #include "compute/vk/access_tracker.h"
+#include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
 namespace {
@@ -53,6 +54,26 @@ Status check_update(const Update& update) {
 }
 
 }  // namespace
+
+FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
+  FusionOptions options = fusion_options(profile);
+  options.fuse = source.fuse;
+  options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
+  return options;
+}
+
+std::vector<vk::KernelSource> kernel_sources(const std::string& program, std::span<const DispatchSource> dispatches) {
+  std::vector<vk::KernelSource> sources;
+  for (std::size_t i = 0; i < dispatches.size(); ++i) {
+    vk::KernelSource kernel;
+    kernel.name = (program.empty() ? "program" : program) + "." + std::to_string(i);
+    kernel.glsl = dispatches[i].glsl;
+    kernel.subgroup_size = dispatches[i].subgroup_size;
+    kernel.storage_buffer_count = static_cast<std::uint32_t>(dispatches[i].buffers.size());
+    sources.push_back(std::move(kernel));
+  }
+  return sources;
+}
 
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description) {
   ProgramGraph result;
@@ -139,14 +160,17 @@ Status check_narrow_floats(const Graph& graph, const std::string& program, std::
 }
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
-  if (!runtime.device().capabilities().storage_16bit) {
+  if (!profile_of(runtime.device()).storage_16bit) {
     const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
     if (source.precision == Precision::mixed16) runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' stays in float32: " + reason);
-    source.precision = Precision::float32;
   }
-  if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
-  const std::shared_ptr<const VariantTable> variants = runtime.variants();
+  // Without a compiler kernels are those that the cost model takes: what is measured may not have been baked.
+  std::shared_ptr<const VariantTable> variants;
+  if (vk::GlslCompiler::present()) {
+    if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
+    variants = runtime.variants();
+  }
   auto impl = std::make_unique<Impl>(runtime);
   impl->source = source;   // fusion renumbers the nodes of its own
   const Status built = impl->build(variants.get());
@@ -165,9 +189,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
 }
 
 Status Program::Impl::build(const VariantTable* variants) {
-  FusionOptions options = fusion_options(runtime.device());
-  options.fuse = source.fuse;
-  options.narrow_products = source.precision == Precision::mixed16;
+  FusionOptions options = fusion_options(source, profile_of(runtime.device()));
   options.variants = variants;
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
@@ -312,20 +334,9 @@ Status Program::Impl::make_io() {
 // ---- kernels ----
 
 Status Program::Impl::make_kernels() {
-  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, dispatch_limits(runtime.device()), [this](const Place& place) { return buffer_of(place); }));
-
-  std::vector<vk::KernelSource> sources;
-  for (std::size_t i = 0; i < dispatches.size(); ++i) {
-    vk::KernelSource kernel;
-    kernel.name = (source.name.empty() ? "program" : source.name) + "." + std::to_string(i);
-    kernel.glsl = dispatches[i].glsl;
-    kernel.subgroup_size = dispatches[i].subgroup_size;
-    kernel.storage_buffer_count = static_cast<std::uint32_t>(dispatches[i].buffers.size());
-    sources.push_back(std::move(kernel));
-  }
-  if (!sources.empty()) {
-    IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(sources));
-  }
+  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, dispatch_limits(profile_of(runtime.device())), [this](const Place& place) { return buffer_of(place); }));
+  if (dispatches.empty()) return {};
+  IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
   return {};
 }
 

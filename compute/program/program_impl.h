@@ -7,8 +7,14 @@
 #include "compute/kernels/dispatch_source.h"
 #include "compute/program/program_body.h"
 #include "compute/program/runtime_impl.h"
+#include "compute/vk/capability_profile.h"
 
 namespace imprint {
+
+// How the program is fused for a device of this profile.
+FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile);
+// What the program asks the pipeline store for, in the order of its dispatches.
+std::vector<vk::KernelSource> kernel_sources(const std::string& program, std::span<const DispatchSource> dispatches);
 
 struct Program::Impl : Program::Body {
   explicit Impl(RuntimeImpl& owner) : runtime(owner) {}

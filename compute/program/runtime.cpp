@@ -115,8 +115,33 @@ Status RuntimeImpl::place(VariableState& variable, bool yields) {
     return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
   const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
   IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::device, yields));
-  auto storage = std::make_shared<DeviceVariable>(link_, allocation);
-  if (size > 0) IMPRINT_CHECK(upload(allocation, variable.initial));
+  return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
+}
+
+Status RuntimeImpl::place_together(std::span<const Variable> variables) {
+  std::vector<VariableState*> homeless;
+  std::vector<std::uint64_t> sizes;
+  for (const Variable& variable : variables) {
+    VariableState* state = variable.state().get();
+    if (!state) return make_error(ErrorCode::invalid_argument, "place_together: a variable is empty");
+    if (state->storage || state->external || std::ranges::find(homeless, state) != homeless.end()) continue;
+    homeless.push_back(state);
+    sizes.push_back(std::max<std::uint64_t>(4, static_cast<std::uint64_t>(state->shape.element_count()) * dtype_size(state->dtype)));
+  }
+  if (homeless.size() > 1) {
+    const auto together = device_.memory().allocate_together(sizes, kAlignment, vk::MemoryUse::device);
+    // Without so long a range each finds a place of its own, or says what it lacks.
+    std::vector<std::shared_ptr<DeviceVariable>> homes;
+    if (together)
+      for (const vk::Allocation& allocation : *together) homes.push_back(std::make_shared<DeviceVariable>(link_, allocation));
+    for (std::size_t i = 0; i < homes.size(); ++i) IMPRINT_CHECK(settle(*homeless[i], std::move(homes[i])));
+  }
+  for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
+  return {};
+}
+
+Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage) {
+  if (variable.shape.element_count() > 0) IMPRINT_CHECK(upload(storage->allocation(), variable.initial));
   variable.storage = std::move(storage);
   variable.initial = {};
   return {};

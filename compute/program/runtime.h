@@ -76,6 +76,9 @@ class Runtime {
   // Gives the variable storage on this device (if it has none) and queues its initial bytes. Program::compile does this for its variables.
   // yields: in memory that really comes free when the variable is displaced (vk::MemoryPool).
   virtual Status place(const Variable& variable, bool yields = false) = 0;
+  // For several at once, which then lie in one block of memory where that can be as long as they all are; none of it yields. Kernels are written for what
+  // lies in one block and what does not: so whoever runs from a kernel archive places together what is used together.
+  virtual Status place_together(std::span<const Variable> variables) = 0;
   // Takes its memory away, content and all, behind the newest ticket. Programs and readbacks of the variable must be gone: they are compiled and made
   // anew when it has been placed and written again. Errors: unsupported (external; on the processor).
   virtual Status displace(const Variable& variable) = 0;

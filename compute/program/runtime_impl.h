@@ -52,6 +52,7 @@ class RuntimeImpl : public Runtime {
   bool on_cpu() const override { return false; }
   const Commands& barrier() const override { return barrier_; }
   Status place(const Variable& variable, bool yields) override;
+  Status place_together(std::span<const Variable> variables) override;
   Status displace(const Variable& variable) override;
   Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
@@ -66,6 +67,7 @@ class RuntimeImpl : public Runtime {
   // ---- for programs ----
   std::shared_ptr<Tuner> tuner() const;
   Status place(VariableState& variable, bool yields = false);
+  Status settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage);   // with its initial content
   // Queues bytes for a range of device memory; copied at once.
   Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
   // Records the same commands at both levels, resubmittable while pending. `release` them when the GPU is done.

@@ -42,9 +42,12 @@ struct DeviceDescription {
   std::uint32_t queue_family = 0;                              // the family that our command buffers are made for
 };
 
+class KernelArchive;   // kernel_archive.h
+
 struct DeviceOptions {
   MemoryPoolOptions memory;
-  std::string shader_cache_directory;   // SPIR-V by content hash; empty = off
+  std::shared_ptr<const KernelArchive> kernels;   // compiled before, asked first; a library without a compiler has no others. May be null
+  std::string shader_cache_directory;   // SPIR-V by content hash; empty = off; for a library with a compiler
   std::string shader_dump_directory;    // generated GLSL for reading; empty = off
   std::uint32_t compile_threads = 1;    // of the device's own, that run glslang and create pipelines; 0: whoever asks for a kernel does it
   std::shared_ptr<JobQueue> jobs;       // where that is done instead, beside other work; null: by those threads

@@ -3,6 +3,7 @@
 #include <glslang/Public/ResourceLimits.h>
 #include <glslang/Public/ShaderLang.h>
 #include <glslang/SPIRV/GlslangToSpv.h>
+#include <glslang/build_info.h>
 
 #include <algorithm>
 #include <charconv>
@@ -86,6 +87,13 @@ GlslCompiler::GlslCompiler() {
 GlslCompiler::~GlslCompiler() {
   const std::lock_guard lock(process_mutex);
   if (--process_users == 0) glslang::FinalizeProcess();
+}
+
+bool GlslCompiler::present() { return true; }
+
+std::string GlslCompiler::identity() {
+  return "glslang " + std::to_string(GLSLANG_VERSION_MAJOR) + "." + std::to_string(GLSLANG_VERSION_MINOR) + "." +
+         std::to_string(GLSLANG_VERSION_PATCH) + ", vulkan 1.1, spir-v 1.3, not optimised";
 }
 
 Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view glsl) const {

@@ -1,17 +1,14 @@
 #pragma once
 // GLSL compute shaders to SPIR-V 1.3 for Vulkan 1.1, through glslang. Nothing of glslang shows outside the .cpp.
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "compute/base/hash.h"
 #include "compute/base/result.h"
+#include "compute/vk/kernel_archive.h"
 
 namespace imprint::vk {
-
-using Spirv = std::vector<std::uint32_t>;
 
 // Keeps glslang's process-wide tables alive; the first owner builds them, the last takes them down. Any thread.
 class GlslCompiler {
@@ -21,11 +18,17 @@ class GlslCompiler {
   GlslCompiler(const GlslCompiler&) = delete;
   GlslCompiler& operator=(const GlslCompiler&) = delete;
 
-  // Any thread, several at once. Errors: compile_failed with the kernel's name, the log and the line that it points at.
+  static bool present();           // false in a library built with IMPRINT_RUNTIME_COMPILER=OFF
+  static std::string identity();   // what SPIR-V depends on beside the text: the compiler's version and the target
+
+  // Any thread, several at once. Errors: compile_failed with the kernel's name, the log and the line that it points at; unsupported when there is no compiler.
   Result<Spirv> compile(std::string_view name, std::string_view glsl) const;
 };
 
-// What SPIR-V depends on: the text, the compiler's version and the target.
-Hash128 spirv_key(std::string_view glsl);
+// Of what this compiler makes of a text, for caches.
+inline Hash128 spirv_key(std::string_view glsl) {
+  const Hash128 key = source_key(glsl);
+  return Hasher().number(key.low).number(key.high).text(GlslCompiler::identity()).digest();
+}
 
 }  // namespace imprint::vk

@@ -123,6 +123,7 @@ class PooledMemory final : public MemoryPool {
   }
 
   Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use, bool yields) override;
+  Result<std::vector<Allocation>> allocate_together(std::span<const std::uint64_t> sizes, std::uint64_t alignment, MemoryUse use) override;
   Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) override;
   VkDeviceMemory memory_of(const Allocation& allocation) const override;
   void free(const Allocation& allocation) override;
@@ -201,6 +202,25 @@ Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alig
 
   const std::lock_guard lock(mutex_);
   return adopt(std::move(block).value(), size, bytes, alignment);
+}
+
+Result<std::vector<Allocation>> PooledMemory::allocate_together(std::span<const std::uint64_t> sizes, std::uint64_t alignment, MemoryUse use) {
+  const std::uint64_t step = std::max(alignment, granularity_);
+  std::uint64_t total = 0;
+  for (const std::uint64_t size : sizes) {
+    IMPRINT_CHECK(check_size(size));
+    total += round_up(size, step);
+  }
+  // One range that holds them all, given up again for its parts under one lock: what fitted in it as a whole fits in it in turn.
+  IMPRINT_ASSIGN(const Allocation whole, allocate(total, alignment, use, false));
+  const std::lock_guard lock(mutex_);
+  Block& block = *blocks_[whole.block];
+  block.ranges.free(whole.offset);
+  stats_.bytes_in_use -= whole.size;
+  --stats_.allocation_count;
+  std::vector<Allocation> parts;
+  for (const std::uint64_t size : sizes) parts.push_back(*place(block, whole.block, size, round_up(size, granularity_), step));
+  return parts;
 }
 
 Allocation PooledMemory::adopt(std::unique_ptr<Block> block, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment) {

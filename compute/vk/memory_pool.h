@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compute/base/result.h"
 
@@ -83,6 +84,9 @@ class MemoryPool {
   // power of two), unsupported (longer than maxStorageBufferRange), device_lost.
   // yields: what can be given back for a while lies in small blocks of its own, so that memory really comes free with it.
   virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use, bool yields = false) = 0;
+
+  // Several ranges of one block. Each is freed by itself. Errors: as above, unsupported when together they are longer than maxStorageBufferRange.
+  virtual Result<std::vector<Allocation>> allocate_together(std::span<const std::uint64_t> sizes, std::uint64_t alignment, MemoryUse use) = 0;
 
   // Device memory. Errors: as above.
   virtual Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) = 0;

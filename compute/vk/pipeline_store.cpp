@@ -12,6 +12,7 @@
 #include "compute/vk/device.h"
 #include "compute/vk/glsl_compiler.h"
 #include "compute/vk/handle.h"
+#include "compute/vk/kernel_archive.h"
 #include "compute/vk/pipeline_blob.h"
 #include "compute/vk/spirv_cache.h"
 
@@ -36,7 +37,8 @@ struct Entry {
 };
 
 Hash128 kernel_key(const KernelSource& source) {
-  return Hasher().text(source.glsl).number(source.storage_buffer_count).number(source.subgroup_size).digest();
+  const Hash128 key = source_key(source.glsl);
+  return Hasher().number(key.low).number(key.high).number(source.storage_buffer_count).number(source.subgroup_size).digest();
 }
 
 class CompilingStore final : public PipelineStore {
@@ -65,6 +67,7 @@ class CompilingStore final : public PipelineStore {
   Result<Spirv> spirv_of(const KernelSource& source);
   Result<Layouts> create_layouts(std::uint32_t storage_buffer_count);
   Status check_own_cache() const;
+  void tell_profile() const;
 
   Device& device_;
   GlslCompiler compiler_;
@@ -91,10 +94,27 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
     pipeline_cache_ = own_cache_.get();
     set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
   }
+  if (!GlslCompiler::present()) tell_profile();
   const DeviceOptions& options = device_.options();
   if (jobs_ = options.jobs; jobs_) return {};
   IMPRINT_ASSIGN(jobs_, JobQueue::create({options.compile_threads, {}, options.log}));
   return {};
+}
+
+// Of a library without a compiler, which cannot write kernels for the device as it is.
+void CompilingStore::tell_profile() const {
+  const DeviceOptions& options = device_.options();
+  if (!options.kernels) return;
+  const CapabilityProfile device = CapabilityProfile::of(device_.capabilities(), options.schedule_as_gpu);
+  const CapabilityProfile* profile = options.kernels->profile_for(device);
+  if (profile && profile->equals(device)) return;
+  if (profile) {
+    options.log(LogLevel::info, "kernels on " + device.name + " are those baked for '" + profile->name + "'");
+    return;
+  }
+  std::string lacks;
+  for (const CapabilityProfile& baked : options.kernels->profiles()) lacks += "; '" + baked.name + "' " + baked.lack(device);
+  options.log(LogLevel::warning, "the kernel archive has no profile that " + device.name + " can run" + lacks);
 }
 
 Result<std::vector<Kernel>> CompilingStore::get(std::span<const KernelSource> sources) {
@@ -199,8 +219,16 @@ Status CompilingStore::compile(Entry& entry) {
 }
 
 Result<Spirv> CompilingStore::spirv_of(const KernelSource& source) {
+  const DeviceOptions& options = device_.options();
+  const Hash128 name = source_key(source.glsl);
+  dump_glsl(options.shader_dump_directory, source.name, name, source.glsl, options.log);
+  if (auto spirv = options.kernels ? options.kernels->find(name) : std::nullopt) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.archive_hits;
+    return std::move(*spirv);
+  }
+  if (!GlslCompiler::present()) return missing_kernel(source.name, name, options.kernels.get());
   const Hash128 key = spirv_key(source.glsl);
-  dump_glsl(device_.options().shader_dump_directory, source.name, key, source.glsl, device_.options().log);
   if (auto spirv = cache_.load(key)) {
     const std::lock_guard lock(mutex_);
     ++stats_.disk_hits;

@@ -1,5 +1,6 @@
 #pragma once
-// GLSL or SPIR-V in, compute pipelines out; each distinct shader once per device. Compiled as jobs (DeviceOptions), cached on disk by content.
+// GLSL in, compute pipelines out; each distinct shader once per device. SPIR-V comes from the kernel archive, from the cache on disk, or from the
+// compiler, in jobs (DeviceOptions).
 
 #include <vulkan/vulkan_core.h>
 
@@ -41,6 +42,7 @@ struct Kernel {
 
 struct PipelineStats {
   std::uint64_t glsl_compiles = 0;      // glslang runs
+  std::uint64_t archive_hits = 0;       // SPIR-V found in DeviceOptions::kernels
   std::uint64_t disk_hits = 0;          // SPIR-V found in the cache directory
   std::uint64_t pipelines = 0;          // vkCreateComputePipelines calls
 };
@@ -59,7 +61,8 @@ class PipelineStore {
   // for there all the same is counted, and with pipelineCreationCacheControl refused unless the driver has it in its cache (wrong_state), so that a slip
   // shows as an error and not as a hitch.
   // Errors: compile_failed with glslang's log and the numbered source line, unsupported (more storage buffers than the device has),
-  // out_of_*_memory, device_lost. All sources are tried; the error is that of the first that failed.
+  // not_found (a library without a compiler, and a kernel that its archive lacks), out_of_*_memory, device_lost. All sources are tried; the error is that
+  // of the first that failed.
   virtual Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) = 0;
 
   // The pipeline and set layout for a count of storage buffers (shared by all kernels with that count).

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "compute/base/job_queue.h"
+#include "compute/model/file.h"
+#include "compute/vk/kernel_archive.h"
 #include "engine-bridge/queue_access.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
@@ -12,6 +14,15 @@
 
 namespace imprint::abi {
 namespace {
+
+Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, const imp_host& host) {
+  if (!host.kernel_archive && !host.kernel_archive_path) return std::shared_ptr<const vk::KernelArchive>();
+  if (host.kernel_archive && host.kernel_archive_path)
+    return make_error(ErrorCode::invalid_argument, std::string(call) + ": host.kernel_archive and kernel_archive_path are both given; one is enough");
+  if (host.kernel_archive) return vk::KernelArchive::parse({static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(host.kernel_archive_path));
+  return vk::KernelArchive::parse(bytes);
+}
 
 Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry, vk::DeviceOptions& options) {
   if (!host.allocate_device_memory != !host.free_device_memory)
@@ -22,6 +33,7 @@ Status take_host(const char* call, const imp_host& host, const Limits& limits, C
   entry.device.allocate = host.allocate_device_memory;
   entry.device.free = host.free_device_memory;
   entry.device.user = host.user;
+  IMPRINT_ASSIGN(options.kernels, to_kernels(call, host));
   options.log = entry.log.sink();
   options.memory.calls = entry.device.memory();
   IMPRINT_ASSIGN(options.jobs, JobQueue::create({limits.worker_threads, {host.job_submit, host.user}, options.log}));

@@ -20,7 +20,7 @@ static_assert(kKind<imp_brain_stats>.first_size == 104 && kKind<imp_context_stat
 
 static_assert(sizeof(imp_vk_device_info) == 184 && offsetof(imp_vk_device_info, queue) == 104);
 static_assert(sizeof(imp_standalone_info) == 32);
-static_assert(sizeof(imp_host) == 80);
+static_assert(sizeof(imp_host) == 104 && offsetof(imp_host, job_submit) == 72 && offsetof(imp_host, kernel_archive) == 80);
 static_assert(sizeof(imp_limits) == 64);
 static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 40 && offsetof(imp_record_info, state) == 32);

@@ -4,9 +4,7 @@
 #include <ranges>
 
 #include "plugin/agent/brain_impl.h"
-#include "plugin/agent/infer_graph.h"
-#include "plugin/agent/learn_graph.h"
-#include "plugin/agent/network.h"
+#include "plugin/agent/brain_programs.h"
 #include "plugin/agent/noise.h"
 
 namespace imprint::agent {
@@ -81,7 +79,7 @@ Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surround
   std::shared_ptr<Brain> brain(new Brain(surroundings, model->spec, shared, model->spec.action.continuous_count));
   IMPRINT_CHECK(brain->check_shared());
   brain->parameter_count_ = model->parameter_count;
-  for (const Variable& variable : model->state) IMPRINT_CHECK(surroundings.context.runtime().place(variable));
+  IMPRINT_CHECK(surroundings.context.runtime().place_together(model->state));
   brain->inference_ = std::make_unique<Inference>(model->graph, model->spec);
   brain->policy_ = std::move(model);
   return brain;
@@ -101,19 +99,13 @@ Status Brain::check_memory() const {
 }
 
 Status Brain::build_learning() {
-  IMPRINT_ASSIGN(const Network network, Network::create(spec_));
-  SharedPlaces places{shared_.observations.parts, shared_.actions.parts, {}};
-  if (!places.observations.empty() && spec_.learner != LearnerKind::none)
-    places.sights = Variable::zeros("sights", {std::int64_t{spec_.seat_count()} * sight_rows(spec_), spec_.observation.count});
-  inference_ = std::make_unique<Inference>(describe_inference(spec_, network, places), spec_);
-  state_ = network.state();
-  if (spec_.learner != LearnerKind::none) {
-    IMPRINT_ASSIGN(LearnGraph graph, describe_learning(spec_, network, places.sights));
-    state_.insert(state_.end(), graph.state.begin(), graph.state.end());
-    learner_ = std::make_unique<Learner>(spec_, std::move(graph));
-  }
+  IMPRINT_ASSIGN(BrainPrograms programs, describe_brain(spec_, shared_.observations.parts, shared_.actions.parts));
   Runtime& runtime = at_.context.runtime();
-  for (const StateVariable& entry : state_) IMPRINT_CHECK(runtime.place(entry.variable, entry.name == kReplayName));
+  IMPRINT_CHECK(runtime.place_together(programs.together));
+  for (const Variable& replay : programs.yielding) IMPRINT_CHECK(runtime.place(replay, true));
+  state_ = std::move(programs.state);
+  inference_ = std::make_unique<Inference>(std::move(programs.infer), spec_);
+  if (programs.learn) learner_ = std::make_unique<Learner>(spec_, std::move(*programs.learn));
   IMPRINT_ASSIGN(snapshots_, Snapshots::create(runtime, spec_.name, state_, spec_.snapshot_count));
   saving_ = std::make_unique<Saving>(at_.files, spec_, state_);
   shadow_ = std::make_unique<Shadow>(at_.files, spec_, state_);

@@ -4,6 +4,13 @@
 
 namespace imprint::agent {
 
+std::vector<Variable> describe_snapshot(std::span<const StateVariable> state, std::uint32_t index) {
+  std::vector<Variable> copies;
+  for (const StateVariable& entry : state)
+    copies.push_back(Variable::zeros(entry.name + " of snapshot " + std::to_string(index), entry.variable.shape(), entry.variable.dtype()));
+  return copies;
+}
+
 ProgramDescription describe_copy(const std::string& name, std::span<const Variable> from, std::span<const Variable> to) {
   ProgramDescription description;
   description.name = name;
@@ -19,11 +26,8 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(Runtime& runtime, const std
   snapshots->state_.assign(state.begin(), state.end());
   snapshots->copies_.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    for (const StateVariable& entry : state) {
-      const Variable copy = Variable::zeros(entry.name + " of snapshot " + std::to_string(i), entry.variable.shape(), entry.variable.dtype());
-      IMPRINT_CHECK(runtime.place(copy));
-      snapshots->copies_[i].variables.push_back(copy);
-    }
+    snapshots->copies_[i].variables = describe_snapshot(state, i);
+    IMPRINT_CHECK(runtime.place_together(snapshots->copies_[i].variables));
   }
   return snapshots;
 }

@@ -58,7 +58,8 @@ class Snapshots {
   std::uint64_t last_id_ = 0;
 };
 
-// The graphs behind a snapshot, for tests: copies := state, and back.
+// The variables of a snapshot, in the order of the state, and the graphs behind it: copies := state, and back.
+std::vector<Variable> describe_snapshot(std::span<const StateVariable> state, std::uint32_t index);
 ProgramDescription describe_copy(const std::string& name, std::span<const Variable> from, std::span<const Variable> to);
 
 }  // namespace imprint::agent

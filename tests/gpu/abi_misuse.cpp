@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -182,6 +183,26 @@ TEST_F(Misuse, Devices) {
   imp_host host{};
   standalone.device = nullptr;
   EXPECT_FAILS(api()->context_create_standalone(&standalone, &host, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT, "host");
+  EXPECT_EQ(made.id, 0u);
+}
+
+TEST_F(Misuse, KernelArchives) {
+  const std::string name = device_name();
+  imp_standalone_info device = imp_standalone_info_init();
+  device.device = name.empty() ? nullptr : name.c_str();
+  imp_context made{};
+  const auto create = [&](const imp_host& host) { return api()->context_create_standalone(&device, &host, nullptr, &made); };
+  imp_host host = imp_host_init();
+  const std::vector<std::byte> bytes(100, std::byte{42});
+  set_kernels(host, bytes);
+  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: these bytes are none");
+  host.kernel_archive_size = 0;
+  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: ");
+  host.kernel_archive_path = "archive";
+  EXPECT_FAILS(create(host), IMP_ERROR_INVALID_ARGUMENT, "both given");
+  host.kernel_archive = nullptr;
+  host.kernel_archive_path = "/nowhere/archive";
+  EXPECT_FAILS(create(host), IMP_ERROR_NOT_FOUND, "/nowhere/archive");
   EXPECT_EQ(made.id, 0u);
 }
 

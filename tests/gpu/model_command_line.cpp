@@ -180,6 +180,87 @@ TEST_F(CommandLine, InspectsAsTextAndJson) {
   EXPECT_THAT(run("inspect " + folder_.string()).text, HasSubstr("it is a folder"));
 }
 
+TEST_F(CommandLine, BakesKernelsAndRunsFromThem) {
+  const std::string model = test::model_path("godot/BallChase"), run_it = "run " + model + ".onnx --input " + model + ".ref.safetensors";
+  const Finished baked = run("bake --model " + model + ".onnx --batch 1,5 --output " + path("kernels"));
+  ASSERT_EQ(baked.status, 0) << baked.text;
+  EXPECT_THAT(baked.text, HasSubstr("BallChase.onnx, batch 5: "));
+  EXPECT_THAT(baked.text, HasSubstr(" bytes, for desktop, baseline"));
+  ASSERT_EQ(run(run_it + " --output " + path("compiled")).status, 0);
+  const Finished finished = run(run_it + " --kernels " + path("kernels") + " --output " + path("baked"));
+  ASSERT_EQ(finished.status, 0) << finished.text;
+  const auto compiled = safetensors::load(path("compiled")), from_archive = safetensors::load(path("baked"));
+  ASSERT_TRUE(compiled.ok() && from_archive.ok());
+  for (const auto& [name, array] : compiled->arrays) EXPECT_EQ(array.floats(), from_archive->arrays.at(name).floats());
+  std::ofstream(path("kernels"), std::ios::app) << "x";
+  const Finished damaged = run(run_it + " --kernels " + path("kernels") + " --output " + path("none"));
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("kernel archive: damaged or cut short: bake it again"));
+}
+
+TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
+  const char* device = std::getenv("IMPRINT_TEST_DEVICE");
+  const Finished written = run("devices --profile " + path("here.json") + (device ? " --device '" + std::string(device) + "'" : ""));
+  ASSERT_EQ(written.status, 0) << written.text;
+  std::ofstream(path("brains.json")) << R"([{"observation_count": 3, "branch_sizes": [4], "learner": "feedback", "learning_rate": 0.002},
+    {"name": "seer", "observation_count": 3, "branch_sizes": [4, 2], "observations": [8, 3], "actions": true, "hidden_sizes": []}])";
+  const Finished baked = run("bake --agent " + path("brains.json") + " --profile " + path("here.json") + " --profile software --output " + path("kernels"));
+  ASSERT_EQ(baked.status, 0) << baked.text;
+  EXPECT_THAT(baked.text, HasSubstr("brain 'seer': "));
+  EXPECT_THAT(baked.text, HasSubstr(", software"));
+}
+
+TEST_F(CommandLine, SaysWhatCannotBeBaked) {
+  const std::string output = " --output " + path("kernels");
+  const auto brain = [&](const std::string& text) {
+    std::ofstream(path("brain.json")) << text;
+    return "bake --agent " + path("brain.json") + output;
+  };
+  std::ofstream(path("profile.json")) << R"({"max_shared_memory": 3})";
+  std::ofstream(path("negative.json")) << R"({"max_shared_memory_bytes": -3})";
+  const std::string good = brain(R"({"observation_count": 3, "branch_sizes": [4]})");
+  const struct {
+    std::string arguments, complaint;
+  } wrong[] = {
+      {"bake" + output, "nothing to bake: name what the game loads with --model and --agent"},
+      {good + " --profile phone", "profile 'phone' is none of desktop, software, baseline, and no file"},
+      {good + " --profile " + path("profile.json"), "there is no field 'max_shared_memory'"},
+      {good + " --profile " + path("negative.json"), "max_shared_memory_bytes is -3; expected a whole number of 32 bits"},
+      {good + " --profile " + path("brain.json"), "there is no field 'observation_count'"},
+      {good + " --device cpu", "device 'cpu' has no kernels of Vulkan's"},
+      {"bake --model none.onnx" + output, "cannot read 'none.onnx'"},
+      {"bake --model " + path("profile.json") + output, "onnx: "},
+      {"bake --agent none.json" + output, "cannot read 'none.json'"},
+  };
+  for (const auto& [arguments, complaint] : wrong) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 1) << arguments;
+    EXPECT_THAT(finished.text, HasSubstr("imprint bake: ")) << arguments;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << arguments;
+  }
+  const struct {
+    const char *text, *complaint;
+  } brains[] = {
+      {"{", "this is no JSON object"},
+      {"[3]", "this is no JSON object"},
+      {R"({"observations_count": 3})", "imp_brain_desc has no field 'observations_count'"},
+      {R"({"observation_count": -3})", "observation_count is -3; expected a whole number of 32 bits"},
+      {R"({"observation_count": 4294967296})", "expected a whole number of 32 bits"},
+      {R"({"learner": "magic"})", "learner is \"magic\"; expected one of none, feedback, cloning"},
+      {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
+      {R"({"margin": "wide"})", "expected a number"},
+      {R"({"observations": []})", "expected a shape of 1 to 8 extents"},
+      {R"({"actions": 1})", "expected true or false"},
+      {R"({"observation_count": 3})", "branch_count is 0"},
+  };
+  for (const auto& [text, complaint] : brains) {
+    const Finished finished = run(brain(text));
+    EXPECT_EQ(finished.status, 1) << text;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << text;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("kernels")));
+}
+
 TEST_F(CommandLine, ListsDevices) {
   const Finished json = run("devices --json");
   EXPECT_EQ(json.status, 0) << json.text;

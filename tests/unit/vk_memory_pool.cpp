@@ -343,5 +343,36 @@ TEST_F(MemoryPoolTest, tells_of_pressure_by_cap_and_by_budget) {
   memory.free(*held);
 }
 
+TEST_F(MemoryPoolTest, keeps_together_what_belongs_together) {
+  discrete();
+  MemoryPool& memory = pool();
+  // A block with room enough for all, but in two pieces.
+  std::vector<Allocation> filler;
+  for (const std::uint64_t size : {20000, 8192, 20000}) filler.push_back(memory.allocate(size, 16, MemoryUse::device).value());
+  memory.free(filler[0]);
+  const std::vector<std::uint64_t> sizes{100, 3000, 1, 16000, 4000};
+  const auto parts = memory.allocate_together(sizes, 256, MemoryUse::device);
+  ASSERT_TRUE(parts.ok()) << parts.error().message;
+  ASSERT_EQ(parts->size(), sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Allocation& part = (*parts)[i];
+    EXPECT_EQ(part.block, parts->front().block);
+    EXPECT_EQ(part.buffer, parts->front().buffer);
+    EXPECT_EQ(part.size, sizes[i]);
+    EXPECT_EQ(part.offset % 256, 0u);
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_TRUE(part.offset >= (*parts)[j].offset + sizes[j] || (*parts)[j].offset >= part.offset + sizes[i]) << i << " and " << j;
+  }
+  EXPECT_NE(parts->front().block, filler[1].block);
+  EXPECT_EQ(memory.stats().bytes_in_use, 8192u + 20000 + 100 + 3000 + 1 + 16000 + 4000);
+  EXPECT_EQ(memory.stats().allocation_count, 7u);
+  for (const Allocation& part : *parts) memory.free(part);
+  EXPECT_EQ(memory.allocate_together(std::vector<std::uint64_t>{100, 0}, 256, MemoryUse::device).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(memory.allocate_together(std::vector<std::uint64_t>{1 << 26, (1 << 26) + 1}, 256, MemoryUse::device).error().code, ErrorCode::unsupported);
+  memory.free(filler[1]);
+  memory.free(filler[2]);
+  EXPECT_EQ(memory.stats().allocation_count, 0u);
+}
+
 }  // namespace
 }  // namespace imprint::vk

@@ -18,12 +18,9 @@ target_compile_definitions(imprint_vulkan_headers INTERFACE VK_NO_PROTOTYPES)
 # volk finds the system's Vulkan loader for the standalone device; a host's device never goes through it.
 imprint_require_header(IMPRINT_VOLK_INCLUDE volk.c libvulkan-volk-dev)
 
-if(IMPRINT_SHADER_COMPILER)
+if(IMPRINT_RUNTIME_COMPILER)
   find_package(glslang CONFIG QUIET)
   if(NOT TARGET glslang::glslang)
     message(FATAL_ERROR "glslang not found: install glslang-dev (Debian), or run tools/test, which does")
   endif()
-else()
-  # Its version names the shaders that it compiled for this library to read.
-  imprint_require_header(IMPRINT_GLSLANG_INCLUDE glslang/build_info.h glslang-dev)
 endif()

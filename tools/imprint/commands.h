@@ -15,6 +15,7 @@ namespace imprint::tools {
 void add_run(CLI::App& app);      // run.cpp
 void add_inspect(CLI::App& app);  // inspect.cpp
 void add_devices(CLI::App& app);  // devices.cpp
+void add_bake(CLI::App& app);     // bake.cpp
 
 // Does the work when the subcommand is chosen. A failure is one line on stderr, "imprint NAME: what went wrong", and exit status 1.
 void set_work(CLI::App& command, std::function<Status()> work);

@@ -1,21 +1,34 @@
 #include "tools/imprint/computer.h"
 
 #include "compute/cpu/kernels.h"
+#include "compute/model/file.h"
+#include "compute/vk/kernel_archive.h"
 
 namespace imprint::tools {
 
-Result<Computer> Computer::open(const std::string& device) {
+Result<Computer> Computer::open(const std::string& device, const std::string& kernels) {
   Computer computer;
+  vk::DeviceOptions options;
+  if (!kernels.empty()) {
+    IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(kernels));
+    IMPRINT_ASSIGN(options.kernels, vk::KernelArchive::parse(bytes));
+  }
   if (bridge::names_processor(device)) {
     computer.runtime_ = Runtime::create_on_cpu();
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;
   }
-  IMPRINT_ASSIGN(computer.standalone_, bridge::Standalone::open({.device = device}));
+  IMPRINT_ASSIGN(computer.standalone_, bridge::Standalone::open({.device = device, .options = options}));
   return computer;
 }
 
 std::string Computer::name() const { return on_cpu() ? "CPU" : standalone_->context().device().capabilities().device_name; }
 std::string Computer::driver() const { return on_cpu() ? cpu::kernels().name : standalone_->context().device().capabilities().driver_name; }
+
+Result<vk::CapabilityProfile> device_profile(const std::string& device) {
+  if (bridge::names_processor(device)) return make_error(ErrorCode::unsupported, "device 'cpu' has no kernels of Vulkan's: its own are part of the library");
+  IMPRINT_ASSIGN(Computer computer, Computer::open(device));
+  return vk::CapabilityProfile::of(computer.standalone().context().device().capabilities(), false);
+}
 
 }  // namespace imprint::tools

@@ -6,6 +6,7 @@
 
 #include "compute/base/result.h"
 #include "compute/program/run.h"
+#include "compute/vk/capability_profile.h"
 #include "engine-bridge/standalone.h"
 
 namespace imprint::tools {
@@ -13,7 +14,8 @@ namespace imprint::tools {
 class Computer {
  public:
   // device: as bridge::StandaloneOptions::device, or "cpu". Errors: those of bridge::Standalone::open.
-  static Result<Computer> open(const std::string& device);
+  // kernels: a file of imprint bake, or "". Errors besides: those of reading it.
+  static Result<Computer> open(const std::string& device, const std::string& kernels = {});
 
   bool on_cpu() const { return !standalone_; }
   bridge::Standalone& standalone() { return *standalone_; }   // not on the processor
@@ -27,5 +29,8 @@ class Computer {
   std::unique_ptr<Runtime> runtime_;   // the processor's
   std::unique_ptr<Session> session_;
 };
+
+// What kernels are written for on a device of this computer. Errors: those of open; unsupported ("cpu").
+Result<vk::CapabilityProfile> device_profile(const std::string& device);
 
 }  // namespace imprint::tools

@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/cpu/kernels.h"
+#include "compute/model/file.h"
 #include "compute/vk/capabilities.h"
 #include "compute/vk/glsl_compiler.h"
 #include "engine-bridge/standalone.h"
 #include "tools/imprint/commands.h"
+#include "tools/imprint/computer.h"
+#include "tools/imprint/profiles.h"
 
 namespace imprint::tools {
 namespace {
@@ -116,13 +119,31 @@ Status list(bool as_json) {
   return {};
 }
 
+struct Profile {
+  std::string file, device;
+};
+
+// With everything enabled that Imprint would use: a game that enables less takes the fields out that it lacks.
+Status write_profile(const Profile& wanted) {
+  IMPRINT_CHECK(check_writable(wanted.file));
+  IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(wanted.device));
+  const std::string text = profile_json(profile);
+  IMPRINT_CHECK(write_file_atomic(wanted.file, std::as_bytes(std::span(text))));
+  std::printf("%s: %s\n", wanted.file.c_str(), profile.name.c_str());
+  return {};
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "list Vulkan devices and what Imprint would use of each, and the processor");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print a JSON list");
-  set_work(*command, [as_json] { return list(*as_json); });
+  auto profile = std::make_shared<Profile>();
+  CLI::Option* file = command->add_option("--profile", profile->file, "write what kernels are written for on one of them, for imprint bake, instead");
+  file->type_name("FILE.json");
+  command->add_option("--device", profile->device, kDeviceHelp)->type_name("DEVICE")->needs(file);
+  set_work(*command, [as_json, profile] { return profile->file.empty() ? list(*as_json) : write_profile(*profile); });
 }
 
 }  // namespace imprint::tools

@@ -1,4 +1,4 @@
-// The command line: runs and looks into models, lists devices, measures.
+// The command line: runs and looks into models, lists devices, bakes kernels, measures.
 // Exit status: 0 done; 1 the work failed; 2 the command line is wrong.
 
 #include <CLI/CLI.hpp>
@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   imprint::tools::add_run(app);
   imprint::tools::add_inspect(app);
   imprint::tools::add_devices(app);
+  imprint::tools::add_bake(app);
 #ifdef IMPRINT_HAS_BENCH
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);

@@ -17,7 +17,7 @@ namespace {
 using onnx::ElementType;
 
 struct Options {
-  std::string model, input, output, device;
+  std::string model, input, output, device, kernels;
   bool explain = false, mixed = false;
 };
 
@@ -79,7 +79,7 @@ Status run(const Options& options) {
     inputs.push_back(std::move(tensor));
   }
 
-  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device));
+  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device, options.kernels));
   ProgramDescription description;
   description.name = options.model;
   description.inputs = imported.input_tensors();
@@ -112,6 +112,8 @@ void add_run(CLI::App& app) {
   command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
                                             "float32, or mixed: large products read float16")
       ->check(CLI::IsMember({"float32", "mixed"}));
+  command->add_option("--kernels", options->kernels, "compiled kernels that imprint bake wrote; what is not among them is compiled, where there is a compiler")
+      ->type_name("FILE");
   command->add_flag("--explain", options->explain, "print the schedule: dispatches, kernels, shapes, barriers");
   set_work(*command, [options] { return run(*options); });
 }

@@ -21,6 +21,7 @@
 #include "compute/nn/running_moments.h"
 #include "compute/nn/sequential.h"
 #include "compute/nn/world.h"
+#include "compute/program/bake.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 #include "compute/program/run.h"

@@ -217,7 +217,7 @@ typedef struct imp_standalone_info {
 typedef struct imp_host {
   imp_header header;
   void (*log)(void* user, imp_log_level level, const char* message); /* [any] thread */
-  const char* shader_cache_directory; /* compiled shaders by content hash; created if missing; null = off */
+  const char* shader_cache_directory; /* compiled shaders by content hash, of a library with a compiler; created if missing; null = off */
   const char* shader_dump_directory;  /* generated GLSL, for reading; null = off */
   void* user;
   /* The device was lost. Called once a context, at the end of the call that met it and on its thread; call nothing of this context in it. Afterwards
@@ -233,6 +233,12 @@ typedef struct imp_host {
    * Imprint then has no worker threads of its own, and a [create] call that waits for such work does what no worker has begun, so that it may itself be one
    * of the host's jobs. [any] thread. */
   void (*job_submit)(void* user, void (*run)(void* data), void* data);
+  /* Compiled shaders that the command imprint bake wrote: the bytes of its file, which are copied, or its path; null = none. They are asked for before
+   * the cache and the compiler. A library without a compiler has no others: a kernel that is missing makes warmup IMP_ERROR_NOT_FOUND and is named.
+   * A damaged file is IMP_ERROR_CORRUPT_FILE, one of another version IMP_ERROR_UNSUPPORTED, and no context is made. */
+  const void* kernel_archive;
+  size_t kernel_archive_size;
+  const char* kernel_archive_path;
 } imp_host;
 
 /* Who gives way when a frame of the host's (imp_frame_info::host_gpu_us) takes longer than imp_limits::frame_gpu_us. What is due is always done. */

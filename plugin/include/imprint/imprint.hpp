@@ -128,6 +128,12 @@ class Owner {
 
 }  // namespace detail
 
+// The bytes of a kernel archive for contexts made with this host; borrowed until then.
+inline void set_kernels(imp_host& host, std::span<const std::byte> archive) {
+  host.kernel_archive = archive.data();
+  host.kernel_archive_size = archive.size();
+}
+
 class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
  public:
   using Owner::Owner;

@@ -1,44 +1,146 @@
-/* baked LIBRARY LIBRARY_WITHOUT_COMPILER FOLDER: a brain is warmed up by the library that compiles its shaders into the folder, then by one that has
- * no compiler and reads them there; from an empty folder that one says what to do. */
+/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS: a policy acts and a pet learns some steps through the library, with its kernels from the archive; what
+ * they did goes to RESULTS, to the bit. Exit status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
+ * message of the validation layer came. */
 
 #include <dlfcn.h>
 #include <imprint/imprint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-static int warm_up(const char* path, const char* folder, imp_result expected, const char* words) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return fprintf(stderr, "%s\n", dlerror()), 1;
-  imp_get_api_function get_api = NULL;
-  *(void**)&get_api = dlsym(library, "imp_get_api");
-  const imp_api* api = NULL;
-  if (!get_api || get_api(IMP_ABI_VERSION, &api) < 0) return fprintf(stderr, "%s is not Imprint\n", path), 1;
+enum { kFrames = 90, kPolicyAgents = 4, kObservations = 28, kGoals = 6, kActions = 10, kMostFloats = 64 };
 
-  imp_standalone_info device = imp_standalone_info_init();
-  imp_host host = imp_host_init();
-  host.shader_cache_directory = folder;
-  imp_context context = {0};
-  imp_result result = api->context_create_standalone(&device, &host, NULL, &context);
-  if (result == IMP_OK) {
-    const uint32_t actions = 4;
-    imp_brain_desc desc = imp_brain_desc_init();
-    desc.observation_count = 3;
-    desc.branch_count = 1, desc.branch_sizes = &actions;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    imp_brain brain = {0};
-    result = api->brain_create(context, &desc, &brain);
-    if (result == IMP_OK) result = api->warmup(context, NULL, NULL);
+static int errors_logged = 0;
+
+static void note(void* user, imp_log_level level, const char* message) {
+  (void)user;
+  if (level >= IMP_LOG_INFO) fprintf(stderr, "%s\n", message);
+  if (level >= IMP_LOG_ERROR) ++errors_logged;
+}
+
+static const imp_api* api;
+
+static void check(imp_result result, const char* call) {
+  if (result >= IMP_OK) return;
+  printf("%s: %s: %s\n", call, api->result_name(result), api->last_error());
+  exit(3);
+}
+#define CHECK(call) check(api->call, #call)
+
+/* In [0, 1), the same in every process: Donald Knuth's MMIX. */
+static float next_number(void) {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (float)(state >> 40) / 16777216.0f;
+}
+
+static void* read_all(const char* path, size_t* size) {
+  FILE* file = fopen(path, "rb");
+  if (!file) return NULL;
+  fseek(file, 0, SEEK_END);
+  *size = (size_t)ftell(file);
+  rewind(file);
+  void* bytes = malloc(*size);
+  if (bytes && fread(bytes, 1, *size, file) != *size) *size = 0;
+  fclose(file);
+  return bytes;
+}
+
+static void observe(imp_agent agent, uint32_t count) {
+  float observation[kMostFloats];
+  for (uint32_t i = 0; i < count; ++i) observation[i] = 2 * next_number() - 1;
+  CHECK(agent_observe(agent, observation, count));
+}
+
+static void write_answer(imp_agent agent, FILE* results) {
+  imp_action action = imp_action_init();
+  const imp_result result = api->agent_act(agent, &action);
+  if (result == IMP_ERROR_NOT_FOUND) return;
+  check(result, "agent_act");
+  if (result != IMP_OK) return;
+  fwrite(action.branches, sizeof action.branches[0], action.branch_count, results);
+  fwrite(action.values, sizeof action.values[0], action.value_count, results);
+}
+
+static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_agent* actors, uint32_t observations, FILE* results) {
+  uint64_t snapshot = 0;
+  for (uint32_t frame = 1; frame <= kFrames; ++frame) {
+    imp_frame_info info = imp_frame_info_init();
+    info.frame = frame;
+    info.time_s = frame / 60.0;
+    CHECK(frame_begin(context, &info));
+    if (frame % 6 == 1) CHECK(agent_set_goal(pet, frame / 6 % kGoals));
+    if (frame % 6 == 1) observe(pet, kObservations);
+    for (uint32_t i = 0; i < kPolicyAgents && frame % 10 == 1; ++i) observe(actors[i], observations);
+    if (frame % 6 == 4) write_answer(pet, results);
+    for (uint32_t i = 0; i < kPolicyAgents && frame % 10 == 4; ++i) write_answer(actors[i], results);
+    if (frame % 6 == 5) CHECK(agent_reward(pet, next_number() < 0.5f ? -1.0f : 1.0f));
+    if (frame == 40) CHECK(brain_snapshot(brain, &snapshot));
+    if (frame == 70) CHECK(brain_restore(brain, snapshot));
+    CHECK(submit(context, UINT32_MAX));
+    CHECK(frame_end(context));
+    CHECK(drain(context, 60000));
   }
-  const int right = result == expected && (result == IMP_OK || strstr(api->last_error(), words));
-  if (!right) fprintf(stderr, "%s: %s, expected %s: %s\n", path, api->result_name(result), api->result_name(expected), api->last_error());
-  if (context.id) api->context_destroy(context);
-  dlclose(library);
-  return !right;
+  uint64_t hash[2];
+  CHECK(brain_hash(brain, &hash[0], &hash[1]));
+  fwrite(hash, sizeof hash, 1, results);
 }
 
 int main(int argc, char** argv) {
-  char empty[4096];
-  if (argc != 4) return 2;
-  snprintf(empty, sizeof empty, "%s-empty", argv[3]);
-  return warm_up(argv[1], argv[3], IMP_OK, "") || warm_up(argv[2], argv[3], IMP_OK, "") ||
-         warm_up(argv[2], empty, IMP_ERROR_UNSUPPORTED, "without a shader compiler");
+  if (argc != 5) return fprintf(stderr, "baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS\n"), 1;
+  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!library) return fprintf(stderr, "%s\n", dlerror()), 1;
+  imp_get_api_function get_api = NULL;
+  *(void**)&get_api = dlsym(library, "imp_get_api");
+  if (!get_api || get_api(IMP_ABI_VERSION, &api) < 0) return fprintf(stderr, "%s is not Imprint\n", argv[1]), 1;
+
+  imp_standalone_info device = imp_standalone_info_init();
+  device.device = getenv("IMPRINT_TEST_DEVICE");
+  device.validation = 1;
+  imp_host host = imp_host_init();
+  host.log = note;
+  if (strcmp(argv[2], "none") != 0) host.kernel_archive_path = argv[2];
+  imp_context context = {0};
+  CHECK(context_create_standalone(&device, &host, NULL, &context));
+
+  imp_policy_desc policy = imp_policy_desc_init();
+  policy.data = read_all(argv[3], &policy.size);
+  policy.agent_capacity = kPolicyAgents;
+  imp_brain actor = {0}, brain = {0};
+  CHECK(brain_create_from_onnx(context, &policy, &actor));
+  imp_brain_info actor_info = imp_brain_info_init();
+  CHECK(brain_get_info(actor, &actor_info));
+  if (actor_info.observation_count > kMostFloats) return fprintf(stderr, "the policy observes too much\n"), 1;
+
+  /* As pet.json has it. */
+  float scale[kObservations];
+  for (int i = 0; i < kObservations; ++i) scale[i] = 0.5f;
+  const uint32_t actions = kActions;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.name = "pet";
+  desc.observation_count = kObservations;
+  desc.observation_scale = scale;
+  desc.goal_count = kGoals;
+  desc.branch_count = 1;
+  desc.branch_sizes = &actions;
+  desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.seed = 7;
+  CHECK(brain_create(context, &desc, &brain));
+  imp_agent pet = {0}, actors[kPolicyAgents];
+  CHECK(agent_create(brain, 0, &pet));
+  for (uint32_t i = 0; i < kPolicyAgents; ++i) CHECK(agent_create(actor, 0, &actors[i]));
+  CHECK(warmup(context, NULL, NULL));
+
+  FILE* results = fopen(argv[4], "wb");
+  if (!results) return fprintf(stderr, "cannot write %s\n", argv[4]), 1;
+  live(context, brain, pet, actors, actor_info.observation_count, results);
+  fclose(results);
+
+  imp_brain_stats stats = imp_brain_stats_init();
+  CHECK(brain_get_stats(brain, &stats));
+  imp_context_stats figures = imp_context_stats_init();
+  CHECK(context_get_stats(context, &figures));
+  CHECK(context_destroy(context));
+  free((void*)policy.data);
+  printf("%u minibatches, %u frame compiles\n", (unsigned)stats.minibatches, (unsigned)figures.frame_compiles);
+  return stats.minibatches == 0 || figures.frame_compiles != 0 || errors_logged != 0;
 }

@@ -20,11 +20,11 @@ endfunction()
 
 set(common -G ${GENERATOR} -D CMAKE_TOOLCHAIN_FILE=${SOURCE}/tools/cmake/mingw-w64.cmake -D CMAKE_BUILD_TYPE=Debug
   -D CMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
-foreach(package VULKAN VOLK NLOHMANN PROTOZERO GLSLANG)
+foreach(package VULKAN VOLK NLOHMANN PROTOZERO)
   list(APPEND includes -D IMPRINT_${package}_INCLUDE=${OUT}/include)
 endforeach()
 run("configuring the plugin" ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/plugin ${common} ${includes} -D CMAKE_CXX_FLAGS_DEBUG=-O0
-  -D IMPRINT_SHADER_COMPILER=OFF -D IMPRINT_WERROR=ON -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF)
+  -D IMPRINT_RUNTIME_COMPILER=OFF -D IMPRINT_WERROR=ON -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF)
 run("building the plugin" ${CMAKE_COMMAND} --build ${OUT}/plugin)
 run("installing the plugin" ${CMAKE_COMMAND} --install ${OUT}/plugin --prefix ${OUT}/installed)
 run("configuring the consumer" ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/find_package_plugin -B ${OUT}/consumer ${common}

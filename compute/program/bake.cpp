@@ -1,0 +1,174 @@
+#include "compute/program/bake.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "compute/program/device_profile.h"
+#include "compute/program/program_impl.h"
+#include "compute/vk/glsl_compiler.h"
+
+namespace imprint {
+namespace {
+
+// Which block each part of a program's memory lies in. Part 0 is the constants, then come the groups, the other variables, and each that lies alone.
+struct Parts {
+  std::vector<std::int32_t> of_variable;   // by position in FusionRequest::variables
+  std::vector<std::int32_t> movable;       // parts that there are and that may share a block
+  std::int32_t count = 0;
+};
+
+Parts parts_of(const ProgramGraph& source, Baker::Groups groups, std::span<const Variable> apart) {
+  Parts parts;
+  std::int32_t next = static_cast<std::int32_t>(groups.size()) + 2;
+  for (const std::shared_ptr<VariableState>& variable : source.request.variables) {
+    const auto has = [&](const std::vector<Variable>& group) {
+      return std::ranges::any_of(group, [&](const Variable& one) { return one.state() == variable; });
+    };
+    const auto group = static_cast<std::int32_t>(std::ranges::find_if(groups, has) - groups.begin());
+    const bool alone = variable->external || std::ranges::any_of(apart, [&](const Variable& one) { return one.state() == variable; });
+    parts.of_variable.push_back(alone ? next++ : group + 1);
+    if (!alone && std::ranges::find(parts.movable, group + 1) == parts.movable.end()) parts.movable.push_back(group + 1);
+  }
+  parts.movable.push_back(0);
+  parts.count = next;
+  return parts;
+}
+
+// Calls use(block of each movable part) for every way to share blocks: the partitions of the parts, as restricted growth strings.
+Status each_partition(std::size_t count, std::vector<std::int32_t>& block, const std::function<Status(const std::vector<std::int32_t>&)>& use) {
+  if (block.size() == count) return use(block);
+  const std::int32_t fresh = block.empty() ? 0 : *std::ranges::max_element(block) + 1;
+  for (std::int32_t choice = 0; choice <= fresh; ++choice) {
+    block.push_back(choice);
+    IMPRINT_CHECK(each_partition(count, block, use));
+    block.pop_back();
+  }
+  return {};
+}
+
+// As Program::Impl::build, with places that are said instead of found.
+class Writer {
+ public:
+  Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile) : source_(source), profile_(profile) {}
+
+  Result<std::vector<vk::KernelSource>> kernels(const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
+    auto fused = kernels(fused_, source_.fuse, buffer_of);
+    if (fused || fused.error().code != ErrorCode::unsupported || !source_.fuse) return fused;
+    auto plain = kernels(plain_, false, buffer_of);
+    return plain ? std::move(plain) : std::move(fused);
+  }
+
+ private:
+  struct Scheduled {
+    Graph graph;
+    Schedule schedule;
+  };
+
+  Result<std::vector<vk::KernelSource>> kernels(std::optional<Scheduled>& made, bool fuse,
+                                                const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
+    if (!made) {
+      FusionOptions options = fusion_options(source_, profile_);
+      options.fuse = fuse;
+      Scheduled fresh{source_.graph, {}};
+      FusionRequest request = source_.request;
+      IMPRINT_ASSIGN(fresh.schedule, imprint::fuse(fresh.graph, request, options));
+      made = std::move(fresh);
+    }
+    const auto buffer = [&](const Place& place) { return buffer_of(made->schedule, place); };
+    IMPRINT_ASSIGN(const std::vector<DispatchSource> dispatches, build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer));
+    return kernel_sources(source_.name, dispatches);
+  }
+
+  const ProgramGraph& source_;
+  const vk::CapabilityProfile& profile_;
+  std::optional<Scheduled> fused_, plain_;
+};
+
+}  // namespace
+
+Status Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
+  IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(program));
+  return add_graph(std::move(source), groups, apart);
+}
+
+Status Baker::add(const ProgramSequence& sequence, Groups groups, std::span<const Variable> apart) {
+  for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
+    IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
+    if (Status added = add_graph(std::move(source), groups, apart); !added) return in_sequence(sequence, i, added.error());
+  }
+  return {};
+}
+
+Status Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart) {
+  if (groups.size() > kMaxGroups)
+    return make_error(ErrorCode::invalid_argument, "bake '" + source.name + "': " + std::to_string(groups.size()) + " groups; at most " +
+                                                       std::to_string(kMaxGroups) + ", since every way to share memory is baked");
+  const Parts parts = parts_of(source, groups, apart);
+  for (const vk::CapabilityProfile& profile : profiles_) {
+    if (!profile.storage_16bit) IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, "profile '" + profile.name + "' has no storage_16bit"));
+    Writer writer(source, profile);
+    std::vector<std::int32_t> block;
+    IMPRINT_CHECK(each_partition(parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Status {
+      const auto block_of = [&](std::int32_t part) {
+        const auto found = std::ranges::find(parts.movable, part);
+        return found == parts.movable.end() ? parts.count + part : shared[static_cast<std::size_t>(found - parts.movable.begin())];
+      };
+      // The arena's is 0 in every program.
+      auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
+        if (place.kind == PlaceKind::constant) return 1 + block_of(0);
+        if (place.kind != PlaceKind::variable) return 0;
+        const auto& variable = schedule.variables[static_cast<std::size_t>(place.index)];
+        const auto position = std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
+        return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
+      });
+      if (!kernels) return make_error(kernels.error().code, "profile '" + profile.name + "': " + kernels.error().message);
+      for (vk::KernelSource& kernel : *kernels) sources_.try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl});
+      return {};
+    }));
+  }
+  return {};
+}
+
+Result<std::vector<std::byte>> Baker::compile(const std::function<void(std::size_t done)>& progress) const {
+  const vk::GlslCompiler compiler;
+  std::vector<vk::ArchivedKernel> kernels;
+  std::vector<const Source*> sources;
+  for (const auto& [key, source] : sources_) {
+    kernels.push_back({key, source.name, {}});
+    sources.push_back(&source);
+  }
+
+  std::mutex mutex;
+  std::condition_variable finished;
+  std::size_t done = 0;
+  std::optional<Error> error;
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next.fetch_add(1); i < kernels.size(); i = next.fetch_add(1)) {
+      auto spirv = compiler.compile(sources[i]->name, sources[i]->glsl);
+      const std::lock_guard lock(mutex);
+      if (spirv) kernels[i].spirv = std::move(*spirv);
+      else if (!error) error = spirv.error();
+      ++done;
+      finished.notify_one();
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), std::max(1u, std::thread::hardware_concurrency())); ++i) threads.emplace_back(work);
+  for (std::size_t told = 0; told < kernels.size();) {
+    std::unique_lock lock(mutex);
+    finished.wait(lock, [&] { return done > told; });
+    told = done;
+    lock.unlock();
+    if (progress) progress(told);
+  }
+  threads.clear();
+  if (error) return *error;
+  return vk::write_kernel_archive(profiles_, vk::GlslCompiler::identity(), std::move(kernels));
+}
+
+}  // namespace imprint

@@ -1,0 +1,96 @@
+#include "compute/vk/capability_profile.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compute/vk/device.h"
+
+namespace imprint::vk {
+namespace {
+
+using P = CapabilityProfile;
+constexpr ProfileField kFields[] = {{"max_storage_buffers_per_stage", &P::max_storage_buffers_per_stage, nullptr},
+                                    {"max_push_constant_bytes", &P::max_push_constant_bytes, nullptr},
+                                    {"max_workgroup_count_x", &P::max_workgroup_count_x, nullptr},
+                                    {"max_workgroup_invocations", &P::max_workgroup_invocations, nullptr},
+                                    {"max_workgroup_size_x", &P::max_workgroup_size_x, nullptr},
+                                    {"max_shared_memory_bytes", &P::max_shared_memory_bytes, nullptr},
+                                    {"subgroup_size", &P::subgroup_size, nullptr},
+                                    {"storage_16bit", nullptr, &P::storage_16bit},
+                                    {"shader_float16", nullptr, &P::shader_float16},
+                                    {"vulkan_memory_model", nullptr, &P::vulkan_memory_model},
+                                    {"cooperative_matrix_nv", nullptr, &P::cooperative_matrix_nv},
+                                    {"processor", nullptr, &P::processor}};
+
+bool suffices(const ProfileField& field, const CapabilityProfile& wanted, const CapabilityProfile& device) {
+  if (field.flag == &P::processor) return true;
+  if (field.number == &P::subgroup_size) return wanted.subgroup_size == 0 || wanted.subgroup_size == device.subgroup_size;
+  return field.get(wanted) <= field.get(device);
+}
+
+std::array<CapabilityProfile, 3> make_named() {
+  CapabilityProfile desktop, baseline;
+  desktop.name = "desktop";
+  desktop.max_storage_buffers_per_stage = 16;
+  desktop.max_workgroup_invocations = desktop.max_workgroup_size_x = 1024;
+  desktop.max_shared_memory_bytes = 32768;
+  CapabilityProfile software = desktop;
+  software.name = "software";
+  software.processor = true;
+  baseline.name = "baseline";
+  return {desktop, software, baseline};
+}
+
+}  // namespace
+
+CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedule_as_gpu) {
+  CapabilityProfile profile;
+  profile.name = device.device_name;
+  profile.max_storage_buffers_per_stage = device.max_storage_buffers_per_stage;
+  profile.max_push_constant_bytes = device.max_push_constant_bytes;
+  profile.max_workgroup_count_x = device.max_workgroup_count_x;
+  profile.max_workgroup_invocations = device.max_workgroup_invocations;
+  profile.max_workgroup_size_x = device.max_workgroup_size_x;
+  profile.max_shared_memory_bytes = device.max_shared_memory_bytes;
+  profile.subgroup_size = device.runs_subgroups_of(32) ? 32 : device.subgroup_size;
+  profile.storage_16bit = device.storage_16bit;
+  profile.shader_float16 = device.shader_float16;
+  profile.vulkan_memory_model = device.vulkan_memory_model;
+  profile.cooperative_matrix_nv = device.cooperative_matrix_nv;
+  profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
+  return profile;
+}
+
+bool CapabilityProfile::equals(const CapabilityProfile& other) const {
+  return std::ranges::all_of(kFields, [&](const ProfileField& field) { return field.get(*this) == field.get(other); });
+}
+
+std::string CapabilityProfile::lack(const CapabilityProfile& device) const {
+  for (const ProfileField& field : kFields) {
+    if (suffices(field, *this, device)) continue;
+    return std::string("needs ") + field.name + (field.flag ? "" : " " + std::to_string(field.get(*this)) + ", it has " + std::to_string(field.get(device)));
+  }
+  return {};
+}
+
+void ProfileField::set(CapabilityProfile& profile, std::uint32_t value) const {
+  if (number) {
+    profile.*number = value;
+  } else {
+    profile.*flag = value != 0;
+  }
+}
+
+std::span<const ProfileField> profile_fields() { return kFields; }
+
+const ProfileField* find_profile_field(std::string_view name) {
+  const auto* found = std::ranges::find(kFields, name, &ProfileField::name);
+  return found == std::end(kFields) ? nullptr : found;
+}
+
+std::span<const CapabilityProfile> named_profiles() {
+  static const std::array<CapabilityProfile, 3> profiles = make_named();
+  return profiles;
+}
+
+}  // namespace imprint::vk

@@ -1,0 +1,65 @@
+# cmake -D SOURCE= -D OUT= -D GENERATOR= -D LAUNCHER= -D C_COMPILER= -D CXX_COMPILER= -D COMMAND_LINE= -D PLUGIN= -D HOST= -P baked.cmake
+# Bakes what a game needs, builds the plugin without a compiler, and lets the game run from the archive: to the same bits as with a compiler.
+cmake_minimum_required(VERSION 3.25)
+
+set(model ${SOURCE}/tests/data/models/godot/BallChase.onnx)
+set(pet ${CMAKE_CURRENT_LIST_DIR}/pet.json)
+file(REMOVE_RECURSE ${OUT}/results)
+file(MAKE_DIRECTORY ${OUT}/results)
+
+# run(WHAT STATUS COMMAND...): the output is `output`.
+function(run what expected)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  if(NOT status EQUAL expected)
+    message(FATAL_ERROR "${what}: status ${status}, expected ${expected}:\n${output}${errors}")
+  endif()
+  message(STATUS "${what}: ${output}")
+  set(output "${output}${errors}" PARENT_SCOPE)
+endfunction()
+function(expect what)
+  if(NOT output MATCHES "${what}")
+    message(FATAL_ERROR "expected '${what}', found:\n${output}")
+  endif()
+endfunction()
+
+run("configuring" 0 ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/build -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
+  -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_CXX_COMPILER=${CXX_COMPILER} -D CMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+  -D CMAKE_DISABLE_FIND_PACKAGE_glslang=ON
+  -D IMPRINT_RUNTIME_COMPILER=OFF -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF -D IMPRINT_INSTALL=OFF)
+run("building" 0 ${CMAKE_COMMAND} --build ${OUT}/build --target imprint_plugin)
+set(without ${OUT}/build/plugin/libimprint.so)
+
+set(here)
+if(DEFINED ENV{IMPRINT_TEST_DEVICE})
+  set(here --device $ENV{IMPRINT_TEST_DEVICE})
+endif()
+run("the profile of this device" 0 ${COMMAND_LINE} devices --profile ${OUT}/results/device.json ${here})
+set(device --profile ${OUT}/results/device.json)
+set(everything --model ${model} --batch 4 --agent ${pet})
+run("baking for this device" 0 ${COMMAND_LINE} bake ${everything} ${device} --output ${OUT}/results/device.kernels)
+run("baking for any device" 0 ${COMMAND_LINE} bake ${everything} --profile baseline --output ${OUT}/results/baseline.kernels)
+run("baking the policy alone" 0 ${COMMAND_LINE} bake --model ${model} --batch 4 ${device} --output ${OUT}/results/policy.kernels)
+
+run("with a compiler" 0 ${HOST} ${PLUGIN} none ${model} ${OUT}/results/compiled)
+run("with a compiler, which has nothing to do" 0 ${HOST} ${PLUGIN} ${OUT}/results/device.kernels ${model} ${OUT}/results/asked)
+run("without a compiler" 0 ${HOST} ${without} ${OUT}/results/device.kernels ${model} ${OUT}/results/baked)
+foreach(results asked baked)
+  file(SHA256 ${OUT}/results/compiled expected)
+  file(SHA256 ${OUT}/results/${results} found)
+  if(NOT found STREQUAL expected)
+    message(FATAL_ERROR "the results of '${results}' differ from those of kernels that were compiled")
+  endif()
+endforeach()
+
+run("without a compiler, by the baseline" 0 ${HOST} ${without} ${OUT}/results/baseline.kernels ${model} ${OUT}/results/baseline)
+expect("are those baked for 'baseline'")
+
+run("a kernel that was not baked" 3 ${HOST} ${without} ${OUT}/results/policy.kernels ${model} ${OUT}/results/none)
+expect("warmup.*IMP_ERROR_NOT_FOUND: kernel 'pet infer.0' \\([0-9a-f]+\\) is not in the kernel archive.*bake again")
+run("no archive" 3 ${HOST} ${without} none ${model} ${OUT}/results/none)
+expect("IMP_ERROR_NOT_FOUND: kernel 'policy infer.0' .*was given no kernel archive.*imprint bake")
+file(WRITE ${OUT}/results/damaged "imp-kern, but not really: it is too short to be one")
+run("a damaged archive" 3 ${HOST} ${without} ${OUT}/results/damaged ${model} ${OUT}/results/none)
+expect("context_create_standalone.*IMP_ERROR_(CORRUPT_FILE|UNSUPPORTED): kernel archive: ")
+run("an archive that is not there" 3 ${HOST} ${without} ${OUT}/results/nowhere ${model} ${OUT}/results/none)
+expect("IMP_ERROR_NOT_FOUND: cannot read")

@@ -1,0 +1,135 @@
+// imprint bake: all kernels that models and brains need, compiled into one file.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "compute/model/file.h"
+#include "compute/model/onnx_import.h"
+#include "compute/program/bake.h"
+#include "plugin/agent/brain_programs.h"
+#include "tools/imprint/brain_file.h"
+#include "tools/imprint/commands.h"
+#include "tools/imprint/computer.h"
+#include "tools/imprint/profiles.h"
+
+namespace imprint::tools {
+namespace {
+
+struct Options {
+  std::vector<std::string> models, brains, profiles, devices;
+  std::vector<std::uint32_t> batches{1};
+  std::string output;
+  bool mixed = false;
+};
+
+Result<std::vector<vk::CapabilityProfile>> profiles_of(const Options& options) {
+  std::vector<vk::CapabilityProfile> profiles;
+  for (const std::string& device : options.devices) {
+    IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(device));
+    profiles.push_back(profile);
+  }
+  for (const std::string& name : options.profiles) {
+    IMPRINT_ASSIGN(vk::CapabilityProfile profile, find_profile(name));
+    profiles.push_back(std::move(profile));
+  }
+  if (!profiles.empty()) return profiles;
+  for (const char* name : {"desktop", "baseline"}) {
+    IMPRINT_ASSIGN(vk::CapabilityProfile profile, find_profile(name));
+    profiles.push_back(std::move(profile));
+  }
+  return profiles;
+}
+
+void tell(const std::string& what, std::size_t kernels) { std::printf("%s: %zu kernel%s\n", what.c_str(), kernels, kernels == 1 ? "" : "s"); }
+
+// As imprint run and programs of the library compile it.
+Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch, Precision precision) {
+  std::map<std::string, Shape> shapes;
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + name + "': input '" + input.name + "' has no shape to write kernels for");
+    Shape shape;
+    for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
+    shapes.emplace(input.name, shape);
+  }
+  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
+  return baker.add({.name = name, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .precision = precision});
+}
+
+Status add_models(Baker& baker, const Options& options) {
+  for (const std::string& file : options.models) {
+    IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
+    IMPRINT_ASSIGN(const onnx::Model model, onnx::parse(bytes));
+    const std::string name = std::filesystem::path(file).stem().string();
+    for (const std::uint32_t batch : options.batches) {
+      const std::size_t before = baker.kernel_count();
+      IMPRINT_CHECK(add_model(baker, model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32));
+      const Status policy = agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
+      tell(file + ", batch " + std::to_string(batch), baker.kernel_count() - before);
+      if (!policy) std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n", policy.error().message.c_str());
+    }
+  }
+  return {};
+}
+
+Status add_brains(Baker& baker, const Options& options) {
+  for (const std::string& file : options.brains) {
+    IMPRINT_ASSIGN(const std::vector<BrainFile> brains, load_brains(file));
+    for (const BrainFile& brain : brains) {
+      const std::size_t before = baker.kernel_count();
+      std::vector<Variable> observations, actions;
+      if (brain.observations) observations.push_back(Variable::external("observations", *brain.observations));
+      if (brain.actions) actions.push_back(Variable::external("actions", {brain.spec.seat_count(), agent::action_width(brain.spec)}));
+      IMPRINT_CHECK(agent::bake_brain(baker, brain.spec, observations, actions));
+      tell(file + ", brain '" + brain.spec.name + "'", baker.kernel_count() - before);
+    }
+  }
+  return {};
+}
+
+Status bake(const Options& options) {
+  if (options.models.empty() && options.brains.empty())
+    return make_error(ErrorCode::invalid_argument, "nothing to bake: name what the game loads with --model and --agent");
+  IMPRINT_CHECK(check_writable(options.output));
+  IMPRINT_ASSIGN(const std::vector<vk::CapabilityProfile> profiles, profiles_of(options));
+  Baker baker(profiles);
+  IMPRINT_CHECK(add_models(baker, options));
+  IMPRINT_CHECK(add_brains(baker, options));
+
+  std::size_t quarter = 0;
+  IMPRINT_ASSIGN(const std::vector<std::byte> archive, baker.compile([&](std::size_t done) {
+    if (const std::size_t now = 4 * done / baker.kernel_count(); now > quarter) {
+      quarter = now;
+      std::fprintf(stderr, "compiled %zu of %zu\n", done, baker.kernel_count());
+    }
+  }));
+  IMPRINT_CHECK(write_file_atomic(options.output, archive));
+  std::string names;
+  for (const vk::CapabilityProfile& profile : profiles) names += (names.empty() ? "" : ", ") + profile.name;
+  std::printf("%s: %zu kernels, %zu bytes, for %s\n", options.output.c_str(), baker.kernel_count(), archive.size(), names.c_str());
+  return {};
+}
+
+}  // namespace
+
+void add_bake(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bake", "compile all kernels that models and brains need into one file, for a game without a compiler");
+  auto options = std::make_shared<Options>();
+  command->add_option("--model", options->models, "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")->type_name("MODEL.onnx");
+  command->add_option("--batch", options->batches, "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
+      ->delimiter(',')->check(CLI::PositiveNumber)->type_name("N,...")->capture_default_str();
+  command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
+                                            "of models as imprint run takes them: float32, or mixed")
+      ->check(CLI::IsMember({"float32", "mixed"}));
+  command->add_option("--agent", options->brains, "brains as the game makes them: the fields of imp_brain_desc as JSON, an object or a list; may be repeated")
+      ->type_name("DESC.json");
+  command->add_option("--profile", options->profiles, "what to write kernels for: " + profile_names() + ", or a file of imprint devices --profile; may be "
+                      "repeated, the best first, since a device takes the first that it can run. Default: desktop and baseline")->type_name("PROFILE");
+  command->add_option("--device", options->devices, "a device here as profile, in front of the others; may be repeated. Without it no Vulkan is needed")
+      ->type_name("DEVICE");
+  command->add_option("--output", options->output, "the archive, for imp_host::kernel_archive or imprint run --kernels")->required()->type_name("FILE");
+  set_work(*command, [options] { return bake(*options); });
+}
+
+}  // namespace imprint::tools

@@ -1,0 +1,61 @@
+#include "tools/imprint/profiles.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "compute/model/file.h"
+
+namespace imprint::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<vk::CapabilityProfile> parse(const std::string& file, const Json& json) {
+  const auto refuse = [&](const std::string& what) { return make_error(ErrorCode::corrupt_file, "profile '" + file + "': " + what); };
+  if (!json.is_object()) return refuse("this is no JSON object: write one with imprint devices --profile");
+  vk::CapabilityProfile profile;
+  profile.name = file;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "name") {
+      if (!value.is_string()) return refuse("name is no text");
+      profile.name = value.get<std::string>();
+      continue;
+    }
+    const vk::ProfileField* field = vk::find_profile_field(key);
+    if (!field) return refuse("there is no field '" + key + "'");
+    const bool fits = field->flag ? value.is_boolean() : value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+    if (!fits) return refuse(key + " is " + value.dump() + "; expected " + (field->flag ? "true or false" : "a whole number of 32 bits"));
+    field->set(profile, field->flag ? value.get<bool>() : value.get<std::uint32_t>());
+  }
+  return profile;
+}
+
+}  // namespace
+
+Result<vk::CapabilityProfile> find_profile(const std::string& name_or_file) {
+  const auto named = vk::named_profiles();
+  if (const auto found = std::ranges::find(named, name_or_file, &vk::CapabilityProfile::name); found != named.end()) return *found;
+  const auto bytes = read_file(name_or_file, 1 << 20);
+  if (!bytes)
+    return make_error(bytes.error().code, "profile '" + name_or_file + "' is none of " + profile_names() + ", and no file: " + bytes.error().message);
+  const auto* text = reinterpret_cast<const char*>(bytes->data());
+  return parse(name_or_file, Json::parse(text, text + bytes->size(), nullptr, false));
+}
+
+std::string profile_json(const vk::CapabilityProfile& profile) {
+  Json json{{"name", profile.name}};
+  for (const vk::ProfileField& field : vk::profile_fields()) {
+    if (field.flag) json[field.name] = profile.*field.flag;
+    else json[field.name] = profile.*field.number;
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string profile_names() {
+  std::string names;
+  for (const vk::CapabilityProfile& profile : vk::named_profiles()) names += (names.empty() ? "" : ", ") + profile.name;
+  return names;
+}
+
+}  // namespace imprint::tools
