@@ -67,8 +67,8 @@ VkResult HostQueue::submit_to_host(Submission& submission) {
     access_.run(
         access_.user,
         [](void* data, VkQueue queue) {
-          auto& work = *static_cast<Work*>(data);
-          work.result = work.self.submit_ourselves(queue, work.submission);
+          auto& asked = *static_cast<Work*>(data);
+          asked.result = asked.self.submit_ourselves(queue, asked.submission);
         },
         &work);
     return work.result;  // VK_ERROR_UNKNOWN: the host never ran it

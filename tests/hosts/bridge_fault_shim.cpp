@@ -18,8 +18,9 @@ struct Between<Index, VkResult(VKAPI_PTR*)(Arguments...)> {
   static inline const char* name = "";
   static VkResult VKAPI_CALL call(Arguments... arguments) {
     VkResult result = VK_SUCCESS;
-    if (shim->before(name, true, result)) result = real(arguments...);
-    shim->after(name, result);
+    const bool passed = shim->before(name, true, result);
+    if (passed) result = real(arguments...);
+    shim->after(name, result, passed);
     return result;
   }
 };
@@ -123,6 +124,7 @@ std::string destroyed_by(const char* name) {
 }
 // By the specification these cannot tell of a lost device.
 bool cannot_lose(std::string_view name) { return name == "vkSetDebugUtilsObjectNameEXT" || name == "vkEnumerateDeviceExtensionProperties"; }
+bool submits(std::string_view name) { return name.starts_with("vkQueueSubmit"); }
 bool only_destroys(std::string_view name) {
   return name.starts_with("vkDestroy") || name.starts_with("vkFree") || name == "vkUnmapMemory";
 }
@@ -176,7 +178,7 @@ void FaultShim::fail(std::uint64_t number, VkResult fault) {
 }
 
 bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const bool knows = told_ || std::this_thread::get_id() == loser_;
   if (lost_ && knows && !only_destroys(name) && touches_++ == 0) first_touch_ = name;
   const bool may_fail = returns_result && !(fault_ == VK_ERROR_DEVICE_LOST && cannot_lose(name));
@@ -184,18 +186,24 @@ bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
   if (may_fail && !failed_ && calls_ >= fail_at_) {
     failed_ = true;
     failed_call_ = name;
-    if (fault_ == VK_ERROR_DEVICE_LOST) wait_idle_(device_);
     lost_ = fault_ == VK_ERROR_DEVICE_LOST;
+    if (lost_) {
+      no_submit_.wait(lock, [&] { return submits_ == 0; });  // waiting for the device must not meet one
+      wait_idle_(device_);
+    }
     if (lost_) loser_ = std::this_thread::get_id();
     fault = fault_;
     return false;
   }
   if (lost_) fault = VK_ERROR_DEVICE_LOST;
-  return !lost_ || !returns_result;
+  const bool passes = !lost_ || !returns_result;
+  if (passes && submits(name)) ++submits_;
+  return passes;
 }
 
-void FaultShim::after(const char* name, VkResult result) {
+void FaultShim::after(const char* name, VkResult result, bool passed) {
   const std::lock_guard lock(mutex_);
+  if (passed && submits(name) && --submits_ == 0) no_submit_.notify_all();
   if (result != VK_SUCCESS) return;
   if (const std::string made = made_by(name); !made.empty()) ++alive_[made];
   if (const std::string gone = destroyed_by(name); !gone.empty()) --alive_[gone];

@@ -4,6 +4,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -66,7 +67,7 @@ class FaultShim {
 
   // ---- for the functions in between ----
   bool before(const char* name, bool returns_result, VkResult& fault);
-  void after(const char* name, VkResult result);
+  void after(const char* name, VkResult result, bool passed = true);  // passed: what `before` said
   KeptPipelines& pipelines() { return pipelines_; }
   PFN_vkVoidFunction real_instance_function(VkInstance instance, const char* name) const { return real_(instance, name); }
   PFN_vkVoidFunction real_device_function(VkDevice device, const char* name) const { return get_device_(device, name); }
@@ -78,7 +79,8 @@ class FaultShim {
   VkDevice device_;
   KeptPipelines& pipelines_;
   mutable std::mutex mutex_;
-  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0;
+  std::condition_variable no_submit_;
+  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, submits_ = 0;  // submits_: that are in the driver
   VkResult fault_ = VK_SUCCESS;
   bool failed_ = false, lost_ = false, told_ = false;
   std::thread::id loser_;

@@ -197,19 +197,24 @@ class T12Faults : public testing::TestWithParam<Way> {
     return end;
   }
 
+  static std::uint64_t step(std::uint64_t number) {
+    if (!GetParam().timeline || GetParam().exclusive) return 7;
+    return number < kFirstCalls ? 1 : 9;
+  }
+
   std::unique_ptr<Place> place_;
   std::uint64_t lives_ = 0;
 };
 
-// Every one of the first calls, and some of those behind; with fences some of all, as what differs from the way with a timeline is a few calls of
-// each frame.
+// Every one of the first calls, and some of those behind; with fences, and on a queue of its own, some of all, as what differs from the first way is a
+// few calls of each frame.
 TEST_P(T12Faults, AnyCallMayFail) {
   std::uint64_t calls = 0;
   const End whole = live(FaultShim::kNever, &calls);
   ASSERT_TRUE(whole.hash) << whole.call << ": " << whole.message;
   RecordProperty("calls", static_cast<int>(calls));
   ASSERT_GT(calls, kFirstCalls) << "the life is too short";
-  for (std::uint64_t number = 1; number <= calls; number += !GetParam().timeline ? 7 : number < kFirstCalls ? 1 : 3) {
+  for (std::uint64_t number = 1; number <= calls; number += step(number)) {
     SCOPED_TRACE("call " + std::to_string(number));
     const End end = live(number);
     if (!end.failed) continue;  // the device was quicker this time, and asked less often
