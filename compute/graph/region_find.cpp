@@ -294,9 +294,11 @@ class Finder {
     return numbers[choose_variant(options_.variants, region.kernel + " rows", variants, region.choices)];
   }
 
-  // Where nothing but products takes long and workgroups wait for each other, no more than have a tile of 4 x 4 of the largest.
+  // Where nothing but products takes long and workgroups wait for each other, no more than have a tile of 4 x 4 of the largest. On matrix units every
+  // subgroup takes rows of its own.
   std::int32_t usual_invocations(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region, bool folds) const {
-    if (folds || !options_.region_vectors || region.blocks * region.groups <= options_.region_groups) return options_.region_invocations;
+    const bool on_units = options_.narrow_products && options_.matrix_units && region.rows >= options_.region_narrow_rows;
+    if (folds || on_units || !options_.region_vectors || region.blocks * region.groups <= options_.region_groups) return options_.region_invocations;
     std::int64_t most = 64;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       if (role[at(i)] == Role::row && graph_[i].op == Op::matmul && std::pair{row_class_[at(i)], phase[at(i)]} == key)

@@ -102,7 +102,8 @@ Status Program::Impl::record() {
   const vk::Functions& functions = runtime.device().functions();
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     IMPRINT_ASSIGN(const Commands commands, runtime.record([&](VkCommandBuffer buffer) {
-      const vk::CommandLabel label(functions, buffer, source.name + " " + std::to_string(i + 1) + "/" + std::to_string(dispatches.size()));
+      const std::string name = source.name + " " + std::to_string(i + 1) + "/" + std::to_string(dispatches.size());
+      const vk::CommandLabel label(functions, buffer, name.c_str());
       record_dispatch(buffer, i);
     }));
     dispatch_commands.push_back(commands);
@@ -113,7 +114,7 @@ Status Program::Impl::record() {
     IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_download(buffer, slot); }));
     download_commands.push_back(download);
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
-      const vk::CommandLabel label(functions, buffer, source.name);
+      const vk::CommandLabel label(functions, buffer, source.name.c_str());
       global_barrier(functions, buffer, kWorkStages, kWorkStages);
       encode(buffer, slot);
     }));

@@ -165,7 +165,7 @@ Status Program::Impl::record_sequence() {
     IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_copies_out(buffer, slot); }));
     download_commands.push_back(download);
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
-      const vk::CommandLabel label(runtime.device().functions(), buffer, source.name);
+      const vk::CommandLabel label(runtime.device().functions(), buffer, source.name.c_str());
       global_barrier(runtime.device().functions(), buffer, kWorkStages, kWorkStages);
       encode_sequence(buffer, slot);
     }));

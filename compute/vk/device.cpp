@@ -145,10 +145,10 @@ void set_debug_name(const Device& device, VkObjectType type, std::uint64_t handl
   device.functions().vkSetDebugUtilsObjectNameEXT(device.handle(), &info);
 }
 
-CommandLabel::CommandLabel(const Functions& functions, VkCommandBuffer commands, const std::string& name) : functions_(functions), commands_(commands) {
+CommandLabel::CommandLabel(const Functions& functions, VkCommandBuffer commands, const char* name) : functions_(functions), commands_(commands) {
   if (!functions.vkCmdBeginDebugUtilsLabelEXT) return;
   VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT};
-  label.pLabelName = name.c_str();
+  label.pLabelName = name;
   functions.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
 }
 

@@ -187,7 +187,7 @@ void set_debug_name(const Device& device, VkObjectType type, H* handle, const st
 // A name for the commands recorded while it lives, in captures; nothing without VK_EXT_debug_utils.
 class CommandLabel {
  public:
-  CommandLabel(const Functions& functions, VkCommandBuffer commands, const std::string& name);
+  CommandLabel(const Functions& functions, VkCommandBuffer commands, const char* name);  // in frames too: allocates nothing
   ~CommandLabel();
   CommandLabel(const CommandLabel&) = delete;
   CommandLabel& operator=(const CommandLabel&) = delete;

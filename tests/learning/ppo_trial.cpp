@@ -18,8 +18,10 @@ T must(Result<T> result) {
 
 HostTensor zeros_for(const Tensor& input) {
   const auto count = static_cast<std::size_t>(input.shape().element_count());
-  return input.dtype() == DType::float32 ? HostTensor::from(std::vector<float>(count), input.shape())
-                                         : HostTensor::from_ints(std::vector<std::int32_t>(count), input.shape());
+  if (input.dtype() == DType::float32) return HostTensor::from(std::vector<float>(count), input.shape());
+  HostTensor zeros = HostTensor::from_ints(std::vector<std::int32_t>(count), input.shape());
+  zeros.dtype = input.dtype();
+  return zeros;
 }
 
 // A program with its inputs by name, to be filled in place.
