@@ -396,7 +396,7 @@ class OtherQueue {
     barrier.buffer = buffer.buffer;
     barrier.offset = buffer.offset;
     barrier.size = buffer.size;
-    vk_.vkCmdPipelineBarrier(commands, kStages, ours ? VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT : kStages, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+    vk_.vkCmdPipelineBarrier(commands, kStages, ours ? VkPipelineStageFlags(VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT) : kStages, 0, 0, nullptr, 1, &barrier, 0, nullptr);
   }
 
  private:

@@ -124,7 +124,7 @@ std::string destroyed_by(const char* name) {
 }
 // By the specification these cannot tell of a lost device.
 bool cannot_lose(std::string_view name) { return name == "vkSetDebugUtilsObjectNameEXT" || name == "vkEnumerateDeviceExtensionProperties"; }
-bool submits(std::string_view name) { return name.starts_with("vkQueueSubmit"); }
+bool uses_queue(std::string_view name) { return name.starts_with("vkQueue"); }  // submissions and labels
 bool only_destroys(std::string_view name) {
   return name.starts_with("vkDestroy") || name.starts_with("vkFree") || name == "vkUnmapMemory";
 }
@@ -188,7 +188,7 @@ bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
     failed_call_ = name;
     lost_ = fault_ == VK_ERROR_DEVICE_LOST;
     if (lost_) {
-      no_submit_.wait(lock, [&] { return submits_ == 0; });  // waiting for the device must not meet one
+      no_use_.wait(lock, [&] { return uses_ == 0; });  // waiting for the device must not meet them
       wait_idle_(device_);
     }
     if (lost_) loser_ = std::this_thread::get_id();
@@ -197,13 +197,13 @@ bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
   }
   if (lost_) fault = VK_ERROR_DEVICE_LOST;
   const bool passes = !lost_ || !returns_result;
-  if (passes && submits(name)) ++submits_;
+  if (passes && uses_queue(name)) ++uses_;
   return passes;
 }
 
 void FaultShim::after(const char* name, VkResult result, bool passed) {
   const std::lock_guard lock(mutex_);
-  if (passed && submits(name) && --submits_ == 0) no_submit_.notify_all();
+  if (passed && uses_queue(name) && --uses_ == 0) no_use_.notify_all();
   if (result != VK_SUCCESS) return;
   if (const std::string made = made_by(name); !made.empty()) ++alive_[made];
   if (const std::string gone = destroyed_by(name); !gone.empty()) --alive_[gone];

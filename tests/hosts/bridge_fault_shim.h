@@ -79,8 +79,8 @@ class FaultShim {
   VkDevice device_;
   KeptPipelines& pipelines_;
   mutable std::mutex mutex_;
-  std::condition_variable no_submit_;
-  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, submits_ = 0;  // submits_: that are in the driver
+  std::condition_variable no_use_;
+  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, uses_ = 0;  // uses_: of the queue, under way
   VkResult fault_ = VK_SUCCESS;
   bool failed_ = false, lost_ = false, told_ = false;
   std::thread::id loser_;
