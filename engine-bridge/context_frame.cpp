@@ -121,19 +121,14 @@ Status ContextImpl::enqueue(Job job) {
   Program& program = *job.program;
   IMPRINT_CHECK(check_slot(program, job.slot, issued_, learn_, immediate_));
   const ProgramCost& cost = cost_of(program);
-  const auto identity = reinterpret_cast<std::uintptr_t>(&program);
   if (job.kind == JobKind::immediate) {
-    const auto begun = [&](const LearnJob& learn) { return learn.program == identity && learn.cursor > 0; };
-    if (std::ranges::any_of(schedule_.jobs(), begun)) {
-      return make_error(ErrorCode::wrong_state,
-                        "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
-    }
+    IMPRINT_CHECK(check_not_begun(program, schedule_));
     immediate_.push_back({frame_.value_or(0), &program, job.slot, {}, std::move(job.on_complete)});
     return {};
   }
   LearnJob learn;
   learn.id = next_id_;
-  learn.program = identity;
+  learn.program = reinterpret_cast<std::uintptr_t>(&program);
   learn.stream = job.stream;
   learn.deadline_frame = job.deadline_frame;
   learn.piece_count = program.piece_count();

@@ -149,16 +149,14 @@ Status CpuContext::enqueue(Job job) {
   if (!job.program) return make_error(ErrorCode::invalid_argument, "enqueue: the job has no program");
   Program& program = *job.program;
   IMPRINT_CHECK(check_slot(program, job.slot, done_, learn_, immediate_));
-  const auto identity = reinterpret_cast<std::uintptr_t>(&program);
   if (job.kind == JobKind::immediate) {
-    if (std::ranges::any_of(schedule_.jobs(), [&](const LearnJob& learn) { return learn.program == identity && learn.cursor > 0; }))
-      return make_error(ErrorCode::wrong_state, "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
+    IMPRINT_CHECK(check_not_begun(program, schedule_));
     immediate_.push_back({0, &program, job.slot, nullptr, std::move(job.on_complete)});
     return {};
   }
   LearnJob learn;
   learn.id = next_id_;
-  learn.program = identity;
+  learn.program = reinterpret_cast<std::uintptr_t>(&program);
   learn.stream = job.stream;
   learn.deadline_frame = job.deadline_frame;
   learn.piece_count = program.piece_count();

@@ -1,5 +1,5 @@
 #pragma once
-// The slot of a program that a job takes, among the jobs that a context holds.
+// What a new job asks of those that a context holds: that its slot is free, and its program not in the middle of a run.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "compute/base/result.h"
 #include "compute/program/program.h"
+#include "engine-bridge/frame_schedule.h"
 
 namespace imprint::bridge {
 
@@ -19,6 +20,13 @@ Status check_slot(const Program& program, std::uint32_t slot, const Jobs&... job
   const auto holds = [&](const auto& job) { return job.program == &program && job.slot == slot; };
   if (!(std::ranges::any_of(jobs, holds) || ...)) return {};
   return make_error(ErrorCode::wrong_state, what() + " is still in use by an earlier job: wait for its on_complete, or use another slot");
+}
+
+// An immediate job runs at once, so no learn job of its program may have begun. Errors: wrong_state.
+inline Status check_not_begun(const Program& program, const FrameSchedule& schedule) {
+  const auto begun = [&](const LearnJob& learn) { return learn.program == reinterpret_cast<std::uintptr_t>(&program) && learn.cursor > 0; };
+  if (std::ranges::none_of(schedule.jobs(), begun)) return {};
+  return make_error(ErrorCode::wrong_state, "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
 }
 
 }  // namespace imprint::bridge

@@ -15,17 +15,13 @@
 
 #include <imprint/imprint.hpp>
 
+#include "tests/hosts/assert_works.h"
+
 namespace {
 
 using ::testing::HasSubstr;
 using namespace imprint::game;
 using Clock = std::chrono::steady_clock;
-
-#define ASSERT_WORKS(expression)                                                        \
-  do {                                                                                  \
-    const Status status_of = (expression);                                              \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
-  } while (false)
 
 double us_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
 
@@ -120,7 +116,7 @@ TEST_F(FrameTest, CpuTimeIsThatOfAllItsCalls) {
 TEST_F(FrameTest, AFrameThatInfersNothingTakesNoTimeForIt) {
   open();
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
-  if (!name || std::string(name) != "cpu") GTEST_SKIP() << "timestamps of a GPU come later";
+  if (!name || std::string(name) != "cpu") GTEST_SKIP() << "of a frame of the processor: a GPU's times become known frames later, by the number of the frame";
   add(64, 16);
   const std::vector<float> seen(64, 0.5f);
   begin();

@@ -20,16 +20,12 @@
 
 #include <imprint/imprint.hpp>
 
+#include "tests/hosts/assert_works.h"
+
 namespace {
 
 using ::testing::HasSubstr;
 using namespace imprint::game;
-
-#define ASSERT_WORKS(expression)                                                        \
-  do {                                                                                  \
-    const Status status_of = (expression);                                              \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
-  } while (false)
 
 struct Given {
   void (*run)(void* data);

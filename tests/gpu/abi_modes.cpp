@@ -16,6 +16,7 @@
 #include <imprint/imprint.hpp>
 
 #include "compute/base/philox.h"
+#include "tests/hosts/assert_works.h"
 #include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/plain_host.h"
 
@@ -26,12 +27,6 @@ using imprint::bridge::HostProfile;
 using imprint::bridge::PlainHost;
 
 enum class Way { record, lock, submit, submit_without_fence, run_on_queue, single_thread, internally_synchronized, exclusive };
-
-#define ASSERT_WORKS(expression)                                                        \
-  do {                                                                                  \
-    const Status status_of = (expression);                                              \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
-  } while (false)
 
 // The host's side of the queue.
 struct Side {

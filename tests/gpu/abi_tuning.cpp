@@ -10,17 +10,13 @@
 
 #include "imprint/imprint.hpp"
 
+#include "tests/hosts/assert_works.h"
+
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace imprint::game;
-
-#define ASSERT_WORKS(expression)                                                        \
-  do {                                                                                  \
-    const Status status_of = (expression);                                              \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
-  } while (false)
 
 // A context on the shared kind of device with one learning brain that is not warm yet.
 struct Game {

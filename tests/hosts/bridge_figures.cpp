@@ -14,6 +14,7 @@
 
 #include <imprint/imprint.hpp>
 
+#include "tests/hosts/assert_works.h"
 #include "tests/hosts/bridge_abi.h"
 
 namespace imprint::bridge {
@@ -38,12 +39,6 @@ std::string percentiles(std::vector<double> values) {
   std::snprintf(text, sizeof text, "%.0f / %.0f", values[values.size() / 2], values[values.size() * 99 / 100]);
   return text;
 }
-
-#define ASSERT_WORKS(expression)                                                                                         \
-  do {                                                                                                                   \
-    const game::Status status_of = (expression);                                                                         \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message();                  \
-  } while (false)
 
 // The pet of samples/pet in small: what it sees and does, its learner, one decision a second and its feedback.
 imp_brain_desc pet() {

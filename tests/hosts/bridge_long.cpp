@@ -17,6 +17,7 @@
 
 #include <imprint/imprint.hpp>
 
+#include "tests/hosts/assert_works.h"
 #include "tests/hosts/bridge_abi.h"
 
 namespace imprint::bridge {
@@ -28,12 +29,6 @@ constexpr std::uint64_t kHour = 216'000;
 constexpr std::uint64_t kAsk = 60, kAnswer = 30, kResize = 1'777, kEpisode = 3'600, kKeep = 18'000;  // frames
 constexpr std::uint32_t kWanted = 3;
 constexpr std::int64_t kSlackBytes = 4 << 20;  // of the process: what allocators and the driver keep for themselves, whatever the number of frames
-
-#define ASSERT_WORKS(expression)                                                                        \
-  do {                                                                                                  \
-    const game::Status status_of = (expression);                                                        \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
-  } while (false)
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);

@@ -9,6 +9,7 @@
 
 #include <imprint/imprint.hpp>
 
+#include "tests/hosts/assert_works.h"
 #include "tests/hosts/bridge_abi.h"
 
 namespace imprint::bridge {
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::uint64_t kFrames = 10'000, kResize = 97, kGuest = 250, kAsk = 3;
 constexpr std::uint32_t kWanted = 2;
-
-#define ASSERT_WORKS(expression)                                                                        \
-  do {                                                                                                  \
-    const game::Status status_of = (expression);                                                        \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
-  } while (false)
 
 imp_brain_desc pet(std::uint32_t observations) {
   static const std::uint32_t actions = 4;

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kObservations = 28, kCues = 6, kActions = 10;  // the pet of samples/pet
-constexpr std::uint32_t kWarmupFrames = 120;
+constexpr std::uint32_t kWarmupFrames = 120, kLatencyFrames = 2;
 
 // What a game's frames are like.
 struct Play {
@@ -66,6 +66,7 @@ class Yard {
     desc.replay_capacity = std::min(desc.replay_capacity, 64 * desc.replay_capacity / desc.brain_count);
     desc.seed = 1;
     desc.learn_period_frames = play_.learn_frames;
+    desc.action_latency_frames = kLatencyFrames;
     IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
     for (std::uint32_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
     IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, play_.learning ? 1 : 0)));
@@ -102,8 +103,8 @@ class Yard {
   }
 
   Status live(imp_agent agent, std::uint64_t moment, double time_s) {
-    const bool answers = play_.decision_frames == 2 ? moment == 0 : moment >= 2 && moment <= 8;
-    if (answers) {
+    // From when the answer is due, for some frames.
+    if ((moment + play_.decision_frames - kLatencyFrames) % play_.decision_frames <= 6) {
       imp_action action = imp_action_init();
       IMPRINT_CHECK(ask(agent, action));
     }
