@@ -60,7 +60,8 @@ DeviceVariable::~DeviceVariable() {
     return;
   }
   vk::Device& device = link_->runtime->device();
-  device.retire(device.last_ticket(), [keep = std::move(borrowed_->keep)] {});
+  // Ours goes after the lock: with the last of them goes a buffer, and its memory to the host.
+  device.retire(device.last_ticket(), [keep = borrowed_->keep] {});
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::create(vk::Device& device) {

@@ -6,8 +6,10 @@ namespace imprint::abi {
 namespace {
 
 Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, imp_brain* brain) {
-  const std::lock_guard lock(registry_mutex());
-  const auto [place, placed] = entry.brains.insert(made);
+  const auto [place, placed] = [&] {
+    const std::lock_guard lock(registry_mutex());
+    return entry.brains.insert(made);
+  }();
   if (!placed) {
     entry.world->remove_brain(made);
     return make_error(ErrorCode::unsupported, "brain_create: this context has " + std::to_string(kSlots) + " brains, the most there can be");

@@ -71,11 +71,14 @@ class HandleTable {
     return &slots_[slot].value;
   }
 
-  void erase(std::uint32_t slot) {
-    slots_[slot].value = T{};
+  // What was there, to go where the caller wants it to.
+  T take(std::uint32_t slot) {
     slots_[slot].live = false;
     free_.push_back(slot);
+    return std::exchange(slots_[slot].value, T{});
   }
+
+  void erase(std::uint32_t slot) { (void)take(slot); }
 
   template <class Use>
   void each(Use&& use) {

@@ -131,8 +131,9 @@ imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
     });
     if (!user.empty())
       return make_error(ErrorCode::wrong_state, "tensor_destroy: brain '" + user + "' uses '" + found.name + "'; destroy it first");
+    agent::SharedTensor last;  // goes without the lock: its memory may be the host's to take back
     const std::lock_guard lock(registry_mutex());
-    entry.tensors.erase(unpack_handle(tensor.id).slot);
+    last = entry.tensors.take(unpack_handle(tensor.id).slot);
     return {};
   });
 }
