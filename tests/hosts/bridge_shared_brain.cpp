@@ -43,7 +43,11 @@ float number(std::uint32_t seed, std::uint32_t index) {
   return static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
 }
 
+// What the host writes is new in every other frame, so that an agent that looks and has its turn a frame later sees the same.
+std::uint64_t news(std::uint64_t frame) { return (frame - 1) / 2 * 2 + 1; }
+
 std::array<float, kSenses> senses(std::uint64_t frame, std::uint32_t agent) {
+  frame = news(frame);
   std::array<float, kSenses> values{};
   for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number(static_cast<std::uint32_t>(frame), agent * kSenses + c);
   return values;
@@ -136,7 +140,7 @@ class SharedBrain : public testing::Test {
 
   void frame(std::uint64_t number, const std::function<void()>& work) {
     VkCommandBuffer commands = host_->begin_frame(2 * number);
-    shaders_->write_rows(commands, rows_, static_cast<std::uint32_t>(number), kAgents);
+    shaders_->write_rows(commands, rows_, static_cast<std::uint32_t>(news(number)), kAgents);
     if (submits_) host_->end_frame();
     imp_frame_info info = imp_frame_info_init();
     info.frame = number;
@@ -157,10 +161,11 @@ class SharedBrain : public testing::Test {
     host_->end_frame();
   }
 
-  // Everybody learns for kFrames frames; then everybody is asked once more.
-  Learned play(imp_learner learner, Senses by) {
+  // Everybody learns for kFrames frames, deciding in turns of so many; then everybody is asked once more.
+  Learned play(imp_learner learner, std::uint32_t period, Senses by) {
     Learned learned;
     imp_brain_desc desc = describe(learner);
+    desc.decision_period_frames = period;
     width_ = learner == IMP_LEARNER_CLONING ? kWidth : 1 + 2;
     imp_tensor observations{}, actions{};
     if (by == Senses::in_place) {
@@ -204,6 +209,7 @@ class SharedBrain : public testing::Test {
             imp_action action = imp_action_init();
             const imp_result result = api_->agent_act(agents[i], &action);
             if (result != IMP_OK || action.requested_frame + 2 != number) continue;
+            if (period > 1) EXPECT_EQ((action.requested_frame - 1) % period, i % period) << "out of turn";
             learned.choices.push_back(action.branches[0]);
             EXPECT_WORKS(api_->agent_reward(agents[i], action.branches[0] == (senses(number - 2, i)[0] > 0) ? 1.0f : -0.5f));
           }
@@ -283,13 +289,18 @@ class SharedBrain : public testing::Test {
   std::uint32_t width_ = 0;
 };
 
-class T10SharedBrain : public SharedBrain, public testing::WithParamInterface<imp_learner> {};
+struct Way {
+  imp_learner learner;
+  std::uint32_t period;  // imp_brain_desc::decision_period_frames
+};
+
+class T10SharedBrain : public SharedBrain, public testing::WithParamInterface<Way> {};
 
 TEST_P(T10SharedBrain, LearnsInPlaceWhatItLearnsFromArrays) {
   std::vector<Learned> learned;
   for (const Senses by : {Senses::arrays, Senses::in_place}) {
     open(kEverything, true);
-    learned.push_back(play(GetParam(), by));
+    learned.push_back(play(GetParam().learner, GetParam().period, by));
     close();
   }
   expect_learned(learned[0]);
@@ -300,14 +311,17 @@ TEST_P(T10SharedBrain, LearnsInPlaceWhatItLearnsFromArrays) {
 
 TEST_P(T10SharedBrain, LearnsInTheHostsCommandBuffer) {
   open(kBaseline, false);
-  const Learned learned = play(GetParam(), Senses::in_place);
+  const Learned learned = play(GetParam().learner, GetParam().period, Senses::in_place);
   close();
   expect_learned(learned);
   expect_rows(learned);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, T10SharedBrain, testing::Values(IMP_LEARNER_FEEDBACK, IMP_LEARNER_CLONING),
-                         [](const auto& learner) { return learner.param == IMP_LEARNER_FEEDBACK ? "feedback" : "cloning"; });
+INSTANTIATE_TEST_SUITE_P(Every, T10SharedBrain,
+                         testing::Values(Way{IMP_LEARNER_FEEDBACK, 1}, Way{IMP_LEARNER_CLONING, 1}, Way{IMP_LEARNER_FEEDBACK, 2}, Way{IMP_LEARNER_CLONING, 2}),
+                         [](const auto& way) {
+                           return std::string(way.param.learner == IMP_LEARNER_FEEDBACK ? "feedback" : "cloning") + (way.param.period > 1 ? "_in_turns" : "");
+                         });
 
 using T10SharedBrainMisuse = SharedBrain;
 
