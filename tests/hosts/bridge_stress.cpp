@@ -1,11 +1,13 @@
 // T7. Ten thousand frames in which the host draws, keeps its queue busy from another thread, waits for its device to be idle as on a resize, and destroys
-// brains that the GPU is still at, while a pet goes on learning. Validation with thread-safety checks is silent, memory stays what it was, and the pet has
-// learned.
+// brains and tensors that the GPU is still at, while a pet goes on learning. Validation with thread-safety checks is silent, memory stays what it was, and
+// the pet has learned.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <imprint/imprint.hpp>
 
@@ -30,10 +32,49 @@ imp_brain_desc pet(std::uint32_t observations) {
   return desc;
 }
 
-// One that comes, is asked, begins to learn, and goes in the same frame in which the GPU was given its work.
+// One that comes, sees and acts through tensors of its own, begins to learn, and goes with them in the same frame in which the GPU was given its work.
 struct Visitor {
+  game::Tensor observations, actions;
   game::Brain brain;
   game::Agent agent;
+
+  void come(game::Context& context) {
+    imp_vk_buffer wish = imp_vk_buffer_init();
+    wish.stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    wish.access = VK_ACCESS_TRANSFER_WRITE_BIT;
+    auto seen = context.create_tensor(game::tensor_desc("seen", {kSeen}), wish);
+    ASSERT_TRUE(seen) << seen.status.message();
+    observations = std::move(*seen);
+    auto acted = context.create_tensor(game::tensor_desc("acted", {1, 1 + 4}), wish);
+    ASSERT_TRUE(acted) << acted.status.message();
+    actions = std::move(*acted);
+    imp_brain_desc desc = pet(3);
+    desc.observations = observations.handle();
+    desc.actions = actions.handle();
+    auto made = context.create_brain(desc);
+    ASSERT_TRUE(made) << made.status.message();
+    brain = std::move(*made);
+    auto seat = brain.create_agent();
+    ASSERT_WORKS(seat.status);
+    agent = std::move(*seat);
+    ASSERT_WORKS(context.warmup());
+  }
+  void live(std::uint64_t frame, std::span<const float> seen) {
+    ASSERT_WORKS(agent.observe_in_place(frame % (kSeen - 2)));
+    imp_demonstration shown = imp_demonstration_init();
+    shown.observation = seen.data();
+    shown.observation_count = 3;
+    shown.branches[0] = 1;
+    ASSERT_WORKS(agent.demonstrate(shown));
+  }
+  void go() {
+    const imp_api* api = table();
+    agent.reset();
+    ASSERT_EQ(api->brain_destroy(brain.release()), IMP_OK) << api->last_error();
+    for (game::Tensor* tensor : {&observations, &actions}) ASSERT_EQ(api->tensor_destroy(tensor->release()), IMP_OK) << api->last_error();
+  }
+
+  static constexpr std::uint64_t kSeen = 64 << 10;  // 256 KiB each: what stays behind is seen
 };
 
 class T7Stress : public testing::TestWithParam<bool> {};  // a timeline semaphore, or fences
@@ -70,27 +111,12 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
       ASSERT_WORKS(agent->feedback(act->branches[0] == kWanted ? 1.0f : -1.0f, time_s, game::Credit::current));
       ASSERT_WORKS(agent->set_goal(0));  // a new question: what was scolded is open again
     }
-    if (visitor.agent) {
-      ASSERT_WORKS(visitor.agent.observe(std::span(seen, 3)));
-      imp_demonstration shown = imp_demonstration_init();
-      shown.observation = seen;
-      shown.observation_count = 3;
-      shown.branches[0] = 1;
-      ASSERT_WORKS(visitor.agent.demonstrate(shown));
-    }
+    if (visitor.agent) ASSERT_NO_FATAL_FAILURE(visitor.live(frame, std::span(seen, 3)));
     ASSERT_WORKS(context->submit());
     ASSERT_WORKS(context->frame_end());
     host.end_frame();
-    if (visitor.agent && frame % kGuest == 20) visitor = {};
-    if (frame % kGuest == 0) {
-      auto made = context->create_brain(pet(3));
-      ASSERT_TRUE(made) << made.status.message();
-      visitor.brain = std::move(*made);
-      auto seat = visitor.brain.create_agent();
-      ASSERT_WORKS(seat.status);
-      visitor.agent = std::move(*seat);
-      ASSERT_WORKS(context->warmup());
-    }
+    if (visitor.agent && frame % kGuest == 20) ASSERT_NO_FATAL_FAILURE(visitor.go());
+    if (frame % kGuest == 0) ASSERT_NO_FATAL_FAILURE(visitor.come(*context));
     if (frame % kResize == 0) {
       ASSERT_WORKS(context->quiesce(60'000));
       host.stop_busy_thread();  // the host's own threads are the host's to park
@@ -107,7 +133,7 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
   EXPECT_GT(late, 200u);
   EXPECT_GE(right * 10, late * 6) << right << " of " << late << ": explores one action in a few";
   EXPECT_GT(brain->stats()->minibatches, kFrames / 12);
-  visitor = {};
+  if (visitor.agent) ASSERT_NO_FATAL_FAILURE(visitor.go());
   ASSERT_WORKS(context->drain(60'000));
   ASSERT_WORKS(context->destroy());
   host.finish_frames();
