@@ -5,11 +5,17 @@
  *
  * One exported symbol, imp_get_api, hands out a table of functions. C11; no Vulkan header needed (include it before or after, or not at all).
  *
+ * A game's calls, in order. Before it makes its device, if it can: vk_query_requirements or vk_merge_device_create_info. Then context_create, brain_create
+ * and agent_create, and warmup behind the loading screen. In each frame: frame_begin; agent_observe for who wants to decide, agent_act for answers,
+ * agent_feedback or agent_reward for what came of them; submit, or record; frame_end. Round its own wait for an idle device: quiesce and resume. At the end
+ * context_destroy, before its device goes. A brain that has learned: brain_save and brain_load.
+ *
  * Threads. Each function carries a tag:
  *   [create]  any one thread at a time, not a frame thread: may allocate, compile, block.
  *   [frame]   the host's frame thread (one thread a context, always the same between frame_begin and frame_end): never compiles, allocates device
  *             memory or blocks after warmup has returned.
- *   [any]     any thread, at any time.
+ *   [frame or create]  either of these: between frames on any one thread, in a frame on the frame's.
+ *   [any]     any thread, at any time, from within a callback too.
  * Calls for one context that are not [any] must not overlap. A [create] call while a frame is open, or a frame call out of order, returns
  * IMP_ERROR_WRONG_STATE.
  *
@@ -61,15 +67,15 @@ enum {
   IMP_OK = 0,
   IMP_NOT_READY = 1,                     /* the answer is still on its way: ask again in a later frame */
   IMP_ERROR_INVALID_ARGUMENT = -1,       /* null, out of range, NaN or infinite observation, a struct of the wrong size or type */
-  IMP_ERROR_SHAPE_MISMATCH = -2,
+  IMP_ERROR_SHAPE_MISMATCH = -2,         /* a tensor, a file or a model of another shape than it is to serve */
   IMP_ERROR_DTYPE_MISMATCH = -3,
-  IMP_ERROR_UNSUPPORTED = -4,
-  IMP_ERROR_OUT_OF_DEVICE_MEMORY = -5,
-  IMP_ERROR_OUT_OF_HOST_MEMORY = -6,
-  IMP_ERROR_DEVICE_LOST = -7,
+  IMP_ERROR_UNSUPPORTED = -4,            /* not by this device, this library or this way of using a queue */
+  IMP_ERROR_OUT_OF_DEVICE_MEMORY = -5,   /* the device's, or the cap's (imp_limits::memory_cap_bytes); nothing is lost, it may be tried again */
+  IMP_ERROR_OUT_OF_HOST_MEMORY = -6,     /* the same */
+  IMP_ERROR_DEVICE_LOST = -7,            /* see imp_host::device_lost */
   IMP_ERROR_IO = -9,
-  IMP_ERROR_CORRUPT_FILE = -10,
-  IMP_ERROR_COMPILE_FAILED = -11,
+  IMP_ERROR_CORRUPT_FILE = -10,          /* damaged, truncated, or no file of this kind */
+  IMP_ERROR_COMPILE_FAILED = -11,        /* the compiler or the driver refused a kernel: our fault or its; last_error has its words */
   IMP_ERROR_WRONG_STATE = -12,           /* calls in the wrong order or on the wrong thread */
   IMP_ERROR_NOT_FOUND = -13,
   IMP_ERROR_INTERNAL = -14,
@@ -120,7 +126,7 @@ typedef struct imp_vk_queue {
   VkQueue queue;             /* null: Imprint never submits; use record. Several contexts of a process may share a queue, in one and the same way, and
                                 then keep out of each other's; in another way it is IMP_ERROR_INVALID_ARGUMENT */
   uint32_t family;           /* required also without a queue: the family of the command buffers given to record; must support compute */
-  uint32_t index;
+  uint32_t index;            /* in its family, as the host got it; Imprint asks for no queue by it */
   void (*lock)(void* user, VkQueue queue);
   void (*unlock)(void* user, VkQueue queue);
   /* Submits on the host's behalf, as vkQueueSubmit(queue, submit_count, submits, fence): returns its VkResult. `submits` is a VkSubmitInfo array. */
@@ -145,7 +151,7 @@ typedef struct imp_vk_device_info {
   const void* features;                              /* const VkPhysicalDeviceFeatures2* with its chain; null = none enabled */
   const void* allocation_callbacks;                  /* const VkAllocationCallbacks*; null = none. Threads of Imprint's call them too: those that
                                                         compile shaders, and the one that takes learning's memory back and away */
-  uint64_t pipeline_cache;                           /* VkPipelineCache; 0 = our own */
+  uint64_t pipeline_cache;                           /* VkPipelineCache, used by threads that compile, so none that is externally synchronized; 0 = our own */
   imp_vk_queue queue;
   /* Two more ways to share `queue`, in the place of those in imp_vk_queue. run_on_queue(queue.user, work, data): calls work(data, queue) where the
    * host may submit (its submission thread), and returns when that has returned. internally_synchronized: 1 when anybody may use the queue at any
@@ -166,7 +172,8 @@ typedef struct imp_vk_device_info {
    * frame answers keep coming in time. Towards the host's own queues only submit_with orders it; a binary semaphore to signal makes submit_with wait until
    * its submission is made. Allocation callbacks may be called on that thread. quiesce parks it. What the queue refuses for want of memory is tried
    * again until it is taken, and meanwhile submit says so. queue.lock and unlock may be given besides, and are then held round each submission, on that
-   * thread. Where this is the device's only queue it serves training without drawing. */
+   * thread. Where this is the device's only queue it serves training without drawing. Needs imp_limits::worker_threads above 0, for that thread is one of
+   * Imprint's own; else IMP_ERROR_INVALID_ARGUMENT. */
   uint32_t exclusive;
 } imp_vk_device_info;
 
