@@ -1,15 +1,18 @@
-// T6, T13. One life through the table, recorded into a host's command buffers and submitted to its queue in every way, under several budgets: the
-// same file to the last byte.
+// T6, T13. One life through the table, recorded into a host's command buffers and submitted to its queue in every way, under several budgets and at
+// several frame rates: the same losses, and the same file to the last byte.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -93,9 +96,26 @@ void submit(Context& context, Side& side, bool refuse) {
   else ASSERT_WORKS(status);
 }
 
-// The life of two pets in 240 frames, saved in frame 200. Returns the file. The host refuses the submissions of some frames.
-void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32_t slice_us, std::string& saved,
-          const std::set<std::uint64_t>& refused = {}, std::uint32_t cpu_us = 0) {
+// How a life is lived.
+struct Course {
+  const HostProfile& profile;
+  Way way;
+  std::uint32_t gpu_us, slice_us;
+  std::set<std::uint64_t> refused = {};  // frames whose submissions the host refuses
+  std::uint32_t cpu_us = 0;
+  std::uint32_t frames = 240;
+  std::uint32_t frame_rate = 0;          // of the wall clock; 0 = as fast as it goes
+};
+
+// What came of it.
+struct Outcome {
+  std::string saved;                        // the file
+  std::map<std::uint64_t, float> losses;    // of minibatches, by their number
+};
+
+// The life of two pets, saved 40 frames before its end.
+void live(const Course& course, Outcome& outcome) {
+  const auto& [profile, way, gpu_us, slice_us, refused, cpu_us, frames, frame_rate] = course;
   HostProfile wanted = profile;
   wanted.second_queue = way == Way::exclusive;
   PlainHost host(wanted);
@@ -131,7 +151,9 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
     }
     ASSERT_WORKS(context->warmup());
     const std::string path = ::testing::TempDir() + "imprint-modes.brain";
-    for (std::uint64_t frame = 1; frame <= 240; ++frame) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::uint64_t frame = 1; frame <= frames; ++frame) {
+      if (frame_rate > 0) std::this_thread::sleep_until(start + std::chrono::microseconds(1'000'000 * frame / frame_rate));
       const double time = static_cast<double>(frame) / 60;
       const VkCommandBuffer commands = host.begin_frame(frame);
       ASSERT_WORKS(context->frame_begin(frame, time, host.safe_frame()));
@@ -147,7 +169,7 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
       }
       if (frame == 60) ASSERT_WORKS(brain->snapshot().status);
       if (frame == 117) ASSERT_WORKS(brain->restore(1));
-      if (frame == 200) ASSERT_WORKS(brain->save(path.c_str()));
+      if (frame == frames - 40) ASSERT_WORKS(brain->save(path.c_str()));
       if (way == Way::record) ASSERT_WORKS(context->estimate().status);  // which changes nothing
       if (way == Way::record) ASSERT_WORKS(context->record(commands).status);
       else ASSERT_NO_FATAL_FAILURE(submit(*context, side, refused.contains(frame)));
@@ -158,9 +180,11 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
         ASSERT_WORKS(context->quiesce(60'000));
         ASSERT_WORKS(context->resume());
       }
+      const imp_brain_stats now = brain->stats().value;
+      if (now.minibatches > 0) outcome.losses[now.minibatches] = now.last_loss;
     }
     host.finish_frames();
-    ASSERT_WORKS(context->frame_begin(241, 10.0, host.safe_frame()));
+    ASSERT_WORKS(context->frame_begin(frames + 1, 10.0, host.safe_frame()));
     ASSERT_WORKS(context->frame_end());
     Status status = brain->save_status();
     for (int i = 0; i < 2000 && status.code() == Code::not_ready; ++i) {
@@ -168,10 +192,10 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
       status = brain->save_status();
     }
     ASSERT_TRUE(status.ready()) << status.message();
-    saved = contents(path);
+    outcome.saved = contents(path);
     const Made<imp_brain_stats> stats = brain->stats();
     EXPECT_EQ(stats.value.late_actions, 0u);
-    EXPECT_GT(stats.value.minibatches, 30u);
+    EXPECT_GT(stats.value.minibatches, frames / 8);
     // Of the others, how much learning there is to submit is the budget's and the device's to say.
     EXPECT_GE(side.refused, std::ranges::count_if(refused, [](std::uint64_t frame) { return frame % 3 == 0; }));
     if (way == Way::submit) EXPECT_EQ(side.fences > 0, !profile.everything);
@@ -192,16 +216,9 @@ void live(const HostProfile& profile, Way way, std::uint32_t gpu_us, std::uint32
 
 TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
   const HostProfile bare{"bare", VK_API_VERSION_1_1, false}, rich{"rich", VK_API_VERSION_1_3, true};
-  struct Case {
-    const HostProfile& profile;
-    Way way;
-    std::uint32_t gpu_us, slice_us;
-    std::set<std::uint64_t> refused = {};
-    std::uint32_t cpu_us = 0;
-  };
   // The first one that asks, those around a snapshot, a restore and the save, and now and then one between.
   const std::set<std::uint64_t> refused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
-  const Case cases[] = {{rich, Way::lock, 500, 1000},         {rich, Way::record, 500, 0},        {rich, Way::submit, 100, 100},
+  const Course courses[] = {{rich, Way::lock, 500, 1000},         {rich, Way::record, 500, 0},        {rich, Way::submit, 100, 100},
                         {rich, Way::single_thread, 1000000, 0}, {bare, Way::record, 1, 0},           {bare, Way::lock, 10000, 100},
                         {rich, Way::run_on_queue, 500, 1000},  {bare, Way::run_on_queue, 100, 100},
                         {rich, Way::internally_synchronized, 500, 0}, {rich, Way::submit_without_fence, 500, 1000},
@@ -210,14 +227,36 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
                         {rich, Way::exclusive, 500, 1000},     {bare, Way::exclusive, 500, 1000},     {rich, Way::exclusive, 1000000, 100},
                         {rich, Way::lock, 1000000, 1000, {}, 1}, {bare, Way::record, 1000000, 0, {}, 1}, {rich, Way::lock, 500, 1000, {}, UINT32_MAX}};
   std::string first;
-  for (const Case& one : cases) {
-    std::string saved;
-    live(one.profile, one.way, one.gpu_us, one.slice_us, saved, one.refused, one.cpu_us);
-    ASSERT_FALSE(::testing::Test::HasFatalFailure());
-    ASSERT_GT(saved.size(), 1000u);
-    if (first.empty()) first = saved;
-    EXPECT_TRUE(saved == first) << one.profile.name << ", way " << static_cast<int>(one.way) << ", budget " << one.gpu_us << " us, slices of "
+  for (const Course& one : courses) {
+    Outcome outcome;
+    ASSERT_NO_FATAL_FAILURE(live(one, outcome));
+    ASSERT_GT(outcome.saved.size(), 1000u);
+    if (first.empty()) first = outcome.saved;
+    EXPECT_TRUE(outcome.saved == first) << one.profile.name << ", way " << static_cast<int>(one.way) << ", budget " << one.gpu_us << " us, slices of "
                                 << one.slice_us << " us, " << one.refused.size() << " frames refused, " << one.cpu_us << " us of the thread";
+  }
+}
+
+// At the paces of real games: what is done in a frame, and when it is known, depends on frames and not on time.
+TEST(T13FrameRates, LossesAreTheSameAtEveryPaceAndSlice) {
+  const HostProfile rich{"rich", VK_API_VERSION_1_3, true};
+  struct Budget {
+    std::uint32_t gpu_us, slice_us;
+  };
+  Outcome first;
+  for (const Way way : {Way::record, Way::lock, Way::exclusive}) {
+    for (const Budget budget : {Budget{100, 100}, Budget{1000, 1000}, Budget{1'000'000, 0}}) {
+      for (const std::uint32_t frame_rate : {30u, 60u, 144u}) {
+        SCOPED_TRACE("way " + std::to_string(static_cast<int>(way)) + ", slices of " + std::to_string(budget.slice_us) + " us, " +
+                     std::to_string(frame_rate) + " frames a second");
+        Outcome outcome;
+        ASSERT_NO_FATAL_FAILURE(live({rich, way, budget.gpu_us, budget.slice_us, {}, 0, 90, frame_rate}, outcome));
+        if (first.saved.empty()) first = outcome;
+        EXPECT_TRUE(outcome.saved == first.saved) << "another brain";
+        EXPECT_GT(outcome.losses.size(), 10u);
+        EXPECT_EQ(outcome.losses, first.losses);
+      }
+    }
   }
 }
 
