@@ -1,4 +1,5 @@
-// T5. The library is loaded, used by two contexts on two devices, and really gone after dlclose; what it saved goes on when it is loaded again.
+// T5. The library is loaded, used by two contexts on two devices under validation, and really gone after dlclose; what it saved goes on when it is loaded
+// again.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -27,8 +28,14 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
   imp_standalone_info device = imp_standalone_info_init();
   device.device = name;
+  device.validation = 1;
   const std::string shaders = ::testing::TempDir() + "imprint-unload-shaders";
+  std::string errors;
   imp_host host = imp_host_init();
+  host.user = &errors;
+  host.log = [](void* user, imp_log_level level, const char* text) {
+    if (level >= IMP_LOG_ERROR) static_cast<std::string*>(user)->append(text).append("\n");
+  };
   host.shader_cache_directory = shaders.c_str();
   imp_context contexts[2] = {};
   for (imp_context& context : contexts) ASSERT_EQ(api->context_create_standalone(&device, &host, nullptr, &context), IMP_OK) << api->last_error();
@@ -76,6 +83,7 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
     goes_on = true;
   }
   for (const imp_context context : contexts) ASSERT_EQ(api->context_destroy(context), IMP_OK) << api->last_error();
+  EXPECT_EQ(errors, "");
 }
 
 // Loads the library, lives with it, and unloads it; its version.
