@@ -1,4 +1,4 @@
-// T12. A whole life through the table (context, brain, learning, snapshot, save, load) in which one Vulkan call fails, for call after call. Out of
+// T12. A whole life through the table (context, tensors, brain, learning, snapshot, save, load) in which one Vulkan call fails, for call after call. Out of
 // memory: the function that met it says so, works when asked again, and the life ends with the bits of one in which nothing failed. Device lost: told
 // everywhere, never a hang or a crash, and nothing of ours touches the device afterwards but to destroy. Either way no object stays behind. With a queue of
 // its own it is the submitting thread that may meet it, and the frame thread that is told.
@@ -7,11 +7,14 @@
 
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <imprint/imprint.hpp>
 
 #include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/bridge_fault_shim.h"
@@ -92,8 +95,16 @@ class Life {
     return api_->context_create(&info, &lent, nullptr, &context_);
   }
 
+  imp_result create_tensor(std::initializer_list<std::uint64_t> shape, imp_tensor& tensor) {
+    const imp_tensor_desc desc = game::tensor_desc("shared", shape);
+    const imp_vk_buffer wish = imp_vk_buffer_init();
+    return api_->tensor_create_vk(context_, &desc, &wish, &tensor);
+  }
+
   imp_result create_brain() {
-    const imp_brain_desc desc = small_brain(2, 1, 3);
+    imp_brain_desc desc = small_brain(2, 1, 3);
+    desc.observations = observations_;
+    desc.actions = actions_;
     return api_->brain_create(context_, &desc, &brain_);
   }
 
@@ -108,7 +119,8 @@ class Life {
     shown.observation = seen;
     shown.observation_count = 4;
     shown.branches[0] = static_cast<std::uint32_t>(number % 3);
-    EXPECT_EQ(api_->agent_observe(agent_, seen, 4), IMP_OK) << api_->last_error();
+    if (number % 2) EXPECT_EQ(api_->agent_observe(agent_, seen, 4), IMP_OK) << api_->last_error();
+    else EXPECT_EQ(api_->agent_observe_in_place(agent_, number % 4), IMP_OK) << api_->last_error();
     EXPECT_EQ(api_->agent_demonstrate(agent_, &shown), IMP_OK) << api_->last_error();
     imp_action action = imp_action_init();
     (void)api_->agent_act(agent_, &action);
@@ -131,6 +143,8 @@ class Life {
     const std::string path = testing::TempDir() + "imprint-fault.brain";
     if (!ask("context_create", [&] { return create_context(); })) return false;
     if (end_.call == "context_create") return false;  // asked again it gave a context like any other, whose life is known
+    if (!ask("tensor_create_vk", [&] { return create_tensor({8}, observations_); })) return false;
+    if (!ask("tensor_create_vk", [&] { return create_tensor({1, 1 + 3}, actions_); })) return false;
     if (!ask("brain_create", [&] { return create_brain(); })) return false;
     if (!ask("agent_create", [&] { return api_->agent_create(brain_, 0, &agent_); })) return false;
     if (!ask("warmup", [&] { return api_->warmup(context_, nullptr, nullptr); })) return false;
@@ -162,6 +176,7 @@ class Life {
   VkResult fault_;
   bool exclusive_;
   imp_context context_{};
+  imp_tensor observations_{}, actions_{};
   imp_brain brain_{};
   imp_agent agent_{};
   Hash hash_;
