@@ -229,17 +229,22 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
   }
 }
 
+Status ContextImpl::share(const std::shared_ptr<SharedBuffer>& buffer) {
+  IMPRINT_CHECK(border_->add(buffer));
+  return timer_->set_host_use(border_->host_use());
+}
+
 Result<std::shared_ptr<SharedBuffer>> ContextImpl::import_buffer(const HostBuffer& host) {
   IMPRINT_CHECK(check_alive("import_buffer"));
   IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, SharedBuffer::import(*device_, host));
-  IMPRINT_CHECK(border_->add(buffer));
+  IMPRINT_CHECK(share(buffer));
   return buffer;
 }
 
 Result<std::shared_ptr<SharedBuffer>> ContextImpl::create_buffer(const SharedBufferRequest& request) {
   IMPRINT_CHECK(check_alive("create_buffer"));
   IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, SharedBuffer::create(*device_, request));
-  IMPRINT_CHECK(border_->add(buffer));
+  IMPRINT_CHECK(share(buffer));
   return buffer;
 }
 

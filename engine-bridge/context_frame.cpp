@@ -48,6 +48,7 @@ void ContextImpl::note_piece_time(std::uint64_t start) {
 
 Status ContextImpl::check_can_issue(const char* call) const {
   IMPRINT_CHECK(check_alive(call));
+  if (state_ == State::open) return {};
   const std::string where = std::string(call) + ": ";
   switch (state_) {
     case State::open: return {};
@@ -132,8 +133,7 @@ Status ContextImpl::enqueue(Job job) {
   learn.stream = job.stream;
   learn.deadline_frame = job.deadline_frame;
   learn.piece_count = program.piece_count();
-  // The last piece hands the outputs to the host: it waits too, so that they also appear in the same frame whatever the budget.
-  learn.commit_piece = std::min(program.first_shared_write(), learn.piece_count ? learn.piece_count - 1 : 0);
+  learn.commit_piece = program.commit_piece();  // so that outputs, too, appear in the same frame whatever the budget
   learn.cost = &cost;
   if (Status added = schedule_.add(learn); !added) {
     return make_error(added.error().code, "enqueue: '" + program.name() + "': " + added.error().message);
@@ -212,14 +212,25 @@ void ContextImpl::assemble_step(const Step& step, bool after_barrier, VkCommandB
     list_.push_back(learn.program->whole(learn.slot, level));  // begins with a barrier of its own
     return;
   }
+  if (const VkCommandBuffer head = learn.program->head(learn.slot, level); head && step.begin == 0 && step.end == job.commit_piece) {
+    list_.push_back(head);  // as well
+    return;
+  }
   if (!after_barrier) list_.push_back(runtime_->barrier().get(level));
+  if (const VkCommandBuffer tail = learn.program->tail(learn.slot, level); tail && step.begin == job.commit_piece && step.end == job.piece_count) {
+    list_.push_back(tail);
+    return;
+  }
   const std::span<const VkCommandBuffer> pieces = learn.program->pieces(learn.slot, level).subspan(step.begin, step.end - step.begin);
   list_.insert(list_.end(), pieces.begin(), pieces.end());
 }
 
-void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
+bool ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
   const bool last = index + 1 == plan_.slices.size();
-  if (index == 0 && has_immediate_work()) {
+  const bool immediate = index == 0 && has_immediate_work();
+  const Slice& slice = plan_.slices[index];
+  const auto steps = std::span(plan_.steps).subspan(slice.first_step, slice.step_count);
+  if (immediate) {
     list_.push_back(timing_ ? timer_->begin(*timing_, 0, level) : runtime_->barrier().get(level));
     if (uploads_.primary) list_.push_back(uploads_.get(level));
     for (const Immediate& job : immediate_planned()) {
@@ -230,14 +241,13 @@ void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
         list_.push_back(job.commands.get(level));
       }
     }
-    if (timing_) list_.push_back(timer_->end(*timing_, 0, level));
+    if (timing_ && steps.empty()) list_.push_back(last ? timer_->finish(*timing_, 0, level) : timer_->end(*timing_, 0, level));
   }
-  const Slice& slice = plan_.slices[index];
-  const auto steps = std::span(plan_.steps).subspan(slice.first_step, slice.step_count);
   if (!steps.empty()) {
     const bool timed_on = section_ == GpuTimer::kSections - 1;  // the last section takes all the slices that are left
     if (timing_ && !timed_on) {
-      list_.push_back(timer_->begin(*timing_, ++section_, level));
+      ++section_;
+      list_.push_back(immediate ? timer_->turn(*timing_, section_, level) : timer_->begin(*timing_, section_, level));
     } else {
       list_.push_back(runtime_->barrier().get(level));
     }
@@ -248,8 +258,10 @@ void ContextImpl::assemble(std::size_t index, VkCommandBufferLevel level) {
         notes_[*timing_].shares.push_back({reinterpret_cast<const Program*>(job.program), section_, steps[i].us});
       }
     }
-    if (timing_ && (last || section_ < GpuTimer::kSections - 1)) list_.push_back(timer_->end(*timing_, section_, level));
+    if (timing_ && (last || section_ < GpuTimer::kSections - 1))
+      list_.push_back(last ? timer_->finish(*timing_, section_, level) : timer_->end(*timing_, section_, level));
   }
+  return timing_ && last;
 }
 
 const char* ContextImpl::slice_label(std::size_t index) const {
@@ -295,8 +307,8 @@ Status ContextImpl::submit_planned(bool closes) {
     const std::uint32_t timed = section_;
     const bool ends = i + 1 == plan_.slices.size(), last = closes && ends;
     if (i == 0) border_->open(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-    assemble(i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-    if (ends) border_->close(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, last);
+    const bool finished = assemble(i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+    if (ends) border_->close(list_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, finished, last);
     Result<vk::Ticket> submitted = queue_->submit(list_, border_->waits(), last ? border_->signals() : std::span<const HostSemaphore>(),
                                                       slice_label(i));
     if (!submitted) {
@@ -410,8 +422,8 @@ void ContextImpl::record_planned(VkCommandBuffer command_buffer, bool closes) {
   if (plan_.slices.empty()) return;
   list_.clear();
   border_->open(list_, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
-  assemble(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
-  border_->close(list_, VK_COMMAND_BUFFER_LEVEL_SECONDARY, closes);
+  const bool finished = assemble(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);
+  border_->close(list_, VK_COMMAND_BUFFER_LEVEL_SECONDARY, finished, closes);
   const vk::Functions& f = device_->functions();
   const vk::CommandLabel label(f, command_buffer, slice_label(0));
   f.vkCmdExecuteCommands(command_buffer, static_cast<std::uint32_t>(list_.size()), list_.data());

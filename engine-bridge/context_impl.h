@@ -117,7 +117,7 @@ class ContextImpl final : public Context {
   // Plans what is left of `frame`: immediate jobs enqueued up to it, and learn jobs.
   void plan(std::uint64_t frame, float learn_budget_us, float max_slice_us, bool everything);
   Status take_uploads();
-  void assemble(std::size_t slice, VkCommandBufferLevel level);  // adds to list_
+  bool assemble(std::size_t slice, VkCommandBufferLevel level);  // adds to list_; whether the exit barrier is among it
   void assemble_step(const Step& step, bool after_barrier, VkCommandBufferLevel level);
   void issued(std::size_t slice, vk::Ticket ticket);
   const char* slice_label(std::size_t slice) const;            // what it is called in captures
@@ -133,6 +133,7 @@ class ContextImpl final : public Context {
   std::span<Immediate> immediate_planned() { return std::span(immediate_).first(immediate_count_); }
   bool has_immediate_work() const { return immediate_count_ > 0 || uploads_.primary != VK_NULL_HANDLE; }
 
+  Status share(const std::shared_ptr<SharedBuffer>& buffer);
   void publish_stats();
   void read_times(vk::Ticket complete);
   void call_completed(vk::Ticket complete);

@@ -160,7 +160,7 @@ Status CpuContext::enqueue(Job job) {
   learn.stream = job.stream;
   learn.deadline_frame = job.deadline_frame;
   learn.piece_count = program.piece_count();
-  learn.commit_piece = std::min(program.first_shared_write(), learn.piece_count - 1);
+  learn.commit_piece = program.commit_piece();
   learn.cost = &cost_of(program);
   if (Status added = schedule_.add(learn); !added) return make_error(added.error().code, "enqueue: '" + program.name() + "': " + added.error().message);
   learn_.push_back({next_id_++, &program, job.slot, nullptr, std::move(job.on_complete)});

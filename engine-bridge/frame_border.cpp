@@ -100,8 +100,8 @@ void FrameBorder::open(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel 
   if (entry_.primary) list.push_back(entry_.get(level));
 }
 
-void FrameBorder::close(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level, bool last) const {
-  list.push_back(exit_.get(level));
+void FrameBorder::close(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level, bool finished, bool last) const {
+  if (!finished) list.push_back(exit_.get(level));
   if (!last) return;
   for (const auto& buffer : releases_) list.push_back(buffer->release_.get(level));
 }

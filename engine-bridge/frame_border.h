@@ -25,6 +25,7 @@ class FrameBorder {
 
   // ---- create-time ----
   Status add(const std::shared_ptr<SharedBuffer>& buffer);   // records what its frames need
+  const HostUse& host_use() const { return host_; }
 
   // ---- frame thread: for the frame's first and last submission, or the one that works after it was refused ----
   // Errors: wrong_state (not whose turn it is). Nothing to do for a buffer that is not handed over.
@@ -35,7 +36,8 @@ class FrameBorder {
   bool pending() const { return !acquires_.empty() || !releases_.empty() || !waits_.empty() || !signals_.empty(); }
 
   void open(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level) const;
-  void close(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level, bool last) const;  // last: nothing more of this frame comes
+  // finished: the exit barrier is in the list. last: nothing more of this frame comes.
+  void close(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level, bool finished, bool last) const;
   std::span<const HostSemaphore> waits() const { return waits_; }
   std::span<const HostSemaphore> signals() const { return signals_; }
   // Given to the GPU; semaphores only by submissions.

@@ -1,5 +1,8 @@
 #include "engine-bridge/gpu_timer.h"
 
+#include <bit>
+#include <utility>
+
 #include "compute/vk/timestamps.h"
 
 namespace imprint::bridge {
@@ -25,18 +28,47 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
       const std::uint32_t query = (i * kSections + section) * 2;
       // The time of the compute stage, and not of the whole pipe: the host's drawing before us may still be going on and is not ours to count.
       // The barriers see to it that the stage stands still for our copies too.
-      IMPRINT_ASSIGN(timer->entries_[i].begin[section], timer->commands_->record(false, [&](VkCommandBuffer commands) {
-        if (!f.vkResetQueryPool) f.vkCmdResetQueryPool(commands, timer->queries_, query, 2);
-        record_global_barrier(f, commands);
-        f.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, timer->queries_, query);
-      }));
-      IMPRINT_ASSIGN(timer->entries_[i].end[section], timer->commands_->record(false, [&](VkCommandBuffer commands) {
-        record_global_barrier(f, commands);
-        f.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, timer->queries_, query + 1);
+      const auto record = [&](bool ends_one, bool begins_one) {
+        return timer->commands_->record(false, [&](VkCommandBuffer commands) {
+          if (begins_one && !f.vkResetQueryPool) f.vkCmdResetQueryPool(commands, timer->queries_, query, 2);
+          record_global_barrier(f, commands);
+          if (ends_one) timer->record_time(commands, begins_one ? query - 1 : query + 1);
+          if (begins_one) timer->record_time(commands, query);
+        });
+      };
+      IMPRINT_ASSIGN(timer->entries_[i].begin[section], record(false, true));
+      IMPRINT_ASSIGN(timer->entries_[i].end[section], record(true, false));
+      if (section > 0) {
+        IMPRINT_ASSIGN(timer->entries_[i].turn[section], record(true, true));
+      }
+    }
+  }
+  IMPRINT_CHECK(timer->record_finishes());
+  return timer;
+}
+
+void GpuTimer::record_time(VkCommandBuffer commands, std::uint32_t query) const {
+  device_.functions().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, queries_, query);
+}
+
+// The exit barrier waits for all that the end's would, and for our stages as well as the host's.
+Status GpuTimer::record_finishes() {
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+    for (std::uint32_t section = 0; section < kSections; ++section) {
+      commands_->retire(std::exchange(entries_[i].finish[section], {}));
+      IMPRINT_ASSIGN(entries_[i].finish[section], commands_->record(false, [&](VkCommandBuffer commands) {
+        record_exit_barrier(device_.functions(), commands, host_);
+        record_time(commands, (i * kSections + section) * 2 + 1);
       }));
     }
   }
-  return timer;
+  return {};
+}
+
+Status GpuTimer::set_host_use(const HostUse& host) {
+  if (host.stages == host_.stages && host.access == host_.access) return {};
+  host_ = host;
+  return record_finishes();
 }
 
 GpuTimer::~GpuTimer() {
@@ -62,6 +94,15 @@ VkCommandBuffer GpuTimer::begin(std::uint32_t entry, std::uint32_t section, VkCo
   return entries_[entry].begin[section].get(level);
 }
 
+VkCommandBuffer GpuTimer::turn(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) {
+  entries_[entry].used |= 1u << section;
+  return entries_[entry].turn[section].get(level);
+}
+
+VkCommandBuffer GpuTimer::finish(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) const {
+  return entries_[entry].finish[section].get(level);
+}
+
 VkCommandBuffer GpuTimer::end(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) const {
   return entries_[entry].end[section].get(level);
 }
@@ -79,15 +120,17 @@ std::optional<GpuTimer::Times> GpuTimer::read(vk::Ticket complete) {
   times.entry = oldest_;
   oldest_ = (oldest_ + 1) % kFrames;
   --open_count_;
-  for (std::uint32_t section = 0; section < kSections; ++section) {
-    if (!(entries_[times.entry].used & (1u << section)) || device_.lost()) continue;
-    std::uint64_t stamps[2] = {};
-    const VkResult result =
-        device_.functions().vkGetQueryPoolResults(device_.handle(), queries_, (times.entry * kSections + section) * 2, 2, sizeof stamps, stamps,
-                                                  sizeof stamps[0], VK_QUERY_RESULT_64_BIT);
-    if (result == VK_SUCCESS) times.us[section] = timestamp_us(device_.capabilities(), stamps[0], stamps[1]);
-    if (result < 0) vk::vulkan_error(device_, "vkGetQueryPoolResults", result);
-  }
+  const std::uint32_t used = entries_[times.entry].used;
+  if (used == 0 || device_.lost()) return times;
+  // Sections are used one after the other, from the first or the second on: one call gets them all.
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(used)), count = static_cast<std::uint32_t>(std::popcount(used));
+  std::array<std::uint64_t, 2 * kSections> stamps{};
+  const VkResult result =
+      device_.functions().vkGetQueryPoolResults(device_.handle(), queries_, (times.entry * kSections + first) * 2, 2 * count,
+                                                2 * count * sizeof stamps[0], stamps.data(), sizeof stamps[0], VK_QUERY_RESULT_64_BIT);
+  if (result < 0) vk::vulkan_error(device_, "vkGetQueryPoolResults", result);
+  if (result != VK_SUCCESS) return times;
+  for (std::uint32_t i = 0; i < count; ++i) times.us[first + i] = timestamp_us(device_.capabilities(), stamps[2 * i], stamps[2 * i + 1]);
   return times;
 }
 

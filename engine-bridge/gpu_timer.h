@@ -32,11 +32,16 @@ class GpuTimer {
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
 
+  Status set_host_use(const HostUse& host);      // create-time: what finish's barrier is towards; at first, nothing of the host's
+
   // ---- frame thread ----
   std::optional<std::uint32_t> open();           // a place in the ring for this frame; empty when all are in flight
-  // begin: a global barrier, then the time. end: the time when everything before is done. Once each for a section.
+  // begin: a global barrier, then the time. end: the time when everything before is done. Once each for a section. turn: the end of the section before
+  // and the begin of this one, where nothing stands between them. finish: an end with the frame's exit barrier.
   VkCommandBuffer begin(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level);
+  VkCommandBuffer turn(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level);
   VkCommandBuffer end(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) const;
+  VkCommandBuffer finish(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) const;
   void forget(std::uint32_t entry, std::uint32_t first_section);  // sections from this one on were not issued after all
   void close(std::uint32_t entry, vk::Ticket ticket);  // complete with the ticket; {0}: nothing was issued
 
@@ -45,14 +50,17 @@ class GpuTimer {
 
  private:
   struct Entry {
-    std::array<Commands, kSections> begin, end;
+    std::array<Commands, kSections> begin, turn, end, finish;  // no turn to the first section
     std::uint32_t used = 0;                      // bit by section
     vk::Ticket ticket;
   };
 
   explicit GpuTimer(vk::Device& device) : device_(device) {}
+  void record_time(VkCommandBuffer commands, std::uint32_t query) const;
+  Status record_finishes();
 
   vk::Device& device_;
+  HostUse host_;
   VkQueryPool queries_ = VK_NULL_HANDLE;
   std::unique_ptr<CommandSet> commands_;
   std::vector<Entry> entries_;

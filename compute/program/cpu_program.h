@@ -24,6 +24,8 @@ class CpuProgram : public Program::Body {
   const std::byte* output_memory(std::uint32_t slot) const override { return slots_[slot].get() + input_bytes_; }
   std::uint32_t first_write(std::span<const Variable> but) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t, VkCommandBufferLevel) const override { return {}; }
+  VkCommandBuffer head(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
+  VkCommandBuffer tail(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   VkCommandBuffer whole(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   void encode(VkCommandBuffer, std::uint32_t) const override {}
   Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;

@@ -78,6 +78,16 @@ std::span<const VkCommandBuffer> Program::pieces(std::uint32_t slot, VkCommandBu
   return body_->pieces(slot, level);
 }
 
+std::uint32_t Program::commit_piece() const { return std::min(first_shared_write(), piece_count() - 1); }
+
+VkCommandBuffer Program::head(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return slot < body_->source.slots ? body_->head(slot, level) : VK_NULL_HANDLE;
+}
+
+VkCommandBuffer Program::tail(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return slot < body_->source.slots ? body_->tail(slot, level) : VK_NULL_HANDLE;
+}
+
 VkCommandBuffer Program::whole(std::uint32_t slot, VkCommandBufferLevel level) const {
   return slot < body_->source.slots ? body_->whole(slot, level) : VK_NULL_HANDLE;
 }
@@ -139,6 +149,14 @@ std::uint32_t Program::Impl::first_write(std::span<const Variable> but) const {
 
 std::span<const VkCommandBuffer> Program::Impl::pieces(std::uint32_t slot, VkCommandBufferLevel level) const {
   return level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? primary_pieces[slot] : secondary_pieces[slot];
+}
+
+VkCommandBuffer Program::Impl::head(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return head_commands.empty() ? VK_NULL_HANDLE : head_commands[slot].get(level);
+}
+
+VkCommandBuffer Program::Impl::tail(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return tail_commands.empty() ? VK_NULL_HANDLE : tail_commands[slot].get(level);
 }
 
 VkCommandBuffer Program::Impl::whole(std::uint32_t slot, VkCommandBufferLevel level) const { return whole_commands[slot].get(level); }

@@ -106,7 +106,13 @@ class Program {
   // The same for variables that others may use while a run is under way: all but those a sequence calls its own. What comes before may run early
   // and unseen.
   std::uint32_t first_shared_write() const;
+  // The piece that waits, with all behind it, until a run may show: first_shared_write(), or the last, which hands the outputs to the host.
+  std::uint32_t commit_piece() const;
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const;
+  // The pieces before commit_piece() in one command buffer, with the barrier in front, and those from there on in another, whose barrier in front is the
+  // caller's. Null where all can be cut at leisure: of a sequence, and of what writes no variable.
+  VkCommandBuffer head(std::uint32_t slot, VkCommandBufferLevel level) const;
+  VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const;  // all pieces in one command buffer, with the barrier in front
   // Writes all pieces into a command buffer that the caller is recording, outside a render pass, on a queue family with compute: four commands a
   // dispatch of the processor's time, and none of the gaps that devices leave round a command buffer. The barrier in front is the caller's. Nothing

@@ -71,6 +71,8 @@ class Program::Body {
   // Counted in dispatches: the first that writes a variable other than those listed; past the end when none does.
   virtual std::uint32_t first_write(std::span<const Variable> but) const = 0;
   virtual std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
+  virtual VkCommandBuffer head(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
+  virtual VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;

@@ -205,7 +205,7 @@ Status Program::Impl::build(const VariantTable* variants) {
 }
 
 Program::Impl::~Impl() {
-  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands, &dispatch_commands})
+  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands, &head_commands, &tail_commands, &dispatch_commands})
     for (const Commands& commands : *list) runtime.retire(commands);
   for (const vk::Allocation* allocation : {&arena, &constants, &tables}) runtime.retire(*allocation);
   for (const std::vector<vk::Allocation>* list : {&upload_slots, &readback_slots})

@@ -29,6 +29,8 @@ struct Program::Impl : Program::Body {
   // The first dispatch that writes a variable other than those listed.
   std::uint32_t first_write(std::span<const Variable> but) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const override;
+  VkCommandBuffer head(std::uint32_t slot, VkCommandBufferLevel level) const override;
+  VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const override;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const override;
   void encode(VkCommandBuffer commands, std::uint32_t slot) const override;
   Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
@@ -88,6 +90,7 @@ struct Program::Impl : Program::Body {
   std::vector<VkDescriptorSet> sets;                   // per dispatch, shared where the buffers are the same
 
   std::vector<Commands> upload_commands, download_commands, whole_commands;  // per slot
+  std::vector<Commands> head_commands, tail_commands;  // per slot, or none
   std::vector<Commands> dispatch_commands;
   std::vector<std::vector<VkCommandBuffer>> primary_pieces, secondary_pieces;  // per slot
 

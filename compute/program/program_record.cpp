@@ -108,7 +108,26 @@ Status Program::Impl::record() {
     }));
     dispatch_commands.push_back(commands);
   }
+  // What runs in two frames: until it would show, and from there on. Each command buffer of a submission costs both processors.
+  const std::size_t commit = std::min<std::size_t>(first_write(own), dispatches.size());
+  const auto record_some = [&](std::uint32_t slot, bool from_start, std::size_t begin, std::size_t end) {
+    return runtime.record([&](VkCommandBuffer buffer) {
+      const vk::CommandLabel label(functions, buffer, source.name.c_str());
+      if (from_start) {
+        global_barrier(functions, buffer, kWorkStages, kWorkStages);
+        record_upload(buffer, slot);
+      }
+      for (std::size_t i = begin; i < end; ++i) record_dispatch(buffer, i);
+      if (!from_start) record_download(buffer, slot);
+    });
+  };
   for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+    if (commit < dispatches.size()) {
+      IMPRINT_ASSIGN(const Commands head, record_some(slot, true, 0, commit));
+      head_commands.push_back(head);
+      IMPRINT_ASSIGN(const Commands tail, record_some(slot, false, commit, dispatches.size()));
+      tail_commands.push_back(tail);
+    }
     IMPRINT_ASSIGN(const Commands upload, runtime.record([&](VkCommandBuffer buffer) { record_upload(buffer, slot); }));
     upload_commands.push_back(upload);
     IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_download(buffer, slot); }));

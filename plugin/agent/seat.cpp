@@ -3,6 +3,21 @@
 #include <algorithm>
 
 namespace imprint::agent {
+namespace {
+
+// As new, but for its memory.
+void empty(Answer& answer) {
+  Choice& choice = answer.choice;
+  answer.decision = answer.requested_frame = choice.sight = choice.command = 0;
+  choice.place = -1;
+  choice.goal = 0;
+  choice.observation.clear();
+  choice.branches.clear();
+  choice.continuous.clear();
+  answer.values.clear();
+}
+
+}  // namespace
 
 Seat::Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns)
     : branch_sizes_(action.branch_sizes),
@@ -29,18 +44,24 @@ void Seat::leave() {
 }
 
 void Seat::forget_decisions() {
-  requests_.clear();
+  open_ = 0;
   waiting_ = false;
-  last_ = Answer{};
-  history_.clear();
+  empty(last_);
+  oldest_ = 0;
   onsets_.clear();
+}
+
+void Seat::drop(std::size_t index, std::size_t count) {
+  const auto from = requests_.begin() + static_cast<std::ptrdiff_t>(index);
+  std::rotate(from, from + static_cast<std::ptrdiff_t>(count), requests_.begin() + static_cast<std::ptrdiff_t>(open_));
+  open_ -= count;
 }
 
 void Seat::set_mode(Mode mode) {
   const bool asks = mode == Mode::learning || mode == Mode::inference;
   const bool asked = mode_ == Mode::learning || mode_ == Mode::inference;
   if (asks != asked) {
-    requests_.clear();
+    open_ = 0;
     waiting_ = false;
   }
   mode_ = mode;
@@ -70,12 +91,17 @@ void Seat::scold(std::uint32_t choice, std::uint64_t command) {
 }
 
 void Seat::write_mask(std::span<std::int32_t> mask) const {
-  for (std::size_t i = 0; i < allowed_.size(); ++i) mask[i] = allowed_[i] && !scolded_[i] ? 1 : 0;
-  if (branch_sizes_.empty()) return;
+  // Not read back: the mask lies where reading is slow.
+  const std::size_t first = branch_sizes_.empty() ? 0 : branch_sizes_[0];
+  bool open = false;
+  for (std::size_t i = 0; i < allowed_.size(); ++i) {
+    const bool may = allowed_[i] && !scolded_[i];
+    mask[i] = may ? 1 : 0;
+    open |= may && i < first;
+  }
   // The game may have narrowed the mask to what was scolded before.
-  const auto first = mask.first(branch_sizes_[0]);
-  if (std::ranges::find(first, 1) == first.end())
-    for (std::size_t i = 0; i < first.size(); ++i) first[i] = allowed_[i];
+  if (!open)
+    for (std::size_t i = 0; i < first; ++i) mask[i] = allowed_[i];
 }
 
 std::uint64_t Seat::request(std::uint64_t frame, std::span<const float> observation) {
@@ -98,15 +124,19 @@ std::uint64_t Seat::request_in_place(std::uint64_t frame, std::int32_t place) {
 
 Answer& Seat::pend(std::uint64_t frame) {
   if (!waiting_) {
-    std::erase_if(requests_, [&](const Request& r) { return r.answered && r.answer.requested_frame + latency_ < frame; });
+    for (std::size_t i = open_; i-- > 0;)
+      if (requests_[i].answered && requests_[i].answer.requested_frame + latency_ < frame) drop(i, 1);
     // A game that asks and never fetches must not make us grow; what falls out here would have been skipped anyway.
-    if (requests_.size() > 2 * std::size_t{latency_} + 8) requests_.pop_front();
-    requests_.emplace_back();
-    requests_.back().ticket = ++tickets_;
-    requests_.back().answer.decision = ++decisions_;
+    if (open_ > 2 * std::size_t{latency_} + 8) drop(0, 1);
+    if (open_ == requests_.size()) requests_.emplace_back();
+    Request& request = requests_[open_++];
+    empty(request.answer);
+    request.answered = false;
+    request.ticket = ++tickets_;
+    request.answer.decision = ++decisions_;
     waiting_ = true;
   }
-  Answer& pending = requests_.back().answer;
+  Answer& pending = requests_[open_ - 1].answer;
   pending.requested_frame = frame;
   pending.choice.goal = goal_;
   pending.choice.command = command_;
@@ -115,14 +145,15 @@ Answer& Seat::pend(std::uint64_t frame) {
 
 Seat::Taken Seat::take(std::uint64_t frame) {
   waiting_ = false;
-  Request& request = requests_.back();
+  Request& request = requests_[open_ - 1];
   if (takes_turns_) request.answer.requested_frame = frame;
   return {&request.answer.choice, request.ticket, draws_++};
 }
 
 bool Seat::answer(std::uint64_t ticket, std::span<const std::uint32_t> branches, std::span<const float> continuous, std::span<const float> values) {
-  const auto found = std::ranges::find(requests_, ticket, &Request::ticket);
-  if (found == requests_.end()) return false;
+  const std::span<Request> open(requests_.data(), open_);
+  const auto found = std::ranges::find(open, ticket, &Request::ticket);
+  if (found == open.end()) return false;
   found->answered = true;
   found->answer.choice.branches.assign(branches.begin(), branches.end());
   found->answer.choice.continuous.assign(continuous.begin(), continuous.end());
@@ -131,23 +162,23 @@ bool Seat::answer(std::uint64_t ticket, std::span<const std::uint32_t> branches,
 }
 
 Seat::Outcome Seat::act(std::uint64_t frame, double time_s) {
-  for (std::size_t i = requests_.size(); i-- > 0;) {
+  for (std::size_t i = open_; i-- > 0;) {
     if (!requests_[i].answered || requests_[i].answer.requested_frame + latency_ > frame) continue;
-    last_ = std::move(requests_[i].answer);
-    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    std::swap(last_, requests_[i].answer);
+    drop(0, i + 1);
     remember(last_.choice, time_s);
     return Outcome::fresh;
   }
   const bool stands = takes_turns_ && last_.decision > 0;
-  if (!requests_.empty() && !stands) return Outcome::not_ready;
+  if (open_ > 0 && !stands) return Outcome::not_ready;
   return last_.decision > 0 ? Outcome::repeated : Outcome::nothing;
 }
 
 bool Seat::act_by_heuristic(double time_s, std::span<const std::uint32_t> branches, std::span<const float> continuous) {
   if (!waiting_) return false;
   waiting_ = false;
-  last_ = std::move(requests_.back().answer);
-  requests_.clear();
+  std::swap(last_, requests_[open_ - 1].answer);
+  open_ = 0;
   last_.choice.branches.assign(branches.begin(), branches.end());
   last_.choice.continuous.assign(continuous.begin(), continuous.end());
   last_.values.clear();
@@ -156,11 +187,13 @@ bool Seat::act_by_heuristic(double time_s, std::span<const std::uint32_t> branch
 }
 
 void Seat::remember(const Choice& choice, double time_s) {
-  if (history_.size() == kHistory) {
-    history_.pop_front();
+  if (onsets_.size() == kHistory) {
+    oldest_ = (oldest_ + 1) % kHistory;
     onsets_.erase(onsets_.begin());
   }
-  history_.push_back(choice);
+  const std::size_t place = (oldest_ + onsets_.size()) % kHistory;
+  if (place == history_.size()) history_.emplace_back();
+  history_[place] = choice;
   onsets_.push_back(time_s);
 }
 

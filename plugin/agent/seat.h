@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <utility>
@@ -96,7 +95,7 @@ class Seat {
 
   // ---- actions that can be credited, oldest first ----
   std::span<const double> onsets() const { return onsets_; }
-  const Choice& past(std::size_t index) const { return history_[index]; }
+  const Choice& past(std::size_t index) const { return history_[(oldest_ + index) % kHistory]; }
 
   std::uint64_t draws() const { return draws_; }
   void set_draws(std::uint64_t draws) { draws_ = draws; }
@@ -110,6 +109,7 @@ class Seat {
 
   void forget_decisions();
   Answer& pend(std::uint64_t frame);
+  void drop(std::size_t index, std::size_t count);  // of the open requests
   void remember(const Choice& choice, double time_s);
 
   std::vector<std::uint32_t> branch_sizes_;
@@ -123,13 +123,16 @@ class Seat {
   std::uint64_t command_ = 1;
   std::vector<std::uint8_t> allowed_, scolded_;
 
-  std::deque<Request> requests_;          // oldest first; the last one may still be waiting for take()
+  // Once warm a decision allocates nothing: requests, answers and choices that are over keep their memory for the next ones.
+  std::vector<Request> requests_;         // the first open_ of them, oldest first; the last one may still be waiting for take()
+  std::size_t open_ = 0;
   bool waiting_ = false;
   std::uint64_t decisions_ = 0, tickets_ = 0, draws_ = 0, sights_ = 0;
   std::optional<Look> look_;
   Answer last_;
 
-  std::deque<Choice> history_;
+  std::vector<Choice> history_;           // a ring, as many of them as onsets_ from oldest_ on
+  std::size_t oldest_ = 0;
   std::vector<double> onsets_;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct Row {
   std::vector<Bar> bars;
   double mean_at_end = -1e9;  // of all seeds' greedy means
   Trial trial = imprint::learning::run_trial;
+  bool resident() const { return trial == imprint::learning::run_resident_trial; }
 };
 
 Bar reaches(double greedy, std::int64_t steps) {
@@ -72,7 +74,7 @@ std::vector<Row> rows() {
 // True when all of the row's bars are met.
 bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds, bool curve_too) {
   std::printf("%s, world on the %s: %lld steps, %lld agents\n", row.setting.name.c_str(),
-              row.trial == imprint::learning::run_trial ? "processor" : "device", static_cast<long long>(row.setting.total_steps),
+              row.resident() ? "device" : "processor", static_cast<long long>(row.setting.total_steps),
               static_cast<long long>(row.setting.options.agents));
   Curves curves;
   double mean = 0, seconds = 0, updating = 0;
@@ -117,7 +119,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
   app.add_option("--seeds", seeds, "how many seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", first_seed, "the first of them")->capture_default_str();
-  app.add_option("--device", device, "GPU by index or part of its name");
+  app.add_option("--device", device, "GPU by index or part of its name, or cpu, which leaves out the problems whose world is on the device");
   app.add_flag("--curve", curve, "every check: steps, greedy, training");
   app.add_flag("--validation", validation, "with the Vulkan validation layer; any message fails");
   const std::vector<Row> all = rows();
@@ -126,19 +128,32 @@ int main(int argc, char** argv) {
   app.add_option("problems", only, keys + "(resident: world on the device); all when none is named");
   CLI11_PARSE(app, argc, argv);
   try {
-    imprint::bridge::StandaloneOptions options;
-    options.device = device;
-    options.validation = validation;
-    auto opened = imprint::bridge::Standalone::open(options);
-    if (!opened) throw std::runtime_error(opened.error().message);
-    imprint::bridge::Standalone& host = **opened;
-    std::printf("%s\n", host.context().device().capabilities().device_name.c_str());
-    for (const std::string& key : only)
-      if (std::ranges::find(all, key, &Row::key) == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
+    const bool on_cpu = imprint::bridge::names_processor(device);
+    for (const std::string& key : only) {
+      const auto row = std::ranges::find(all, key, &Row::key);
+      if (row == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
+      if (on_cpu && row->resident()) throw std::runtime_error("the world of '" + key + "' is on the device, and cpu is none");
+    }
+    const auto runs = [&](const Row& row) {
+      return only.empty() ? !(on_cpu && row.resident()) : std::ranges::find(only, row.key) != only.end();
+    };
+    std::unique_ptr<imprint::Runtime> runtime;
+    std::unique_ptr<imprint::Session> session;
+    std::unique_ptr<imprint::bridge::Standalone> host;
+    if (on_cpu) {
+      runtime = imprint::Runtime::create_on_cpu();
+      session = std::make_unique<imprint::Session>(*runtime);
+      std::puts("CPU");
+    } else {
+      auto opened = imprint::bridge::Standalone::open({.device = device, .validation = validation});
+      if (!opened) throw std::runtime_error(opened.error().message);
+      host = std::move(*opened);
+      std::printf("%s\n", host->context().device().capabilities().device_name.c_str());
+    }
     bool passed = true;
     for (const Row& row : all)
-      if (only.empty() || std::ranges::find(only, row.key) != only.end()) passed = run(host.session(), row, first_seed, seeds, curve) && passed;
-    if (host.validation_messages() > 0) throw std::runtime_error("validation: " + host.first_validation_message());
+      if (runs(row)) passed = run(host ? host->session() : *session, row, first_seed, seeds, curve) && passed;
+    if (host && host->validation_messages() > 0) throw std::runtime_error("validation: " + host->first_validation_message());
     return passed ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ppo_table: %s\n", error.what());
