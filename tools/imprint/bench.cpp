@@ -26,7 +26,8 @@ constexpr const char* kColumns =
     "Microseconds. gpu: one run encoded between timestamps, with its copies where it has any; replayed: as the command buffer recorded for it; pieces:\n"
     "its dispatches as the separately recorded pieces that slicing executes; chained: a run as recorded in a row of eight; wall: submit to the end of\n"
     "the wait; cpu: the submitting thread's. Rows of suite frame are of frames that did what the row names: inferred (learning-off), ran a slice of\n"
-    "learning (learning-on), or did both, frame after frame on a thread kept busy (tick). GB/s and TFLOP/s (suite ops) go by gpu; GB/s counts operands\n"
+    "learning (learning-on), or did both, frame after frame on a thread kept busy (tick). There cpu is the frame thread's CPU time in all of Imprint's\n"
+    "calls of a frame together, wall is the same on the clock, and the line below says which calls it went to. GB/s and TFLOP/s (suite ops) go by gpu; GB/s counts operands\n"
     "and results once. On a device in software the operands of suite ops are smaller, as its rows name them. Suite worlds ends with million steps a\n"
     "second of all agents together, by chained. A measured run that allocates fails. On the processor (--device cpu) suites policy, learn, pet, kennel\n"
     "and frame run, and the calling thread does the work: wall and chained are of it, and so is gpu of suite frame.";
@@ -64,6 +65,8 @@ Error nothing_to_run(const Options& options) {
 nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread.median}, {"p95", spread.p95}}; }
 
 nlohmann::ordered_json to_json(const BenchResult& r) {
+  nlohmann::ordered_json calls = nlohmann::ordered_json::object();
+  for (const BenchResult::Calls& one : r.calls) calls[one.name] = to_json(one.wall_us);
   return {{"name", r.name},
           {"gpu_us", to_json(r.gpu_us)},
           {"replayed_gpu_us", to_json(r.replayed_us)},
@@ -71,6 +74,7 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
           {"pieces_gpu_us", to_json(r.pieces_us)},
           {"wall_us", to_json(r.wall_us)},
           {"frame_cpu_us", to_json(r.frame_cpu_us)},
+          {"calls_wall_us", calls},
           {"samples", r.samples},
           {"samples_are", r.samples_are},
           {"dispatches", r.dispatches},
@@ -97,6 +101,15 @@ void print_row(const BenchResult& r) {
   if (r.gb_per_s > 0 || r.tflop_per_s > 0) std::printf(" %8.1f %8.2f", r.gb_per_s, r.tflop_per_s);
   if (r.steps_per_s > 0) std::printf(" %8.3f M steps/s", r.steps_per_s * 1e-6);
   std::puts("");
+  if (!r.calls.empty()) {
+    std::string line = "  of wall:";
+    char part[64];
+    for (const BenchResult::Calls& calls : r.calls) {
+      std::snprintf(part, sizeof part, "  %s %.2f", calls.name, calls.wall_us.median);
+      line += part;
+    }
+    std::puts(line.c_str());
+  }
   std::fflush(stdout);
 }
 

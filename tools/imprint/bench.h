@@ -38,7 +38,12 @@ struct BenchResult {
                         // dispatches)
   Spread pieces_us;     // the same round the run's dispatches as the separately recorded pieces that slicing executes, without the copies
   Spread wall_us;       // submit until the host knows that it is complete
-  Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all frame calls)
+  Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all of Imprint's calls of a frame)
+  struct Calls {
+    const char* name = "";
+    Spread wall_us;
+  };
+  std::vector<Calls> calls;  // suite frame: what a frame's calls take one by one
   std::string samples_are = "runs";
   std::uint64_t samples = 0;  // of gpu_us
   std::uint32_t dispatches = 0, barriers = 0;

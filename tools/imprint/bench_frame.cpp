@@ -25,10 +25,15 @@ struct Play {
   std::uint32_t pets = 1;
   bool learning = true;
   std::uint32_t frames_per_second = 60, frames = 600;
-  std::uint32_t decision_frames = 60;   // between two decisions of a pet
+  std::uint32_t decision_frames = 60;   // between two decisions of a pet, which are a second of the game's time apart
   std::uint32_t learn_frames = 6;       // between two minibatches
   bool busy = false;                    // the thread computes until the next frame rather than sleep: its caches and the driver's stay warm
 };
+
+constexpr const char* kCalls[] = {"frame_begin", "agents", "submit", "frame_end"};  // agents: observe, act and feedback
+using Moments = std::array<Clock::time_point, std::size(kCalls) + 1>;
+
+double us_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double, std::micro>(to - from).count(); }
 
 Error abi_error(const imp_api& api, const char* call, imp_result result) {
   return make_error(ErrorCode::internal, std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
@@ -73,15 +78,23 @@ class Yard {
     return check("warmup", api_.warmup(context_, nullptr, nullptr));
   }
 
-  // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it.
-  Status frame() {
+  // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it. When its calls were over: kCalls and the
+  // moment before.
+  Result<Moments> frame() {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++frame_;
-    info.time_s = static_cast<double>(frame_) / play_.frames_per_second;
+    info.time_s = static_cast<double>(frame_) / play_.decision_frames;
+    Moments moments;
+    moments[0] = Clock::now();
     IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
+    moments[1] = Clock::now();
     for (std::size_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % play_.decision_frames, info.time_s));
+    moments[2] = Clock::now();
     IMPRINT_CHECK(check("submit", api_.submit(context_, UINT32_MAX)));
-    return check("frame_end", api_.frame_end(context_));
+    moments[3] = Clock::now();
+    IMPRINT_CHECK(check("frame_end", api_.frame_end(context_)));
+    moments[4] = Clock::now();
+    return moments;
   }
 
   Result<imp_context_stats> stats() const {
@@ -150,30 +163,32 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
 
   // Of frames that did what the row names. A frame's GPU time becomes known some frames later.
   std::vector<double> gpu, wall, cpu;
+  std::array<std::vector<double>, std::size(kCalls)> calls;
   struct Cost {
-    double wall_us = 0, cpu_us = 0;
+    Moments moments{};
+    double cpu_us = 0;
   };
   std::vector<Cost> costs(1);  // by frame number, from 1
   std::uint64_t seen = 0;
   auto next_frame = Clock::now();
   for (std::uint32_t i = 0; i < kWarmupFrames + play.frames; ++i) {
     next_frame += std::chrono::microseconds(1'000'000 / play.frames_per_second);
-    const auto wall_start = Clock::now();
     const double cpu_start = thread_cpu_us();
-    IMPRINT_CHECK(yard.frame());
+    IMPRINT_ASSIGN(const Moments moments, yard.frame());
     const double cpu_us = thread_cpu_us() - cpu_start;
-    const std::chrono::duration<double, std::micro> wall_us = Clock::now() - wall_start;
     IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
     wait_until(next_frame, play.busy);
-    costs.push_back({wall_us.count(), cpu_us});
+    costs.push_back({moments, cpu_us});
     const std::uint64_t measured = stats.measured_frame;
     if (measured == seen || measured <= kWarmupFrames) continue;
     seen = measured;
     const bool infers = stats.infer_gpu_us > 0, learns = stats.learn_gpu_us > 0;
     if (play.busy ? !(infers && learns) : play.learning ? !learns : !infers) continue;
     gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
-    wall.push_back(costs[measured].wall_us);
-    cpu.push_back(costs[measured].cpu_us);
+    const Cost& cost = costs[measured];
+    wall.push_back(us_between(cost.moments.front(), cost.moments.back()));
+    for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(us_between(cost.moments[call], cost.moments[call + 1]));
+    cpu.push_back(cost.cpu_us);
   }
 
   IMPRINT_ASSIGN(const imp_context_stats stats, yard.stats());
@@ -186,6 +201,7 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
   result.gpu_us = spread(gpu);
   result.wall_us = spread(wall);
   result.frame_cpu_us = spread(cpu);
+  for (std::size_t i = 0; i < calls.size(); ++i) result.calls.push_back({kCalls[i], spread(std::move(calls[i]))});
   result.dispatches = brain.infer_dispatches + (play.learning ? brain.learn_dispatches : 0);
   result.barriers = brain.infer_barriers + (play.learning ? brain.learn_barriers : 0);
   result.allocations = stats.frame_allocations;
