@@ -1,12 +1,17 @@
-// What a frame costs the frame thread once warm: no heap allocation of ours, and little time.
+// What a frame costs the frame thread once warm: no heap allocation of ours, few command buffers, and little time.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
-#include "tests/hosts/plain_host.h"
+#include <imprint/imprint.hpp>
+
+#include "tests/hosts/assert_works.h"
+#include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/regression.h"
 
 namespace {
@@ -74,6 +79,75 @@ TEST_P(T9FrameCost, AWarmFrameAllocatesNothing) {
   EXPECT_EQ(news, 0u);
   std::ranges::sort(cpu_us);
   RecordProperty("frame_cpu_us_median", std::to_string(cpu_us[cpu_us.size() / 2]));
+}
+
+// A host that submits for Imprint, and counts.
+struct Counted {
+  PlainHost* host = nullptr;
+  std::uint32_t submits = 0, command_buffers = 0;
+};
+
+int32_t submit_counted(void* user, VkQueue, std::uint32_t count, const void* submits, std::uint64_t fence) {
+  auto& counted = *static_cast<Counted*>(user);
+  const auto* infos = static_cast<const VkSubmitInfo*>(submits);
+  counted.submits += count;
+  for (std::uint32_t i = 0; i < count; ++i) counted.command_buffers += infos[i].commandBufferCount;
+  VkFence signalled = VK_NULL_HANDLE;
+  std::memcpy(&signalled, &fence, sizeof signalled);
+  return counted.host->submit(count, infos, signalled);
+}
+
+// A tick: an agent decides and is answered, and a learning step ends as the next one begins.
+TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
+  constexpr std::uint64_t kWarm = 400, kFrames = 600;  // warm: once the agent has all the past actions that it keeps
+  PlainHost host({"", VK_API_VERSION_1_3, true, false});
+  ASSERT_TRUE(host.ok());
+  const vk::DeviceDescription device = host.describe();
+  imp_vk_device_info info = device_info(host, device);
+  Counted counted{&host};
+  info.queue.submit = submit_counted;
+  info.queue.user = &counted;
+  imp_limits limits = imp_limits_init();
+  limits.gpu_us_per_frame = 1'000'000;  // all that can run early does
+  limits.max_slice_us = 0;
+  auto context = game::Context::create(table(), info, nullptr, &limits);
+  ASSERT_TRUE(context) << context.status.message();
+  auto brain = context->create_brain(small_brain(1, 0, 1));
+  ASSERT_TRUE(brain) << brain.status.message();
+  auto agent = brain->create_agent();
+  ASSERT_TRUE(agent) << agent.status.message();
+  ASSERT_WORKS(context->warmup());
+
+  std::uint64_t ticks = 0, minibatches = 0;
+  for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+    host.begin_frame(frame);
+    const double time_s = static_cast<double>(frame) / 2;
+    const bool decides = frame % 2 == 0;
+    const std::array<float, 4> seen{static_cast<float>(frame % 7), 1, 0, -1};
+    counted.submits = counted.command_buffers = 0;
+    counting = frame > kWarm;
+    bool good = context->frame_begin(frame, time_s).ok();
+    if (decides) {
+      const auto act = agent->act();
+      good = good && (act.status.ok() || frame < 5);
+      good = good && agent->observe(seen).ok() && agent->feedback(frame % 3 == 0 ? 1.0f : -1.0f, time_s).ok();
+    }
+    good = good && context->submit().ok() && context->frame_end().ok();
+    counting = false;
+    host.end_frame();
+    host.wait_idle();  // so that every frame finds a slot free
+    ASSERT_TRUE(good) << frame;
+    const std::uint64_t before = std::exchange(minibatches, brain->stats()->minibatches);
+    if (!decides || minibatches == before || frame <= kWarm) continue;
+    ++ticks;
+    EXPECT_EQ(counted.submits, 1u);
+    // Timestamps before, between and behind; inference; what a step shows; what the next one computes before.
+    EXPECT_LE(counted.command_buffers, 6u);
+  }
+  EXPECT_EQ(ticks, (kFrames - kWarm) / 2);
+  EXPECT_EQ(news, 0u);
+  host.finish_frames();
+  ASSERT_WORKS(context->destroy());
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, T9FrameCost, testing::Combine(testing::Bool(), testing::Bool()), [](const auto& way) {
