@@ -80,7 +80,7 @@ Status ContextImpl::frame_begin(const FrameInfo& info) {
   counted_.learn_share = governor_.share();
   const vk::Ticket complete = device_->completion().poll();
   read_times(complete);
-  device_->collect();
+  device_->completion().collect();
   call_completed(complete);
   return check_alive("frame_begin");
 }

@@ -6,9 +6,12 @@ namespace imprint::agent {
 
 void credit_by_onset(std::span<const double> onsets, double time_s, const CreditShape& shape, std::vector<Credit>& credits) {
   credits.clear();
+  // Most of what an agent did lies outside the triangle: the division is for the rest.
   for (std::size_t i = 0; i < onsets.size(); ++i) {
     if (onsets[i] > time_s) continue;
-    const float weight = static_cast<float>(1.0 - std::abs(time_s - onsets[i] - shape.delay_s) / shape.width_s);
+    const double apart = std::abs(time_s - onsets[i] - shape.delay_s);
+    if (apart > shape.width_s) continue;
+    const float weight = static_cast<float>(1.0 - apart / shape.width_s);
     if (weight >= kLeastCredit) credits.push_back({i, weight});
   }
 }
