@@ -138,7 +138,7 @@ imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
   return with_agent(agent, Tag::frame, "agent_end_episode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
     IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
-    return brain.end_episode(seat);
+    return brain.end_episode(seat, static_cast<agent::EpisodeEnd>(end));
   });
 }
 

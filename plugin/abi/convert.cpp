@@ -133,7 +133,7 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
     return refuse(call, "desc.branch_count is " + std::to_string(given.branch_count) + "; at most " + std::to_string(IMP_MAX_BRANCHES));
   if (given.hidden_count > 16) return refuse(call, "desc.hidden_count is " + std::to_string(given.hidden_count) + "; at most 16");
   IMPRINT_CHECK(check_enum(call, "desc.activation", given.activation, IMP_ACTIVATION_GELU));
-  IMPRINT_CHECK(check_enum(call, "desc.learner", given.learner, IMP_LEARNER_CLONING));
+  IMPRINT_CHECK(check_enum(call, "desc.learner", given.learner, IMP_LEARNER_PPO));
   if (given.observation_scale && given.observation_count > (1u << 20)) return refuse(call, "desc.observation_count is above 1048576");
 
   agent::BrainSpec spec;
@@ -163,6 +163,19 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   spec.credit_delay_s = given.credit_delay_s;
   spec.credit_width_s = given.credit_width_s;
   spec.snapshot_count = given.snapshot_count;
+  // What came later means its default when it is 0.
+  if (given.target_period != 0) spec.target_period = given.target_period;
+  if (given.target_rate != 0) spec.target_rate = given.target_rate;
+  if (given.discount != 0) spec.discount = given.discount;
+  spec.double_estimate = given.double_estimate != 0;
+  spec.epsilon = given.epsilon;
+  spec.epsilon_decisions = given.epsilon_decisions;
+  spec.trace_decay = given.trace_decay;
+  if (given.rollout_steps != 0) spec.rollout_steps = given.rollout_steps;
+  if (given.epochs != 0) spec.epochs = given.epochs;
+  if (given.advantage_decay != 0) spec.advantage_decay = given.advantage_decay;
+  if (given.clip_range != 0) spec.clip_range = given.clip_range;
+  if (given.entropy_coefficient != 0) spec.entropy_coefficient = given.entropy_coefficient;
   return spec;
 }
 

@@ -24,7 +24,7 @@ static_assert(sizeof(imp_host) == 104 && offsetof(imp_host, job_submit) == 72 &&
 static_assert(sizeof(imp_limits) == 64);
 static_assert(sizeof(imp_frame_info) == 48);
 static_assert(sizeof(imp_record_info) == 40 && offsetof(imp_record_info, state) == 32);
-static_assert(sizeof(imp_brain_desc) == 176 && offsetof(imp_brain_desc, learner) == 100);
+static_assert(sizeof(imp_brain_desc) == 224 && offsetof(imp_brain_desc, target_period) == 172 && offsetof(imp_brain_desc, learner) == 100);
 static_assert(sizeof(imp_policy_desc) == 64);
 static_assert(sizeof(imp_brain_info) == 56);
 static_assert(sizeof(imp_tensor) == 8 && sizeof(imp_tensor_desc) == 96 && offsetof(imp_tensor_desc, shape) == 32);

@@ -31,7 +31,14 @@ Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const Shar
       resets_(spec.seat_count(), 1),
       counts_(std::make_unique<Counts>()) {
   seats_.reserve(spec.seat_count());
-  for (std::uint32_t i = 0; i < spec.seat_count(); ++i) seats_.emplace_back(spec.action, spec.action_latency_frames, spec.decision_period_frames > 1);
+  const bool follows = traits_of(spec.learner).follows;
+  for (std::uint32_t i = 0; i < spec.seat_count(); ++i)
+    seats_.emplace_back(spec.action, spec.action_latency_frames, spec.decision_period_frames > 1, follows);
+  if (follows) {
+    trails_.resize(spec.seat_count());
+    newest_step_.assign(spec.brain_count, UINT32_MAX);
+    broken_.assign(spec.seat_count(), 0);
+  }
 }
 
 Brain::~Brain() { give_up(); }
@@ -64,6 +71,11 @@ Status Brain::check_shared() const {
     return make_error(code, "brain_create: '" + spec_.name + "' cannot use the tensor '" + tensor.name + "', which is " +
                                 std::string(dtype_name(tensor.dtype)) + tensor.shape.text() + "; expected " + expected);
   };
+  if (shared_.observations.buffer && traits_of(spec_.learner).looks_ahead)
+    return make_error(ErrorCode::unsupported, "brain_create: '" + spec_.name + "' is to learn by " + learner_name(spec_.learner) +
+                                                  " and to observe through the tensor '" + shared_.observations.name +
+                                                  "'; its samples have two observations, and those are numbers of the host's. Use agent_observe, or "
+                                                  "another learner");
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
     if (tensor->buffer && tensor->dtype != DType::float32) return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
   if (shared_.observations.buffer && shared_.observations.element_count() < spec_.observation.count)
@@ -89,13 +101,16 @@ Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surround
 Status Brain::check_memory() const {
   const vk::Device* device = at_.context.vulkan();
   if (!device || spec_.learner == LearnerKind::none) return {};
-  const std::uint64_t bytes = std::uint64_t{spec_.replay_capacity} * spec_.brain_count * layout_.width * sizeof(float);
+  const bool replays = traits_of(spec_.learner).replays;
+  const std::uint32_t samples = replays ? spec_.replay_capacity : rows_per_step(spec_);
+  const std::uint64_t bytes = std::uint64_t{samples} * spec_.brain_count * layout_.width * sizeof(float);
   const std::uint64_t reach = device->capabilities().max_storage_buffer_range;
   if (bytes <= reach) return {};
-  return make_error(ErrorCode::unsupported, "brain_create: the memory of '" + spec_.name + "', " + std::to_string(spec_.replay_capacity) + " samples of " +
-                                                std::to_string(layout_.width) + " numbers for each of " + std::to_string(spec_.brain_count) +
-                                                " brains, takes " + std::to_string(bytes) + " bytes; this device's kernels reach " + std::to_string(reach) +
-                                                " (maxStorageBufferRange). Lower replay_capacity");
+  return make_error(ErrorCode::unsupported, std::string("brain_create: ") + (replays ? "the memory of '" : "what a step takes in of '") + spec_.name + "', " +
+                                                std::to_string(samples) + " samples of " + std::to_string(layout_.width) + " numbers for each of " +
+                                                std::to_string(spec_.brain_count) + " brains, takes " + std::to_string(bytes) +
+                                                " bytes; this device's kernels reach " + std::to_string(reach) + " (maxStorageBufferRange). Lower " +
+                                                (replays ? "replay_capacity" : "batch_size or rollout_steps"));
 }
 
 Status Brain::build_learning() {
@@ -208,6 +223,7 @@ Status Brain::prepare_saving() {
 // ---- the frame -----------------------------------------------------------------------------------------------------------------------------------
 
 Status Brain::enqueue_frame(bool may_learn) {
+  for (std::uint32_t seat = 0; seat < trails_.size(); ++seat) remember_settled(seat);
   IMPRINT_CHECK(enqueue_inference());
   if (!saving_) return {};
   const std::uint64_t frame = at_.clock.frame;
@@ -257,6 +273,7 @@ Status Brain::enqueue_requests(std::uint64_t frame, bool& writes) {
     job.deadline_frame = frame;
     job.stream = stream();
     IMPRINT_CHECK(at_.context.enqueue(std::move(job)));
+    if (request.restores && learner_) learner_->weights_restored();
     requests_.pop_front();
     writes = true;
   }
@@ -297,12 +314,11 @@ Status Brain::enqueue_inference() {
       inference_->look(*slot, i, look.place, sight_row(spec_, {i, look.number}));
     }
     if (!asks(i)) continue;
-    const Seat::Taken taken = seat.take(at_.clock.frame);
+    const Seat::Taken taken = seat.take(at_.clock.frame, learner_ ? learner_->acting_version(i / spec_.agents_per_brain) : 0);
     inference_->put(*slot, i, *taken.choice);
-    if (const auto mask = inference_->mask(*slot, i); !mask.empty()) seat.write_mask(mask);
-    const float deviation = seat.mode() == Mode::learning ? spec_.exploration : 0.0f;
-    const std::uint32_t brain = i / spec_.agents_per_brain, agent = i % spec_.agents_per_brain;
-    fill_noise(inference_->noise(*slot, i), deviation, noise_seed_ + brain, agent, taken.draw);
+    const std::span<std::int32_t> mask = inference_->mask(*slot, i);
+    if (!mask.empty()) seat.write_mask(mask);
+    explore(inference_->noise(*slot, i), mask, i, taken.draw);
     if (resets_[i]) inference_->set_reset(*slot, i);
     resets_[i] = 0;
     run.asked.push_back({i, taken.ticket});
@@ -318,6 +334,15 @@ Status Brain::enqueue_inference() {
   Status enqueued = at_.context.enqueue(std::move(job));
   if (!enqueued.ok()) run.under_way = false;
   return enqueued;
+}
+
+void Brain::explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t seat, std::uint64_t draw) const {
+  const std::uint64_t seed = noise_seed_ + seat / spec_.agents_per_brain;
+  const std::uint32_t agent = seat % spec_.agents_per_brain;
+  const bool learning = seats_[seat].mode() == Mode::learning;
+  if (learning && traits_of(spec_.learner).draws_actions) return fill_gumbel(noise, seed, agent, draw);
+  fill_noise(noise, learning ? spec_.exploration : 0.0f, seed, agent, draw);
+  if (learning && spec_.learner == LearnerKind::dqn) add_random_choice(noise, allowed, spec_.random_share(draw), seed, agent, draw);
 }
 
 void Brain::finish_inference(std::uint32_t slot) {
@@ -372,7 +397,7 @@ Status Brain::start_step() {
   const std::optional<std::uint32_t> slot = learner_->free_slot();
   if (!slot) return {};  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = at_.clock.frame + spec_.learn_period_frames;
-  if (learner_->begin(*slot, deadline, captured_)) ++counts_->minibatches;
+  if (learner_->begin(*slot, deadline, captured_)) counts_->minibatches += learner_->minibatches_per_step();
   changed_ = true;
   bridge::Job job;
   job.program = &learner_->program();

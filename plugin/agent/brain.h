@@ -8,6 +8,9 @@
 // boundary. Snapshots, restores and saves take place at boundaries, in the order of the calls, so that what they hold does not depend on the speed of
 // the GPU. What the host keeps (samples waiting, counters) is copied at the call itself.
 //
+// Some learners learn from whole steps (LearnerTraits::follows): what agents do goes onto a trail for each (trail.h), and becomes a sample once it is known
+// what came of it. What is on a trail is in no file and no snapshot, and restoring, loading and switching learning off forget it.
+//
 // Numbers that are not finite never reach the weights: a brain whose loss or gradient is not finite is left out of that step on the device, and when
 // the loss has been read back it stops learning until a snapshot is restored or a file loaded.
 //
@@ -32,6 +35,7 @@
 #include "plugin/agent/schema.h"
 #include "plugin/agent/seat.h"
 #include "plugin/agent/shared_tensor.h"
+#include "plugin/agent/trail.h"
 
 namespace imprint::agent {
 
@@ -147,7 +151,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status feedback(std::uint32_t seat, const Feedback& feedback);
   Status demonstrate(std::uint32_t seat, const Demonstration& demonstration);
   Status reward(std::uint32_t seat, float reward);
-  Status end_episode(std::uint32_t seat);
+  Status end_episode(std::uint32_t seat, EpisodeEnd end);
   // Once a frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a boundary, and the next step unless the
   // context may not learn at all.
   Status enqueue_frame(bool may_learn);
@@ -173,7 +177,13 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status check_demonstrable(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches, std::span<const float> continuous) const;
   void give_credit(std::uint32_t seat, const Feedback& feedback);  // to credits_
   void close_scolded(std::uint32_t seat);                          // the action that credits_ mean most
+  bool follows(std::uint32_t seat) const;                          // what this agent does becomes steps to learn from
+  void forget_steps();                                             // that are not samples yet, of all agents
+  void remember_settled(std::uint32_t seat);                       // steps that are whole become samples
+  std::span<float> new_sample(std::uint32_t seat, const Choice& choice);  // with what was seen and done
   void remember(std::uint32_t seat, const Choice& choice, float target, float weight);
+  void remember(std::uint32_t seat, const Step& step);
+  void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t seat, std::uint64_t draw) const;
   // ---- brain_memory.cpp ----
   const Variable* replay_variable() const;
   Status move_memory(bool writes);
@@ -204,6 +214,9 @@ class Brain : public std::enable_shared_from_this<Brain> {
   std::uint64_t parameter_count_ = 0;
   std::uint64_t noise_seed_ = 0;
   std::vector<Seat> seats_;
+  std::vector<Trail> trails_;            // [seats] of a learner that follows (LearnerTraits), else none
+  std::vector<std::uint32_t> newest_step_;  // [P] the seat whose step became a sample last
+  std::vector<std::uint8_t> broken_;        // [seats] its last step did not become a sample
   SharedTensors shared_;
   std::uint32_t action_width_;                        // of a row of shared actions
   std::uint32_t turn_ = 0;               // whose decisions the next frame takes: BrainSpec::turn_of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plugin/agent/brain.h"
 #include "plugin/agent/brain_impl.h"
@@ -38,9 +39,13 @@ Result<std::uint32_t> Brain::add_agent(std::uint32_t brain_index) {
                                                 std::to_string(spec_.agents_per_brain) + " agents; create it with a larger capacity");
 }
 
-void Brain::remove_agent(std::uint32_t seat) { seats_[seat].leave(); }
+void Brain::remove_agent(std::uint32_t seat) {
+  if (!trails_.empty()) trails_[seat].forget();
+  seats_[seat].leave();
+}
 
 Status Brain::set_mode(std::uint32_t seat, Mode mode) {
+  if (!trails_.empty() && mode != seats_[seat].mode()) trails_[seat].cut();
   seats_[seat].set_mode(mode);
   return {};
 }
@@ -98,6 +103,8 @@ Result<const Answer*> Brain::act(std::uint32_t seat) {
   Seat& agent = seats_[seat];
   switch (agent.act(at_.clock.frame, at_.clock.time_s)) {
     case Seat::Outcome::fresh:
+      if (follows(seat)) trails_[seat].act(agent.last_answer().choice, at_.clock.time_s);
+      return &agent.last_answer();
     case Seat::Outcome::repeated: return &agent.last_answer();
     case Seat::Outcome::not_ready: return make_error(ErrorCode::not_ready, "");
     case Seat::Outcome::nothing: break;
@@ -125,7 +132,8 @@ Status Brain::act_by_heuristic(std::uint32_t seat, std::span<const std::uint32_t
   IMPRINT_CHECK(check_demonstrable("agent_heuristic", agent.goal(), branches, continuous));
   if (!agent.act_by_heuristic(at_.clock.time_s, branches, continuous))
     return make_error(ErrorCode::wrong_state, "agent_heuristic: the agent saw nothing since its last action; call agent_observe first");
-  if (agent.mode() == Mode::record && learner_) {
+  if (follows(seat)) trails_[seat].act(agent.last_answer().choice, at_.clock.time_s);
+  if (agent.mode() == Mode::record && traits_of(spec_.learner).demonstrations) {
     ++counts_->demonstrations;
     remember(seat, agent.last_answer().choice, 1.0f, kRecordedWeight);
   }
@@ -134,7 +142,7 @@ Status Brain::act_by_heuristic(std::uint32_t seat, std::span<const std::uint32_t
 
 Status Brain::feedback(std::uint32_t seat, const Feedback& feedback) {
   constexpr const char* call = "agent_feedback";
-  if (spec_.learner != LearnerKind::feedback)
+  if (!traits_of(spec_.learner).feedback)
     return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' does not learn from feedback; its learner is " +
                                                   learner_name(spec_.learner));
   if (seats_[seat].mode() == Mode::inference)
@@ -157,7 +165,12 @@ void Brain::give_credit(std::uint32_t seat, const Feedback& feedback) {
     credit_by_onset(agent.onsets(), feedback.time_s, {spec_.credit_delay_s, spec_.credit_width_s}, credits_);
   else
     credit_current(agent.onsets(), feedback.time_s, credits_);
-  for (const Credit& credit : credits_) remember(seat, agent.past(credit.index), feedback.value, credit.weight * feedback.weight);
+  for (const Credit& credit : credits_) {
+    const Choice& meant = agent.past(credit.index);
+    const float weight = credit.weight * feedback.weight;
+    if (trails_.empty()) remember(seat, meant, feedback.value, weight);
+    else trails_[seat].reward(meant.action, feedback.value * weight);
+  }
 }
 
 void Brain::close_scolded(std::uint32_t seat) {
@@ -170,7 +183,9 @@ void Brain::close_scolded(std::uint32_t seat) {
 
 Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration) {
   constexpr const char* call = "agent_demonstrate";
-  if (!learner_) return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' has no learner");
+  if (!traits_of(spec_.learner).demonstrations)
+    return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' does not learn from demonstrations; its learner is " +
+                                                  learner_name(spec_.learner));
   if (seats_[seat].mode() == Mode::inference)
     return make_error(ErrorCode::wrong_state, std::string(call) + ": the agent is in inference mode; set its mode to learning first");
   if (demonstration.observation.size() != spec_.observation.count)
@@ -194,20 +209,42 @@ Status Brain::reward(std::uint32_t seat, float reward) {
   if (!std::isfinite(reward)) return refuse("agent_reward", "reward is " + std::to_string(reward) + "; expected a finite number");
   // Games report rewards whatever the agent's brain makes of them; zero says nothing about the action. Unlike a scolding, a reward below 0 closes
   // nothing: where every step has its price, it would close one action after the other.
-  if (spec_.learner != LearnerKind::feedback || seats_[seat].mode() == Mode::inference || reward == 0) return {};
+  if (!traits_of(spec_.learner).feedback || seats_[seat].mode() == Mode::inference || reward == 0) return {};
+  if (traits_of(spec_.learner).looks_ahead) {
+    trails_[seat].reward_newest(reward);
+    return {};
+  }
   give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s});
   return {};
 }
 
-Status Brain::end_episode(std::uint32_t seat) {
+Status Brain::end_episode(std::uint32_t seat, EpisodeEnd end) {
+  if (!trails_.empty()) {
+    trails_[seat].end(end, seats_[seat].last_seen());
+    remember_settled(seat);
+  }
   seats_[seat].end_episode();
   resets_[seat] = 1;
   ++counts_->episodes;
   return {};
 }
 
-void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight) {
-  if (!learning_) return;
+bool Brain::follows(std::uint32_t seat) const {
+  if (trails_.empty() || !learning_) return false;
+  const Mode mode = seats_[seat].mode();
+  return mode == Mode::learning || (mode != Mode::inference && traits_of(spec_.learner).off_policy);
+}
+
+void Brain::forget_steps() {
+  for (Trail& trail : trails_) trail.forget();
+}
+
+void Brain::remember_settled(std::uint32_t seat) {
+  const double reach_s = double{spec_.credit_delay_s} + spec_.credit_width_s;
+  for (Trail& trail = trails_[seat]; const Step* step = trail.settled(at_.clock.time_s, reach_s); trail.pop()) remember(seat, *step);
+}
+
+std::span<float> Brain::new_sample(std::uint32_t seat, const Choice& choice) {
   const std::span<float> row = learner_->replay().waiting.push(seat / spec_.agents_per_brain, {seat, choice.sight});
   const auto observation = row.subspan(layout_.observation, spec_.observation.count);
   if (choice.sight > 0) std::ranges::fill(observation, 0.0f);
@@ -215,11 +252,45 @@ void Brain::remember(std::uint32_t seat, const Choice& choice, float target, flo
   row[layout_.goal] = static_cast<float>(choice.goal);
   for (std::size_t b = 0; b < choice.branches.size(); ++b) row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
   std::ranges::copy(choice.continuous, row.begin() + layout_.continuous);
+  return row;
+}
+
+void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight) {
+  if (!learning_) return;
+  const std::span<float> row = new_sample(seat, choice);
   row[layout_.weight] = weight;
   if (spec_.learner == LearnerKind::feedback) {
     row[layout_.target] = target;
     row[layout_.margin] = target > 0 ? 1.0f : 0.0f;
   }
+}
+
+// Of a row that was used before, all is written again.
+void Brain::remember(std::uint32_t seat, const Step& step) {
+  const LearnerTraits& learner = traits_of(spec_.learner);
+  const std::uint32_t brain = seat / spec_.agents_per_brain;
+  // Done by weights that are gone, or on the way out: a rollout has one version.
+  if (learner.rollouts && step.choice.version != learner_->wanted_version(brain)) {
+    broken_[seat] = 1;
+    return;
+  }
+  const std::span<float> row = new_sample(seat, step.choice);
+  row[layout_.reward] = step.reward;
+  if (!learner.replays) {
+    // A trace is the brain's: an agent's steps between another's would be credited with what they have no part in. Rollouts are sorted by agents.
+    const bool interrupted = std::exchange(newest_step_[brain], seat) != seat && !learner.rollouts;
+    row[layout_.begins] = step.begins || interrupted || std::exchange(broken_[seat], std::uint8_t{0}) ? 1.0f : 0.0f;
+  }
+  const std::vector<std::int32_t>& allowed = learner.replays ? step.next.allowed : step.choice.allowed;
+  const std::span<float> flags = row.subspan(layout_.allowed, spec_.action.choice_count());
+  std::ranges::fill(flags, 0.0f);
+  std::ranges::transform(allowed, flags.begin(), [](std::int32_t flag) { return static_cast<float>(flag); });
+  if (!learner.looks_ahead) return;
+  const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.count);
+  std::ranges::fill(next, 0.0f);
+  std::ranges::copy(step.next.observation, next.begin());
+  row[layout_.continues] = step.terminated ? 0.0f : 1.0f;
+  row[layout_.next_goal] = static_cast<float>(step.next.goal);
 }
 
 }  // namespace imprint::agent

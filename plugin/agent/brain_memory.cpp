@@ -40,7 +40,7 @@ Status Brain::begin_retreat() {
   const bool quiet = learner_->compiled() && learner_->slots_under_way().empty() && saving_->idle() && shadow_->idle() && !shadow_->begun();
   if (!quiet) return {};
   retreat_->done = false;
-  if (!saving_->prepared()) {
+  if (!saving_->prepared() || !replay_variable()) {
     retreat_->done = true;
     retreat_->phase = Retreat::Phase::leaving;
     finish_move();

@@ -21,6 +21,7 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
     programs.state.insert(programs.state.end(), programs.learn->state.begin(), programs.learn->state.end());
   }
   for (const StateVariable& entry : programs.state) (entry.name == kReplayName ? programs.yielding : programs.together).push_back(entry.variable);
+  if (programs.learn) programs.together.insert(programs.together.end(), programs.learn->work.begin(), programs.learn->work.end());
   if (places.sights.ok()) programs.together.push_back(places.sights);
   return programs;
 }
@@ -30,7 +31,7 @@ Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variabl
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
   std::vector<std::vector<Variable>> groups{programs.together};
   IMPRINT_CHECK(baker.add(programs.infer.description, groups));
-  if (programs.learn) IMPRINT_CHECK(baker.add(programs.learn->description, groups, programs.yielding));
+  if (programs.learn) IMPRINT_CHECK(programs.learn->bake(baker, groups, programs.yielding));
   if (spec.snapshot_count == 0) return {};
   std::vector<Variable> live;
   for (const StateVariable& entry : programs.state) live.push_back(entry.variable);

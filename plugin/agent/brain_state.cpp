@@ -44,6 +44,7 @@ Status Brain::settle() {
       return make_error(ErrorCode::not_ready, "drain: snapshots and restores of '" + spec_.name + "' wait until there is memory again for what they hold");
     if (request.kind == Request::Kind::copy) {
       IMPRINT_CHECK(at_.context.run_now(snapshots_->program(request.copy, request.restores)));
+      if (request.restores && learner_) learner_->weights_restored();
     } else {
       for (const Commands& commands : saving_->reader().commands()) IMPRINT_CHECK(at_.context.run_now(commands));
       saving_->delivered();
@@ -58,6 +59,7 @@ Status Brain::set_learning(bool enabled) {
     return make_error(ErrorCode::unsupported, "brain_set_learning: '" + spec_.name + "' has no learner; create it with one");
   }
   learning_ = enabled;
+  if (!enabled) forget_steps();
   return {};
 }
 
@@ -107,6 +109,7 @@ Result<std::uint64_t> Brain::snapshot() {
 Status Brain::restore(std::uint64_t snapshot) {
   if (!snapshots_) return make_error(ErrorCode::unsupported, "restore: '" + spec_.name + "' is a policy from a file, which does not change");
   IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
+  forget_steps();
   if (learner_) {
     learner_->replay() = *found.replay;
     learner_->set_going();
@@ -154,11 +157,13 @@ Status Brain::load(const std::string& path) {
     if (Status written = at_.context.runtime().write(state_[i].variable, saved.state[i]); !written.ok())
       return make_error(written.error().code, "brain_load: '" + spec_.name + "' is only partly loaded, load it again: " + written.error().message);
   }
+  forget_steps();
   noise_seed_ = saved.host.seed;
   counts_->set(saved.host.counters);
   for (std::size_t i = 0; i < seats_.size(); ++i) seats_[i].set_draws(saved.host.draws[i]);
   if (learner_) {
     learner_->replay() = std::move(saved.host.replay);
+    learner_->weights_replaced();
     learner_->set_going();
     // Cancelling forgot what the program costs.
     if (learner_->compiled()) IMPRINT_CHECK(at_.context.measure(learner_->program()));

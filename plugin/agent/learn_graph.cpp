@@ -1,65 +1,55 @@
 #include "plugin/agent/learn_graph.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "compute/graph/autodiff.h"
 #include "compute/nn/losses.h"
 #include "compute/nn/optimiser.h"
 #include "plugin/agent/learner.h"
+#include "plugin/agent/objective.h"
+#include "plugin/agent/rollout_graph.h"
 #include "plugin/agent/state_reader.h"
+#include "plugin/agent/trace_graph.h"
 
 namespace imprint::agent {
 namespace {
 
-// The columns of a minibatch [P, B, W].
-struct Minibatch {
-  Tensor rows;
-  SampleLayout layout;
+double max_norm(const BrainSpec& spec) { return spec.max_gradient_norm > 0 ? spec.max_gradient_norm : std::numeric_limits<float>::max(); }
 
-  Tensor columns(std::uint32_t first, std::uint32_t count) const { return narrow(rows, 2, first, count); }
-  Tensor column(std::uint32_t index) const { return squeeze(columns(index, 1), 2); }
-  Tensor whole_number(std::uint32_t index) const { return cast(column(index), DType::int32); }
+// The inputs, and the new samples as they come to lie in memory: [P * K, W].
+struct Intake {
+  Tensor filled, rows, samples;
 };
 
-// heads [P, B, G, V] -> [P, B]. The goal's outputs are a sum in which the others' are struck out: its derivative spreads each over the goals, where that
-// of a gather would have to look for them.
-Tensor feedback_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& heads) {
-  const Tensor goal = unsqueeze(one_hot(batch.whole_number(batch.layout.goal), spec.goal_count), 3);
-  const Tensor choice = one_hot(batch.whole_number(batch.layout.branches), spec.action.branch_sizes[0]);
-  const Tensor outputs = sum(heads * goal, {2});
-  const Tensor error = square(sum(outputs * choice, {2}) - batch.column(batch.layout.target));
-  if (spec.margin_weight == 0) return error;
-  const Tensor rivals = sum((1.0f - choice) * square(relu(outputs + spec.margin)), {2});
-  return error + spec.margin_weight * batch.column(batch.layout.margin) * rivals;
+Intake take_in(const BrainSpec& spec, const SampleLayout& layout, const Variable& sights, LearnGraph& graph) {
+  const std::int64_t count = std::int64_t{spec.brain_count} * rows_per_step(spec);
+  Intake intake{input("filled", {spec.brain_count}, DType::int32), input("rows", {count}, DType::int32), input("samples", {count, layout.width})};
+  graph.description.inputs = {intake.filled, intake.rows, intake.samples};
+  if (!sights.ok()) return intake;
+  const Tensor row = input("sights", {count}, DType::int32);
+  graph.description.inputs.push_back(row);
+  graph.has_sights = true;
+  const Tensor seen = take(sights.value(), 0, maximum(row, 0));
+  const Tensor given = narrow(intake.samples, 1, layout.observation, spec.observation.count);
+  const Tensor observation = where(greater_equal(unsqueeze(row, 1), 0), seen, given);
+  const std::int64_t rest = layout.observation + spec.observation.count;  // the observation is the first of the columns
+  intake.samples = concat({observation, narrow(intake.samples, 1, rest, layout.width - rest)}, 1);
+  return intake;
 }
 
-// heads [P, B, G, V] -> [P, B]
-Tensor cloning_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor& heads) {
-  const Tensor outputs = Network::of_goal(heads, batch.whole_number(batch.layout.goal));
-  Tensor loss = zeros({outputs.extent(0), outputs.extent(1)});
-  for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b) {
-    const Tensor logits = narrow(outputs, 2, spec.action.branch_offset(b), spec.action.branch_sizes[b]);
-    const Tensor shown = batch.whole_number(batch.layout.branches + static_cast<std::uint32_t>(b));
-    loss = loss + nn::cross_entropy(logits, shown, nn::Reduction::none);
-  }
-  if (spec.action.continuous_count > 0) {
-    const Tensor predicted = narrow(outputs, 2, spec.action.choice_count(), spec.action.continuous_count);
-    loss = loss + sum(square(predicted - batch.columns(batch.layout.continuous, spec.action.continuous_count)), {2});
-  }
-  return loss;
+// The values that a step gives to some variables, in their order.
+std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Parameters& variables) {
+  std::vector<Tensor> values;
+  for (const nn::Parameter& parameter : variables)
+    values.push_back(std::ranges::find(updates, parameter.variable.state(), [](const Update& update) { return update.target.state(); })->value);
+  return values;
 }
 
-}  // namespace
-
-Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights) {
-  const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity, per_step = rows_per_step(spec);
+Status describe_replaying(const BrainSpec& spec, const Network& network, const Intake& intake, LearnGraph& graph) {
+  const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
   const SampleLayout layout = SampleLayout::of(spec);
-  LearnGraph graph;
-  ProgramDescription& program = graph.description;
-  program.name = spec.name + " learn";
-  program.slots = learn_slots(spec.learn_period_frames);
-  program.yields = true;
-
+  IMPRINT_ASSIGN(const std::unique_ptr<Objective> objective, make_objective(spec));
   const Variable replay = Variable::zeros(kReplayName, {brains * capacity, layout.width});
   const std::int32_t seed[4] = {static_cast<std::int32_t>(spec.seed), static_cast<std::int32_t>(spec.seed >> 32), 0, 0};
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
@@ -67,39 +57,59 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   add_state(graph.state, "adam", adam.state());
   graph.state.push_back({kReplayName, replay});
   graph.state.push_back({"generator", generator});
-
-  const Tensor filled = input("filled", {brains}, DType::int32);
-  const Tensor new_rows = input("rows", {brains * per_step}, DType::int32);
-  Tensor new_values = input("samples", {brains * per_step, layout.width});
-  program.inputs = {filled, new_rows, new_values};
-  if (sights.ok()) {
-    const Tensor row = input("sights", {brains * per_step}, DType::int32);
-    program.inputs.push_back(row);
-    graph.has_sights = true;
-    const Tensor seen = take(sights.value(), 0, maximum(row, 0));
-    const Tensor observation = where(greater_equal(unsqueeze(row, 1), 0), seen, narrow(new_values, 1, layout.observation, spec.observation.count));
-    const std::int64_t rest = layout.observation + spec.observation.count;  // the observation is the first of the columns
-    new_values = concat({observation, narrow(new_values, 1, rest, layout.width - rest)}, 1);
-  }
+  for (StateVariable& entry : objective->state()) graph.state.push_back(std::move(entry));
 
   const Shape picks{brains, spec.batch_size};
-  const Tensor within = random_integers(generator.value(), picks, reshape(filled, {brains, 1}), 0);
+  const Tensor within = random_integers(generator.value(), picks, reshape(intake.filled, {brains, 1}), 0);
   const Tensor drawn = within + iota(picks, 0) * static_cast<int>(capacity);
-  const Minibatch batch{take(replay.value(), 0, drawn), layout};
-
-  const Tensor heads = network.heads(batch.columns(layout.observation, spec.observation.count));
-  const Tensor samples = spec.learner == LearnerKind::feedback ? feedback_loss(spec, batch, heads) : cloning_loss(spec, batch, heads);
-  const Tensor losses = nn::reduce_loss(batch.column(layout.weight) * samples, nn::Reduction::group_mean);
+  const Tensor losses = nn::reduce_loss(objective->losses({take(replay.value(), 0, drawn), layout}, network), nn::Reduction::group_mean);
+  ProgramDescription& program = graph.description;
   program.outputs = {losses};
 
   // Brains share no weights, so the gradient of the sum is each brain's own gradient.
   IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(sum(losses), network.parameters().values()));
-  const double max_norm = spec.max_gradient_norm > 0 ? spec.max_gradient_norm : std::numeric_limits<float>::max();
-  IMPRINT_ASSIGN(const nn::ClippedGradients clipped, nn::clip_by_global_norm(raw, max_norm, brains));
-  const Tensor active = logical_and(greater(filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
+  IMPRINT_ASSIGN(const nn::ClippedGradients clipped, nn::clip_by_global_norm(raw, max_norm(spec), brains));
+  const Tensor active = logical_and(greater(intake.filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
   IMPRINT_ASSIGN(program.updates, adam.step(clipped.gradients, spec.learning_rate, cast(active, DType::float32)));
+  nn::Parameters count;
+  count.add("step", adam.state().find("step")->variable);
+  const Stepped stepped{values_of(program.updates, network.parameters()), values_of(program.updates, count)[0], active};
+  for (Update& update : objective->follow(stepped)) program.updates.push_back(std::move(update));
   program.updates.push_back(Update::assign(generator, generator_next(generator.value())));
-  program.updates.push_back(Update::scatter_rows(replay, new_rows, new_values));
+  program.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
+  return {};
+}
+
+}  // namespace
+
+Result<Program> LearnGraph::compile(Runtime& runtime) const {
+  if (sequence.parts.empty()) return Program::compile(runtime, description);
+  return Program::compile(runtime, sequence);
+}
+
+Status LearnGraph::bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const {
+  if (sequence.parts.empty()) return baker.add(description, groups, apart);
+  return baker.add(sequence, groups, apart);
+}
+
+Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights) {
+  LearnGraph graph;
+  graph.description.name = spec.name + " learn";
+  graph.description.slots = learn_slots(spec.learn_period_frames);
+  graph.description.yields = true;
+  const Intake intake = take_in(spec, SampleLayout::of(spec), sights, graph);
+  const LearnerTraits& learner = traits_of(spec.learner);
+  if (learner.replays) {
+    IMPRINT_CHECK(describe_replaying(spec, network, intake, graph));
+  } else if (learner.rollouts) {
+    IMPRINT_CHECK(describe_rollout_learning(spec, network, intake.filled, intake.samples, max_norm(spec), graph));
+    graph.sequence.name = graph.description.name;
+    graph.sequence.slots = graph.description.slots;
+    for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
+    graph.minibatches = graph.sequence.parts[1].repeat;
+  } else {
+    IMPRINT_CHECK(describe_tracing(spec, network, intake.filled, intake.samples, max_norm(spec), graph));
+  }
   return graph;
 }
 

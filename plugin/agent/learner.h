@@ -1,6 +1,6 @@
 #pragma once
-// A brain's learning: one program that takes in new samples, draws a minibatch a brain from memory and steps each brain's weights; what the host feeds
-// it, and its runs under way. The programs themselves: learn_graph.h.
+// A brain's learning: one program that takes in new samples, learns from a minibatch a brain and steps each brain's weights; what the host feeds it,
+// and its runs under way. The programs themselves: learn_graph.h.
 
 #include <cstdint>
 #include <memory>
@@ -32,6 +32,14 @@ class Learner {
   // ---- one step at a time; see brain.h for when ----
   bool stepping() const { return stepping_; }
   std::uint64_t deadline() const { return deadline_; }
+  std::uint32_t minibatches_per_step() const { return graph_.minibatches; }
+  // Of the weights that a brain acts by until the step under way is over, and by which those samples are to be done that the next one takes in
+  // (LearnerTraits::rollouts).
+  std::uint64_t acting_version(std::uint32_t brain) const { return versions_[brain] - (stepping_ ? updating_[brain] : 0u); }
+  std::uint64_t wanted_version(std::uint32_t brain) const { return versions_[brain]; }
+  // Other weights have taken their place.
+  void weights_replaced();
+  void weights_restored();              // by a snapshot's; a rollout that others began is not gone on with
   // Whether a step would learn or take in anything.
   bool has_work() const;
   std::optional<std::uint32_t> free_slot() const;
@@ -66,6 +74,8 @@ class Learner {
   ReplayState replay_;
   std::vector<Run> runs_;
   std::vector<std::uint8_t> stopped_;   // [P]
+  std::vector<std::uint64_t> versions_; // [P] steps begun and replacements
+  std::vector<std::uint8_t> updating_;  // [P] 1: takes part in the newest step
   std::uint64_t epoch_ = 0;             // of the state; runs of an earlier one say nothing about the present
   bool stepping_ = false;
   std::uint64_t deadline_ = 0;

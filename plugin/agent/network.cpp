@@ -15,26 +15,26 @@ nn::Activation activation_of(Activation activation) {
 }
 
 // Brain p's rows are drawn as those of a single brain with seed + p, so that a brain's beginning does not depend on its neighbours.
-Variable grouped(const BrainSpec& spec, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out) {
+Variable grouped(const BrainSpec& spec, const std::string& network, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out) {
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(spec.brain_count * rows * out));
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
     const std::vector<float> own =
-        nn::initial_values({}, name, {.rows = rows, .columns = out, .fan_in = in, .fan_out = out, .seed = spec.seed + p});
+        nn::initial_values({}, "network." + name, {.rows = rows, .columns = out, .fan_in = in, .fan_out = out, .seed = spec.seed + p});
     values.insert(values.end(), own.begin(), own.end());
   }
-  return Variable(name, {spec.brain_count, rows, out}, values);
+  return Variable(network + "." + name, {spec.brain_count, rows, out}, values);
 }
 
 }  // namespace
 
-Result<Network> Network::create(const BrainSpec& spec) {
-  Network network(spec);
+Result<Network> Network::create(const BrainSpec& spec, const std::string& name) {
+  Network network(spec, name);
   const std::vector<std::uint32_t> sizes = spec.layer_sizes();
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-    const std::string name = "network." + std::to_string(network.layers_.size());
-    const Variable weight = grouped(spec, name + ".weight", sizes[i], sizes[i], sizes[i + 1]);
-    const Variable bias = grouped(spec, name + ".bias", 1, sizes[i], sizes[i + 1]);
+    const std::string layer = std::to_string(network.layers_.size());
+    const Variable weight = grouped(spec, name, layer + ".weight", sizes[i], sizes[i], sizes[i + 1]);
+    const Variable bias = grouped(spec, name, layer + ".bias", 1, sizes[i], sizes[i + 1]);
     for (const Variable& made : {weight, bias})
       if (!made.ok()) return made.value().error();
     nn::Parameters parameters;

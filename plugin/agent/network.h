@@ -1,6 +1,7 @@
 #pragma once
 // The network of a brain, or of all brains of a kennel at once: from observations to one row of outputs for every goal.
 
+#include <string>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -15,8 +16,9 @@ namespace imprint::agent {
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998, as PyTorch's linear
-  // layers begin), brain p drawn from seed + p: a kennel starts as that many single brains.
-  static Result<Network> create(const BrainSpec& spec);
+  // layers begin), brain p drawn from seed + p: a kennel starts as that many single brains. Networks of other names begin with the same weights, in
+  // variables of their own.
+  static Result<Network> create(const BrainSpec& spec, const std::string& name = "network");
 
   // observations float32 [P, N, observations], before scaling -> [P, N, G, V].
   Tensor heads(const Tensor& observations) const;
@@ -28,7 +30,7 @@ class Network {
   std::vector<StateVariable> state() const;   // "network.0.weight", ...
 
  private:
-  explicit Network(const BrainSpec& spec) : spec_(spec), layers_("network") {}
+  Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
 
   BrainSpec spec_;
   nn::Sequential layers_;

@@ -16,9 +16,35 @@ SampleLayout SampleLayout::of(const BrainSpec& spec) {
   columns(layout.goal, 1);
   columns(layout.branches, static_cast<std::uint32_t>(spec.action.branch_sizes.size()));
   columns(layout.continuous, spec.action.continuous_count);
-  if (spec.learner == LearnerKind::feedback) columns(layout.target, 1);
-  columns(layout.weight, 1);
-  if (spec.learner == LearnerKind::feedback) columns(layout.margin, 1);
+  switch (spec.learner) {
+    case LearnerKind::none:
+    case LearnerKind::cloning: columns(layout.weight, 1); break;
+    case LearnerKind::feedback:
+      columns(layout.target, 1);
+      columns(layout.weight, 1);
+      columns(layout.margin, 1);
+      break;
+    case LearnerKind::dqn:
+      columns(layout.reward, 1);
+      columns(layout.continues, 1);
+      columns(layout.next_observation, spec.observation.count);
+      columns(layout.next_goal, 1);
+      columns(layout.allowed, spec.action.choice_count());
+      break;
+    case LearnerKind::coach:
+      columns(layout.reward, 1);
+      columns(layout.begins, 1);
+      columns(layout.allowed, spec.action.choice_count());
+      break;
+    case LearnerKind::ppo:
+      columns(layout.reward, 1);
+      columns(layout.begins, 1);
+      columns(layout.allowed, spec.action.choice_count());
+      columns(layout.continues, 1);
+      columns(layout.next_observation, spec.observation.count);
+      columns(layout.next_goal, 1);
+      break;
+  }
   layout.width = column;
   return layout;
 }
@@ -100,17 +126,25 @@ ReplayState ReplayState::empty(const BrainSpec& spec) {
   ReplayState state;
   state.next.assign(spec.brain_count, 0);
   state.filled.assign(spec.brain_count, 0);
-  state.waiting = SampleQueue(spec.brain_count, SampleLayout::of(spec).width);
+  state.waiting = SampleQueue(spec.brain_count, SampleLayout::of(spec).width, waiting_capacity(spec));
   return state;
 }
 
 std::uint64_t ReplayState::sample_count() const { return std::accumulate(filled.begin(), filled.end(), std::uint64_t{0}); }
 
-std::uint32_t rows_per_step(const BrainSpec& spec) { return std::min(kRowsPerStep, spec.replay_capacity); }
+std::uint32_t rows_per_step(const BrainSpec& spec) {
+  const LearnerTraits& learner = traits_of(spec.learner);
+  if (learner.rollouts) return spec.rollout_steps;
+  const std::uint32_t rows = learner.follows ? std::max(kRowsPerStep, spec.batch_size) : kRowsPerStep;
+  return learner.replays ? std::min(rows, spec.replay_capacity) : rows;
+}
+
+std::uint32_t waiting_capacity(const BrainSpec& spec) { return std::max(kWaitingSamples, 4 * rows_per_step(spec)); }
 
 void take_samples(const BrainSpec& spec, ReplayState& state, const TakenSamples& into) {
   const std::uint32_t per_step = rows_per_step(spec);
   const std::uint32_t width = SampleLayout::of(spec).width;
+  const bool replays = traits_of(spec.learner).replays;
   const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
   std::ranges::fill(into.rows, -1);
   std::ranges::fill(into.sights, -1);
@@ -128,12 +162,33 @@ void take_samples(const BrainSpec& spec, ReplayState& state, const TakenSamples&
       const std::size_t at = std::size_t{p} * per_step + k;
       std::ranges::copy(state.waiting.row(p, 0), into.values.begin() + static_cast<std::ptrdiff_t>(at * width));
       if (sight.number > 0) into.sights[at] = sight_row(spec, sight);
-      into.rows[at] = static_cast<std::int32_t>(p) * capacity + state.next[p];
-      state.next[p] = (state.next[p] + 1) % capacity;
-      state.filled[p] = std::min(state.filled[p] + 1, capacity);
+      into.rows[at] = replays ? static_cast<std::int32_t>(p) * capacity + state.next[p] : static_cast<std::int32_t>(at);
+      if (replays) {
+        state.next[p] = (state.next[p] + 1) % capacity;
+        state.filled[p] = std::min(state.filled[p] + 1, capacity);
+      }
       state.waiting.pop(p, 1);
       ++k;
     }
+  }
+}
+
+void take_rollouts(const BrainSpec& spec, ReplayState& state, const TakenSamples& into) {
+  const SampleLayout layout = SampleLayout::of(spec);
+  const std::uint32_t steps = spec.rollout_steps;
+  std::ranges::fill(into.rows, -1);
+  std::vector<std::uint32_t> order(steps);
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    if (state.waiting.size(p) < steps) continue;
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t k) { return state.waiting.sight(p, k).seat; });
+    for (std::uint32_t k = 0; k < steps; ++k) {
+      const std::size_t at = std::size_t{p} * steps + k;
+      std::ranges::copy(state.waiting.row(p, order[k]), into.values.begin() + static_cast<std::ptrdiff_t>(at * layout.width));
+      if (k == 0 || state.waiting.sight(p, order[k]).seat != state.waiting.sight(p, order[k - 1]).seat) into.values[at * layout.width + layout.begins] = 1;
+      into.rows[at] = static_cast<std::int32_t>(at);
+    }
+    state.waiting.pop(p, state.waiting.size(p));
   }
 }
 

@@ -106,7 +106,7 @@ Result<safetensors::File> open_body(std::span<const std::byte> bytes, const Brai
 Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
   const std::uint32_t width = SampleLayout::of(spec).width;
   IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
-                 read_ints(file, "waiting.counts", spec.brain_count, 0, static_cast<std::int32_t>(kWaitingSamples)));
+                 read_ints(file, "waiting.counts", spec.brain_count, 0, static_cast<std::int32_t>(waiting_capacity(spec))));
   std::int64_t total = 0;
   for (const std::int32_t count : counts) total += count;
   IMPRINT_ASSIGN(const safetensors::Array* rows, find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));

@@ -58,21 +58,54 @@ Status check_sizes(const BrainSpec& spec) {
   return {};
 }
 
+// What only one learner reads.
+Status check_own_settings(const BrainSpec& spec) {
+  switch (spec.learner) {
+    case LearnerKind::none:
+    case LearnerKind::cloning: return {};
+    case LearnerKind::feedback:
+      IMPRINT_CHECK(check_number("margin", spec.margin, 0, 1e6f));
+      return check_number("margin_weight", spec.margin_weight, 0, 1e6f);
+    case LearnerKind::dqn:
+      IMPRINT_CHECK(check_number("discount", spec.discount, 0, 1));
+      IMPRINT_CHECK(check_range("target_period", spec.target_period, 1, kMaxSize));
+      IMPRINT_CHECK(check_number("target_rate", spec.target_rate, 1e-6f, 1));
+      return check_number("epsilon", spec.epsilon, 0, 1);
+    case LearnerKind::ppo:
+      IMPRINT_CHECK(check_number("discount", spec.discount, 0, 1));
+      IMPRINT_CHECK(check_range("rollout_steps", spec.rollout_steps, 1, 65536));
+      IMPRINT_CHECK(check_range("epochs", spec.epochs, 1, 64));
+      if (spec.batch_size == 0 || spec.rollout_steps % spec.batch_size != 0)
+        return refuse("batch_size", std::to_string(spec.batch_size), "a divisor of rollout_steps, which ppo learns from in whole minibatches");
+      if (std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count >= kMaxElements)
+        return refuse("rollout_steps", std::to_string(spec.rollout_steps) + " in " + std::to_string(spec.epochs) + " epochs for each of " +
+                                           std::to_string(spec.brain_count) + " brains", "less than 2147483648 steps in all");
+      IMPRINT_CHECK(check_number("advantage_decay", spec.advantage_decay, 0, 1));
+      IMPRINT_CHECK(check_number("clip_range", spec.clip_range, 1e-6f, 1));
+      return check_number("entropy_coefficient", spec.entropy_coefficient, 0, 1e6f);
+    case LearnerKind::coach:
+      return check_number("trace_decay", spec.trace_decay, 0, 0.9999f);
+  }
+  return {};
+}
+
 Status check_learner(const BrainSpec& spec) {
   IMPRINT_CHECK(check_number("exploration", spec.exploration, 0, 1e6f));
   if (spec.learner == LearnerKind::none) return {};
-  if (spec.learner == LearnerKind::feedback) {
-    if (spec.action.branch_sizes.size() != 1 || spec.action.continuous_count != 0)
-      return make_error(ErrorCode::unsupported, "brain: the feedback learner was asked to predict " +
-                                                    std::to_string(spec.action.branch_sizes.size()) + " branches and " +
-                                                    std::to_string(spec.action.continuous_count) +
-                                                    " continuous actions; it rates the choices of exactly one branch. Use one branch, or the "
-                                                    "cloning learner");
-    IMPRINT_CHECK(check_number("margin", spec.margin, 0, 1e6f));
-    IMPRINT_CHECK(check_number("margin_weight", spec.margin_weight, 0, 1e6f));
+  const LearnerTraits& learner = traits_of(spec.learner);
+  const std::size_t branches = spec.action.branch_sizes.size();
+  const std::uint32_t continuous = spec.action.continuous_count;
+  const std::string asked = std::string("brain: the ") + learner.name + " learner was asked to serve " + std::to_string(branches) + " branches and " +
+                            std::to_string(continuous) + " continuous actions; it ";
+  if (learner.one_branch && (branches != 1 || continuous != 0))
+    return make_error(ErrorCode::unsupported, asked + "rates the choices of exactly one branch. Use one branch, or the cloning learner");
+  if (!learner.continuous && continuous != 0)
+    return make_error(ErrorCode::unsupported, asked + "draws from choices only. Use branches, or the cloning learner");
+  if (learner.feedback) {
     IMPRINT_CHECK(check_number("credit_delay_s", spec.credit_delay_s, 0, 1e6f));
     IMPRINT_CHECK(check_number("credit_width_s", spec.credit_width_s, 1e-6f, 1e6f));
   }
+  IMPRINT_CHECK(check_own_settings(spec));
   IMPRINT_CHECK(check_range("learn_period_frames", spec.learn_period_frames, 1, kMaxSize));
   IMPRINT_CHECK(check_range("batch_size", spec.batch_size, 1, kMaxSize));
   IMPRINT_CHECK(check_range("replay_capacity", spec.replay_capacity, 1, kMaxSize));
@@ -144,7 +177,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   hasher.number(static_cast<std::uint32_t>(spec.hidden_sizes.size()));
   for (const std::uint32_t size : spec.hidden_sizes) hasher.number(size);
   hasher.number(spec.activation).number(spec.brain_count).number(spec.agents_per_brain).number(spec.learner);
-  if (spec.learner != LearnerKind::none) hasher.number(spec.replay_capacity);
+  if (traits_of(spec.learner).replays) hasher.number(spec.replay_capacity);
   return hasher.digest();
 }
 
@@ -157,7 +190,7 @@ std::string schema_text(const BrainSpec& spec) {
   for (std::size_t i = 0; i < sizes.size(); ++i) text += (i == 0 ? "" : "-") + std::to_string(sizes[i]);
   text += std::string(" ") + activation_name(spec.activation) + ", " + std::to_string(spec.brain_count) + " brains of " +
           std::to_string(spec.agents_per_brain) + " agents, learner " + learner_name(spec.learner);
-  if (spec.learner != LearnerKind::none) text += ", replay " + std::to_string(spec.replay_capacity);
+  if (traits_of(spec.learner).replays) text += ", replay " + std::to_string(spec.replay_capacity);
   return text;
 }
 
@@ -168,15 +201,6 @@ const char* activation_name(Activation activation) {
     case Activation::silu: return "silu";
     case Activation::elu: return "elu";
     case Activation::gelu: return "gelu";
-  }
-  return "unknown";
-}
-
-const char* learner_name(LearnerKind learner) {
-  switch (learner) {
-    case LearnerKind::none: return "none";
-    case LearnerKind::feedback: return "feedback";
-    case LearnerKind::cloning: return "cloning";
   }
   return "unknown";
 }

@@ -9,6 +9,7 @@
 
 #include "compute/base/hash.h"
 #include "compute/base/result.h"
+#include "plugin/agent/learner_kind.h"
 
 namespace imprint::agent {
 
@@ -29,7 +30,6 @@ struct ActionSpec {
 };
 
 enum class Activation : std::uint8_t { relu, tanh, silu, elu, gelu };
-enum class LearnerKind : std::uint8_t { none, feedback, cloning };
 
 struct BrainSpec {
   std::string name = "brain";
@@ -55,10 +55,27 @@ struct BrainSpec {
   float margin_weight = 0.3f;
   float credit_delay_s = 0.8f;
   float credit_width_s = 0.6f;
+  float discount = 0.99f;             // of what an action leads to
+  std::uint32_t target_period = 50;   // minibatches between two steps of the target network
+  float target_rate = 1;              // how far it goes then
+  bool double_estimate = false;
+  float epsilon = 0;                  // share of random choices, once epsilon_decisions have passed
+  std::uint32_t epsilon_decisions = 0;
+  float trace_decay = 0;
+  std::uint32_t rollout_steps = 128;  // of all agents of a brain together
+  std::uint32_t epochs = 4;           // over a rollout, in minibatches of batch_size
+  float advantage_decay = 0.95f;
+  float clip_range = 0.2f;
+  float entropy_coefficient = 0.005f;
   std::uint32_t snapshot_count = 4;
 
   std::uint32_t seat_count() const { return brain_count * agents_per_brain; }
   std::uint32_t turn_of(std::uint32_t seat) const { return seat % agents_per_brain % decision_period_frames; }
+  // Of the n-th decision of a seat: from 1 down to epsilon in a straight line.
+  float random_share(std::uint64_t decision) const {
+    if (decision >= epsilon_decisions) return epsilon;
+    return 1 - (1 - epsilon) * static_cast<float>(decision) / static_cast<float>(epsilon_decisions);
+  }
   std::uint32_t agents_per_turn() const { return (agents_per_brain - 1) / decision_period_frames + 1; }  // of one brain, at most
   std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
   std::uint64_t parameter_count() const;           // weights and biases of all brains
@@ -80,6 +97,5 @@ Hash128 schema_hash(const BrainSpec& spec);
 std::string schema_text(const BrainSpec& spec);
 
 const char* activation_name(Activation activation);
-const char* learner_name(LearnerKind learner);
 
 }  // namespace imprint::agent

@@ -8,22 +8,24 @@ namespace {
 // As new, but for its memory.
 void empty(Answer& answer) {
   Choice& choice = answer.choice;
-  answer.decision = answer.requested_frame = choice.sight = choice.command = 0;
+  answer.decision = answer.requested_frame = choice.sight = choice.command = choice.action = choice.version = 0;
   choice.place = -1;
   choice.goal = 0;
   choice.observation.clear();
   choice.branches.clear();
   choice.continuous.clear();
+  choice.allowed.clear();
   answer.values.clear();
 }
 
 }  // namespace
 
-Seat::Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns)
+Seat::Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns, bool keeps_masks)
     : branch_sizes_(action.branch_sizes),
       choice_count_(action.choice_count()),
       latency_(latency_frames),
       takes_turns_(takes_turns),
+      keeps_masks_(keeps_masks),
       allowed_(choice_count_, 1),
       scolded_(choice_count_, 0) {}
 
@@ -143,11 +145,26 @@ Answer& Seat::pend(std::uint64_t frame) {
   return pending;
 }
 
-Seat::Taken Seat::take(std::uint64_t frame) {
+Seat::Taken Seat::take(std::uint64_t frame, std::uint64_t version) {
   waiting_ = false;
   Request& request = requests_[open_ - 1];
   if (takes_turns_) request.answer.requested_frame = frame;
+  note_mask(request.answer.choice);
+  request.answer.choice.version = version;
   return {&request.answer.choice, request.ticket, draws_++};
+}
+
+void Seat::note_mask(Choice& choice) const {
+  if (!keeps_masks_) return;
+  choice.allowed.resize(choice_count_);
+  write_mask(choice.allowed);
+}
+
+const Choice* Seat::last_seen() {
+  if (open_ == 0) return nullptr;
+  Choice& seen = requests_[open_ - 1].answer.choice;
+  if (waiting_) note_mask(seen);
+  return &seen;
 }
 
 bool Seat::answer(std::uint64_t ticket, std::span<const std::uint32_t> branches, std::span<const float> continuous, std::span<const float> values) {
@@ -179,6 +196,7 @@ bool Seat::act_by_heuristic(double time_s, std::span<const std::uint32_t> branch
   waiting_ = false;
   std::swap(last_, requests_[open_ - 1].answer);
   open_ = 0;
+  note_mask(last_.choice);
   last_.choice.branches.assign(branches.begin(), branches.end());
   last_.choice.continuous.assign(continuous.begin(), continuous.end());
   last_.values.clear();
@@ -186,7 +204,8 @@ bool Seat::act_by_heuristic(double time_s, std::span<const std::uint32_t> branch
   return true;
 }
 
-void Seat::remember(const Choice& choice, double time_s) {
+void Seat::remember(Choice& choice, double time_s) {
+  choice.action = ++actions_;
   if (onsets_.size() == kHistory) {
     oldest_ = (oldest_ + 1) % kHistory;
     onsets_.erase(onsets_.begin());

@@ -29,6 +29,9 @@ struct Choice {
   std::uint64_t command = 0;             // which of the agent's commands it belonged to
   std::vector<std::uint32_t> branches;
   std::vector<float> continuous;
+  std::vector<std::int32_t> allowed;     // what was open then, as of write_mask; empty where the seat does not keep it
+  std::uint64_t action = 0;              // once it began: counts the seat's actions from 1
+  std::uint64_t version = 0;             // of the weights that it was asked of
 };
 
 struct Answer {
@@ -42,8 +45,8 @@ class Seat {
  public:
   static constexpr std::size_t kHistory = 128;  // actions remembered for credit: two seconds at a decision a frame
 
-  // takes_turns: requests wait for their turn, and until the next answer the last one stands.
-  Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns = false);
+  // takes_turns: requests wait for their turn, and until the next answer the last one stands. keeps_masks: in Choice::allowed.
+  Seat(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns = false, bool keeps_masks = false);
 
   // ---- occupancy: a seat outlives the agents that sit in it, so that random draws never repeat ----
   bool occupied() const { return occupied_; }
@@ -81,7 +84,10 @@ class Seat {
     std::uint64_t ticket = 0;             // names the request when the answer comes
     std::uint64_t draw = 0;               // counts the seat's decisions for the random numbers, across agents and saves
   };
-  Taken take(std::uint64_t frame);        // only when wants_decision(); where agents take turns the request counts as made in this frame
+  // Only when wants_decision(); where agents take turns the request counts as made in this frame. version: Choice::version.
+  Taken take(std::uint64_t frame, std::uint64_t version = 0);
+  // What the agent saw last, when it was not acted upon yet; null where there is none.
+  const Choice* last_seen();
   // False when nobody waits for it any more.
   bool answer(std::uint64_t ticket, std::span<const std::uint32_t> branches, std::span<const float> continuous, std::span<const float> values);
 
@@ -110,12 +116,13 @@ class Seat {
   void forget_decisions();
   Answer& pend(std::uint64_t frame);
   void drop(std::size_t index, std::size_t count);  // of the open requests
-  void remember(const Choice& choice, double time_s);
+  void note_mask(Choice& choice) const;
+  void remember(Choice& choice, double time_s);
 
   std::vector<std::uint32_t> branch_sizes_;
   std::uint32_t choice_count_;
   std::uint32_t latency_;
-  bool takes_turns_;
+  bool takes_turns_, keeps_masks_;
 
   bool occupied_ = false;
   Mode mode_ = Mode::learning;
@@ -127,7 +134,7 @@ class Seat {
   std::vector<Request> requests_;         // the first open_ of them, oldest first; the last one may still be waiting for take()
   std::size_t open_ = 0;
   bool waiting_ = false;
-  std::uint64_t decisions_ = 0, tickets_ = 0, draws_ = 0, sights_ = 0;
+  std::uint64_t decisions_ = 0, tickets_ = 0, draws_ = 0, sights_ = 0, actions_ = 0;
   std::optional<Look> look_;
   Answer last_;
 

@@ -36,6 +36,15 @@ BrainSpec copycats() {
   return spec;
 }
 
+BrainSpec stepper(LearnerKind learner) {
+  BrainSpec spec = pet();
+  spec.name = learner_name(learner);
+  spec.learner = learner;
+  spec.brain_count = 2;
+  spec.replay_capacity = 64;
+  return spec;
+}
+
 std::vector<std::byte> policy_file() { return read_file(std::string(IMPRINT_TEST_MODELS) + "/godot/BallChase.onnx").value(); }
 
 class BakeBrains : public WorldTest {
@@ -65,13 +74,17 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
   Baker all = baker();
   ASSERT_OK(bake_brain(all, pet()));
   ASSERT_OK(bake_brain(all, copycats()));
+  const BrainSpec dqn = stepper(LearnerKind::dqn), coach = stepper(LearnerKind::coach), ppo = stepper(LearnerKind::ppo);
+  ASSERT_OK(bake_brain(all, dqn));
+  ASSERT_OK(bake_brain(all, coach));
+  ASSERT_OK(bake_brain(all, ppo));
   const std::vector<std::byte> file = policy_file();
   ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
   // Blocks of several sizes, so that brains share them, fill one alone and lie across two; in the end longer than any.
   for (const std::uint64_t block_bytes : {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
     reopen(all, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
-    for (const BrainSpec& spec : {copycats(), pet(), pet(), copycats(), pet()}) {
+    for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, pet()}) {
       auto made = world->add_brain(spec);
       ASSERT_TRUE(made.ok()) << made.error().message;
       brains.push_back(*made);

@@ -93,7 +93,7 @@ TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   EXPECT_THAT(ask(seats_[0], one), ElementsAre(2, 20));
   EXPECT_THAT(ask(seats_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
   EXPECT_THAT(ask(seats_[0], one), ElementsAre(3, 30)) << "frames in which it did not ask leave its memory alone";
-  pass([&] { EXPECT_OK(brain->end_episode(seats_[0])); });
+  pass([&] { EXPECT_OK(brain->end_episode(seats_[0], EpisodeEnd::terminated)); });
   EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
   EXPECT_THAT(ask(seats_[1], one), ElementsAre(2, 20));
   brain->remove_agent(seats_[1]);

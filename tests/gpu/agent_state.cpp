@@ -12,24 +12,30 @@
 namespace imprint::agent::test {
 namespace {
 
-BrainSpec small_spec() {
-  BrainSpec spec;
-  spec.observation.count = 4;
-  spec.action.branch_sizes = {3};
-  spec.goal_count = 2;
-  spec.hidden_sizes = {8};
-  spec.brain_count = 2;
-  spec.learner = LearnerKind::feedback;
-  spec.learn_period_frames = 3;
-  spec.batch_size = 8;
-  spec.replay_capacity = 16;
-  spec.snapshot_count = 2;
-  spec.seed = 3;
-  return spec;
-}
-
-class StateTest : public WorldTest {
+class StateTest : public WorldTest, public ::testing::WithParamInterface<LearnerKind> {
  protected:
+  static BrainSpec small_spec() {
+    BrainSpec spec;
+    spec.observation.count = 4;
+    spec.action.branch_sizes = {3};
+    spec.goal_count = 2;
+    spec.hidden_sizes = {8};
+    spec.brain_count = 2;
+    spec.learner = GetParam();
+    spec.learn_period_frames = 3;
+    spec.batch_size = 8;
+    spec.replay_capacity = 16;
+    spec.snapshot_count = 2;
+    spec.seed = 3;
+    spec.target_period = 7;
+    spec.epsilon = 0.1f;
+    spec.trace_decay = 0.5f;
+    spec.rollout_steps = 16;
+    spec.epochs = 2;
+    if (traits_of(spec.learner).follows) spec.credit_delay_s = 0.05f, spec.credit_width_s = 0.05f;  // steps become samples soon
+    return spec;
+  }
+
   void start(const BrainSpec& spec) {
     brain = add(spec);
     ASSERT_TRUE(brain);
@@ -55,11 +61,12 @@ class StateTest : public WorldTest {
             if (moment_ % 4 == seat) EXPECT_OK(of.feedback(seat, {value, 1.0f, CreditKind::current, now()}));
           }
           if (moment_ % 10 == 0) EXPECT_OK(of.set_goal(seat, moment_ / 10 % 2));
-          if (moment_ % 25 == 3) {
+          if (moment_ % 25 == 3 && traits_of(GetParam()).demonstrations) {
             const std::uint32_t branches[] = {1};
             EXPECT_OK(of.demonstrate(seat, {seen, 1, branches, {}, 2.0f}));
           }
           EXPECT_OK(of.observe(seat, seen));
+          if (moment_ % 20 == 11) EXPECT_OK(of.end_episode(seat, moment_ % 40 == 11 ? EpisodeEnd::terminated : EpisodeEnd::truncated));
         }
       });
     }
@@ -79,7 +86,7 @@ class StateTest : public WorldTest {
   std::uint32_t moment_ = 0;
 };
 
-TEST_F(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
+TEST_P(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
   const bridge::Budget budgets[] = {{500, 1000}, {1, 100}, {100, 100}, {1000000, 0}};
   std::vector<std::uint32_t> first_actions;
   Hash128 first;
@@ -91,7 +98,7 @@ TEST_F(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
     if (&budget == budgets) {
       first = end;
       first_actions = actions;
-      EXPECT_GT(brain->stats().counters.minibatches, 50u);
+      EXPECT_GT(brain->stats().counters.minibatches, 20u);
       continue;
     }
     EXPECT_EQ(actions, first_actions);
@@ -99,7 +106,7 @@ TEST_F(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
   }
 }
 
-TEST_F(StateTest, AnotherSeedIsAnotherBrain) {
+TEST_P(StateTest, AnotherSeedIsAnotherBrain) {
   start(small_spec());
   const Hash128 one = hash(*brain);
   BrainSpec spec = small_spec();
@@ -108,7 +115,7 @@ TEST_F(StateTest, AnotherSeedIsAnotherBrain) {
   EXPECT_NE(hash(*brain), one);
 }
 
-TEST_F(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
+TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   start(small_spec());
   live(*brain, 100);
   // Quitting loses what agents were asked and might still be credited for: let that run out, so that both lives go on from the same point.
@@ -117,7 +124,7 @@ TEST_F(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
       for (const std::uint32_t seat : seats_) (void)brain->act(seat);
     });
   }
-  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->end_episode(seat));
+  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->end_episode(seat, EpisodeEnd::terminated));
   ASSERT_OK(brain->save(path("life.brain")));
   ASSERT_OK(world->drain(10000));
   ASSERT_OK(brain->save_status());
@@ -138,7 +145,7 @@ TEST_F(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   EXPECT_EQ(hash(*brain), end);
 }
 
-TEST_F(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
+TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
   start(small_spec());
   live(*brain, 40);
   ASSERT_OK(world->drain(10000));
@@ -157,7 +164,7 @@ TEST_F(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
   }
 }
 
-TEST_F(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
+TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   start(small_spec());
   live(*brain, 30);
   ASSERT_OK(brain->save(path("whole.brain")));
@@ -191,7 +198,7 @@ TEST_F(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   EXPECT_EQ(brain->load(path("whole.brain")).error().code, ErrorCode::shape_mismatch);
 }
 
-TEST_F(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
+TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
   start(small_spec());
   EXPECT_EQ(brain->save_status().error().code, ErrorCode::not_found);
   pass([&] { EXPECT_OK(brain->save("/nowhere/at/all.brain")); });
@@ -205,7 +212,7 @@ TEST_F(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
 }
 
 // Called in a frame, in the middle of a step, with feedback after the call: the file holds the next boundary, without that feedback.
-TEST_F(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
+TEST_P(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
   start(small_spec());
   live(*brain, 40);
   pass([&] {
@@ -220,7 +227,7 @@ TEST_F(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
   EXPECT_EQ(hash(*brain), boundary);
 }
 
-TEST_F(StateTest, UndoBringsBackTheBits) {
+TEST_P(StateTest, UndoBringsBackTheBits) {
   start(small_spec());
   live(*brain, 50);
   ASSERT_OK(world->drain(10000));
@@ -242,13 +249,13 @@ TEST_F(StateTest, UndoBringsBackTheBits) {
     ASSERT_OK(world->drain(10000));
     moment_ = 500;
     ASSERT_OK(brain->set_learning(true));
-    live(*brain, 5);
+    live(*brain, traits_of(GetParam()).rollouts ? 40 : 5);
     ends.push_back(hash(*brain));
   }
   EXPECT_NE(ends[0], before);
 }
 
-TEST_F(StateTest, TheOldestSnapshotGivesWay) {
+TEST_P(StateTest, TheOldestSnapshotGivesWay) {
   start(small_spec());
   std::vector<std::uint64_t> ids;
   for (int i = 0; i < 3; ++i) {
@@ -272,7 +279,7 @@ TEST_F(StateTest, TheOldestSnapshotGivesWay) {
 }
 
 // Requests in one frame: keep A, go on from B, save. Each sees what those before it left.
-TEST_F(StateTest, RequestsAtABoundaryKeepTheirOrder) {
+TEST_P(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   start(small_spec());
   live(*brain, 30);
   ASSERT_OK(world->drain(10000));
@@ -295,7 +302,31 @@ TEST_F(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   EXPECT_NE(hash(*brain), early) << "the save came before the restore, and holds the later brain";
 }
 
-TEST_F(StateTest, BusyBrainsMayBeDestroyed) {
+// With or without a memory that has to go along.
+TEST_P(StateTest, LearningLeavesTheDeviceAndComesBack) {
+  if (!world->context().vulkan()) GTEST_SKIP() << "the processor gives nothing up";
+  start(small_spec());
+  live(*brain, 5);
+  const auto pass_until = [&](bool away) {
+    world->set_memory_cap(away ? 1 : std::uint64_t{1} << 40);
+    for (int i = 0; i < 400 && (brain->bytes_away() > 0) != away; ++i) {
+      pass();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(brain->bytes_away() > 0, away);
+  };
+  pass_until(true);
+  ASSERT_FALSE(messages.texts.empty());
+  EXPECT_THAT(messages.texts.front(), ::testing::HasSubstr("learning pauses"));
+  messages.texts.clear();
+  const std::uint64_t minibatches = brain->stats().counters.minibatches;
+  pass_until(false);
+  live(*brain, 60);
+  EXPECT_GT(brain->stats().counters.minibatches, minibatches);
+  EXPECT_EQ(brain->stats().stopped_brains, 0u);
+}
+
+TEST_P(StateTest, BusyBrainsMayBeDestroyed) {
   start(small_spec());
   for (int i = 0; i < 5; ++i) {
     live(*brain, 7);
@@ -317,7 +348,7 @@ TEST_F(StateTest, BusyBrainsMayBeDestroyed) {
 }
 
 // The world goes first, with a save on its way.
-TEST_F(StateTest, AWorldMayGoBeforeItsSaves) {
+TEST_P(StateTest, AWorldMayGoBeforeItsSaves) {
   start(small_spec());
   live(*brain, 7);
   ASSERT_OK(brain->save(path("late.brain")));
@@ -332,7 +363,7 @@ TEST_F(StateTest, AWorldMayGoBeforeItsSaves) {
   messages.texts.clear();
 }
 
-TEST_F(StateTest, AFrameTakesNoMemoryForASave) {
+TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
   const auto made = world->add_brain(small_spec());
   ASSERT_TRUE(made.ok());
   const Status cold = [&] {
@@ -349,6 +380,9 @@ TEST_F(StateTest, AFrameTakesNoMemoryForASave) {
   ASSERT_OK(world->drain(10000));
   EXPECT_OK((*made)->save_status());
 }
+
+INSTANTIATE_TEST_SUITE_P(Every, StateTest, ::testing::Values(LearnerKind::feedback, LearnerKind::dqn, LearnerKind::coach, LearnerKind::ppo),
+                         [](const auto& learner) { return learner_name(learner.param); });
 
 }  // namespace
 }  // namespace imprint::agent::test

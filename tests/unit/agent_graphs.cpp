@@ -15,61 +15,13 @@
 #include "plugin/agent/shared_tensor.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/updates.h"
+#include "tests/unit/agent_oracle.h"
 
 namespace imprint::agent {
 namespace {
 
+using namespace oracle;
 using reference::Bindings;
-using Numbers = std::vector<double>;
-
-// A spread of values without structure.
-double draw(std::uint32_t index, std::uint32_t stream) { return 2 * philox_uniform(index, stream, 1, 3, 4) - 1; }
-
-BrainSpec pet_spec(std::uint32_t brains) {
-  BrainSpec spec;
-  spec.observation.count = 3;
-  spec.observation.scale = {2.0f, 1.0f, 0.5f};
-  spec.action.branch_sizes = {4};
-  spec.goal_count = 2;
-  spec.hidden_sizes = {5, 6};
-  spec.activation = Activation::tanh;  // smooth, for differences
-  spec.brain_count = brains;
-  spec.seed = 21;
-  spec.learner = LearnerKind::feedback;
-  spec.batch_size = 8;  // its reciprocal is exact
-  spec.replay_capacity = 9;
-  spec.learning_rate = 0.01f;
-  spec.max_gradient_norm = 0.05f;  // well below what comes: the clip is part of the test
-  return spec;
-}
-
-// Weights of one brain, layer by layer: weight [in][out], bias [out].
-using Weights = std::vector<Numbers>;
-
-Weights weights_of(const Network& network, std::uint32_t brain, std::uint32_t brains) {
-  Weights weights;
-  for (const nn::Parameter& parameter : network.parameters()) {
-    const Numbers all = reference::initial_values(parameter.variable);
-    const std::size_t size = all.size() / brains;
-    weights.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(brain * size), all.begin() + static_cast<std::ptrdiff_t>((brain + 1) * size));
-  }
-  return weights;
-}
-
-Numbers forward(const BrainSpec& spec, const Weights& weights, const Numbers& observation) {
-  Numbers x = observation;
-  for (std::size_t i = 0; i < x.size() && !spec.observation.scale.empty(); ++i) x[i] *= spec.observation.scale[i];
-  for (std::size_t layer = 0; layer < weights.size(); layer += 2) {
-    Numbers y = weights[layer + 1];
-    for (std::size_t in = 0; in < x.size(); ++in)
-      for (std::size_t out = 0; out < y.size(); ++out) y[out] += x[in] * weights[layer][in * y.size() + out];
-    if (layer + 2 < weights.size())
-      for (double& value : y) value = std::tanh(value);
-    x = y;
-  }
-  return x;  // goal-major outputs
-}
-
 // ---- arrays that the host shares ------------------------------------------------------------------------------------------------------------------
 
 std::vector<std::int64_t> rows_of(const Shape& shape, std::uint64_t reach, std::uint64_t step) {
@@ -177,6 +129,10 @@ struct Sample {
   std::vector<int> choices;
   Numbers continuous;
   double target = 0, weight = 1;
+  bool continues = true;                // dqn, whose reward is the target, and what was seen next:
+  Numbers next;
+  int next_goal = 0;
+  std::vector<int> allowed;
 };
 
 double feedback_loss(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
@@ -203,6 +159,27 @@ double cloning_loss(const BrainSpec& spec, const Weights& weights, const Sample&
   }
   for (std::size_t i = 0; i < spec.action.continuous_count; ++i) loss += std::pow(heads[at + i] - sample.continuous[i], 2);
   return sample.weight * loss;
+}
+
+// By the target network's weights.
+auto dqn_loss(const Weights& target) {
+  return [&target](const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+    const auto best = [&](const Numbers& heads) {
+      int found = -1;
+      for (int choice = 0; choice < 4; ++choice) {
+        const auto value = [&](int i) { return heads[static_cast<std::size_t>(sample.next_goal * 4 + i)]; };
+        if (sample.allowed[static_cast<std::size_t>(choice)] && (found < 0 || value(choice) > value(found))) found = choice;
+      }
+      return static_cast<std::size_t>(sample.next_goal * 4 + found);
+    };
+    double wanted = sample.target;
+    if (sample.continues) {
+      const Numbers rated = forward(spec, target, sample.next);
+      wanted += double{spec.discount} * rated[best(spec.double_estimate ? forward(spec, weights, sample.next) : rated)];
+    }
+    const double error = std::abs(forward(spec, weights, sample.observation)[static_cast<std::size_t>(sample.goal * 4 + sample.choices[0])] - wanted);
+    return error <= 1 ? error * error / 2 : error - 0.5;
+  };
 }
 
 using Loss = std::function<double(const BrainSpec&, const Weights&, const Sample&)>;
@@ -273,7 +250,14 @@ class LearnGraphTest : public ::testing::Test {
     columns[layout.goal] = sample.goal;
     for (std::size_t b = 0; b < sample.choices.size(); ++b) columns[layout.branches + b] = sample.choices[b];
     std::copy(sample.continuous.begin(), sample.continuous.end(), columns + layout.continuous);
-    columns[layout.weight] = sample.weight;
+    if (spec.learner != LearnerKind::dqn) columns[layout.weight] = sample.weight;
+    if (spec.learner == LearnerKind::dqn) {
+      columns[layout.reward] = sample.target;
+      columns[layout.continues] = sample.continues ? 1 : 0;
+      std::copy(sample.next.begin(), sample.next.end(), columns + layout.next_observation);
+      columns[layout.next_goal] = sample.next_goal;
+      std::copy(sample.allowed.begin(), sample.allowed.end(), columns + layout.allowed);
+    }
     if (spec.learner == LearnerKind::feedback) {
       columns[layout.target] = sample.target;
       columns[layout.margin] = sample.target > 0 ? 1 : 0;
@@ -389,6 +373,70 @@ TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
   const auto results = run();
   expect_step(0, results, cloning_loss);
   expect_step(1, results, cloning_loss);
+}
+
+// Rewards far and near, ends and no ends, goals that change, choices that are closed; the target network is another than the one that learns.
+class DqnGraphTest : public LearnGraphTest {
+ protected:
+  void build_dqn(const std::function<void(BrainSpec&)>& change) {
+    BrainSpec wanted = pet_spec(2);
+    wanted.learner = LearnerKind::dqn;
+    wanted.discount = 0.75f;
+    change(wanted);
+    build(wanted);
+    for (std::uint32_t brain = 0; brain < 2; ++brain) {
+      targets[brain] = weights_of(*network, brain, 2);
+      for (std::size_t p = 0; p < targets[brain].size(); ++p) {
+        for (std::size_t i = 0; i < targets[brain][p].size(); ++i) targets[brain][p][i] += 0.5 * draw(static_cast<std::uint32_t>(i), 9 + brain);
+        Numbers& all = bindings["target." + network->parameters()[p].name];
+        all.insert(all.end(), targets[brain][p].begin(), targets[brain][p].end());
+      }
+      for (std::uint32_t i = 0; i < 9; ++i) {
+        Sample sample = feedback_sample(i + 9 * brain);
+        sample.target *= i % 2 == 0 ? 3 : 0.2;  // beyond where the loss is square, and within
+        sample.continues = i % 4 != 3;
+        for (std::uint32_t k = 0; k < 3; ++k) sample.next.push_back(sample.continues ? draw(3 * i + k, 7 + brain) : 0);
+        sample.next_goal = static_cast<int>(i / 2 % 2);
+        for (std::uint32_t k = 0; k < 4; ++k) sample.allowed.push_back(sample.continues && (i + k) % 3 != 0);
+        remember(brain, i, sample);
+      }
+    }
+  }
+
+  Weights targets[2];
+};
+
+TEST_F(DqnGraphTest, AStepIsWhatItsHeaderSays) {
+  build_dqn([](BrainSpec& wanted) { wanted.target_period = 2; });
+  const auto results = run();
+  for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
+  for (const nn::Parameter& parameter : network->parameters()) {
+    const std::string name = "target." + parameter.name;
+    EXPECT_EQ(results.at(name), bindings.at(name)) << "one step of two";
+  }
+}
+
+TEST_F(DqnGraphTest, ADoubleStepChoosesByTheNetworkAndTheTargetFollowsIt) {
+  build_dqn([](BrainSpec& wanted) { wanted.target_period = 1, wanted.target_rate = 0.25f, wanted.double_estimate = true; });
+  const auto results = run();
+  for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
+  for (const nn::Parameter& parameter : network->parameters()) {
+    const Numbers &before = bindings.at("target." + parameter.name), &after = results.at("target." + parameter.name);
+    const Numbers& stepped = results.at("network." + parameter.name);
+    for (std::size_t i = 0; i < after.size(); ++i) ASSERT_NEAR(after[i], before[i] + 0.25 * (stepped[i] - before[i]), 1e-9);
+  }
+}
+
+TEST_F(DqnGraphTest, TheTargetOfABrainThatDoesNotLearnStays) {
+  build_dqn([](BrainSpec& wanted) { wanted.target_period = 1; });
+  bindings["filled"][1] = 0;
+  const auto results = run();
+  expect_untouched(1, results);
+  for (const nn::Parameter& parameter : network->parameters()) {
+    const Numbers &before = bindings.at("target." + parameter.name), &after = results.at("target." + parameter.name);
+    const Numbers& stepped = results.at("network." + parameter.name);
+    for (std::size_t i = 0; i < after.size(); ++i) ASSERT_EQ(after[i], i < after.size() / 2 ? stepped[i] : before[i]);
+  }
 }
 
 TEST_F(LearnGraphTest, WithoutMarginRivalsAreLeftAlone) {

@@ -30,6 +30,10 @@ Taker number(T& into) {
   };
 }
 
+Taker flag(bool& into) {
+  return [&into](const Json& value) -> std::string { return value.is_boolean() ? (into = value.get<bool>(), "") : "true or false"; };
+}
+
 template <class T>
 Taker list(std::vector<T>& into) {
   return [&into](const Json& value) -> std::string {
@@ -76,7 +80,7 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
       {"seed", number(s.seed)},
       {"action_latency_frames", number(s.action_latency_frames)},
       {"decision_period_frames", number(s.decision_period_frames)},
-      {"learner", word(s.learner, agent::LearnerKind::cloning, agent::learner_name)},
+      {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
       {"learn_period_frames", number(s.learn_period_frames)},
       {"batch_size", number(s.batch_size)},
       {"replay_capacity", number(s.replay_capacity)},
@@ -88,6 +92,18 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
       {"credit_delay_s", number(s.credit_delay_s)},
       {"credit_width_s", number(s.credit_width_s)},
       {"snapshot_count", number(s.snapshot_count)},
+      {"discount", number(s.discount)},
+      {"target_period", number(s.target_period)},
+      {"target_rate", number(s.target_rate)},
+      {"double_estimate", flag(s.double_estimate)},
+      {"epsilon", number(s.epsilon)},
+      {"epsilon_decisions", number(s.epsilon_decisions)},
+      {"trace_decay", number(s.trace_decay)},
+      {"rollout_steps", number(s.rollout_steps)},
+      {"epochs", number(s.epochs)},
+      {"advantage_decay", number(s.advantage_decay)},
+      {"clip_range", number(s.clip_range)},
+      {"entropy_coefficient", number(s.entropy_coefficient)},
       {"observations",
        [&brain](const Json& value) -> std::string {
          std::vector<std::uint32_t> extents;
@@ -97,7 +113,7 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
          for (const std::uint32_t extent : extents) brain.observations->append(extent);
          return {};
        }},
-      {"actions", [&brain](const Json& value) -> std::string { return value.is_boolean() ? (brain.actions = value.get<bool>(), "") : "true or false"; }},
+      {"actions", flag(brain.actions)},
   };
 }
 

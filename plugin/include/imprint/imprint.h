@@ -384,11 +384,7 @@ typedef enum imp_activation {
   IMP_ACTIVATION_GELU = 4
 } imp_activation;
 
-typedef enum imp_learner {
-  IMP_LEARNER_NONE = 0,
-  IMP_LEARNER_FEEDBACK = 1, /* evaluative feedback: predicts how each action will be received, learns from praise, scolding and demonstrations */
-  IMP_LEARNER_CLONING = 2   /* behaviour cloning: imitates demonstrations (cross-entropy for branches, squared error for continuous actions) */
-} imp_learner;
+#include "imprint_learner.h"
 
 /* A network from observations to actions, its learner, and how many of them there are. Sizes are free. */
 typedef struct imp_brain_desc {
@@ -397,9 +393,9 @@ typedef struct imp_brain_desc {
   uint32_t observation_count;       /* floats an observation; >= 1 */
   const float* observation_scale;   /* observation_count factors applied before the network; null = 1 */
   uint32_t goal_count;              /* cues or tasks that an agent can be given, each with its own output head; >= 1. Default 1 */
-  uint32_t branch_count;            /* discrete action branches; the feedback learner needs exactly 1 */
+  uint32_t branch_count;            /* discrete action branches; the learners feedback and DQN need exactly 1 */
   const uint32_t* branch_sizes;     /* choices of each branch, >= 2 */
-  uint32_t continuous_count;        /* continuous actions in [-1, 1]; IMP_LEARNER_CLONING only */
+  uint32_t continuous_count;        /* continuous actions in [-1, 1]; of the learners IMP_LEARNER_CLONING only */
   uint32_t hidden_count;            /* hidden layers. Default 2 */
   const uint32_t* hidden_sizes;     /* widths; null = 64 each */
   imp_activation activation;        /* Default relu */
@@ -411,16 +407,18 @@ typedef struct imp_brain_desc {
                                        the frames that pass until safe_frame tells of one. Default 2 */
 
   imp_learner learner;
-  uint32_t learn_period_frames;     /* one minibatch every this many frames; its result takes effect exactly one period after it began. Default 6 */
-  uint32_t batch_size;              /* samples a minibatch and brain. Default 32 */
-  uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. Default 4096 */
-  float learning_rate;              /* Adam. Default 1e-3 */
+  uint32_t learn_period_frames;     /* one minibatch (PPO: one update, with all its minibatches) every this many frames; its result takes effect exactly one
+                                       period after it began. Default 6 */
+  uint32_t batch_size;              /* samples a minibatch and brain. COACH: steps that it takes in, at most. PPO: a divisor of
+                                       rollout_steps. Default 32 */
+  uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. COACH, PPO: not used. Default 4096 */
+  float learning_rate;              /* Adam; COACH: plain gradient ascent, which wants more, about 0.05. Default 1e-3 */
   float max_gradient_norm;          /* global norm clip; 0 = none. Default 1 */
-  float exploration;                /* standard deviation of the noise added to the values of choices (predicted feedback, logits) when acting in
-                                       IMP_MODE_LEARNING. Default 0.2 */
+  float exploration;                /* standard deviation of the noise added to the values of choices (predicted feedback or return, logits) when acting
+                                       in IMP_MODE_LEARNING. COACH, PPO: not used. Default 0.2 */
   float margin;                     /* feedback: a praised or shown action pushes its rivals below -margin. Default 0.5 */
   float margin_weight;              /* weight of that push; 0 = off. Default 0.3 */
-  float credit_delay_s;             /* feedback: reaction time of a person from the onset of an action. Default 0.8 */
+  float credit_delay_s;             /* where feedback counts: reaction time of a person from the onset of an action. Default 0.8 */
   float credit_width_s;             /* half-width of the triangle of credit around it. Default 0.6 */
   uint32_t snapshot_count;          /* snapshots kept for undo; the oldest is dropped. 0 = none. Each takes as much device memory as weights,
                                        moments and replay together. Default 4 */
@@ -438,7 +436,24 @@ typedef struct imp_brain_desc {
    * frame; until the answer is due agent_act repeats the last one, which stands, and is IMP_NOT_READY only before the first. With
    * agent_observe_in_place the buffer is read in the turn. In heuristic and record modes the game decides when it likes. */
   uint32_t decision_period_frames;
-  uint32_t reserved;
+  /* DQN: every target_period minibatches the target network goes target_rate of the way to the network. 0 counts as 50 and 1: a copy, every so often. */
+  uint32_t target_period;
+  float target_rate;                /* 0 < .. <= 1 */
+  float discount;                   /* DQN, PPO: of what an action leads to, 0 < .. <= 1; 0 counts as 0.99 */
+  uint32_t double_estimate;         /* DQN: 1 = the network itself says which choice is the best, and the target network what it is worth. Van Hasselt, Guez,
+                                       Silver, Deep Reinforcement Learning with Double Q-learning, 2016 */
+  /* DQN: share of choices in IMP_MODE_LEARNING that are made at random from those that are open, beside `exploration`'s noise. An agent's n-th decision
+   * has 1 - (1 - epsilon) n / epsilon_decisions of it, until that is epsilon. Both 0: none. */
+  float epsilon;
+  uint32_t epsilon_decisions;
+  float trace_decay;                /* COACH: what a step leaves of the eligibility of the steps before it in its episode, 0 .. 0.9999. 0: a step's feedback
+                                       is for its own action alone. A step of another agent of the brain ends it too */
+  uint32_t rollout_steps;           /* PPO: steps of all agents of a brain together that an update learns from; 0 counts as 128, at most 65536 */
+  uint32_t epochs;                  /* PPO: how often an update goes through them, in another order each time; 0 counts as 4, at most 64 */
+  float advantage_decay;            /* PPO: lambda of generalised advantage estimation, 0 < .. <= 1; 0 counts as 0.95 */
+  float clip_range;                 /* PPO: how far an action's probability may move before an update gains nothing by it, 0 < .. <= 1; 0 counts as 0.2 */
+  float entropy_coefficient;        /* PPO: weight of the policy's entropy, for exploring longer; 0 counts as 0.005 */
+  uint32_t reserved;                /* 0 */
 } imp_brain_desc;
 
 /* A trained policy from an ONNX file; it does not learn. The first input is the observation; further inputs are state, fed back from the output of
@@ -467,24 +482,6 @@ typedef struct imp_brain_info {
 
 /* ---- agents ------------------------------------------------------------------------------------------------------------------------------- */
 
-typedef enum imp_mode {
-  IMP_MODE_LEARNING = 0,  /* acts by its brain with exploration; feedback and demonstrations are learned from */
-  IMP_MODE_INFERENCE = 1, /* acts greedily; feedback and demonstrations are refused with IMP_ERROR_WRONG_STATE, rewards are ignored */
-  IMP_MODE_HEURISTIC = 2, /* the game acts (agent_heuristic); the brain is not asked, and agent_act repeats what the game chose */
-  IMP_MODE_RECORD = 3     /* as heuristic, and each heuristic action is remembered as a demonstration of weight 2 */
-} imp_mode;
-
-typedef enum imp_credit {
-  IMP_CREDIT_BY_ONSET = 0, /* spread over recent actions by a triangle around the player's reaction time (praise, scold) */
-  IMP_CREDIT_CURRENT = 1   /* the action under way at time_s, exactly (clicker, "no!") */
-} imp_credit;
-
-/* How an episode ended: by what the agent did, or cut off from outside (a time limit, a level that was left), when the state it was in still had a
- * future. A learner that estimates returns must tell them apart: it goes on from the value of the last state where the end was truncated, and from 0
- * where it was terminated. Neither learner of today estimates returns: evaluative feedback and demonstrations rate an action by itself. So both ends
- * do the same; say which it was all the same, for what learns later. */
-typedef enum imp_episode_end { IMP_EPISODE_TERMINATED = 0, IMP_EPISODE_TRUNCATED = 1 } imp_episode_end;
-
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
@@ -512,7 +509,7 @@ typedef struct imp_feedback {
   double time_s;     /* when the player reacted, on imp_frame_info's clock; not later than the current frame */
 } imp_feedback;
 
-/* "Show me": in this situation, for this goal, do this. */
+/* "Show me": in this situation, for this goal, do this. For the learners feedback and cloning; with others IMP_ERROR_UNSUPPORTED. */
 typedef struct imp_demonstration {
   imp_header header;
   const float* observation;
@@ -534,7 +531,9 @@ typedef struct imp_brain_stats {
   uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers;
   uint32_t late_actions;            /* answers that the GPU delivered after their frame */
   uint32_t stopped_brains;          /* that no longer learn because their loss was not finite; brain_restore or brain_load sets them going again */
-  uint64_t dropped_samples;         /* given faster than minibatches could take them in (8 a brain and minibatch, 256 may wait) */
+  uint64_t dropped_samples;         /* given faster than minibatches could take them in (8 a brain and minibatch, 256 may wait; DQN and COACH: batch_size and
+                                       four times that, where it is more; PPO: rollout_steps). Of steps that PPO has no use
+                                       for, nothing is counted */
   uint64_t shadow_frame;            /* the newest copy in host memory is of the brain between two minibatches, in this frame; 0 = none */
   uint64_t bytes_away;              /* > 0: learning has left the device, for want of memory (imp_context_stats::memory_pressure) */
 } imp_brain_stats;
@@ -698,8 +697,9 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_heuristic)(imp_agent agent, const uint32_t* branches, const float* continuous);
   imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
   imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
-  /* [frame] Reward of the environment for the action under way; the feedback learner takes it as feedback with exact credit, clamped to -1 .. 1, and
-   * 0 as no word at all. It closes no action, as a scolding does: a price on every step is a reward too. Other learners ignore it. */
+  /* [frame] Reward of the environment for the action under way. DQN and PPO take it as it is, all of a step summed; the feedback learner and COACH take it as
+   * feedback with exact credit, clamped to -1 .. 1, and 0 as no word at all. It closes no action, as a scolding does: a price on every step is a reward
+   * too. Other learners ignore it, as does an agent between two episodes, when no action is under way. */
   imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets what was asked and answered, actions that could still be credited, what was scolded, and an ONNX policy's state: ask again. */
   imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
