@@ -127,7 +127,7 @@ void Director::write(const Game& game, const Report& report) {
     sheet.title = who + " learned to follow " + share + " in " + seconds + " seconds";
   else
     sheet.title = who + follow + share + " after " + seconds + " seconds";
-  sheet.subtitle = std::string(words(report.teacher)) + "; seed " + std::to_string(report.seed) + "; " + report.device;
+  sheet.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " + std::to_string(report.seed) + "; " + report.device;
   sheet.moments = moments_;
   sheet.curve = overlay.curve;
   sheet.ghost_curve = overlay.ghost_curve;

@@ -34,8 +34,19 @@ double brain_reaction(const Options& options, const SessionLogReader* replay) {
   return (replay ? replay->header().idle : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
 }
 
-PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s) {
-  return {what, options.seed, options.kennel, probes_per_pet(options.kennel), reaction_s};
+// Of each learner that may come into use, the one to begin with first. Only a person changes it, and only that of a single pet.
+std::vector<Learner> learners(const Options& options, const SessionLogReader* replay) {
+  std::vector<Learner> wanted{options.learner};
+  const bool changes = replay ? replay->changes_learner() : options.teacher == TeacherKind::kNone || !options.headless;
+  if (!changes || options.kennel > 1) return wanted;
+  for (const Learner learner : kLearners) {
+    if (learner != options.learner) wanted.push_back(learner);
+  }
+  return wanted;
+}
+
+PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s, std::vector<Learner> learners) {
+  return {what, options.seed, options.kennel, probes_per_pet(options.kennel), reaction_s, std::move(learners)};
 }
 
 BrainContext::Setup context_setup(const Options& options, const std::function<void(const std::string&)>& log) {
@@ -61,6 +72,7 @@ Options with_replay(Options options, const SessionLogReader* replay) {
   if (!replay) return options;
   options.seed = replay->header().seed;
   options.kennel = replay->header().pets;
+  options.learner = replay->header().learner;
   return options;
 }
 
@@ -133,9 +145,9 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     : replay(wanted.replay.empty() ? nullptr : std::make_unique<SessionLogReader>(wanted.replay)),
       options(with_replay(wanted, replay.get())),
       context(device, context_setup(options, log)),
-      brain(context, brain_setup(options, "pet", brain_reaction(options, replay.get()))),
+      brain(context, brain_setup(options, "pet", brain_reaction(options, replay.get()), learners(options, replay.get()))),
       ghost_brain(options.ghost && options.kennel == 1
-                      ? std::make_unique<PetBrain>(context, brain_setup(options, "ghost", brain_reaction(options, replay.get())))
+                      ? std::make_unique<PetBrain>(context, brain_setup(options, "ghost", brain_reaction(options, replay.get()), {options.learner}))
                       : nullptr),
       checkup(probes(brain)),
       dice(options.seed, 1u << 20),
@@ -171,7 +183,7 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     untaught.taught = false;
     ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
   }
-  if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher()});
+  if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner});
   if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
   context.warmup(progress);
   if (!options.load.empty()) brain.load(options.load);
@@ -237,6 +249,7 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
     case SignalKind::kSnapshot:
     case SignalKind::kUndo:
     case SignalKind::kLearning:
+    case SignalKind::kLearner:
       apply_to_brain(signal);
       break;
     default:
@@ -247,6 +260,10 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
 void Game::Inside::apply_to_brain(const Signal& signal) {
   if (signal.kind == SignalKind::kLearning) {
     brain.set_learning(signal.number != 0);
+  } else if (signal.kind == SignalKind::kLearner) {
+    const auto learner = static_cast<Learner>(signal.number);
+    report_status(brain.use(learner) ? std::string("It now learns by ") + name(learner) + ", with a mind of its own for that."
+                                     : std::string("This game has no mind that learns by ") + name(learner) + ".");
   } else if (signal.kind == SignalKind::kSnapshot) {
     memories.keep(clock_s, checks.empty() ? std::nullopt : std::optional(checks.back().success), overlay);
   } else {
@@ -336,6 +353,7 @@ void Game::Inside::advance_phase(uint64_t now_frame) {
 void Game::Inside::show() {
   overlay.seconds = clock_s;
   overlay.learning = brain.learning();
+  overlay.learner = brain.learner();
   overlay.tricks = lessons.scores();
   if (clock_s >= silent_until_s) overlay.caption.clear();
   if (clock_s >= status_until_s) overlay.status.clear();
@@ -414,7 +432,7 @@ const std::vector<std::vector<Action>>& Game::exam_decisions() const { return in
 
 bool Game::examining() const { return inside_->checkup.running(); }
 
-size_t Game::save(const std::string& path) { return inside_->keeper.save(path); }
+size_t Game::save(const std::string& path) { return inside_->keeper.save(path, PetBrain::Which::kFirst); }
 
 bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
@@ -430,6 +448,7 @@ Report Game::report() const {
   report.driver = in.context.driver();
   report.seed = in.options.seed;
   report.teacher = in.teacher();
+  report.learner = in.brain.learner();
   report.replayed = in.replay != nullptr;
   report.access = in.options.access;
   report.pets = in.options.kennel;

@@ -67,7 +67,7 @@ class Game {
   // An examination is under way.
   bool examining() const;
 
-  // Keeps the pet in a file; goes on over the next frames, until saved(); then save_problem() is empty, or why it is not on disk.
+  // Keeps the pet in a file, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why it is not on disk.
   size_t save(const std::string& path);
   bool saved(size_t wish) const;
   const std::string& save_problem(size_t wish) const;

@@ -61,7 +61,7 @@ void print_end(const Report& report) {
               cost("infer", report.infer_gpu_us).c_str(), cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
               report.frame_cpu_us.median);
   std::printf("weights %s\n", report.weights_hash.c_str());
-  const std::optional<double> needed = lesson_seconds(report.teacher);
+  const std::optional<double> needed = report.learner == Learner::kFeedback ? lesson_seconds(report.teacher) : std::nullopt;
   const std::optional<bool> judged = learned(report);
   if (judged == false && report.minibatches == 0)
     std::printf("%s learned nothing: not one minibatch ran. Give it a larger --budget-us.\n", whom);
@@ -93,8 +93,8 @@ int run_headless(const Options& options) {
   VulkanHost* host = director ? &director->host() : own_host.get();   // none where nothing is drawn and the CPU learns
 
   Run run(host, options, [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); });
-  std::printf("%s, seed %llu, teacher %s, %u %s, %s\n\n", host ? host->properties().deviceName : "no GPU", static_cast<unsigned long long>(options.seed),
-              name(options.teacher), options.kennel, options.kennel == 1 ? "pet" : "pets", name(options.access));
+  std::printf("%s, seed %llu, teacher %s, learner %s, %u %s, %s\n\n", host ? host->properties().deviceName : "no GPU", static_cast<unsigned long long>(options.seed),
+              name(options.teacher), name(options.learner), options.kennel, options.kennel == 1 ? "pet" : "pets", name(options.access));
   print_head(run.game().ghost() != nullptr);
 
   const auto start = std::chrono::steady_clock::now();

@@ -4,8 +4,8 @@
 
 namespace pet {
 
-size_t Keeper::save(const std::string& path) {
-  waiting_.push_back({outcomes_.size(), path});
+size_t Keeper::save(const std::string& path, PetBrain::Which which) {
+  waiting_.push_back({outcomes_.size(), path, which});
   outcomes_.emplace_back();
   const size_t wish = waiting_.back().number;
   step();
@@ -22,7 +22,7 @@ void Keeper::step() {
   while (!waiting_.empty()) {
     try {
       if (!writing_) {
-        brain_->save(waiting_.front().path);
+        brain_->save(waiting_.front().path, waiting_.front().which);
         writing_ = true;
       }
       if (!brain_->saved()) return;

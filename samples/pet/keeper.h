@@ -16,7 +16,7 @@ class Keeper {
   explicit Keeper(PetBrain& brain) : brain_(&brain) {}
 
   // Names the wish; it begins at once unless an earlier one is still being written.
-  size_t save(const std::string& path);
+  size_t save(const std::string& path, PetBrain::Which which);
   // Once a frame, not within it.
   void step();
 
@@ -33,6 +33,7 @@ class Keeper {
   struct Wish {
     size_t number;
     std::string path;
+    PetBrain::Which which;
   };
   void end(const std::string& problem);
 

@@ -30,7 +30,8 @@ Keeping keeping(const Options& options, const std::string& own_file, bool own_ex
 }
 
 std::string own_pet_file(const Options& options) {
-  return own_file(options.kennel == 1 ? "pet.imprint" : "kennel-" + std::to_string(options.kennel) + ".imprint");
+  const std::string learner = options.learner == Learner::kFeedback ? std::string() : std::string("-") + name(options.learner);
+  return own_file((options.kennel == 1 ? "pet" : "kennel-" + std::to_string(options.kennel)) + learner + ".imprint");
 }
 
 std::string reaction_file() { return own_file("player.txt"); }

@@ -77,6 +77,7 @@ void Life::apply(const Signal& signal) {
     case SignalKind::kSnapshot:
     case SignalKind::kUndo:
     case SignalKind::kLearning:
+    case SignalKind::kLearner:
       break;  // the brain's, not the body's
   }
 }

@@ -22,7 +22,7 @@ void Memories::keep(double now_s, std::optional<float> success, OverlayState& ov
   Memory memory{brain_->snapshot(), std::nullopt, {}};
   if (ghost_) {
     memory.file = (std::filesystem::path(folder_) / (std::to_string(made_++) + ".imprint")).string();
-    memory.wish = keeper_->save(memory.file);
+    memory.wish = keeper_->save(memory.file, PetBrain::Which::kInUse);
   }
   memories_.push_back(std::move(memory));
   overlay.snapshots.push_back({static_cast<float>(now_s), success.value_or(0.0f), success.has_value()});

@@ -14,6 +14,7 @@ namespace {
 
 const std::map<std::string, TeacherKind> kTeachers = {
     {"demo", TeacherKind::kDemo}, {"praise", TeacherKind::kPraise}, {"careless", TeacherKind::kCareless}, {"off", TeacherKind::kOff}};
+const std::map<std::string, Learner> kLearnerWords = {{"feedback", Learner::kFeedback}, {"dqn", Learner::kDqn}, {"coach", Learner::kCoach}, {"ppo", Learner::kPpo}};
 const std::map<std::string, Access> kAccesses = {{"record", Access::kRecord}, {"submit", Access::kSubmit}, {"cpu", Access::kCpu}};
 
 // CLI11's own check names the largest number there is, digit for digit.
@@ -69,6 +70,12 @@ const char* name(TeacherKind kind) {
   return "person";
 }
 
+const char* name(Learner learner) {
+  for (const auto& [word, meant] : kLearnerWords)
+    if (meant == learner) return word.c_str();
+  return "";
+}
+
 const char* name(Access access) {
   for (const auto& [word, meant] : kAccesses)
     if (meant == access) return word.c_str();
@@ -96,6 +103,11 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
          "careless: shows twice, then often misses or errs\noff: nothing is learned\nIn the window it teaches a new pet, kept only with --save")
       ->check(CLI::IsMember({"demo", "praise", "careless", "off"}))
       ->option_text("demo|praise|careless|off");
+  std::string learner = name(options.learner);
+  app.add_option("--learner", learner,
+                 "feedback: predicts how each action will be received, and learns from what it is shown\ndqn, coach, ppo: to compare with, by praise and scolding only. In the window M changes it")
+      ->check(CLI::IsMember({"feedback", "dqn", "coach", "ppo"}))
+      ->option_text("feedback|dqn|coach|ppo");
   app.footer("Exit status: 0; 1 when the pet did not learn although its teacher had the time to teach it; 2 when something went wrong.");
   app.add_option("--kennel", options.kennel, "this many pets, each with its own brain and teacher")
       ->check(CLI::Range(1, 1024))
@@ -132,6 +144,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
     return std::nullopt;
   }
   if (!teacher.empty()) options.teacher = kTeachers.at(teacher);
+  options.learner = kLearnerWords.at(learner);
   options.access = kAccesses.at(mode);
   if (CLI::detail::to_lower(options.device) == "cpu") {
     options.access = Access::kCpu;

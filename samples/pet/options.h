@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "samples/pet/learner.h"
 #include "samples/pet/world_view.h"
 
 namespace pet {
@@ -33,6 +34,7 @@ struct Options {
   uint64_t seed = 1;
   double seconds = 180.0;  // simulated; 0 = until the window is closed
   TeacherKind teacher = TeacherKind::kNone;
+  Learner learner = Learner::kFeedback;
   uint32_t kennel = 1;       // pets, each with its own brain
   std::string device;        // index or part of a name; empty = the best. What draws, where the CPU learns
   uint32_t budget_us = 500;  // GPU time a frame for learning

@@ -56,6 +56,7 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
   const std::string clock = clock_text(state.seconds);
   draw_text(list, fonts_.title, {right - text_size(fonts_.title, clock).x, at.y - px(1)}, palette::kSoft, clock);
   std::string mood = state.paused ? "paused" : !state.learning ? "not learning" : state.slow ? "learning, slow motion" : "learning";
+  if (state.learner != Learner::kFeedback) mood += std::string(" (") + name(state.learner) + ")";
   const float x = at.x + text_size(fonts_.title, state.pet_name).x + px(10);
   list.AddCircleFilled({x + px(4), at.y + px(13)}, px(4), state.paused ? palette::kSoft : state.learning ? palette::kGood : palette::kScold, 16);
   draw_text(list, fonts_.small, {x + px(13), at.y + px(6)}, palette::kSoft, mood);
@@ -329,6 +330,7 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
       {"right-drag, wheel, Home", "turn the view, zoom, reset"},
       {"Space, L", "pause, slow motion"},
       {"G, O", "ghost that does not learn, learning on or off"},
+      {"M", "another mind: feedback, DQN, COACH, PPO, learning off"},
       {"A", "one-key play: commands come by themselves"},
       {"F5, F6, U", "save, keep a memory, back to the newest memory"},
       {"Y", "see beside it what it was: an older memory each time"},

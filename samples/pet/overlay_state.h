@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "samples/pet/learner.h"
 #include "samples/pet/world_view.h"
 
 namespace pet {
@@ -61,6 +62,7 @@ struct OverlayState {
   bool slow = false;
   bool ghost = false;
   bool learning = true;
+  Learner learner = Learner::kFeedback;  // that the brain in use has
   bool auto_cue = false;
   std::string lesson;   // one line: what to try now
   std::string caption;  // what can be heard: "woof!", "click"; empty = silence

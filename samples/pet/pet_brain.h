@@ -11,6 +11,7 @@
 
 #include <imprint/imprint.hpp>
 
+#include "samples/pet/learner.h"
 #include "samples/pet/mind.h"
 #include "samples/pet/options.h"
 
@@ -56,7 +57,8 @@ class BrainContext {
   std::string driver_;
 };
 
-// The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same brain.
+// The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same brain. A pet may have several brains, one for
+// each learner, of which one is in use: the others wait, with all that they know.
 class PetBrain {
  public:
   struct Setup {
@@ -65,39 +67,52 @@ class PetBrain {
     uint32_t pets = 1;
     uint32_t probes = 20;     // each pet's
     double reaction_s = 0.8;  // of the player, from the onset of an action: the centre of the credit
+    std::vector<Learner> learners = {Learner::kFeedback};  // of each brain; the first is in use at first
   };
   PetBrain(BrainContext& context, const Setup& setup);
   ~PetBrain();
   PetBrain(const PetBrain&) = delete;
   PetBrain& operator=(const PetBrain&) = delete;
 
-  Mind& pet(size_t index) { return *pets_[index]; }
+  // Minds of the brain in use, whichever that is.
+  Mind& pet(size_t index);
   // Decides greedily and cannot be taught.
-  Mind& probe(size_t pet, size_t index) { return *probes_[pet * setup_.probes + index]; }
+  Mind& probe(size_t pet, size_t index);
   const Setup& setup() const { return setup_; }
   // As many as it keeps; the oldest gives way.
   size_t snapshots_kept() const;
 
+  Learner learner() const;
+  // Within a frame or between two: nothing is made, since all brains are there. False when there is no brain of that learner.
+  bool use(Learner learner);
+
   void set_learning(bool on);
   bool learning() const { return learning_; }
 
-  void save(const std::string& path);  // goes on over the next frames
+  enum class Which : uint8_t { kFirst, kInUse };
+  void save(const std::string& path, Which which);  // goes on over the next frames
   bool saved() const;                  // false while it goes on
-  void load(const std::string& path);  // not within a frame; throws LoadError and stays as it is
+  void load(const std::string& path);  // the first; not within a frame; throws LoadError and stays as it is
   uint64_t snapshot();
-  void restore(uint64_t snapshot);
+  void restore(uint64_t snapshot);     // the brain that it is of is in use then
 
-  // Of weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where Imprint submits by itself.
+  // Of the first: weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where Imprint submits by itself.
   std::string hash() const;
-  imp_brain_stats stats() const;
+  imp_brain_stats stats() const;  // of the one in use, as are these
   uint64_t parameter_count() const;
 
  private:
+  struct Self;
+  class Body;
+
+  Self& self() { return *selves_[used_]; }
+  const Self& self() const { return *selves_[used_]; }
+
   Setup setup_;
-  imprint::game::Brain brain_;
+  std::vector<std::unique_ptr<Self>> selves_;   // one a learner
+  std::vector<std::unique_ptr<Body>> bodies_;   // pets, then probes
+  size_t used_ = 0, saving_ = 0;
   bool learning_ = true;
-  std::vector<std::unique_ptr<Mind>> pets_;
-  std::vector<std::unique_ptr<Mind>> probes_;
 };
 
 // The hash of a brain that was saved, by a context of its own on the game's device. The GPU must be idle.

@@ -215,6 +215,7 @@ class WindowGame {
     if (input.toggle_slow) slow_ = !slow_;
     if (input.toggle_ghost) ghost_ = !ghost_;
     if (input.toggle_learning && !paused_) game().input(signal(SignalKind::kLearning, game().overlay().learning ? 0 : 1));
+    if (input.next_mind && !paused_) next_mind();
     if (input.toggle_auto_cue) game().set_auto_cue(!game().overlay().auto_cue);
     if (input.snapshot) {
       send(SignalKind::kSnapshot);
@@ -227,6 +228,17 @@ class WindowGame {
     if (input.measure) begin_test();
     if (input.save && options_.save.empty()) tell(keeping_.words());
     if (input.save && !saving_ && !options_.save.empty()) saving_ = game().save(options_.save);
+  }
+
+  // Through all learners; behind the last one learning is off, and then the first has its turn again.
+  void next_mind() {
+    if (options_.kennel > 1) return tell("A kennel keeps the minds that it began with.");
+    if (!options_.replay.empty()) return tell("The log says how this pet learns.");
+    const OverlayState& overlay = game().overlay();
+    if (overlay.learning && overlay.learner == kLearners.back()) return game().input(signal(SignalKind::kLearning, 0));
+    const size_t next = overlay.learning ? static_cast<size_t>(overlay.learner) + 1 : 0;
+    game().input(signal(SignalKind::kLearner, static_cast<uint64_t>(kLearners[next])));
+    if (!overlay.learning) game().input(signal(SignalKind::kLearning, 1));
   }
 
   // While the yard stands still the pet does not learn either.

@@ -31,6 +31,7 @@ struct PlayerInput {
   bool toggle_slow = false;       // L
   bool toggle_ghost = false;      // G
   bool toggle_learning = false;   // O
+  bool next_mind = false;         // M: the mind of the next learner, then learning off, then the first again
   bool toggle_auto_cue = false;   // A: one-switch play, commands come by themselves and the player only praises
   bool save = false;              // F5
   bool snapshot = false;          // F6

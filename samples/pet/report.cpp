@@ -82,7 +82,7 @@ std::optional<double> lesson_seconds(TeacherKind teacher) {
 
 std::optional<bool> learned(const Report& report) {
   const std::optional<Lesson> taught = lesson(report.teacher);
-  if (!taught) return std::nullopt;
+  if (!taught || report.learner != Learner::kFeedback) return std::nullopt;
   if (report.minibatches == 0 && report.feedbacks + report.demonstrations > 0) return false;  // taught, and nothing was made of it
   if (report.minibatches > 0 && report.final_success >= taught->bar) return true;
   return report.simulated_seconds < taught->seconds ? std::nullopt : std::optional(false);
@@ -94,6 +94,7 @@ std::string to_json(const Report& report) {
   json["driver"] = report.driver;
   json["seed"] = report.seed;
   json["teacher"] = name(report.teacher);
+  json["learner"] = name(report.learner);
   json["replayed"] = report.replayed;
   json["mode"] = name(report.access);
   json["pets"] = report.pets;

@@ -33,6 +33,7 @@ struct Report {
   std::string driver;
   uint64_t seed = 0;
   TeacherKind teacher = TeacherKind::kNone;
+  Learner learner = Learner::kFeedback;  // of the brain in use at the end
   Access access = Access::kRecord;
   uint32_t pets = 1;
   uint32_t budget_us = 0;
@@ -72,7 +73,7 @@ std::optional<double> held_90(const std::vector<Check>& checks);
 // Success at a time, of the newest check that is not later; nothing before the first.
 std::optional<float> success_at(const std::vector<Check>& checks, double seconds);
 // Simulated seconds in which a pet has learned from this teacher, if it learns at all; nothing where there is no bar to hold it against: a person
-// taught, or learning was off.
+// taught, or learning was off; nor where another learner than feedback was at work, which is there to be compared with.
 std::optional<double> lesson_seconds(TeacherKind teacher);
 // Whether the pet learned what this teacher can teach: it did minibatches, and its success is far above that of a pet that knows nothing. Nothing
 // where there is no bar, and while it has not learned yet but may still: the session was shorter than lesson_seconds.

@@ -11,8 +11,9 @@ namespace pet {
 namespace {
 
 constexpr const char* kFirstLine = "imprint-pet-log 1";
-constexpr std::array<const char*, 14> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
-                                                "move_player", "move_ball", "snapshot", "undo",  "learning", "no",    "reaction_ms"};
+constexpr std::array<const char*, 15> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
+                                                "move_player", "move_ball", "snapshot", "undo",  "learning", "no",    "reaction_ms",
+                                                "learner"};
 
 std::optional<SignalKind> kind_of(const std::string& word) {
   for (size_t i = 0; i < kWords.size(); ++i) {
@@ -35,6 +36,13 @@ std::optional<TeacherKind> teacher_of(const std::string& word) {
   return std::nullopt;
 }
 
+std::optional<Learner> learner_of(const std::string& word) {
+  for (const Learner learner : kLearners) {
+    if (word == name(learner)) return learner;
+  }
+  return std::nullopt;
+}
+
 bool read_signal(std::istringstream& line, const std::string& word, Signal& signal) {
   const std::optional<SignalKind> kind = kind_of(word);
   if (!kind) return false;
@@ -46,6 +54,13 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
       const std::optional<Cue> cue = cue_of(text);
       if (cue) signal.cue = *cue;
       return cue.has_value();
+    }
+    case SignalKind::kLearner: {
+      std::string text;
+      line >> text;
+      const std::optional<Learner> learner = learner_of(text);
+      if (learner) signal.number = static_cast<uint64_t>(*learner);
+      return learner.has_value();
     }
     case SignalKind::kMovePlayer:
     case SignalKind::kMoveBall:
@@ -65,8 +80,8 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) 
     : path_(path), file_(std::fopen(path.c_str(), "w")) {
   if (!file_) throw std::runtime_error("cannot write the log " + path);
-  std::fprintf(file_, "%s\nseed %" PRIu64 " pets %u idle %d teacher %s\n", kFirstLine, header.seed, header.pets, header.idle ? 1 : 0,
-               name(header.teacher));
+  std::fprintf(file_, "%s\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstLine, header.seed, header.pets, header.idle ? 1 : 0,
+               name(header.teacher), name(header.learner));
   // A full disk or device is known now rather than after the game.
   if (const std::string why = problem(); !why.empty()) {
     std::fclose(file_);
@@ -86,6 +101,9 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
   switch (signal.kind) {
     case SignalKind::kCue:
       std::fprintf(file_, " %s", name(signal.cue));
+      break;
+    case SignalKind::kLearner:
+      std::fprintf(file_, " %s", name(static_cast<Learner>(signal.number)));
       break;
     case SignalKind::kMovePlayer:
     case SignalKind::kMoveBall:
@@ -131,6 +149,11 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     if (word != "teacher" || !teacher) throw refuse("\"teacher person|demo|praise|careless|off\" after idle");
     header_.teacher = *teacher;
   }
+  if (std::string word, which; head >> word) {
+    const std::optional<Learner> learner = head >> which ? learner_of(which) : std::nullopt;
+    if (word != "learner" || !learner) throw refuse("\"learner feedback|dqn|coach|ppo\" after teacher");
+    header_.learner = *learner;
+  }
   events_.resize(header_.pets);
   uint64_t last = 0;
   while (next()) {
@@ -155,6 +178,7 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     Signal signal;
     const size_t pet = where.find_first_not_of("0123456789") == std::string::npos && where.size() < 5 ? std::stoul(where) : header_.pets;
     if (pet >= header_.pets || !(line >> word) || !read_signal(line, word, signal)) throw refuse("a pet of this log and an event");
+    changes_learner_ = changes_learner_ || signal.kind == SignalKind::kLearner;
     events_[pet].push_back({frame, signal});
   }
 }

@@ -3,7 +3,7 @@
 // Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes the same pets, bit for bit.
 //
 //   imprint-pet-log 1
-//   seed 1 pets 1 idle 0 teacher demo
+//   seed 1 pets 1 idle 0 teacher demo learner feedback
 //   1 0 redraw 8136172635124
 //   1 0 cue sit
 //   95 0 praise
@@ -27,6 +27,7 @@ struct LogHeader {
   uint32_t pets = 1;
   bool idle = false;
   TeacherKind teacher = TeacherKind::kNone;  // who sent the events; older logs do not say
+  Learner learner = Learner::kFeedback;      // at the start; older logs do not say
 };
 
 class SessionLogWriter {
@@ -57,6 +58,7 @@ class SessionLogReader {
   uint32_t steps(uint64_t frame);
   // Learning ended before this frame; of a log that was cut off, after its last event.
   uint64_t end_frame() const { return end_frame_; }
+  bool changes_learner() const { return changes_learner_; }
 
  private:
   struct Event {
@@ -72,6 +74,7 @@ class SessionLogReader {
   std::vector<std::deque<Event>> events_;  // of each pet
   std::deque<Steps> steps_;
   uint64_t end_frame_ = 0;
+  bool changes_learner_ = false;
 };
 
 }  // namespace pet

@@ -24,6 +24,7 @@ enum class SignalKind : uint8_t {
   kLearning,    // number 1 = on, 0 = off
   kNo,          // -1 for exactly what it does now, which ends at once; while it does nothing, a scold
   kReaction,    // how long the player takes to react is `number` milliseconds from now on
+  kLearner,     // the brain of Learner `number` is in use from now on, where there is one
 };
 
 struct Signal {

@@ -88,6 +88,9 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_O:
       pending_.toggle_learning = true;
       break;
+    case GLFW_KEY_M:
+      pending_.next_mind = true;
+      break;
     case GLFW_KEY_A:
       pending_.toggle_auto_cue = true;
       break;

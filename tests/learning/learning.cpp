@@ -88,12 +88,14 @@ Table::Played Table::play(pet::Options options, const Between& between) {
   return played;
 }
 
-std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds) {
+std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds, pet::Learner learner) {
   std::vector<Report> reports;
   for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
-    reports.push_back(play(options(seed, teacher, seconds)).report);
+    pet::Options wanted = options(seed, teacher, seconds);
+    wanted.learner = learner;
+    reports.push_back(play(wanted).report);
     const Report& report = reports.back();
-    std::printf("    %-9s seed %2llu:", pet::name(teacher), static_cast<unsigned long long>(seed));
+    std::printf("    %-9s %-9s seed %2llu:", pet::name(teacher), pet::name(learner), static_cast<unsigned long long>(seed));
     for (const pet::Check& check : report.checks) std::printf(" %3.0f", static_cast<double>(check.success) * 100.0);
     if (report.held_90_at_s) {
       std::printf("   held 90 %% at %.0f s\n", *report.held_90_at_s);
@@ -331,6 +333,38 @@ void Table::kennel() {
   row("its first pet and one alone with that seed and teacher", points(difference), "<= 5.0 points", difference <= 0.05 + 1e-9);
 }
 
+// Others than the one that the game is made for: how well they do is a figure to compare with, but they do learn.
+void Table::learners() {
+  const double seconds = plan_.fast ? 60.0 : 300.0;
+  for (const pet::Learner learner : {pet::Learner::kDqn, pet::Learner::kCoach, pet::Learner::kPpo}) {
+    const std::vector<Report> reports = play_seeds(TeacherKind::kPraise, seconds, learner);
+    const double last = mean_at(reports, seconds);
+    std::string measured;
+    for (const double at : {60.0, 120.0, 180.0, 300.0}) {
+      if (at <= seconds) measured += (measured.empty() ? "" : ", ") + percent(mean_at(reports, at));
+    }
+    row(std::string("learner ") + pet::name(learner) + ", praise and scolding only: " + (plan_.fast ? "60 s" : "60, 120, 180, 300 s"), measured,
+        "> 20 % at the end", last > 0.2);
+  }
+}
+
+// The mind is changed for another one that knows nothing yet, and changed back, in the middle of play.
+void Table::switched() {
+  pet::Options wanted = options(1, TeacherKind::kDemo, 60.0);
+  wanted.headless = false;  // with all minds, as in the window
+  size_t sent = 0;
+  const std::array<std::pair<double, pet::Learner>, 2> changes = {{{32.0, pet::Learner::kCoach}, {47.0, pet::Learner::kFeedback}}};
+  const Report report = play(wanted, [&](pet::Game& game) {
+                          if (sent == changes.size() || game.time_s() < changes[sent].first) return;
+                          game.input(pet::signal(pet::SignalKind::kLearner, static_cast<uint64_t>(changes[sent++].second)));
+                        }).report;
+  const auto at = [&](double time) { return static_cast<double>(pet::success_at(report.checks, time).value_or(0.0f)); };
+  row("another mind from 32 s to 47 s: success at 30, 45, 60 s", percent(at(30.0)) + ", " + percent(at(45.0)) + ", " + percent(at(60.0)),
+      "> 80, < 60, > 80 %", at(30.0) > 0.8 && at(45.0) < 0.6 && at(60.0) > 0.8);
+  const uint64_t stalls = report.frame_thread_compiles + report.frame_thread_allocations + report.frame_thread_waits;
+  row("the same: compiles, allocations and waits of the frame thread", std::to_string(stalls), "0", stalls == 0);
+}
+
 bool Table::run() {
   struct Experiment {
     const char* name;
@@ -342,7 +376,8 @@ bool Table::run() {
                                                {"retention", &Table::retention, false}, {"save", &Table::save_and_load, true},
                                                {"undo", &Table::undo, false},           {"then", &Table::then, true},
                                                {"hash", &Table::same_hash, true},       {"replay", &Table::replayed_log, true},
-                                               {"kennel", &Table::kennel, true}};
+                                               {"kennel", &Table::kennel, true},        {"learners", &Table::learners, false},
+                                               {"switch", &Table::switched, true}};
   std::printf("%s, %s; seeds 1 to %llu\n", host_ ? host_->properties().deviceName : "CPU", host_ ? host_->driver_name().c_str() : "no GPU",
               static_cast<unsigned long long>(plan_.seeds));
   const auto start = std::chrono::steady_clock::now();

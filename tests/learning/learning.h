@@ -41,7 +41,7 @@ class Table {
   };
   using Between = std::function<void(pet::Game&)>;
   Played play(pet::Options options, const Between& between = {});
-  std::vector<pet::Report> play_seeds(pet::TeacherKind teacher, double seconds);
+  std::vector<pet::Report> play_seeds(pet::TeacherKind teacher, double seconds, pet::Learner learner = pet::Learner::kFeedback);
 
   void learning_off();
   void demonstration();
@@ -54,6 +54,8 @@ class Table {
   void same_hash();
   void replayed_log();
   void kennel();
+  void learners();
+  void switched();
 
   pet::Options options(uint64_t seed, pet::TeacherKind teacher, double seconds) const;
   void row(const std::string& experiment, const std::string& measured, const std::string& bar, bool passed);
