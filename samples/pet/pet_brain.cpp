@@ -307,7 +307,19 @@ std::string PetBrain::hash() const {
   return text;
 }
 
-imp_brain_stats PetBrain::stats() const { return expect(self().brain.stats(), "stats"); }
+imp_brain_stats PetBrain::stats() const {
+  imp_brain_stats stats = expect(self().brain.stats(), "stats");
+  for (size_t i = 0; i < selves_.size(); ++i) {
+    if (i == used_) continue;
+    const imp_brain_stats other = expect(selves_[i]->brain.stats(), "stats");
+    stats.decisions += other.decisions;
+    stats.feedbacks += other.feedbacks;
+    stats.demonstrations += other.demonstrations;
+    stats.minibatches += other.minibatches;
+    stats.late_actions += other.late_actions;
+  }
+  return stats;
+}
 
 uint64_t PetBrain::parameter_count() const { return expect(self().brain.info(), "info").parameter_count; }
 

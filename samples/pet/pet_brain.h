@@ -98,8 +98,8 @@ class PetBrain {
 
   // Of the first: weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where Imprint submits by itself.
   std::string hash() const;
-  imp_brain_stats stats() const;  // of the one in use, as are these
-  uint64_t parameter_count() const;
+  imp_brain_stats stats() const;  // of the one in use, but what is counted for the report is of all
+  uint64_t parameter_count() const;  // of the one in use
 
  private:
   struct Self;
