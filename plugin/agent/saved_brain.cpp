@@ -104,7 +104,10 @@ Result<safetensors::File> open_body(std::span<const std::byte> bytes, const Brai
 }
 
 Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
-  const std::uint32_t width = SampleLayout::of(spec).width;
+  const SampleLayout layout = SampleLayout::of(spec);
+  const std::uint32_t width = layout.width;
+  // Which agent did what is not in the file, so that of several agents' steps none is known to follow from another.
+  const bool apart = traits_of(spec.learner).rollouts && spec.agents_per_brain > 1;
   IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
                  read_ints(file, "waiting.counts", spec.brain_count, 0, static_cast<std::int32_t>(waiting_capacity(spec))));
   std::int64_t total = 0;
@@ -113,8 +116,11 @@ Status read_waiting(const safetensors::File& file, const BrainSpec& spec, Replay
   IMPRINT_CHECK(check_finite("waiting.rows", rows->bytes));
   const std::byte* next = rows->bytes.data();
   for (std::uint32_t p = 0; p < spec.brain_count; ++p)
-    for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float))
-      std::memcpy(replay.waiting.push(p).data(), next, std::size_t{width} * sizeof(float));
+    for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float)) {
+      const std::span<float> row = replay.waiting.push(p);
+      std::memcpy(row.data(), next, std::size_t{width} * sizeof(float));
+      if (apart) row[layout.begins] = 1;
+    }
   return {};
 }
 
