@@ -281,15 +281,17 @@ void Brain::remember(std::uint32_t seat, const Step& step) {
     const bool interrupted = std::exchange(newest_step_[brain], seat) != seat && !learner.rollouts;
     row[layout_.begins] = step.begins || interrupted || std::exchange(broken_[seat], std::uint8_t{0}) ? 1.0f : 0.0f;
   }
-  const std::vector<std::int32_t>& allowed = learner.replays ? step.next.allowed : step.choice.allowed;
   const std::span<float> flags = row.subspan(layout_.allowed, spec_.action.choice_count());
   std::ranges::fill(flags, 0.0f);
-  std::ranges::transform(allowed, flags.begin(), [](std::int32_t flag) { return static_cast<float>(flag); });
+  if (!learner.replays || !step.terminated)
+    std::ranges::transform(learner.replays ? step.next.allowed : step.choice.allowed, flags.begin(), [](std::int32_t flag) { return static_cast<float>(flag); });
   if (!learner.looks_ahead) return;
   const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.count);
   std::ranges::fill(next, 0.0f);
-  std::ranges::copy(step.next.observation, next.begin());
   row[layout_.continues] = step.terminated ? 0.0f : 1.0f;
+  row[layout_.next_goal] = 0;
+  if (step.terminated) return;  // `next` is of a step before
+  std::ranges::copy(step.next.observation, next.begin());
   row[layout_.next_goal] = static_cast<float>(step.next.goal);
 }
 

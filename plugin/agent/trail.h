@@ -8,7 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include "plugin/agent/seat.h"
 
@@ -40,8 +40,8 @@ class Trail {
   void forget();                // all of it
 
   // The oldest step, once it is followed and began longer than `reach_s` ago; null when there is none.
-  const Step* settled(double time_s, double reach_s) const;
-  void pop() { steps_.pop_front(); }
+  const Step* settled(double time_s, double reach_s);
+  void pop();
 
  private:
   struct Entry {
@@ -49,9 +49,13 @@ class Trail {
     bool sealed = false;        // of an episode that is over: nothing can be credited any more
   };
 
-  bool is_open() const { return !steps_.empty() && !steps_.back().step.followed; }
+  Entry& at(std::size_t i) { return entries_[(first_ + i) % entries_.size()]; }  // 0: the oldest
+  Entry& push();
+  bool is_open() { return count_ > 0 && !at(count_ - 1).step.followed; }
 
-  std::deque<Entry> steps_;
+  // A ring: once warm a step allocates nothing, for those that are over keep their memory for the next ones.
+  std::vector<Entry> entries_;
+  std::size_t first_ = 0, count_ = 0;
   bool begins_ = true;
 };
 
