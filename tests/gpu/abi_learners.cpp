@@ -25,7 +25,7 @@ using namespace imprint::game;
 constexpr std::uint32_t kHidden[] = {24};
 
 imp_brain_desc describe(imp_learner learner, std::uint32_t observations, const std::uint32_t& choices) {
-  imp_brain_desc desc = imp_brain_desc_init();
+  imp_brain_desc desc = imp_brain_desc_init_for(learner);
   desc.observation_count = observations;
   desc.branch_count = 1;
   desc.branch_sizes = &choices;
@@ -38,23 +38,20 @@ imp_brain_desc describe(imp_learner learner, std::uint32_t observations, const s
   desc.credit_width_s = 1e-3f;
   desc.snapshot_count = 1;
   desc.seed = 3;
-  desc.learner = learner;
   switch (learner) {
     case IMP_LEARNER_DQN:
       desc.learning_rate = 3e-3f;
-      desc.max_gradient_norm = 10;
       desc.replay_capacity = 1000;
       desc.target_period = 20;
       desc.discount = 0.9f;
-      desc.exploration = 0;
       desc.epsilon = 0.3f;
+      desc.epsilon_decisions = 0;
       break;
     case IMP_LEARNER_COACH:
       desc.learning_rate = 0.3f;
       break;
     case IMP_LEARNER_PPO:
       desc.learning_rate = 1e-2f;
-      desc.max_gradient_norm = 0.5f;
       desc.rollout_steps = 64;
       desc.batch_size = 32;
       desc.discount = 0.9f;

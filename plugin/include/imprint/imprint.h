@@ -412,7 +412,7 @@ typedef struct imp_brain_desc {
   uint32_t batch_size;              /* samples a minibatch and brain. COACH: steps that it takes in, at most. PPO: a divisor of
                                        rollout_steps. Default 32 */
   uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. COACH, PPO: not used. Default 4096 */
-  float learning_rate;              /* Adam; COACH: plain gradient ascent, which wants more, about 0.05. Default 1e-3 */
+  float learning_rate;              /* Adam; COACH: plain gradient ascent. Default 1e-3; imp_brain_desc_init_for gives each learner its own */
   float max_gradient_norm;          /* global norm clip; 0 = none. Default 1 */
   float exploration;                /* standard deviation of the noise added to the values of choices (predicted feedback or return, logits) when acting
                                        in IMP_MODE_LEARNING. COACH, PPO: not used. Default 0.2 */
@@ -425,6 +425,7 @@ typedef struct imp_brain_desc {
   /* Tensors of this context, or zero; they outlive the brain. Both float32.
    * observations: of any shape, read by agent_observe_in_place. What an agent learns from stays on the device: takes memory for 256 + learn_period_frames
    * observations an agent, and samples that wait longer than that are dropped and counted. Numbers that are not finite count as 0.
+   * The learners DQN and PPO, whose samples have two observations, take numbers only: IMP_ERROR_UNSUPPORTED.
    * actions: [brain_count * agents_per_brain, imp_brain_info::action_width], written when an agent is answered, in the frame that it asked: a row is the index
    * of each branch's choice, the continuous actions, and the values, as in imp_action, all as floats. Agent j of brain i has row i * agents_per_brain + j,
    * agents of a brain in the order of creation. Rows of agents that did not ask stay. */

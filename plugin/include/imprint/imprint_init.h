@@ -103,6 +103,27 @@ static inline imp_brain_desc imp_brain_desc_init(void) {
   s.snapshot_count = 4;
   return s;
 }
+/* The same with a learner, and what that one usually has elsewhere: DQN the rates of Stable-Baselines3 with the memory, target and epsilon of CleanRL, PPO
+ * those of Stable-Baselines3 with a crowd's rollout. */
+static inline imp_brain_desc imp_brain_desc_init_for(imp_learner learner) {
+  imp_brain_desc s = imp_brain_desc_init();
+  s.learner = learner;
+  if (learner == IMP_LEARNER_DQN) {
+    s.learning_rate = 1e-4f;
+    s.max_gradient_norm = 10.0f;
+    s.replay_capacity = 10000;
+    s.exploration = 0.0f;
+    s.epsilon = 0.05f;
+    s.epsilon_decisions = 10000;
+  } else if (learner == IMP_LEARNER_COACH) {
+    s.learning_rate = 0.05f;
+  } else if (learner == IMP_LEARNER_PPO) {
+    s.learning_rate = 3e-4f;
+    s.max_gradient_norm = 0.5f;
+    s.batch_size = 64;
+  }
+  return s;
+}
 static inline imp_policy_desc imp_policy_desc_init(void) {
   imp_policy_desc s;
   IMP_INIT(s, IMP_STRUCT_POLICY_DESC);
