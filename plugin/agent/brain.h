@@ -75,6 +75,7 @@ struct Feedback {
   float value = 0, weight = 1;
   CreditKind credit = CreditKind::by_onset;
   double time_s = 0;
+  bool pushes_rivals = true;  // when value > 0: BrainSpec::margin
 };
 
 struct Demonstration {
@@ -173,7 +174,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status check_demonstrable(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches, std::span<const float> continuous) const;
   void give_credit(std::uint32_t seat, const Feedback& feedback);  // to credits_
   void close_scolded(std::uint32_t seat);                          // the action that credits_ mean most
-  void remember(std::uint32_t seat, const Choice& choice, float target, float weight);
+  void remember(std::uint32_t seat, const Choice& choice, float target, float weight, bool pushes_rivals = true);
   // ---- brain_memory.cpp ----
   const Variable* replay_variable() const;
   Status move_memory(bool writes);

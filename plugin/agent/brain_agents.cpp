@@ -157,7 +157,7 @@ void Brain::give_credit(std::uint32_t seat, const Feedback& feedback) {
     credit_by_onset(agent.onsets(), feedback.time_s, {spec_.credit_delay_s, spec_.credit_width_s}, credits_);
   else
     credit_current(agent.onsets(), feedback.time_s, credits_);
-  for (const Credit& credit : credits_) remember(seat, agent.past(credit.index), feedback.value, credit.weight * feedback.weight);
+  for (const Credit& credit : credits_) remember(seat, agent.past(credit.index), feedback.value, credit.weight * feedback.weight, feedback.pushes_rivals);
 }
 
 void Brain::close_scolded(std::uint32_t seat) {
@@ -193,9 +193,10 @@ Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration
 Status Brain::reward(std::uint32_t seat, float reward) {
   if (!std::isfinite(reward)) return refuse("agent_reward", "reward is " + std::to_string(reward) + "; expected a finite number");
   // Games report rewards whatever the agent's brain makes of them; zero says nothing about the action. Unlike a scolding, a reward below 0 closes
-  // nothing: where every step has its price, it would close one action after the other.
+  // nothing: where every step has its price, it would close one action after the other. And unlike praise, one above 0 says nothing against what was not
+  // done: two actions that are both worth something would push each other down.
   if (spec_.learner != LearnerKind::feedback || seats_[seat].mode() == Mode::inference || reward == 0) return {};
-  give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s});
+  give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s, false});
   return {};
 }
 
@@ -206,7 +207,7 @@ Status Brain::end_episode(std::uint32_t seat) {
   return {};
 }
 
-void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight) {
+void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight, bool pushes_rivals) {
   if (!learning_) return;
   const std::span<float> row = learner_->replay().waiting.push(seat / spec_.agents_per_brain, {seat, choice.sight});
   const auto observation = row.subspan(layout_.observation, spec_.observation.count);
@@ -218,7 +219,7 @@ void Brain::remember(std::uint32_t seat, const Choice& choice, float target, flo
   row[layout_.weight] = weight;
   if (spec_.learner == LearnerKind::feedback) {
     row[layout_.target] = target;
-    row[layout_.margin] = target > 0 ? 1.0f : 0.0f;
+    row[layout_.margin] = pushes_rivals && target > 0 ? 1.0f : 0.0f;
   }
 }
 

@@ -31,7 +31,7 @@ uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kT
 
 // A person's reaction is measured, or guessed: the brain reckons with the quickest, and Life dates back what slower ones say.
 double brain_reaction(const Options& options, const SessionLogReader* replay) {
-  return (replay ? replay->header().idle : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
+  return (replay ? replay->header().idle && replay->header().teacher == TeacherKind::kNone : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
 }
 
 PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s) {
@@ -122,6 +122,7 @@ struct Game::Inside {
   std::vector<Signal> signals;
   Random dice;
   std::vector<Check> checks;
+  std::vector<IdleDecision> idle;
   Keeper keeper;
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
@@ -143,7 +144,9 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
       memories(brain, ghost_brain.get(), keeper, options.memories) {
   const bool by_person = options.teacher == TeacherKind::kNone;
   LifeOptions life;
-  life.idle = replay ? replay->header().idle : by_person;
+  const bool plans_idle = std::any_of(options.plan.begin(), options.plan.end(), [](const PlanStage& stage) { return stage.idle != Idle::kNever; });
+  life.idle = replay ? replay->header().idle : by_person || plans_idle;
+  if (plans_idle) life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
   life.brain_reaction_s = brain.setup().reaction_s;
   for (uint32_t pet = 0; pet < options.kennel; ++pet) {
     lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, life));
@@ -156,6 +159,13 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     lives[pet]->on_onset = [this, pet](double now_s, Action action, bool right) {
       if (teachers[pet]) teachers[pet]->see_onset(now_s, right);
       if (pet == 0 && action == Action::kBark) say("Woof!");
+    };
+    lives[pet]->on_idle = [this, pet](double now_s, Action action, bool sofa) {
+      if (teachers[pet]) teachers[pet]->see_idle(now_s, sofa);
+      if (pet != 0) return;
+      if (action == Action::kBark) say("Woof!");
+      idle.push_back({now_s, action});
+      if (lessons.record_idle(sofa)) report_status("It has learned to stay off the sofa.");
     };
   }
   lives[0]->on_trial_end = [this](const Trial& trial, bool shown) {
@@ -337,6 +347,7 @@ void Game::Inside::show() {
   overlay.seconds = clock_s;
   overlay.learning = brain.learning();
   overlay.tricks = lessons.scores();
+  overlay.rule = lessons.rule();
   if (clock_s >= silent_until_s) overlay.caption.clear();
   if (clock_s >= status_until_s) overlay.status.clear();
   if (frame % 15 == 0) {
@@ -411,6 +422,8 @@ const OverlayState& Game::overlay() const { return inside_->overlay; }
 const std::vector<Check>& Game::checks() const { return inside_->checks; }
 
 const std::vector<std::vector<Action>>& Game::exam_decisions() const { return inside_->checkup.decisions(); }
+
+const std::vector<IdleDecision>& Game::idle_decisions() const { return inside_->idle; }
 
 bool Game::examining() const { return inside_->checkup.running(); }
 

@@ -10,9 +10,8 @@ namespace {
 constexpr size_t kOnsetsKept = 4;
 constexpr size_t kMarkersKept = 8;
 constexpr double kCreditWidth = 0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
-constexpr float kShortestIdle = 0.8f;
-constexpr float kLongestIdle = 3.0f;
 constexpr float kUndecided = 0.08f;  // the two best are this close
+constexpr float kSurprise = 0.25f;   // what differs by more from what was expected is remembered
 
 bool is_walk(Action action) {
   return action == Action::kGoPlayer || action == Action::kGoBall || action == Action::kGoBed || action == Action::kGoBowl;
@@ -98,6 +97,8 @@ void Life::command(Cue cue) {
 }
 
 void Life::feedback(FeedbackKind kind, bool exact) {
+  // What lasts can be praised and scolded for as long as it lasts.
+  exact = exact || world_.lies_on_sofa();
   mark(kind, exact);
   if (options_.taught) {
     const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
@@ -106,7 +107,9 @@ void Life::feedback(FeedbackKind kind, bool exact) {
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
     mind_->feedback(value, weight, exact, world_.time_s() - late_s);
   }
-  if (kind == FeedbackKind::kScold && world_.acting() && !showing_ && is_walk(world_.view().pet.action)) world_.interrupt();
+  if (kind != FeedbackKind::kScold) return;
+  if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound())) world_.interrupt();
+  idle_until_s_ = std::min(idle_until_s_, world_.time_s());  // and thinks of something else
 }
 
 void Life::refuse() {
@@ -130,6 +133,7 @@ void Life::mark(FeedbackKind kind, bool exact) {
     marker.action = onset.action;
     marker.onset_s = onset.time_s;
     marker.onset_position = onset.position;
+    marker.unasked = onset.unasked;
   }
   auto& markers = world_.edit_view().markers;
   if (markers.size() == kMarkersKept) markers.erase(markers.begin());
@@ -142,11 +146,17 @@ void Life::act(uint64_t frame) {
   if (!answer) return;  // the GPU is late: the pet hesitates
   asked_frame_.reset();
   think(*answer);
-  const bool right = !trial_.over() && trial_.decide(world_, answer->action);
+  expected_ = answer->expected[static_cast<size_t>(answer->action)];
+  const bool unasked = trial_.over();
+  const bool right = !unasked && trial_.decide(world_, answer->action);
   begin_action(answer->action);
-  onsets_.push_back({world_.time_s(), answer->action, world_.view().pet.position});
+  onsets_.push_back({world_.time_s(), answer->action, world_.view().pet.position, unasked});
   if (onsets_.size() > kOnsetsKept) onsets_.pop_front();
-  if (on_onset) on_onset(world_.time_s(), answer->action, right);
+  if (unasked) {
+    if (on_idle) on_idle(world_.time_s(), answer->action, world_.sofa_bound());
+  } else if (on_onset) {
+    on_onset(world_.time_s(), answer->action, right);
+  }
 }
 
 void Life::begin_action(Action action) {
@@ -172,6 +182,7 @@ void Life::think(const Answer& answer) {
     if (mask[i]) sum += std::exp((answer.expected[i] - answer.expected[best[0]]) / 0.2f);
   }
   pet.thought.valid = true;
+  pet.thought.unasked = world_.view().cue == Cue::kNone;
   pet.thought.expected = answer.expected;
   for (size_t i = 0; i < best.size(); ++i) {
     pet.thought.actions[i] = static_cast<Action>(best[i]);
@@ -189,13 +200,21 @@ void Life::step() {
   }
   if (was_acting_ && !world_.acting()) {
     was_acting_ = false;
+    if (world_.view().pet.unasked && world_.completed()) feel();
     if (!trial_.over()) {
       trial_.after(world_);
       if (trial_.over()) finish_command();
     }
-    idle_until_s_ = world_.time_s() + static_cast<double>(random_.uniform(kShortestIdle, kLongestIdle));
+    idle_until_s_ = world_.time_s() + static_cast<double>(random_.uniform(options_.shortest_idle_s, options_.longest_idle_s));
   }
   if (!world_.acting() && pet.pose == Pose::kStand && pet.thought.undecided && !trial_.over() && !showing_) pet.pose = Pose::kPuzzled;
+}
+
+// What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it knows already would teach nothing new, and
+// after an hour of it would outweigh all that anybody says.
+void Life::feel() {
+  const float felt = world_.sofa_bound() ? kComfort : kEffort;
+  if (options_.taught && std::abs(felt - expected_) > kSurprise) mind_->reward(felt);
 }
 
 void Life::finish_command() {

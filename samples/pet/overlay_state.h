@@ -41,6 +41,7 @@ struct OverlayState {
   double seconds = 0.0;  // simulated
 
   std::array<TrickScore, kTricks.size()> tricks{};
+  TrickScore rule;  // off the sofa
   std::vector<CurvePoint> curve;
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;

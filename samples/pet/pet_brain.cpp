@@ -53,6 +53,8 @@ class AgentMind : public Mind {
     expect(agent_.feedback(value, time_s, exact ? Credit::current : Credit::by_onset, weight), "feedback");
   }
 
+  void reward(float value) override { expect(agent_.reward(value), "reward"); }
+
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     imp_demonstration demonstration = imp_demonstration_init();
     demonstration.observation = observation.data();

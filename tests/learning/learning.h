@@ -54,6 +54,7 @@ class Table {
   void same_hash();
   void replayed_log();
   void kennel();
+  void sofa();
 
   pet::Options options(uint64_t seed, pet::TeacherKind teacher, double seconds) const;
   void row(const std::string& experiment, const std::string& measured, const std::string& bar, bool passed);

@@ -23,12 +23,13 @@ namespace {
 class RuleMind : public Mind {
  public:
   using Rule = std::function<Action(const Observation&, const Mask&)>;
-  explicit RuleMind(Rule rule) : rule_(std::move(rule)) {}
+  explicit RuleMind(Rule rule, float expected = 1.0f) : rule_(std::move(rule)), expected_(expected) {}
 
   void set_goal(Cue cue) override { goal = cue; }
   void ask(const Observation& observation, const Mask& mask) override {
     answer_.action = rule_(observation, mask);
-    answer_.expected[static_cast<size_t>(answer_.action)] = 1.0f;
+    answer_.expected.fill(-1.0f);
+    answer_.expected[static_cast<size_t>(answer_.action)] = expected_;
     ++asked;
   }
   std::optional<Answer> answer() override { return answer_; }
@@ -37,6 +38,7 @@ class RuleMind : public Mind {
     last_exact = exact;
     last_feedback_s = time_s;
   }
+  void reward(float value) override { rewards.push_back(value); }
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     shown.push_back({cue, action});
     EXPECT_EQ(observation[static_cast<size_t>(cue)], 1.0f);
@@ -50,9 +52,11 @@ class RuleMind : public Mind {
   bool last_exact = false;
   double last_feedback_s = 0.0;
   std::vector<std::pair<Cue, Action>> shown;
+  std::vector<float> rewards;
 
  private:
   Rule rule_;
+  float expected_;
   Answer answer_;
 };
 
@@ -119,6 +123,162 @@ TEST(Yard, AnInterruptedWalkIsNotAnArrival) {
   world.step();
   world.interrupt();
   EXPECT_EQ(trial.after(world), Trial::State::kRunning);
+}
+
+// Walks until the action is over; the highest that the pet was.
+float carry_out(World& world, Action action) {
+  float highest = 0.0f;
+  world.begin_action(action);
+  for (int steps = 0; world.acting() && steps < 600; ++steps) {
+    world.step();
+    highest = std::max(highest, world.view().pet.height);
+    const Vec2 at = world.view().pet.position, sofa = world.view().sofa;
+    if (std::abs(at.x - sofa.x) > 0.5f) EXPECT_LT(at.y, sofa.y - kSofaHalf.y) << "through its side";
+  }
+  EXPECT_TRUE(world.completed());
+  return highest;
+}
+
+TEST(Sofa, UnaskedItLiesThereAndComesDownAgain) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    World world;
+    world.redraw(random);
+    EXPECT_GT(carry_out(world, kSofaAction), 0.5f);
+    EXPECT_TRUE(world.sofa_bound());
+    EXPECT_TRUE(world.lies_on_sofa());
+    EXPECT_EQ(world.view().pet.height, kSofaSeat);
+    for (const float value : world.observe()) EXPECT_LE(std::abs(value), 1.0f);
+    carry_out(world, Action::kJump);
+    EXPECT_EQ(world.view().pet.height, kSofaSeat);
+    EXPECT_FALSE(world.lies_on_sofa());
+    carry_out(world, Action::kGoBall);
+    EXPECT_EQ(world.view().pet.height, 0.0f);
+    EXPECT_TRUE(world.holding());
+  }
+}
+
+TEST(Sofa, AskedToDoAnythingItLiesDownOnTheSpot) {
+  Random random(1);
+  World world;
+  world.redraw(random);
+  world.set_cue(Cue::kSit);
+  const Vec2 before = world.view().pet.position;
+  carry_out(world, Action::kLie);
+  EXPECT_FALSE(world.sofa_bound());
+  EXPECT_EQ(world.view().pet.position.x, before.x);
+  EXPECT_EQ(world.view().pet.pose, Pose::kLie);
+}
+
+TEST(Sofa, CalledOffHalfWayUpItComesDown) {
+  Random random(1);
+  World world;
+  world.redraw(random);
+  world.begin_action(kSofaAction);
+  while (world.view().pet.height == 0.0f) world.step();
+  world.step();
+  world.interrupt();
+  for (int i = 0; i < 60; ++i) world.step();
+  EXPECT_EQ(world.view().pet.height, 0.0f);
+  EXPECT_FALSE(world.lies_on_sofa());
+}
+
+// A life that is left to itself, whose mind always does the same and expects that of it.
+struct Alone {
+  Alone(Action action, float expected) : mind([action](const Observation&, const Mask&) { return action; }, expected), life(mind, 1, idle()) {
+    life.on_idle = [this](double, Action, bool sofa) { ++ideas, visits += sofa ? 1 : 0; };
+    life.on_onset = [](double, Action, bool) { ADD_FAILURE() << "nothing was asked"; };
+  }
+  static LifeOptions idle() {
+    LifeOptions options;
+    options.idle = true;
+    return options;
+  }
+  void pass() {
+    life.act(++frame);
+    life.step();
+    life.ask(frame);
+  }
+  void until_it_lies() {
+    for (int i = 0; i < 1000 && !life.world().lies_on_sofa(); ++i) pass();
+    ASSERT_TRUE(life.world().lies_on_sofa());
+  }
+  RuleMind mind;
+  Life life;
+  uint64_t frame = 0;
+  int ideas = 0, visits = 0;
+};
+
+TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
+  Alone new_to_it(kSofaAction, 0.0f - kComfort), knows(kSofaAction, kComfort);
+  new_to_it.until_it_lies();
+  knows.until_it_lies();
+  EXPECT_EQ(new_to_it.mind.rewards, std::vector<float>{kComfort});
+  EXPECT_TRUE(knows.mind.rewards.empty());
+  EXPECT_EQ(new_to_it.visits, 1);
+  Alone disappointed(Action::kBark, 0.6f), used_to_it(Action::kBark, 0.0f);
+  for (int i = 0; i < 240; ++i) disappointed.pass(), used_to_it.pass();
+  ASSERT_GT(disappointed.ideas, 0);
+  EXPECT_EQ(disappointed.visits, 0);
+  ASSERT_FALSE(disappointed.mind.rewards.empty());
+  EXPECT_EQ(disappointed.mind.rewards[0], kEffort);
+  EXPECT_TRUE(used_to_it.mind.rewards.empty());
+  EXPECT_EQ(disappointed.mind.praised + disappointed.mind.scolded, 0) << "nobody said anything";
+}
+
+TEST(Sofa, ScoldedOnItsWayItStopsAndWhileItLiesThereExactlyThatIsMeant) {
+  Alone pet(kSofaAction, 0.0f);
+  while (!pet.life.world().acting()) pet.pass();
+  for (int i = 0; i < 10; ++i) pet.pass();
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_FALSE(pet.life.world().acting());
+  EXPECT_FALSE(pet.mind.last_exact);
+  EXPECT_TRUE(pet.mind.rewards.empty()) << "it never arrived";
+  pet.until_it_lies();
+  for (int i = 0; i < 30; ++i) pet.life.step();  // too late for the onset
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_TRUE(pet.mind.last_exact);
+  const FeedbackMarker& marker = pet.life.world().view().markers.back();
+  EXPECT_TRUE(marker.credited);
+  EXPECT_STREQ(name(marker.action, marker.unasked), "lie on the sofa");
+}
+
+TEST(Sofa, ATeacherForbidsItTenTimesAndNothingElse) {
+  TeacherStyle style = teacher_style(TeacherKind::kPraise);
+  style.reacts = 1.0f, style.wrong = 0.0f;
+  const auto heard = [&](Idle rule, Action action) {
+    Alone pet(action, 0.0f);
+    Teacher teacher(style, {{{}, 1e9, {}, rule}}, 1, 0);
+    pet.life.on_idle = [&](double now_s, Action, bool sofa) { ++pet.ideas, teacher.see_idle(now_s, sofa); };
+    std::vector<Signal> signals;
+    for (int i = 0; i < 60 * 120; ++i) {
+      signals.clear();
+      teacher.step(pet.life.world(), pet.life.trial(), signals);
+      for (const Signal& signal : signals) {
+        EXPECT_TRUE(signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kScold);
+        pet.life.apply(signal);
+      }
+      pet.pass();
+    }
+    EXPECT_GT(pet.ideas, 20);
+    return pet.mind.scolded;
+  };
+  EXPECT_EQ(heard(Idle::kForbidden, kSofaAction), static_cast<int>(kMostScolds));
+  EXPECT_EQ(heard(Idle::kFree, kSofaAction), 0);
+  EXPECT_EQ(heard(Idle::kForbidden, Action::kBark), 0);
+}
+
+TEST(Sofa, TheRuleIsLearnedWithFourOfFiveOnceItWasThere) {
+  Lessons lessons;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(lessons.record_idle(false));
+  EXPECT_EQ(lessons.rule().tries, 0u) << "not tempted yet";
+  for (uint32_t i = 0; i < Lessons::kIdleTry; ++i) EXPECT_FALSE(lessons.record_idle(i == 0));
+  EXPECT_EQ(lessons.rule().tries, 1u);
+  EXPECT_EQ(lessons.rule().success, 0.0f);
+  uint32_t needed = 0;
+  while (!lessons.record_idle(false)) ASSERT_LT(++needed, 100u);
+  EXPECT_EQ(needed + 1, 4 * Lessons::kIdleTry);
+  EXPECT_TRUE(lessons.rule().mastered);
 }
 
 // A life whose mind always does the same, led until that action is under way.
