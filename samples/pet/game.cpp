@@ -174,6 +174,9 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     report_status(std::string("It has learned \"") + name(trial.cue()) + "\".");
     if (!teachers[0] && !replay) inputs.push_back(signal(SignalKind::kSnapshot));
   };
+  lives[0]->on_chain_end = [this](bool success) {
+    if (lessons.record_chain(success)) report_status("It follows two commands at once.");
+  };
   if (ghost_brain) {
     ghost_brain->set_learning(false);
     ghost_checkup = std::make_unique<Checkup>(probes(*ghost_brain));
@@ -218,7 +221,7 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
   if (ghost) {
     // The ghost hears commands and finds the same yard, but the hand that scolds or leads does not reach it.
     const bool place = signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kMovePlayer || signal.kind == SignalKind::kMoveBall;
-    if (place || signal.kind == SignalKind::kCue) ghost->apply(signal);
+    if (place || signal.kind == SignalKind::kCue || signal.kind == SignalKind::kThen) ghost->apply(signal);
   }
   const auto tick = [&](FeedbackKind kind) { overlay.ticks.push_back({static_cast<float>(clock_s), kind}); };
   switch (signal.kind) {
@@ -242,6 +245,10 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
       break;
     case SignalKind::kCue:
       if (signal.cue != Cue::kNone) say(std::string("\"") + name(signal.cue) + "!\"");
+      command_over_s = clock_s;
+      break;
+    case SignalKind::kThen:
+      if (signal.cue != Cue::kNone) say(std::string("\"then ") + name(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
     case SignalKind::kSnapshot:
@@ -269,6 +276,7 @@ void Game::Inside::auto_cue() {
   if (!overlay.auto_cue || !life.trial().over() || clock_s < command_over_s + kAutoCuePause) return;
   command_over_s = clock_s;
   inputs.push_back(give_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
+  if (lessons.chain_is_next()) inputs.push_back(then_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
 }
 
 void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
@@ -348,6 +356,7 @@ void Game::Inside::show() {
   overlay.learning = brain.learning();
   overlay.tricks = lessons.scores();
   overlay.rule = lessons.rule();
+  overlay.chain = lessons.chain();
   if (clock_s >= silent_until_s) overlay.caption.clear();
   if (clock_s >= status_until_s) overlay.status.clear();
   if (frame % 15 == 0) {

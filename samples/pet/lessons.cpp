@@ -38,6 +38,8 @@ bool Lessons::record_idle(bool sofa) {
   return learned;
 }
 
+bool Lessons::record_chain(bool success) { return count(chain_, last_five_chains_, success); }
+
 std::optional<Cue> Lessons::next() const {
   for (const Cue cue : kOrder) {
     if (!scores_[trick_index(cue)].mastered) return cue;
@@ -47,7 +49,8 @@ std::optional<Cue> Lessons::next() const {
 
 std::string Lessons::advice() const {
   const std::optional<Cue> cue = next();
-  if (!cue && rule_.score.mastered) return "It knows all five, and the rule. Try them in any order.";
+  if (chain_is_next()) return "Last: two at once. Give a command, and with Shift (or a right click) the one to come after it.";
+  if (!cue && rule_.score.mastered) return "It knows all there is to learn. Try it in any order.";
   if (!cue && !rule_.tempted) return "It knows all five. Leave it alone for a while: what does it do unasked?";
   if (!cue) return "Off the sofa! Scold (S) when it goes there or lies there, until it does other things.";
   const TrickScore& score = scores_[trick_index(*cue)];

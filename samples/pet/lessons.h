@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_LESSONS_H_
 #define IMPRINT_SAMPLES_PET_LESSONS_H_
-// What was practised in play and what comes next: sit, come, bed, spin, fetch, then the rule that nobody asks for, off the sofa; a lesson is over with 4
-// successes in the last 5 tries.
+// What was practised in play and what comes next: sit, come, bed, spin, fetch, then the rule that nobody asks for, off the sofa, then two
+// commands at once; a lesson is over with 4 successes in the last 5 tries.
 
 #include <array>
 #include <cstdint>
@@ -25,6 +25,11 @@ class Lessons {
   static constexpr uint32_t kIdleTry = 5;
   bool record_idle(bool sofa);
   const TrickScore& rule() const { return rule_.score; }
+  // A chain of commands has ended. True when that has just been learned.
+  bool record_chain(bool success);
+  const TrickScore& chain() const { return chain_; }
+  // Everything before it is learned.
+  bool chain_is_next() const { return !next() && rule_.score.mastered && !chain_.mastered; }
   // The first trick that is not learned yet; nothing when all are.
   std::optional<Cue> next() const;
   // One line for the player.
@@ -44,6 +49,8 @@ class Lessons {
   std::array<TrickScore, kTrickCount> scores_{};
   std::array<uint8_t, kTrickCount> last_five_{};  // a bit each, newest lowest
   Rule rule_;
+  TrickScore chain_;
+  uint8_t last_five_chains_ = 0;
 };
 
 size_t trick_index(Cue cue);  // in kTricks; not for Cue::kNone

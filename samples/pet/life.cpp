@@ -41,6 +41,15 @@ void Life::apply(const Signal& signal) {
       hand(Hand::kCue);
       command(signal.cue);
       break;
+    case SignalKind::kThen:
+      hand(Hand::kCue);
+      if (trial_.over()) {
+        command(signal.cue);
+      } else if (signal.cue != Cue::kNone && world_.view().then.size() + 1 < kLongestChain) {
+        if (!chained_) chained_ = chain_good_ = true;
+        world_.edit_view().then.push_back(signal.cue);
+      }
+      break;
     case SignalKind::kPraise:
       hand(Hand::kPraise), feedback(FeedbackKind::kPraise);
       break;
@@ -80,7 +89,19 @@ void Life::apply(const Signal& signal) {
   }
 }
 
+void Life::end_chain(bool success) {
+  world_.edit_view().then.clear();
+  if (std::exchange(chained_, false) && on_chain_end) on_chain_end(success && chain_good_);
+}
+
+// A new word takes the place of all that was asked before.
 void Life::command(Cue cue) {
+  chained_ = false;
+  world_.edit_view().then.clear();
+  begin_command(cue);
+}
+
+void Life::begin_command(Cue cue) {
   world_.set_cue(cue);
   mind_->set_goal(cue);
   asked_frame_.reset();
@@ -99,13 +120,18 @@ void Life::command(Cue cue) {
 void Life::feedback(FeedbackKind kind, bool exact) {
   // What lasts can be praised and scolded for as long as it lasts.
   exact = exact || world_.lies_on_sofa();
-  mark(kind, exact);
+  double said_s = world_.time_s();
+  if (kind == FeedbackKind::kTreat && !exact && !onsets_.empty()) {
+    const double due_s = onsets_.back().time_s + reaction_s_;
+    if (said_s >= due_s + kCreditWidth && said_s <= onsets_.back().time_s + kSlowestTreat) said_s = due_s;
+  }
+  mark(kind, said_s, exact);
   if (options_.taught) {
     const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
     const float weight = kind == FeedbackKind::kTreat ? 2.0f : 1.0f;
     // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the difference.
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
-    mind_->feedback(value, weight, exact, world_.time_s() - late_s);
+    mind_->feedback(value, weight, exact, said_s - late_s);
   }
   if (kind != FeedbackKind::kScold) return;
   if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound())) world_.interrupt();
@@ -118,14 +144,14 @@ void Life::refuse() {
   if (acts) world_.stop();
 }
 
-void Life::mark(FeedbackKind kind, bool exact) {
+void Life::mark(FeedbackKind kind, double said_s, bool exact) {
   FeedbackMarker marker;
   marker.kind = kind;
   marker.time_s = world_.time_s();
   marker.position = world_.view().pet.position;
   double best = 0.0;
   for (const Onset& onset : onsets_) {
-    const double age = world_.time_s() - onset.time_s;
+    const double age = said_s - onset.time_s;
     const double credit = exact ? 1.0 / (1.0 + age) : 1.0 - std::abs(age - reaction_s_) / kCreditWidth;
     if (credit <= best) continue;
     best = credit;
@@ -229,6 +255,12 @@ void Life::finish_command() {
   view.demonstrating = false;
   view.trial_over = true;
   if (on_trial_end) on_trial_end(trial_, shown);
+  if (!chained_) return;
+  chain_good_ = chain_good_ && view.trial_success && !shown;
+  if (trial_.state() == Trial::State::kFailure || view.then.empty()) return end_chain(view.trial_success);
+  const Cue next = view.then.front();
+  view.then.erase(view.then.begin());
+  begin_command(next);
 }
 
 void Life::ask(uint64_t frame) {
@@ -238,7 +270,7 @@ void Life::ask(uint64_t frame) {
     mind_->demonstrate(world_.observe(), trial_.cue(), action);
     trial_.decide(world_, action);
     begin_action(action);
-    mark(FeedbackKind::kDemonstration);
+    mark(FeedbackKind::kDemonstration, world_.time_s());
     return;
   }
   if (trial_.over() && (!options_.idle || world_.time_s() < idle_until_s_)) return;

@@ -23,6 +23,12 @@ inline constexpr double kQuickestReaction = 0.6;
 inline constexpr double kUsualReaction = 0.8;
 inline constexpr double kSlowestReaction = 3.0;
 
+// A treat takes its time: it may come so long after the action that nothing else is credited for, as after a click.
+inline constexpr double kSlowestTreat = 4.0;
+
+// More is not waited for.
+inline constexpr size_t kLongestChain = 4;
+
 // What the pet finds by itself in what nobody asked for, on the scale of praise (1) and scolding (-1): the sofa is soft, all else is a little effort.
 inline constexpr float kComfort = 0.25f;
 inline constexpr float kEffort = -0.05f;
@@ -45,6 +51,8 @@ class Life {
   std::function<void(double now_s, Action action, bool sofa)> on_idle;
   // Called when a command ends; shown = the player led it through.
   std::function<void(const Trial& trial, bool shown)> on_trial_end;
+  // Called when a chain of commands, given at once, was followed to its end or broke off; success: all of it without a mistake.
+  std::function<void(bool success)> on_chain_end;
 
   // A frame, in this order: the player's signals; the answer to an earlier question; time; the next question.
   void apply(const Signal& signal);
@@ -69,16 +77,20 @@ class Life {
   void refuse();
   void feel();
   void command(Cue cue);
+  void begin_command(Cue cue);
+  void end_chain(bool success);
   void finish_command();
   void begin_action(Action action);
   void think(const Answer& answer);
-  void mark(FeedbackKind kind, bool exact = false);
+  void mark(FeedbackKind kind, double said_s, bool exact = false);
 
   Mind* mind_;
   LifeOptions options_;
   World world_;
   Trial trial_;
   bool showing_ = false;
+  bool chained_ = false;  // the command in force is one of several
+  bool chain_good_ = true;
   bool was_acting_ = false;
   double reaction_s_ = kUsualReaction;  // of the player
   std::optional<uint64_t> asked_frame_;

@@ -66,7 +66,9 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
   const float spoken = static_cast<float>(world.time_s - world.cue_since_s);
   if (world.cue != Cue::kNone && !world.trial_over) {
     if (const auto at = camera.project(anchors.player)) {
-      const std::string text = capitalized(name(world.cue)) + (spoken < 2.0f ? "!" : "");
+      std::string text = capitalized(name(world.cue));
+      for (const Cue next : world.then) text += std::string(", ") + name(next);
+      if (spoken < 2.0f) text += "!";
       const float strength = spoken < 2.0f ? 1.0f : 0.72f;
       const ImVec2 inner = text_size(fonts_.title, text);
       const Box box = box_above(*at, {inner.x + px(24), inner.y + px(10)}, px(12), free, size);
@@ -88,6 +90,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
                                         text_size(fonts_.body, name(thought.actions[1], thought.unasked)).x);
       const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
       Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
+      const Box head{{at->x - px(22), at->y}, {at->x + px(22), at->y + px(30)}};
+      keep_clear(box, head, px(6), free, size);
       if (word) keep_clear(box, *word, px(14), free, size);
       const ImU32 fill = palette::rgb(0xffffff, 236);
       const float middle = (box.low.x + box.high.x) * 0.5f;

@@ -78,7 +78,7 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
 }
 
 void Overlay::tricks_card(const OverlayState& state, const Anchors& anchors) {
-  const ImVec2 at = begin_card("tricks", 172);
+  const ImVec2 at = begin_card("tricks", 194);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_text(list, fonts_.bold, at, palette::kInk, "Tricks");
   const float right = column_left_ + px(kCardWidth - kPad);
@@ -98,11 +98,12 @@ void Overlay::tricks_card(const OverlayState& state, const Anchors& anchors) {
   for (std::size_t i = 0; i < kTricks.size(); ++i)
     row(capitalized(name(kTricks[i])).c_str(), state.tricks[i], world.cue == kTricks[i] && !world.trial_over, palette::kShow);
   row("Off sofa", state.rule, world.pet.unasked && world.pet.action == kSofaAction, palette::kScold);
+  row("Chain", state.chain, !world.then.empty(), palette::kShow);
   end_card();
 }
 
 void Overlay::curve_card(const OverlayState& state) {
-  const ImVec2 at = begin_card("curve", 184);
+  const ImVec2 at = begin_card("curve", 162);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Success over time");
@@ -300,7 +301,8 @@ void Overlay::button_bar(const Anchors& anchors, PlayerInput& input) {
   for (std::size_t i = 0; i < kTricks.size(); ++i) {
     const std::string label = capitalized(name(kTricks[i])), key = std::to_string(i + 1);
     const bool active = anchors.world->cue == kTricks[i] && !anchors.world->trial_over;
-    if (next(label.c_str(), key.c_str(), palette::kShow, active)) input.cue = kTricks[i];
+    if (next(label.c_str(), key.c_str(), palette::kShow, active)) (io.KeyShift ? input.chain : input.cue) = kTricks[i];
+    if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.chain = kTricks[i];
   }
   list.AddLine({x - gap * 0.5f + divider * 0.5f, low.y + pad}, {x - gap * 0.5f + divider * 0.5f, high.y - pad}, palette::kFaint, px(1));
   x += divider;
@@ -322,6 +324,7 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
     const char* what;
   } lines[] = {
       {"1 - 5", "give a command: sit, spin, come, fetch, bed"},
+      {"Shift + 1 - 5, right click", "what to do after that: a chain"},
       {"P  or click the pet", "praise what it did"},
       {"S  or right-click the pet", "scold what it did"},
       {"T", "a treat: praise that counts twice"},

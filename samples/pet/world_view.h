@@ -116,6 +116,7 @@ struct WorldView {
   Vec2 bed;
   Vec2 sofa;             // by the fence, out of the way of every other walk; half extents kSofaHalf
   Cue cue = Cue::kNone;  // the command in force
+  std::vector<Cue> then;  // the rest of a chain, next first
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action
   bool trial_over = false;              // between two commands

@@ -352,6 +352,27 @@ TEST(Reaction, FeedbackOfASlowPlayerIsDatedBackAndAClickIsNot) {
   EXPECT_NEAR(pet.mind.last_feedback_s, now - (kSlowestReaction - kQuickestReaction), 1e-9);
 }
 
+TEST(Reaction, ATreatMayComeLate) {
+  Doing pet(Action::kSit);
+  const double onset = pet.life.world().onset_s();
+  const auto at = [&](double seconds) {
+    while (pet.life.world().time_s() < onset + seconds) pet.life.step();
+  };
+  at(1.0);
+  pet.life.apply(signal(SignalKind::kTreat));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
+  at(2.5);
+  pet.life.apply(signal(SignalKind::kTreat));
+  EXPECT_NEAR(pet.mind.last_feedback_s, onset + kUsualReaction, 1e-9);
+  EXPECT_TRUE(pet.life.world().view().markers.back().credited);
+  pet.life.apply(signal(SignalKind::kPraise));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s()) << "a word is meant for now";
+  at(kSlowestTreat + 0.5);
+  pet.life.apply(signal(SignalKind::kTreat));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
+  EXPECT_FALSE(pet.life.world().view().markers.back().credited);
+}
+
 TEST(Reaction, AScriptedTeacherIsTakenAtItsTime) {
   Doing pet(Action::kSit);
   pet.life.apply(signal(SignalKind::kPraise));
@@ -461,6 +482,61 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
 
 std::string temporary_log() { return (std::filesystem::temp_directory_path() / ("imprint-yard-test-" + std::to_string(getpid()) + ".log")).string(); }
 
+// Commands given at once, to one who knows and to one who only sits.
+TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
+  struct Outcome {
+    std::vector<Cue> ended;
+    std::vector<bool> chains;
+  };
+  const auto ask = [](const RuleMind::Rule& rule, const std::vector<Cue>& cues) {
+    RuleMind mind(rule);
+    Life life(mind, 2, {});
+    Outcome outcome;
+    life.on_trial_end = [&](const Trial& trial, bool) { outcome.ended.push_back(trial.cue()); };
+    life.on_chain_end = [&](bool success) { outcome.chains.push_back(success); };
+    for (const Cue cue : cues) life.apply(then_cue(cue));
+    EXPECT_EQ(life.world().view().cue, cues[0]) << "the first is given at once";
+    for (uint64_t frame = 1; frame < 60 * 60; ++frame) {
+      life.act(frame);
+      life.step();
+      life.ask(frame);
+    }
+    EXPECT_EQ(life.world().view().cue, Cue::kNone);
+    EXPECT_TRUE(life.world().view().then.empty());
+    EXPECT_EQ(mind.goal, Cue::kNone);
+    return outcome;
+  };
+  const std::vector<Cue> cues = {Cue::kSit, Cue::kFetch, Cue::kBed};
+  const Outcome wise = ask(know, cues), alone = ask(know, {Cue::kSit});
+  EXPECT_EQ(wise.ended, cues);
+  EXPECT_EQ(wise.chains, std::vector<bool>{true});
+  EXPECT_TRUE(alone.chains.empty()) << "one command is no chain";
+  const Outcome lazy = ask([](const Observation&, const Mask&) { return Action::kSit; }, cues);
+  EXPECT_EQ(lazy.ended, (std::vector<Cue>{Cue::kSit, Cue::kFetch})) << "it breaks off where it fails";
+  EXPECT_EQ(lazy.chains, std::vector<bool>{false});
+  // Told twice before it sat: a flawless end does not make the chain good.
+  int barks = 1;
+  const Outcome clumsy = ask([&](const Observation& o, const Mask& mask) { return barks-- > 0 ? Action::kBark : know(o, mask); }, {Cue::kSit, Cue::kSpin});
+  EXPECT_EQ(clumsy.ended, (std::vector<Cue>{Cue::kSit, Cue::kSpin}));
+  EXPECT_EQ(clumsy.chains, std::vector<bool>{false});
+}
+
+TEST(Chain, ANewCommandTakesItsPlace) {
+  RuleMind mind(know);
+  Life life(mind, 2, {});
+  life.on_chain_end = [](bool) { ADD_FAILURE() << "it was called off"; };
+  life.apply(give_cue(Cue::kFetch));
+  for (int i = 0; i < 9; ++i) life.apply(then_cue(Cue::kBed));
+  EXPECT_EQ(life.world().view().then.size() + 1, kLongestChain);
+  life.apply(give_cue(Cue::kSpin));
+  EXPECT_TRUE(life.world().view().then.empty());
+  for (uint64_t frame = 1; frame < 600; ++frame) {
+    life.act(frame);
+    life.step();
+    life.ask(frame);
+  }
+}
+
 TEST(SessionLog, ComesBackAsItWasWritten) {
   const std::string path = temporary_log();
   std::vector<Signal> events = {signal(SignalKind::kRedraw, 0xffffffffffffffffull),
@@ -476,7 +552,8 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
                                 signal(SignalKind::kUndo, 2),
                                 signal(SignalKind::kLearning, 1),
                                 signal(SignalKind::kNo),
-                                signal(SignalKind::kReaction, 910)};
+                                signal(SignalKind::kReaction, 910),
+                                then_cue(Cue::kBed)};
   {
     SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
     for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
@@ -522,9 +599,9 @@ TEST(SessionLog, NoticesWhatIsNotWritten) {
 
 TEST(SessionLog, SaysWhichLineIsWrong) {
   const std::string path = temporary_log();
-  const std::string head = "imprint-pet-log 1\nseed 1 pets 1 idle 0\n";
+  const std::string head = "imprint-pet-log 2\nseed 1 pets 1 idle 0\n";
   const std::vector<std::string> wrong = {"",
-                                          "imprint-pet-log 2\n",
+                                          "imprint-pet-log 3\n",
                                           "imprint-pet-log 1\nseed x pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 1 idle 0 teacher nobody\n",
@@ -532,6 +609,8 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
                                           head + "1 0 dance\n",
                                           head + "1 1 praise\n",
                                           head + "1 0 cue dance\n",
+                                          head + "1 0 then dance\n",
+                                          "imprint-pet-log 1\nseed 1 pets 1 idle 1\n",
                                           head + "5 0 praise\n4 0 praise\n",
                                           head + "1 steps 100000\n",
                                           head + "1 0 move_ball 1\n",
