@@ -144,7 +144,9 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
       memories(brain, ghost_brain.get(), keeper, options.memories) {
   const bool by_person = options.teacher == TeacherKind::kNone;
   LifeOptions life;
-  const bool plans_idle = std::any_of(options.plan.begin(), options.plan.end(), [](const PlanStage& stage) { return stage.idle != Idle::kNever; });
+  const auto leaves_alone = [](const PlanStage& stage) { return stage.idle != Idle::kNever; };
+  const bool plans_idle = replay ? replay->header().idle && teacher() != TeacherKind::kNone
+                                 : std::any_of(options.plan.begin(), options.plan.end(), leaves_alone);
   life.idle = replay ? replay->header().idle : by_person || plans_idle;
   if (plans_idle) life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
   life.brain_reaction_s = brain.setup().reaction_s;
