@@ -79,6 +79,7 @@ struct Feedback {
   float value = 0, weight = 1;
   CreditKind credit = CreditKind::by_onset;
   double time_s = 0;
+  bool pushes_rivals = true;  // when value > 0: BrainSpec::margin
 };
 
 struct Demonstration {
@@ -181,7 +182,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   void forget_steps();                                             // that are not samples yet, of all agents
   void remember_settled(std::uint32_t seat);                       // steps that are whole become samples
   std::span<float> new_sample(std::uint32_t seat, const Choice& choice);  // with what was seen and done
-  void remember(std::uint32_t seat, const Choice& choice, float target, float weight);
+  void remember(std::uint32_t seat, const Choice& choice, float target, float weight, bool pushes_rivals = true);
   void remember(std::uint32_t seat, const Step& step);
   void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t seat, std::uint64_t draw) const;
   // ---- brain_memory.cpp ----

@@ -168,7 +168,7 @@ void Brain::give_credit(std::uint32_t seat, const Feedback& feedback) {
   for (const Credit& credit : credits_) {
     const Choice& meant = agent.past(credit.index);
     const float weight = credit.weight * feedback.weight;
-    if (trails_.empty()) remember(seat, meant, feedback.value, weight);
+    if (trails_.empty()) remember(seat, meant, feedback.value, weight, feedback.pushes_rivals);
     else trails_[seat].reward(meant.action, feedback.value * weight);
   }
 }
@@ -208,13 +208,14 @@ Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration
 Status Brain::reward(std::uint32_t seat, float reward) {
   if (!std::isfinite(reward)) return refuse("agent_reward", "reward is " + std::to_string(reward) + "; expected a finite number");
   // Games report rewards whatever the agent's brain makes of them; zero says nothing about the action. Unlike a scolding, a reward below 0 closes
-  // nothing: where every step has its price, it would close one action after the other.
+  // nothing: where every step has its price, it would close one action after the other. And unlike praise, one above 0 says nothing against what was not
+  // done: two actions that are both worth something would push each other down.
   if (!traits_of(spec_.learner).feedback || seats_[seat].mode() == Mode::inference || reward == 0) return {};
   if (traits_of(spec_.learner).looks_ahead) {
     trails_[seat].reward_newest(reward);
     return {};
   }
-  give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s});
+  give_credit(seat, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, at_.clock.time_s, false});
   return {};
 }
 
@@ -255,13 +256,13 @@ std::span<float> Brain::new_sample(std::uint32_t seat, const Choice& choice) {
   return row;
 }
 
-void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight) {
+void Brain::remember(std::uint32_t seat, const Choice& choice, float target, float weight, bool pushes_rivals) {
   if (!learning_) return;
   const std::span<float> row = new_sample(seat, choice);
   row[layout_.weight] = weight;
   if (spec_.learner == LearnerKind::feedback) {
     row[layout_.target] = target;
-    row[layout_.margin] = target > 0 ? 1.0f : 0.0f;
+    row[layout_.margin] = pushes_rivals && target > 0 ? 1.0f : 0.0f;
   }
 }
 

@@ -31,7 +31,7 @@ uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kT
 
 // A person's reaction is measured, or guessed: the brain reckons with the quickest, and Life dates back what slower ones say.
 double brain_reaction(const Options& options, const SessionLogReader* replay) {
-  return (replay ? replay->header().idle : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
+  return (replay ? replay->header().idle && replay->header().teacher == TeacherKind::kNone : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
 }
 
 // Of each learner that may come into use, the one to begin with first. Only a person changes it, and only that of a single pet.
@@ -134,6 +134,7 @@ struct Game::Inside {
   std::vector<Signal> signals;
   Random dice;
   std::vector<Check> checks;
+  std::vector<IdleDecision> idle;
   Keeper keeper;
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
@@ -155,7 +156,11 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
       memories(brain, ghost_brain.get(), keeper, options.memories) {
   const bool by_person = options.teacher == TeacherKind::kNone;
   LifeOptions life;
-  life.idle = replay ? replay->header().idle : by_person;
+  const auto leaves_alone = [](const PlanStage& stage) { return stage.idle != Idle::kNever; };
+  const bool plans_idle = replay ? replay->header().idle && teacher() != TeacherKind::kNone
+                                 : std::any_of(options.plan.begin(), options.plan.end(), leaves_alone);
+  life.idle = replay ? replay->header().idle : by_person || plans_idle;
+  if (plans_idle) life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
   life.brain_reaction_s = brain.setup().reaction_s;
   for (uint32_t pet = 0; pet < options.kennel; ++pet) {
     lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, life));
@@ -169,12 +174,22 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
       if (teachers[pet]) teachers[pet]->see_onset(now_s, right);
       if (pet == 0 && action == Action::kBark) say("Woof!");
     };
+    lives[pet]->on_idle = [this, pet](double now_s, Action action, bool sofa) {
+      if (teachers[pet]) teachers[pet]->see_idle(now_s, sofa);
+      if (pet != 0) return;
+      if (action == Action::kBark) say("Woof!");
+      idle.push_back({now_s, action});
+      if (lessons.record_idle(sofa)) report_status("It has learned to stay off the sofa.");
+    };
   }
   lives[0]->on_trial_end = [this](const Trial& trial, bool shown) {
     command_over_s = clock_s;
     if (shown || !lessons.record(trial)) return;
     report_status(std::string("It has learned \"") + name(trial.cue()) + "\".");
     if (!teachers[0] && !replay) inputs.push_back(signal(SignalKind::kSnapshot));
+  };
+  lives[0]->on_chain_end = [this](bool success) {
+    if (lessons.record_chain(success)) report_status("It follows two commands at once.");
   };
   if (ghost_brain) {
     ghost_brain->set_learning(false);
@@ -220,7 +235,7 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
   if (ghost) {
     // The ghost hears commands and finds the same yard, but the hand that scolds or leads does not reach it.
     const bool place = signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kMovePlayer || signal.kind == SignalKind::kMoveBall;
-    if (place || signal.kind == SignalKind::kCue) ghost->apply(signal);
+    if (place || signal.kind == SignalKind::kCue || signal.kind == SignalKind::kThen) ghost->apply(signal);
   }
   const auto tick = [&](FeedbackKind kind) { overlay.ticks.push_back({static_cast<float>(clock_s), kind}); };
   switch (signal.kind) {
@@ -244,6 +259,10 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
       break;
     case SignalKind::kCue:
       if (signal.cue != Cue::kNone) say(std::string("\"") + name(signal.cue) + "!\"");
+      command_over_s = clock_s;
+      break;
+    case SignalKind::kThen:
+      if (signal.cue != Cue::kNone) say(std::string("\"then ") + name(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
     case SignalKind::kSnapshot:
@@ -276,6 +295,7 @@ void Game::Inside::auto_cue() {
   if (!overlay.auto_cue || !life.trial().over() || clock_s < command_over_s + kAutoCuePause) return;
   command_over_s = clock_s;
   inputs.push_back(give_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
+  if (lessons.chain_is_next()) inputs.push_back(then_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
 }
 
 void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
@@ -355,6 +375,8 @@ void Game::Inside::show() {
   overlay.learning = brain.learning();
   overlay.learner = brain.learner();
   overlay.tricks = lessons.scores();
+  overlay.rule = lessons.rule();
+  overlay.chain = lessons.chain();
   if (clock_s >= silent_until_s) overlay.caption.clear();
   if (clock_s >= status_until_s) overlay.status.clear();
   if (frame % 15 == 0) {
@@ -429,6 +451,8 @@ const OverlayState& Game::overlay() const { return inside_->overlay; }
 const std::vector<Check>& Game::checks() const { return inside_->checks; }
 
 const std::vector<std::vector<Action>>& Game::exam_decisions() const { return inside_->checkup.decisions(); }
+
+const std::vector<IdleDecision>& Game::idle_decisions() const { return inside_->idle; }
 
 bool Game::examining() const { return inside_->checkup.running(); }
 

@@ -27,6 +27,11 @@
 
 namespace pet {
 
+struct IdleDecision {
+  double seconds = 0.0;
+  Action action = Action::kSit;
+};
+
 class Game {
  public:
   // `device` as from VulkanHost::device_info, with the access of the options; of no account with Access::kCpu. Loads options.load (LoadError). Compiles everything before it returns.
@@ -64,6 +69,8 @@ class Game {
   const std::vector<Check>& checks() const;
   // What the pet decided in each trial of the newest examination.
   const std::vector<std::vector<Action>>& exam_decisions() const;
+  // What the first pet began although nobody asked for anything, oldest first.
+  const std::vector<IdleDecision>& idle_decisions() const;
   // An examination is under way.
   bool examining() const;
 

@@ -10,9 +10,8 @@ namespace {
 constexpr size_t kOnsetsKept = 4;
 constexpr size_t kMarkersKept = 8;
 constexpr double kCreditWidth = 0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
-constexpr float kShortestIdle = 0.8f;
-constexpr float kLongestIdle = 3.0f;
 constexpr float kUndecided = 0.08f;  // the two best are this close
+constexpr float kSurprise = 0.25f;   // what differs by more from what was expected is remembered
 
 bool is_walk(Action action) {
   return action == Action::kGoPlayer || action == Action::kGoBall || action == Action::kGoBed || action == Action::kGoBowl;
@@ -41,6 +40,15 @@ void Life::apply(const Signal& signal) {
     case SignalKind::kCue:
       hand(Hand::kCue);
       command(signal.cue);
+      break;
+    case SignalKind::kThen:
+      hand(Hand::kCue);
+      if (trial_.over()) {
+        command(signal.cue);
+      } else if (signal.cue != Cue::kNone && world_.view().then.size() + 1 < kLongestChain) {
+        if (!chained_) chained_ = chain_good_ = true;
+        world_.edit_view().then.push_back(signal.cue);
+      }
       break;
     case SignalKind::kPraise:
       hand(Hand::kPraise), feedback(FeedbackKind::kPraise);
@@ -82,7 +90,19 @@ void Life::apply(const Signal& signal) {
   }
 }
 
+void Life::end_chain(bool success) {
+  world_.edit_view().then.clear();
+  if (std::exchange(chained_, false) && on_chain_end) on_chain_end(success && chain_good_);
+}
+
+// A new word takes the place of all that was asked before.
 void Life::command(Cue cue) {
+  chained_ = false;
+  world_.edit_view().then.clear();
+  begin_command(cue);
+}
+
+void Life::begin_command(Cue cue) {
   world_.set_cue(cue);
   mind_->set_goal(cue);
   asked_frame_.reset();
@@ -99,15 +119,24 @@ void Life::command(Cue cue) {
 }
 
 void Life::feedback(FeedbackKind kind, bool exact) {
-  mark(kind, exact);
+  // What lasts can be praised and scolded for as long as it lasts.
+  exact = exact || world_.lies_on_sofa();
+  double said_s = world_.time_s();
+  if (kind == FeedbackKind::kTreat && !exact && !onsets_.empty()) {
+    const double due_s = onsets_.back().time_s + reaction_s_;
+    if (said_s >= due_s + kCreditWidth && said_s <= onsets_.back().time_s + kSlowestTreat) said_s = due_s;
+  }
+  mark(kind, said_s, exact);
   if (options_.taught) {
     const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
     const float weight = kind == FeedbackKind::kTreat ? 2.0f : 1.0f;
     // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the difference.
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
-    mind_->feedback(value, weight, exact, world_.time_s() - late_s);
+    mind_->feedback(value, weight, exact, said_s - late_s);
   }
-  if (kind == FeedbackKind::kScold && world_.acting() && !showing_ && is_walk(world_.view().pet.action)) world_.interrupt();
+  if (kind != FeedbackKind::kScold) return;
+  if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound())) world_.interrupt();
+  idle_until_s_ = std::min(idle_until_s_, world_.time_s());  // and thinks of something else
 }
 
 void Life::refuse() {
@@ -116,14 +145,14 @@ void Life::refuse() {
   if (acts) world_.stop();
 }
 
-void Life::mark(FeedbackKind kind, bool exact) {
+void Life::mark(FeedbackKind kind, double said_s, bool exact) {
   FeedbackMarker marker;
   marker.kind = kind;
   marker.time_s = world_.time_s();
   marker.position = world_.view().pet.position;
   double best = 0.0;
   for (const Onset& onset : onsets_) {
-    const double age = world_.time_s() - onset.time_s;
+    const double age = said_s - onset.time_s;
     const double credit = exact ? 1.0 / (1.0 + age) : 1.0 - std::abs(age - reaction_s_) / kCreditWidth;
     if (credit <= best) continue;
     best = credit;
@@ -131,6 +160,7 @@ void Life::mark(FeedbackKind kind, bool exact) {
     marker.action = onset.action;
     marker.onset_s = onset.time_s;
     marker.onset_position = onset.position;
+    marker.unasked = onset.unasked;
   }
   auto& markers = world_.edit_view().markers;
   if (markers.size() == kMarkersKept) markers.erase(markers.begin());
@@ -143,11 +173,17 @@ void Life::act(uint64_t frame) {
   if (!answer) return;  // the GPU is late: the pet hesitates
   asked_frame_.reset();
   think(*answer);
-  const bool right = !trial_.over() && trial_.decide(world_, answer->action);
+  expected_ = answer->expected[static_cast<size_t>(answer->action)];
+  const bool unasked = trial_.over();
+  const bool right = !unasked && trial_.decide(world_, answer->action);
   begin_action(answer->action);
-  onsets_.push_back({world_.time_s(), answer->action, world_.view().pet.position});
+  onsets_.push_back({world_.time_s(), answer->action, world_.view().pet.position, unasked});
   if (onsets_.size() > kOnsetsKept) onsets_.pop_front();
-  if (on_onset) on_onset(world_.time_s(), answer->action, right);
+  if (unasked) {
+    if (on_idle) on_idle(world_.time_s(), answer->action, world_.sofa_bound());
+  } else if (on_onset) {
+    on_onset(world_.time_s(), answer->action, right);
+  }
 }
 
 void Life::begin_action(Action action) {
@@ -173,6 +209,7 @@ void Life::think(const Answer& answer) {
     if (mask[i]) sum += std::exp((answer.expected[i] - answer.expected[best[0]]) / 0.2f);
   }
   pet.thought.valid = true;
+  pet.thought.unasked = world_.view().cue == Cue::kNone;
   pet.thought.expected = answer.expected;
   for (size_t i = 0; i < best.size(); ++i) {
     pet.thought.actions[i] = static_cast<Action>(best[i]);
@@ -190,13 +227,21 @@ void Life::step() {
   }
   if (was_acting_ && !world_.acting()) {
     was_acting_ = false;
+    if (world_.view().pet.unasked && world_.completed()) feel();
     if (!trial_.over()) {
       trial_.after(world_);
       if (trial_.over()) finish_command();
     }
-    idle_until_s_ = world_.time_s() + static_cast<double>(random_.uniform(kShortestIdle, kLongestIdle));
+    idle_until_s_ = world_.time_s() + static_cast<double>(random_.uniform(options_.shortest_idle_s, options_.longest_idle_s));
   }
   if (!world_.acting() && pet.pose == Pose::kStand && pet.thought.undecided && !trial_.over() && !showing_) pet.pose = Pose::kPuzzled;
+}
+
+// What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it knows already would teach nothing new, and
+// after an hour of it would outweigh all that anybody says.
+void Life::feel() {
+  const float felt = world_.sofa_bound() ? kComfort : kEffort;
+  if (options_.taught && std::abs(felt - expected_) > kSurprise) mind_->reward(felt);
 }
 
 void Life::finish_command() {
@@ -211,6 +256,12 @@ void Life::finish_command() {
   view.demonstrating = false;
   view.trial_over = true;
   if (on_trial_end) on_trial_end(trial_, shown);
+  if (!chained_) return;
+  chain_good_ = chain_good_ && view.trial_success && !shown;
+  if (trial_.state() == Trial::State::kFailure || view.then.empty()) return end_chain(view.trial_success);
+  const Cue next = view.then.front();
+  view.then.erase(view.then.begin());
+  begin_command(next);
 }
 
 void Life::ask(uint64_t frame) {
@@ -220,7 +271,7 @@ void Life::ask(uint64_t frame) {
     mind_->demonstrate(world_.observe(), trial_.cue(), action);
     trial_.decide(world_, action);
     begin_action(action);
-    mark(FeedbackKind::kDemonstration);
+    mark(FeedbackKind::kDemonstration, world_.time_s());
     return;
   }
   if (trial_.over() && (!options_.idle || world_.time_s() < idle_until_s_)) return;

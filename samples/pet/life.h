@@ -23,8 +23,20 @@ inline constexpr double kQuickestReaction = 0.6;
 inline constexpr double kUsualReaction = 0.8;
 inline constexpr double kSlowestReaction = 3.0;
 
+// A treat takes its time: it may come so long after the action that nothing else is credited for, as after a click.
+inline constexpr double kSlowestTreat = 4.0;
+
+// More is not waited for.
+inline constexpr size_t kLongestChain = 4;
+
+// What the pet finds by itself in what nobody asked for, on the scale of praise (1) and scolding (-1): the sofa is soft, all else is a little effort.
+inline constexpr float kComfort = 0.25f;
+inline constexpr float kEffort = -0.05f;
+
 struct LifeOptions {
   bool idle = false;                         // without a command it does what it likes, now and then; else it waits
+  float shortest_idle_s = 0.8f;              // between two such ideas
+  float longest_idle_s = 3.0f;
   bool taught = true;                        // feedback and demonstrations reach the mind
   double brain_reaction_s = kUsualReaction;  // what the mind takes for the player's reaction time
 };
@@ -33,10 +45,14 @@ class Life {
  public:
   Life(Mind& mind, uint64_t seed, const LifeOptions& options);
 
-  // Called when an action of its own begins, with the judgement of the command in force.
+  // Called when an action of its own begins under a command, with the judgement of that.
   std::function<void(double now_s, Action action, bool right)> on_onset;
+  // Called when an action of its own begins that nobody asked for; sofa: it is off to the forbidden place.
+  std::function<void(double now_s, Action action, bool sofa)> on_idle;
   // Called when a command ends; shown = the player led it through.
   std::function<void(const Trial& trial, bool shown)> on_trial_end;
+  // Called when a chain of commands, given at once, was followed to its end or broke off; success: all of it without a mistake.
+  std::function<void(bool success)> on_chain_end;
 
   // A frame, in this order: the player's signals; the answer to an earlier question; time; the next question.
   void apply(const Signal& signal);
@@ -54,24 +70,31 @@ class Life {
     double time_s;
     Action action;
     Vec2 position;
+    bool unasked;
   };
 
   void feedback(FeedbackKind kind, bool exact = false);
   void refuse();
+  void feel();
   void command(Cue cue);
+  void begin_command(Cue cue);
+  void end_chain(bool success);
   void finish_command();
   void begin_action(Action action);
   void think(const Answer& answer);
-  void mark(FeedbackKind kind, bool exact = false);
+  void mark(FeedbackKind kind, double said_s, bool exact = false);
 
   Mind* mind_;
   LifeOptions options_;
   World world_;
   Trial trial_;
   bool showing_ = false;
+  bool chained_ = false;  // the command in force is one of several
+  bool chain_good_ = true;
   bool was_acting_ = false;
   double reaction_s_ = kUsualReaction;  // of the player
   std::optional<uint64_t> asked_frame_;
+  float expected_ = 0.0f;  // of the action under way, as it began
   Random random_;  // of idle moments
   double idle_until_s_ = 0.0;
   std::array<bool, kCueCount> succeeded_{};

@@ -24,6 +24,8 @@ class Mind {
   // The answer to the newest question, once it is there. Taking it begins the action.
   virtual std::optional<Answer> answer() = 0;
   virtual void feedback(float value, float weight, bool exact, double time_s) = 0;
+  // What the action under way brought it, without anybody's word.
+  virtual void reward(float value) = 0;
   virtual void demonstrate(const Observation& observation, Cue cue, Action action) = 0;
   // Nothing before now has to do with what comes.
   virtual void end_episode() = 0;

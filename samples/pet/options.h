@@ -22,11 +22,19 @@ enum class TeacherKind : uint8_t {
 
 enum class Access : uint8_t { kRecord, kSubmit, kCpu };  // how Imprint reaches the queue; or that it does without
 
+// What the scripted teacher makes of a pet that nobody asked for anything.
+enum class Idle : uint8_t {
+  kNever,      // it is always asked for something
+  kFree,       // leaves it to itself
+  kForbidden,  // leaves it to itself, and scolds when it is off to the sofa, ten times at most
+};
+
 // Which tricks the scripted teacher asks for until when.
 struct PlanStage {
   std::vector<Cue> tricks;
   double until_s = 0.0;
   std::optional<float> wrong;  // share of feedback with the wrong sign, instead of the teacher's
+  Idle idle = Idle::kNever;    // else there are no tricks in this stage
 };
 
 struct Options {

@@ -51,7 +51,7 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
     const auto at = camera.project({marker.onset_position.x + anchors.offset.x, marker.onset_position.y + anchors.offset.y, 0.0f});
     if (!at) continue;
     const float shown = smooth(0.1f, 0.3f, age) * (1.0f - smooth(1.2f, 1.5f, age));
-    const std::string text = name(marker.action);
+    const std::string text = name(marker.action, marker.unasked);
     const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
     const ImVec2 low{at->x - width * 0.5f, at->y + px(16)}, high{low.x + width, low.y + height};
     const ImU32 color = color_of(marker.kind);
@@ -66,7 +66,9 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
   const float spoken = static_cast<float>(world.time_s - world.cue_since_s);
   if (world.cue != Cue::kNone && !world.trial_over) {
     if (const auto at = camera.project(anchors.player)) {
-      const std::string text = capitalized(name(world.cue)) + (spoken < 2.0f ? "!" : "");
+      std::string text = capitalized(name(world.cue));
+      for (const Cue next : world.then) text += std::string(", ") + name(next);
+      if (spoken < 2.0f) text += "!";
       const float strength = spoken < 2.0f ? 1.0f : 0.72f;
       const ImVec2 inner = text_size(fonts_.title, text);
       const Box box = box_above(*at, {inner.x + px(24), inner.y + px(10)}, px(12), free, size);
@@ -84,9 +86,12 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
   if (thought.valid) {
     if (const auto at = camera.project(anchors.pet)) {
       const float row = px(21),
-                  name_width = std::max(text_size(fonts_.bold, name(thought.actions[0])).x, text_size(fonts_.body, name(thought.actions[1])).x);
+                  name_width = std::max(text_size(fonts_.bold, name(thought.actions[0], thought.unasked)).x,
+                                        text_size(fonts_.body, name(thought.actions[1], thought.unasked)).x);
       const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
       Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
+      const Box head{{at->x - px(22), at->y}, {at->x + px(22), at->y + px(30)}};
+      keep_clear(box, head, px(6), free, size);
       if (word) keep_clear(box, *word, px(14), free, size);
       const ImU32 fill = palette::rgb(0xffffff, 236);
       const float middle = (box.low.x + box.high.x) * 0.5f;
@@ -104,7 +109,7 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
         const float y = box.low.y + px(6) + row * static_cast<float>(i);
         const float x = box.low.x + px(14);
         draw_text(list, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft,
-                  name(thought.actions[static_cast<std::size_t>(i)]));
+                  name(thought.actions[static_cast<std::size_t>(i)], thought.unasked));
         const float left = box.high.x - px(12) - bar - mark;
         draw_bar(list, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)],
                  i == 0 ? palette::kShow : palette::kGhost);

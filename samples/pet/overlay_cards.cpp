@@ -79,28 +79,32 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
 }
 
 void Overlay::tricks_card(const OverlayState& state, const Anchors& anchors) {
-  const ImVec2 at = begin_card("tricks", 150);
+  const ImVec2 at = begin_card("tricks", 194);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_text(list, fonts_.bold, at, palette::kInk, "Tricks");
   const float right = column_left_ + px(kCardWidth - kPad);
-  for (std::size_t i = 0; i < kTricks.size(); ++i) {
-    const TrickScore& score = state.tricks[i];
-    const float y = at.y + px(25) + static_cast<float>(i) * px(22);
-    const bool active = anchors.world->cue == kTricks[i] && !anchors.world->trial_over;
-    if (active) list.AddRectFilled({at.x - px(5), y - px(3)}, {right + px(5), y + px(18)}, faded(palette::kShow, 0.16f), px(5));
-    draw_text(list, active ? fonts_.bold : fonts_.body, {at.x, y}, palette::kInk, capitalized(name(kTricks[i])));
-    const float bar_left = at.x + px(58), bar_right = right - px(62);
+  float y = at.y + px(25);
+  const auto row = [&](const char* label, const TrickScore& score, bool active, ImU32 highlight) {
+    if (active) list.AddRectFilled({at.x - px(5), y - px(3)}, {right + px(5), y + px(18)}, faded(highlight, 0.16f), px(5));
+    draw_text(list, active ? fonts_.bold : fonts_.body, {at.x, y}, palette::kInk, label);
+    const float bar_left = at.x + px(66), bar_right = right - px(62);
     draw_bar(list, {bar_left, y + px(3)}, {bar_right, y + px(14)}, score.tries ? score.success : 0.0f,
              score.mastered ? palette::kGood : palette::kLearn);
     const std::string text = score.tries ? percent(score.success) : "new";
     draw_text(list, fonts_.body, {right - px(20) - text_size(fonts_.body, text).x, y}, score.tries ? palette::kInk : palette::kSoft, text);
     if (score.mastered) draw_star(list, {right - px(6), y + px(8)}, px(7), palette::kClick);
-  }
+    y += px(22);
+  };
+  const WorldView& world = *anchors.world;
+  for (std::size_t i = 0; i < kTricks.size(); ++i)
+    row(capitalized(name(kTricks[i])).c_str(), state.tricks[i], world.cue == kTricks[i] && !world.trial_over, palette::kShow);
+  row("Off sofa", state.rule, world.pet.unasked && world.pet.action == kSofaAction, palette::kScold);
+  row("Chain", state.chain, !world.then.empty(), palette::kShow);
   end_card();
 }
 
 void Overlay::curve_card(const OverlayState& state) {
-  const ImVec2 at = begin_card("curve", 206);
+  const ImVec2 at = begin_card("curve", 162);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float right = column_left_ + px(kCardWidth - kPad);
   draw_text(list, fonts_.bold, at, palette::kInk, "Success over time");
@@ -298,7 +302,8 @@ void Overlay::button_bar(const Anchors& anchors, PlayerInput& input) {
   for (std::size_t i = 0; i < kTricks.size(); ++i) {
     const std::string label = capitalized(name(kTricks[i])), key = std::to_string(i + 1);
     const bool active = anchors.world->cue == kTricks[i] && !anchors.world->trial_over;
-    if (next(label.c_str(), key.c_str(), palette::kShow, active)) input.cue = kTricks[i];
+    if (next(label.c_str(), key.c_str(), palette::kShow, active)) (io.KeyShift ? input.chain : input.cue) = kTricks[i];
+    if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.chain = kTricks[i];
   }
   list.AddLine({x - gap * 0.5f + divider * 0.5f, low.y + pad}, {x - gap * 0.5f + divider * 0.5f, high.y - pad}, palette::kFaint, px(1));
   x += divider;
@@ -320,12 +325,14 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
     const char* what;
   } lines[] = {
       {"1 - 5", "give a command: sit, spin, come, fetch, bed"},
+      {"Shift + 1 - 5, right click", "what to do after that: a chain"},
       {"P  or click the pet", "praise what it did"},
       {"S  or right-click the pet", "scold what it did"},
-      {"T", "a treat: praise that counts twice"},
+      {"T", "a treat: counts twice, and may come a little late"},
       {"C", "clicker: praise for this very instant"},
       {"D", "show the trick of the command in force"},
       {"N", "no! stops what it does, and blames exactly that"},
+      {"unasked", "what it likes: scold it off the sofa, also while it lies there"},
       {"click the ground", "walk there; drag the ball to move it"},
       {"right-drag, wheel, Home", "turn the view, zoom, reset"},
       {"Space, L", "pause, slow motion"},

@@ -42,6 +42,8 @@ struct OverlayState {
   double seconds = 0.0;  // simulated
 
   std::array<TrickScore, kTricks.size()> tricks{};
+  TrickScore rule;   // off the sofa
+  TrickScore chain;  // several commands at once
   std::vector<CurvePoint> curve;
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;

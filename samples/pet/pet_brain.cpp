@@ -56,6 +56,8 @@ class AgentMind : public Mind {
     expect(agent_.feedback(value, time_s, exact ? Credit::current : Credit::by_onset, weight), "feedback");
   }
 
+  void reward(float value) override { expect(agent_.reward(value), "reward"); }
+
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     if (learner_ != Learner::kFeedback) return;  // it is led through the trick, and makes nothing of it
     imp_demonstration demonstration = imp_demonstration_init();
@@ -214,6 +216,7 @@ class PetBrain::Body : public Mind {
     return answer;
   }
   void feedback(float value, float weight, bool exact, double time_s) override { agent().feedback(value, weight, exact, time_s); }
+  void reward(float value) override { agent().reward(value); }
   void demonstrate(const Observation& observation, Cue cue, Action action) override { agent().demonstrate(observation, cue, action); }
   void end_episode() override {
     question_.reset();

@@ -198,6 +198,10 @@ class WindowGame {
       last_cue_ = *input.cue;
       game().input(give_cue(*input.cue));
     }
+    if (input.chain) {
+      last_cue_ = *input.chain;
+      game().input(then_cue(*input.chain));
+    }
     send(SignalKind::kPraise, input.praise);
     send(SignalKind::kScold, input.scold);
     send(SignalKind::kTreat, input.treat);

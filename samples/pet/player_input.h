@@ -15,6 +15,7 @@ struct PlayerInput {
 
   // Teaching. Counts, because two presses may fall into one frame.
   std::optional<Cue> cue;    // keys 1-5 and the command buttons
+  std::optional<Cue> chain;  // the same with Shift, or a right click: after the command in force
   uint32_t praise = 0;       // P, or a click on the pet
   uint32_t scold = 0;        // S, or a right click on the pet
   uint32_t treat = 0;        // T

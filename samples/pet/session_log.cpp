@@ -10,10 +10,11 @@
 namespace pet {
 namespace {
 
-constexpr const char* kFirstLine = "imprint-pet-log 1";
-constexpr std::array<const char*, 15> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
+constexpr const char* kFirstLine = "imprint-pet-log 2";
+constexpr const char* kOlderLine = "imprint-pet-log 1";  // pets that were left to themselves knew no sofa then: without idleness it plays the same
+constexpr std::array<const char*, 16> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
                                                 "move_player", "move_ball", "snapshot", "undo",  "learning", "no",    "reaction_ms",
-                                                "learner"};
+                                                "then",        "learner"};
 
 std::optional<SignalKind> kind_of(const std::string& word) {
   for (size_t i = 0; i < kWords.size(); ++i) {
@@ -48,7 +49,8 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
   if (!kind) return false;
   signal.kind = *kind;
   switch (*kind) {
-    case SignalKind::kCue: {
+    case SignalKind::kCue:
+    case SignalKind::kThen: {
       std::string text;
       line >> text;
       const std::optional<Cue> cue = cue_of(text);
@@ -100,6 +102,7 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
   std::fprintf(file_, "%" PRIu64 " %zu %s", frame, pet, kWords[static_cast<size_t>(signal.kind)]);
   switch (signal.kind) {
     case SignalKind::kCue:
+    case SignalKind::kThen:
       std::fprintf(file_, " %s", name(signal.cue));
       break;
     case SignalKind::kLearner:
@@ -134,7 +137,8 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     return std::runtime_error(path + ", line " + std::to_string(number) + ": expected " + expected + ", found \"" + text + "\"");
   };
   const auto next = [&] { return ++number, static_cast<bool>(std::getline(file, text)); };
-  if (!next() || text != kFirstLine) throw refuse("\"imprint-pet-log 1\"");
+  if (!next() || (text != kFirstLine && text != kOlderLine)) throw refuse("\"imprint-pet-log 2\"");
+  const bool older = text == kOlderLine;
   if (!next()) throw refuse("seed, pets and idle");
   std::istringstream head(text);
   std::array<std::string, 3> words;
@@ -144,6 +148,7 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     throw refuse("\"seed N pets N idle 0|1\"");
   }
   header_.idle = idle != 0;
+  if (older && header_.idle) throw refuse("idle 0: what a pet does unasked is not what it was when this log was written");
   if (std::string word, who; head >> word) {
     const std::optional<TeacherKind> teacher = head >> who ? teacher_of(who) : std::nullopt;
     if (word != "teacher" || !teacher) throw refuse("\"teacher person|demo|praise|careless|off\" after idle");

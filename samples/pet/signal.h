@@ -24,6 +24,7 @@ enum class SignalKind : uint8_t {
   kLearning,    // number 1 = on, 0 = off
   kNo,          // -1 for exactly what it does now, which ends at once; while it does nothing, a scold
   kReaction,    // how long the player takes to react is `number` milliseconds from now on
+  kThen,        // `cue` as soon as the command in force was followed; at once without one
   kLearner,     // the brain of Learner `number` is in use from now on, where there is one
 };
 
@@ -35,6 +36,7 @@ struct Signal {
 };
 
 inline Signal give_cue(Cue cue) { return {SignalKind::kCue, cue, {}, 0}; }
+inline Signal then_cue(Cue cue) { return {SignalKind::kThen, cue, {}, 0}; }
 inline Signal signal(SignalKind kind, uint64_t number = 0) { return {kind, Cue::kNone, {}, number}; }
 inline Signal move(SignalKind kind, Vec2 position) { return {kind, Cue::kNone, position, 0}; }
 

@@ -37,26 +37,27 @@ void StageInput::see(const WorldView& world, const Anchors& anchors) {
 
 void StageInput::key(int key, int modifiers) {
   if (!overlay_) return;
+  const auto command = [&](Cue cue) { (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = cue; };
   switch (key) {
     case GLFW_KEY_1:
     case GLFW_KEY_KP_1:
-      pending_.cue = kTricks[0];
+      command(kTricks[0]);
       break;
     case GLFW_KEY_2:
     case GLFW_KEY_KP_2:
-      pending_.cue = kTricks[1];
+      command(kTricks[1]);
       break;
     case GLFW_KEY_3:
     case GLFW_KEY_KP_3:
-      pending_.cue = kTricks[2];
+      command(kTricks[2]);
       break;
     case GLFW_KEY_4:
     case GLFW_KEY_KP_4:
-      pending_.cue = kTricks[3];
+      command(kTricks[3]);
       break;
     case GLFW_KEY_5:
     case GLFW_KEY_KP_5:
-      pending_.cue = kTricks[4];
+      command(kTricks[4]);
       break;
     case GLFW_KEY_P:
       ++pending_.praise;

@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace pet {
+namespace {
+
+constexpr double kIdleSeconds = 20.0;  // between two yards of a pet that is left to itself
+
+}  // namespace
 
 TeacherStyle teacher_style(TeacherKind kind) {
   TeacherStyle style;
@@ -34,6 +39,7 @@ void Teacher::enter_stage(size_t stage) {
   stage_ = stage;
   if (plan_[stage].wrong) style_.wrong = *plan_[stage].wrong;
   to_show_.clear();
+  scolds_ = 0;
   const std::vector<Cue>& tricks = plan_[stage].tricks;
   for (uint32_t i = 0; i < style_.demonstrations; ++i) to_show_.insert(to_show_.end(), tricks.rbegin(), tricks.rend());
 }
@@ -44,10 +50,16 @@ void Teacher::see_onset(double now_s, bool right) {
   reactions_.push_back({now_s + random_.uniform(style_.quickest_s, style_.slowest_s), right != wrong});
 }
 
+void Teacher::see_idle(double now_s, bool sofa) {
+  if (sofa && plan_[stage_].idle == Idle::kForbidden) see_onset(now_s, false);
+}
+
 void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& signals) {
   const double now = world.time_s();
   while (!reactions_.empty() && reactions_.front().at_s <= now) {
-    signals.push_back(signal(reactions_.front().praise ? SignalKind::kPraise : SignalKind::kScold));
+    const bool idle = plan_[stage_].idle != Idle::kNever, praise = reactions_.front().praise;
+    if (!idle || praise || scolds_ < kMostScolds) signals.push_back(signal(praise ? SignalKind::kPraise : SignalKind::kScold));
+    scolds_ += idle && !praise ? 1 : 0;
     reactions_.pop_front();
   }
   if (waiting_ && trial.over()) {
@@ -56,9 +68,13 @@ void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& 
   }
   if (waiting_ || now < next_command_s_) return;
   if (now >= plan_[stage_].until_s && stage_ + 1 < plan_.size()) enter_stage(stage_ + 1);
-  waiting_ = true;
   reactions_.clear();  // too late to mean anything
   signals.push_back(signal(SignalKind::kRedraw, yards_.next()));
+  if (plan_[stage_].idle != Idle::kNever) {
+    next_command_s_ = now + kIdleSeconds;
+    return;
+  }
+  waiting_ = true;
   const std::vector<Cue>& tricks = plan_[stage_].tricks;
   if (to_show_.empty()) {
     signals.push_back(give_cue(tricks[random_.below(static_cast<uint32_t>(tricks.size()))]));

@@ -24,6 +24,9 @@ struct TeacherStyle {
   double pause_s = 1.0;  // between commands
 };
 
+// A teacher who forbids the sofa gives up after so many scoldings.
+inline constexpr uint32_t kMostScolds = 10;
+
 TeacherStyle teacher_style(TeacherKind kind);
 
 class Teacher {
@@ -33,6 +36,8 @@ class Teacher {
 
   // An action of the pet's own has just begun.
   void see_onset(double now_s, bool right);
+  // An action has begun that nobody asked for; sofa: it is off to the forbidden place.
+  void see_idle(double now_s, bool sofa);
   // What it does in this frame, in order.
   void step(const World& world, const Trial& trial, std::vector<Signal>& signals);
 
@@ -53,6 +58,7 @@ class Teacher {
   std::vector<Cue> to_show_;
   double next_command_s_ = 0.0;
   bool waiting_ = false;  // a command is in force
+  uint32_t scolds_ = 0;   // of this stage
 };
 
 }  // namespace pet

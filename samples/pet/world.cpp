@@ -17,6 +17,11 @@ constexpr float kReachPlayer = 0.9f;
 constexpr float kReachBall = 0.4f;
 constexpr float kReachBed = 0.05f;
 constexpr float kReachBowl = 0.5f;
+constexpr float kReachSofa = 0.05f;
+constexpr float kSofaFront = 3.5f;  // y: beyond it lies nothing but the sofa, and its arms leave this one way to it
+constexpr float kSofaAisle = 0.3f;
+constexpr float kSofaEdge = 4.0f;    // y: from here on it is up
+constexpr float kClimbSpeed = 2.5f;  // m/s
 
 // Seconds of an action in place, or of what a walk ends with.
 constexpr double duration(Action action) {
@@ -55,6 +60,7 @@ float wrap(float angle) {
 float towards(Vec2 from, Vec2 to) { return std::atan2(to.y - from.y, to.x - from.x); }
 Vec2 ahead(Vec2 from, float heading, float distance) { return {from.x + distance * std::cos(heading), from.y + distance * std::sin(heading)}; }
 float clamp01(float value) { return std::clamp(value, 0.0f, 1.0f); }
+Vec2 seat_of(Vec2 sofa) { return {sofa.x, sofa.y - 0.1f}; }  // before its back
 
 // Everything stands clear of the fence, and of the sofa's side so that no straight walk crosses it.
 Vec2 clamp_to_yard(Vec2 p) { return {std::clamp(p.x, -4.2f, 4.2f), std::clamp(p.y, -4.2f, 3.4f)}; }
@@ -71,6 +77,8 @@ const char* name(Action action) {
                                                            "go to you", "get the ball", "give it up", "go to bed", "go to the bowl"};
   return names[static_cast<size_t>(action)];
 }
+
+const char* name(Action action, bool unasked) { return unasked && action == kSofaAction ? "lie on the sofa" : name(action); }
 
 const std::array<float, kObservationCount>& observation_scale() {
   static constexpr std::array<float, kObservationCount> scale = [] {
@@ -120,6 +128,7 @@ void World::redraw(Random& random) {
   view_.pet.height = 0.0f;
   view_.pet.holding = false;
   view_.pet.acting = false;
+  view_.pet.unasked = false;
   view_.ball_height = 0.0f;
   ++view_.scene;
   completed_ = false;
@@ -170,6 +179,7 @@ void World::begin_action(Action action) {
   PetView& pet = view_.pet;
   pet.acting = true;
   pet.action = action;
+  pet.unasked = view_.cue == Cue::kNone;
   pet.pose_progress = 0.0f;
   onset_s_ = view_.time_s;
   onset_position_ = pet.position;
@@ -194,21 +204,38 @@ void World::look_at_player() { look_until_s_ = view_.time_s + kGlanceSeconds; }
 void World::end_action(bool completed) {
   PetView& pet = view_.pet;
   pet.acting = false;
-  pet.height = 0.0f;
+  stand_on_ground(0.0f);
   // Sitting, lying and resting last until the next action: that is what a person wants to see.
   if (pet.pose != Pose::kSit && pet.pose != Pose::kLie && pet.pose != Pose::kRest) pet.pose = Pose::kStand;
   completed_ = completed;
   look_at_player();
 }
 
+// Onto the sofa, and down from it, by its open side.
+Vec2 World::way_to(Vec2 goal) const {
+  const Vec2 from = view_.pet.position;
+  const bool up = from.y > kSofaFront;
+  if (up == (goal.y > kSofaFront)) return goal;
+  if (up) return {std::clamp(goal.x, view_.sofa.x - kSofaAisle, view_.sofa.x + kSofaAisle), kSofaFront - 0.05f};
+  return std::abs(from.x - view_.sofa.x) > kSofaAisle ? Vec2{view_.sofa.x, kSofaFront - 0.05f} : goal;
+}
+
+void World::stand_on_ground(float jump) {
+  PetView& pet = view_.pet;
+  const float climbed = clamp01((pet.position.y - kSofaFront) / (kSofaEdge - kSofaFront));
+  pet.height = jump + kSofaSeat * climbed + 0.5f * climbed * (1.0f - climbed);
+}
+
 bool World::walk_to(Vec2 goal, float stop_distance) {
   PetView& pet = view_.pet;
+  if (const Vec2 by = way_to(goal); by.x != goal.x || by.y != goal.y) goal = by, stop_distance = -1.0f;
   const Vec2 way = goal - pet.position;
   const float distance = length(way);
   if (distance <= stop_distance) return true;
   const float turn = wrap(towards(pet.position, goal) - pet.heading);
   pet.heading = wrap(pet.heading + std::clamp(turn, -kTurnSpeed * kStep, kTurnSpeed * kStep));
-  const float stride = std::min(kWalkSpeed * kStep, distance - stop_distance + 1e-3f);
+  const float speed = pet.position.y > kSofaFront ? kClimbSpeed : kWalkSpeed;
+  const float stride = std::min(speed * kStep, distance - std::max(stop_distance, 0.0f) + 1e-3f);
   pet.position.x += way.x / distance * stride;
   pet.position.y += way.y / distance * stride;
   pet.pose = Pose::kWalk;
@@ -222,7 +249,7 @@ void World::step() {
   step_drives();
   if (pet.acting) {
     Vec2 goal = pet.position;
-    float reach = 0.0f;
+    float reach = 0.0f, jump = 0.0f;
     Pose last = Pose::kStand;
     switch (pet.action) {
       case Action::kSit:
@@ -230,6 +257,7 @@ void World::step() {
         break;
       case Action::kLie:
         last = Pose::kLie;
+        if (sofa_bound()) goal = seat_of(view_.sofa), reach = kReachSofa, last = Pose::kRest;
         break;
       case Action::kSpin:
         last = Pose::kSpin;
@@ -264,7 +292,8 @@ void World::step() {
       const double part = (view_.time_s - arrived_s_) / duration(pet.action);
       pet.pose_progress = std::min(static_cast<float>(part), 1.0f);
       if (pet.action == Action::kSpin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
-      if (pet.action == Action::kJump) pet.height = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
+      if (sofa_bound()) pet.heading = wrap(pet.heading + std::clamp(wrap(kPi - pet.heading), -kTurnSpeed * kStep, kTurnSpeed * kStep));  // along it
+      if (pet.action == Action::kJump) jump = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
       if (part >= 1.0) {
         switch (pet.action) {
           case Action::kGoBall:
@@ -283,9 +312,15 @@ void World::step() {
             break;
         }
         end_action(true);
+        jump = 0.0f;
       }
     }
+    stand_on_ground(jump);
   } else {
+    if (pet.position.y > kSofaFront && pet.position.y < kSofaEdge) {  // called off half way up: down again
+      pet.position.y -= kClimbSpeed * kStep;
+      stand_on_ground(0.0f);
+    }
     pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
   }
   if (pet.holding) {

@@ -48,6 +48,10 @@ class World {
   bool near_player() const;
   // The action that ended last reached its end (it was not interrupted).
   bool completed() const { return completed_; }
+  // The last action went to the sofa, or is on its way there.
+  bool sofa_bound() const { return view_.pet.unasked && view_.pet.action == kSofaAction; }
+  // It lies there, of its own accord, and does nothing else.
+  bool lies_on_sofa() const { return !acting() && completed_ && view_.cue == Cue::kNone && sofa_bound() && view_.pet.pose == Pose::kRest; }
   // The ball was handed over by the last action.
   bool gave_to_player() const { return gave_to_player_; }
 
@@ -65,6 +69,8 @@ class World {
  private:
   void end_action(bool completed);
   bool walk_to(Vec2 goal, float stop_distance);
+  Vec2 way_to(Vec2 goal) const;
+  void stand_on_ground(float jump);
   void step_drives();
   void turn_head();
 

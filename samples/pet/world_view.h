@@ -29,6 +29,9 @@ inline constexpr size_t kActionCount = 10;
 
 const char* name(Cue cue);        // "none", "sit", "spin", "come", "fetch", "bed"
 const char* name(Action action);  // "sit", "lie down", ..., "go to you", "get the ball", ...
+// Unasked, lying down is done where it is softest: on the sofa, which is not allowed.
+inline constexpr Action kSofaAction = Action::kLie;
+const char* name(Action action, bool unasked);  // "lie on the sofa"
 
 // What the body does now; pose_progress runs 0..1 through it (walk and stand: a cycle of steps or breath).
 enum class Pose : uint8_t {
@@ -58,6 +61,7 @@ struct FeedbackMarker {
   double onset_s = 0.0;          // when that action began
   Vec2 onset_position;           // where the pet was then
   Vec2 position;                 // where the pet was when it was given
+  bool unasked = false;          // the action was the pet's own idea: no command was in force
 };
 
 struct Drives {  // 0 .. 1
@@ -72,6 +76,7 @@ struct Thought {
   std::array<float, 2> confidence{};           // shares of a softmax over the allowed actions, 0..1
   std::array<float, kActionCount> expected{};  // how the pet believes that each action will be received, -1..1 or so
   bool undecided = false;                      // the two are close: it tilts its head
+  bool unasked = false;                        // no command was in force
 };
 
 struct PetView {
@@ -83,6 +88,7 @@ struct PetView {
   float height = 0.0f;     // metres above the ground (jump)
   bool holding = false;    // the ball is in its mouth
   bool acting = false;     // `action` is under way
+  bool unasked = false;    // `action` began without a command
   Action action = Action::kSit;
   float expected = 0.0f;  // -1..1, smoothed: tail and ears
   Drives drives;
@@ -108,8 +114,9 @@ struct WorldView {
   float ball_height = 0.0f;
   Vec2 bowl;
   Vec2 bed;
-  Vec2 sofa;             // by the fence, out of the way of every walk; half extents kSofaHalf
+  Vec2 sofa;             // by the fence, out of the way of every other walk; half extents kSofaHalf
   Cue cue = Cue::kNone;  // the command in force
+  std::vector<Cue> then;  // the rest of a chain, next first
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action
   bool trial_over = false;              // between two commands
@@ -118,6 +125,7 @@ struct WorldView {
 };
 
 inline constexpr Vec2 kSofaHalf = {1.1f, 0.5f};
+inline constexpr float kSofaSeat = 0.54f;  // metres above the ground
 inline constexpr float kBedRadius = 0.7f;
 inline constexpr float kBowlRadius = 0.3f;
 inline constexpr float kBallRadius = 0.14f;

@@ -122,6 +122,38 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
   EXPECT_EQ(choice([] {}), first);
 }
 
+// Both teach what the choice is worth; only praise says that another would have been worse.
+TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
+  BrainSpec spec = toy_spec();
+  spec.exploration = 0;
+  const auto highest_rival = [&](bool praise) {
+    const std::shared_ptr<Brain> made = add(spec);
+    EXPECT_TRUE(made);
+    if (!made) return 0.0f;
+    const std::uint32_t seat = seat_of(*made, 0, Mode::learning);
+    float chosen = 0, highest = 0;
+    for (int i = 0; i < 2; ++i) {
+      pass([&] { EXPECT_OK(made->observe(seat, sight(0, 0))); });
+      pass();
+      pass([&] {
+        const auto answer = made->act(seat);
+        ASSERT_TRUE(answer.ok()) << answer.error().message;
+        const std::uint32_t choice = (*answer)->choice.branches[0];
+        chosen = (*answer)->values[choice];
+        highest = -1e9f;
+        for (std::uint32_t c = 0; c < kChoices; ++c)
+          if (c != choice) highest = std::max(highest, (*answer)->values[c]);
+        EXPECT_OK(praise ? made->feedback(seat, {1.0f, 1.0f, CreditKind::current, now()}) : made->reward(seat, 1.0f));
+      });
+      for (int frame = 0; i == 0 && frame < 600; ++frame) pass();
+    }
+    EXPECT_NEAR(chosen, 1.0f, 0.1f);
+    return highest;
+  };
+  EXPECT_LT(highest_rival(true), -0.35f);
+  EXPECT_GT(highest_rival(false), -0.25f);
+}
+
 TEST_F(Toy, WithLearningOffNothingChanges) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);

@@ -54,6 +54,7 @@ class Table {
   void same_hash();
   void replayed_log();
   void kennel();
+  void sofa();
   void learners();
   void switched();
 

@@ -23,12 +23,13 @@ namespace {
 class RuleMind : public Mind {
  public:
   using Rule = std::function<Action(const Observation&, const Mask&)>;
-  explicit RuleMind(Rule rule) : rule_(std::move(rule)) {}
+  explicit RuleMind(Rule rule, float expected = 1.0f) : rule_(std::move(rule)), expected_(expected) {}
 
   void set_goal(Cue cue) override { goal = cue; }
   void ask(const Observation& observation, const Mask& mask) override {
     answer_.action = rule_(observation, mask);
-    answer_.expected[static_cast<size_t>(answer_.action)] = 1.0f;
+    answer_.expected.fill(-1.0f);
+    answer_.expected[static_cast<size_t>(answer_.action)] = expected_;
     ++asked;
   }
   std::optional<Answer> answer() override { return answer_; }
@@ -37,6 +38,7 @@ class RuleMind : public Mind {
     last_exact = exact;
     last_feedback_s = time_s;
   }
+  void reward(float value) override { rewards.push_back(value); }
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     shown.push_back({cue, action});
     EXPECT_EQ(observation[static_cast<size_t>(cue)], 1.0f);
@@ -50,9 +52,11 @@ class RuleMind : public Mind {
   bool last_exact = false;
   double last_feedback_s = 0.0;
   std::vector<std::pair<Cue, Action>> shown;
+  std::vector<float> rewards;
 
  private:
   Rule rule_;
+  float expected_;
   Answer answer_;
 };
 
@@ -119,6 +123,162 @@ TEST(Yard, AnInterruptedWalkIsNotAnArrival) {
   world.step();
   world.interrupt();
   EXPECT_EQ(trial.after(world), Trial::State::kRunning);
+}
+
+// Walks until the action is over; the highest that the pet was.
+float carry_out(World& world, Action action) {
+  float highest = 0.0f;
+  world.begin_action(action);
+  for (int steps = 0; world.acting() && steps < 600; ++steps) {
+    world.step();
+    highest = std::max(highest, world.view().pet.height);
+    const Vec2 at = world.view().pet.position, sofa = world.view().sofa;
+    if (std::abs(at.x - sofa.x) > 0.5f) EXPECT_LT(at.y, sofa.y - kSofaHalf.y) << "through its side";
+  }
+  EXPECT_TRUE(world.completed());
+  return highest;
+}
+
+TEST(Sofa, UnaskedItLiesThereAndComesDownAgain) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    World world;
+    world.redraw(random);
+    EXPECT_GT(carry_out(world, kSofaAction), 0.5f);
+    EXPECT_TRUE(world.sofa_bound());
+    EXPECT_TRUE(world.lies_on_sofa());
+    EXPECT_EQ(world.view().pet.height, kSofaSeat);
+    for (const float value : world.observe()) EXPECT_LE(std::abs(value), 1.0f);
+    carry_out(world, Action::kJump);
+    EXPECT_EQ(world.view().pet.height, kSofaSeat);
+    EXPECT_FALSE(world.lies_on_sofa());
+    carry_out(world, Action::kGoBall);
+    EXPECT_EQ(world.view().pet.height, 0.0f);
+    EXPECT_TRUE(world.holding());
+  }
+}
+
+TEST(Sofa, AskedToDoAnythingItLiesDownOnTheSpot) {
+  Random random(1);
+  World world;
+  world.redraw(random);
+  world.set_cue(Cue::kSit);
+  const Vec2 before = world.view().pet.position;
+  carry_out(world, Action::kLie);
+  EXPECT_FALSE(world.sofa_bound());
+  EXPECT_EQ(world.view().pet.position.x, before.x);
+  EXPECT_EQ(world.view().pet.pose, Pose::kLie);
+}
+
+TEST(Sofa, CalledOffHalfWayUpItComesDown) {
+  Random random(1);
+  World world;
+  world.redraw(random);
+  world.begin_action(kSofaAction);
+  while (world.view().pet.height == 0.0f) world.step();
+  world.step();
+  world.interrupt();
+  for (int i = 0; i < 60; ++i) world.step();
+  EXPECT_EQ(world.view().pet.height, 0.0f);
+  EXPECT_FALSE(world.lies_on_sofa());
+}
+
+// A life that is left to itself, whose mind always does the same and expects that of it.
+struct Alone {
+  Alone(Action action, float expected) : mind([action](const Observation&, const Mask&) { return action; }, expected), life(mind, 1, idle()) {
+    life.on_idle = [this](double, Action, bool sofa) { ++ideas, visits += sofa ? 1 : 0; };
+    life.on_onset = [](double, Action, bool) { ADD_FAILURE() << "nothing was asked"; };
+  }
+  static LifeOptions idle() {
+    LifeOptions options;
+    options.idle = true;
+    return options;
+  }
+  void pass() {
+    life.act(++frame);
+    life.step();
+    life.ask(frame);
+  }
+  void until_it_lies() {
+    for (int i = 0; i < 1000 && !life.world().lies_on_sofa(); ++i) pass();
+    ASSERT_TRUE(life.world().lies_on_sofa());
+  }
+  RuleMind mind;
+  Life life;
+  uint64_t frame = 0;
+  int ideas = 0, visits = 0;
+};
+
+TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
+  Alone new_to_it(kSofaAction, 0.0f - kComfort), knows(kSofaAction, kComfort);
+  new_to_it.until_it_lies();
+  knows.until_it_lies();
+  EXPECT_EQ(new_to_it.mind.rewards, std::vector<float>{kComfort});
+  EXPECT_TRUE(knows.mind.rewards.empty());
+  EXPECT_EQ(new_to_it.visits, 1);
+  Alone disappointed(Action::kBark, 0.6f), used_to_it(Action::kBark, 0.0f);
+  for (int i = 0; i < 240; ++i) disappointed.pass(), used_to_it.pass();
+  ASSERT_GT(disappointed.ideas, 0);
+  EXPECT_EQ(disappointed.visits, 0);
+  ASSERT_FALSE(disappointed.mind.rewards.empty());
+  EXPECT_EQ(disappointed.mind.rewards[0], kEffort);
+  EXPECT_TRUE(used_to_it.mind.rewards.empty());
+  EXPECT_EQ(disappointed.mind.praised + disappointed.mind.scolded, 0) << "nobody said anything";
+}
+
+TEST(Sofa, ScoldedOnItsWayItStopsAndWhileItLiesThereExactlyThatIsMeant) {
+  Alone pet(kSofaAction, 0.0f);
+  while (!pet.life.world().acting()) pet.pass();
+  for (int i = 0; i < 10; ++i) pet.pass();
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_FALSE(pet.life.world().acting());
+  EXPECT_FALSE(pet.mind.last_exact);
+  EXPECT_TRUE(pet.mind.rewards.empty()) << "it never arrived";
+  pet.until_it_lies();
+  for (int i = 0; i < 30; ++i) pet.life.step();  // too late for the onset
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_TRUE(pet.mind.last_exact);
+  const FeedbackMarker& marker = pet.life.world().view().markers.back();
+  EXPECT_TRUE(marker.credited);
+  EXPECT_STREQ(name(marker.action, marker.unasked), "lie on the sofa");
+}
+
+TEST(Sofa, ATeacherForbidsItTenTimesAndNothingElse) {
+  TeacherStyle style = teacher_style(TeacherKind::kPraise);
+  style.reacts = 1.0f, style.wrong = 0.0f;
+  const auto heard = [&](Idle rule, Action action) {
+    Alone pet(action, 0.0f);
+    Teacher teacher(style, {{{}, 1e9, {}, rule}}, 1, 0);
+    pet.life.on_idle = [&](double now_s, Action, bool sofa) { ++pet.ideas, teacher.see_idle(now_s, sofa); };
+    std::vector<Signal> signals;
+    for (int i = 0; i < 60 * 120; ++i) {
+      signals.clear();
+      teacher.step(pet.life.world(), pet.life.trial(), signals);
+      for (const Signal& signal : signals) {
+        EXPECT_TRUE(signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kScold);
+        pet.life.apply(signal);
+      }
+      pet.pass();
+    }
+    EXPECT_GT(pet.ideas, 20);
+    return pet.mind.scolded;
+  };
+  EXPECT_EQ(heard(Idle::kForbidden, kSofaAction), static_cast<int>(kMostScolds));
+  EXPECT_EQ(heard(Idle::kFree, kSofaAction), 0);
+  EXPECT_EQ(heard(Idle::kForbidden, Action::kBark), 0);
+}
+
+TEST(Sofa, TheRuleIsLearnedWithFourOfFiveOnceItWasThere) {
+  Lessons lessons;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(lessons.record_idle(false));
+  EXPECT_EQ(lessons.rule().tries, 0u) << "not tempted yet";
+  for (uint32_t i = 0; i < Lessons::kIdleTry; ++i) EXPECT_FALSE(lessons.record_idle(i == 0));
+  EXPECT_EQ(lessons.rule().tries, 1u);
+  EXPECT_EQ(lessons.rule().success, 0.0f);
+  uint32_t needed = 0;
+  while (!lessons.record_idle(false)) ASSERT_LT(++needed, 100u);
+  EXPECT_EQ(needed + 1, 4 * Lessons::kIdleTry);
+  EXPECT_TRUE(lessons.rule().mastered);
 }
 
 // A life whose mind always does the same, led until that action is under way.
@@ -190,6 +350,27 @@ TEST(Reaction, FeedbackOfASlowPlayerIsDatedBackAndAClickIsNot) {
   pet.life.apply(signal(SignalKind::kReaction, 60000));
   pet.life.apply(signal(SignalKind::kScold));
   EXPECT_NEAR(pet.mind.last_feedback_s, now - (kSlowestReaction - kQuickestReaction), 1e-9);
+}
+
+TEST(Reaction, ATreatMayComeLate) {
+  Doing pet(Action::kSit);
+  const double onset = pet.life.world().onset_s();
+  const auto at = [&](double seconds) {
+    while (pet.life.world().time_s() < onset + seconds) pet.life.step();
+  };
+  at(1.0);
+  pet.life.apply(signal(SignalKind::kTreat));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
+  at(2.5);
+  pet.life.apply(signal(SignalKind::kTreat));
+  EXPECT_NEAR(pet.mind.last_feedback_s, onset + kUsualReaction, 1e-9);
+  EXPECT_TRUE(pet.life.world().view().markers.back().credited);
+  pet.life.apply(signal(SignalKind::kPraise));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s()) << "a word is meant for now";
+  at(kSlowestTreat + 0.5);
+  pet.life.apply(signal(SignalKind::kTreat));
+  EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
+  EXPECT_FALSE(pet.life.world().view().markers.back().credited);
 }
 
 TEST(Reaction, AScriptedTeacherIsTakenAtItsTime) {
@@ -301,6 +482,61 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
 
 std::string temporary_log() { return (std::filesystem::temp_directory_path() / ("imprint-yard-test-" + std::to_string(getpid()) + ".log")).string(); }
 
+// Commands given at once, to one who knows and to one who only sits.
+TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
+  struct Outcome {
+    std::vector<Cue> ended;
+    std::vector<bool> chains;
+  };
+  const auto ask = [](const RuleMind::Rule& rule, const std::vector<Cue>& cues) {
+    RuleMind mind(rule);
+    Life life(mind, 2, {});
+    Outcome outcome;
+    life.on_trial_end = [&](const Trial& trial, bool) { outcome.ended.push_back(trial.cue()); };
+    life.on_chain_end = [&](bool success) { outcome.chains.push_back(success); };
+    for (const Cue cue : cues) life.apply(then_cue(cue));
+    EXPECT_EQ(life.world().view().cue, cues[0]) << "the first is given at once";
+    for (uint64_t frame = 1; frame < 60 * 60; ++frame) {
+      life.act(frame);
+      life.step();
+      life.ask(frame);
+    }
+    EXPECT_EQ(life.world().view().cue, Cue::kNone);
+    EXPECT_TRUE(life.world().view().then.empty());
+    EXPECT_EQ(mind.goal, Cue::kNone);
+    return outcome;
+  };
+  const std::vector<Cue> cues = {Cue::kSit, Cue::kFetch, Cue::kBed};
+  const Outcome wise = ask(know, cues), alone = ask(know, {Cue::kSit});
+  EXPECT_EQ(wise.ended, cues);
+  EXPECT_EQ(wise.chains, std::vector<bool>{true});
+  EXPECT_TRUE(alone.chains.empty()) << "one command is no chain";
+  const Outcome lazy = ask([](const Observation&, const Mask&) { return Action::kSit; }, cues);
+  EXPECT_EQ(lazy.ended, (std::vector<Cue>{Cue::kSit, Cue::kFetch})) << "it breaks off where it fails";
+  EXPECT_EQ(lazy.chains, std::vector<bool>{false});
+  // Told twice before it sat: a flawless end does not make the chain good.
+  int barks = 1;
+  const Outcome clumsy = ask([&](const Observation& o, const Mask& mask) { return barks-- > 0 ? Action::kBark : know(o, mask); }, {Cue::kSit, Cue::kSpin});
+  EXPECT_EQ(clumsy.ended, (std::vector<Cue>{Cue::kSit, Cue::kSpin}));
+  EXPECT_EQ(clumsy.chains, std::vector<bool>{false});
+}
+
+TEST(Chain, ANewCommandTakesItsPlace) {
+  RuleMind mind(know);
+  Life life(mind, 2, {});
+  life.on_chain_end = [](bool) { ADD_FAILURE() << "it was called off"; };
+  life.apply(give_cue(Cue::kFetch));
+  for (int i = 0; i < 9; ++i) life.apply(then_cue(Cue::kBed));
+  EXPECT_EQ(life.world().view().then.size() + 1, kLongestChain);
+  life.apply(give_cue(Cue::kSpin));
+  EXPECT_TRUE(life.world().view().then.empty());
+  for (uint64_t frame = 1; frame < 600; ++frame) {
+    life.act(frame);
+    life.step();
+    life.ask(frame);
+  }
+}
+
 TEST(SessionLog, ComesBackAsItWasWritten) {
   const std::string path = temporary_log();
   std::vector<Signal> events = {signal(SignalKind::kRedraw, 0xffffffffffffffffull),
@@ -316,7 +552,8 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
                                 signal(SignalKind::kUndo, 2),
                                 signal(SignalKind::kLearning, 1),
                                 signal(SignalKind::kNo),
-                                signal(SignalKind::kReaction, 910)};
+                                signal(SignalKind::kReaction, 910),
+                                then_cue(Cue::kBed)};
   {
     SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
     for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
@@ -362,9 +599,9 @@ TEST(SessionLog, NoticesWhatIsNotWritten) {
 
 TEST(SessionLog, SaysWhichLineIsWrong) {
   const std::string path = temporary_log();
-  const std::string head = "imprint-pet-log 1\nseed 1 pets 1 idle 0\n";
+  const std::string head = "imprint-pet-log 2\nseed 1 pets 1 idle 0\n";
   const std::vector<std::string> wrong = {"",
-                                          "imprint-pet-log 2\n",
+                                          "imprint-pet-log 3\n",
                                           "imprint-pet-log 1\nseed x pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 1 idle 0 teacher nobody\n",
@@ -372,6 +609,8 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
                                           head + "1 0 dance\n",
                                           head + "1 1 praise\n",
                                           head + "1 0 cue dance\n",
+                                          head + "1 0 then dance\n",
+                                          "imprint-pet-log 1\nseed 1 pets 1 idle 1\n",
                                           head + "5 0 praise\n4 0 praise\n",
                                           head + "1 steps 100000\n",
                                           head + "1 0 move_ball 1\n",

@@ -26,10 +26,11 @@ constexpr const char* kColumns =
     "Microseconds. gpu: one run encoded between timestamps, with its copies where it has any; replayed: as the command buffer recorded for it; pieces:\n"
     "its dispatches as the separately recorded pieces that slicing executes; chained: a run as recorded in a row of eight; wall: submit to the end of\n"
     "the wait; cpu: the submitting thread's. Rows of suite frame are of frames that did what the row names: inferred (learning-off), ran a slice of\n"
-    "learning (learning-on), or did both, frame after frame on a thread kept busy (tick). There cpu is the frame thread's CPU time in all of Imprint's\n"
-    "calls of a frame together, wall is the same on the clock, and the line below says which calls it went to. GB/s and TFLOP/s (suite ops) go by gpu; GB/s counts operands\n"
+    "learning (learning-on), or did both, frame after frame on a thread kept busy (tick); or of every frame with work, in a game that learns, with the 99th\n"
+    "percentile, the dearest, and how often the frame thread waited (every). There cpu is the frame thread's CPU time in all of Imprint's calls of a frame\n"
+    "together, wall is the same on the clock, and the line below says which calls it went to. GB/s and TFLOP/s (suite ops) go by gpu; GB/s counts operands\n"
     "and results once. On a device in software the operands of suite ops are smaller, as its rows name them. Suite worlds ends with million steps a\n"
-    "second of all agents together, by chained. A measured run that allocates fails. On the processor (--device cpu) suites policy, learn, pet, kennel\n"
+    "second of all agents together, by chained. A measured run that allocates fails, as does a frame that waits. On the processor (--device cpu) suites policy, learn, pet, kennel\n"
     "and frame run, and the calling thread does the work: wall and chained are of it, and so is gpu of suite frame.";
 
 struct Suite {
@@ -62,7 +63,7 @@ Error nothing_to_run(const Options& options) {
                                               options.only + "'" + (on_cpu ? " on the processor" : "") + ": see imprint bench --list");
 }
 
-nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread.median}, {"p95", spread.p95}}; }
+nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread.median}, {"p95", spread.p95}, {"p99", spread.p99}}; }
 
 nlohmann::ordered_json to_json(const BenchResult& r) {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
@@ -84,6 +85,8 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
           {"flops", r.flops},
           {"gb_per_s", r.gb_per_s},
           {"tflop_per_s", r.tflop_per_s},
+          {"waits", r.waits},
+          {"most_us", r.most_us},
           {"steps_per_s", r.steps_per_s}};
 }
 
@@ -99,6 +102,9 @@ void print_row(const BenchResult& r) {
               r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations), static_cast<double>(r.bytes) * 1e-3,
               static_cast<double>(r.flops) * 1e-3);
   if (r.gb_per_s > 0 || r.tflop_per_s > 0) std::printf(" %8.1f %8.2f", r.gb_per_s, r.tflop_per_s);
+  if (r.most_us > 0)
+    std::printf("   p99 %.1f, most %.1f us of %llu frames, %llu waits", r.gpu_us.p99, r.most_us, static_cast<unsigned long long>(r.samples),
+                static_cast<unsigned long long>(r.waits));
   if (r.steps_per_s > 0) std::printf(" %8.3f M steps/s", r.steps_per_s * 1e-6);
   std::puts("");
   if (!r.calls.empty()) {
@@ -173,6 +179,10 @@ Status run_bench(const Options& options) {
         std::printf("%-34s failed: its measured runs allocated device memory %llu times; a replay must not allocate\n", one.name.c_str(),
                     static_cast<unsigned long long>(result->allocations));
         ++failed;
+      } else if (result->waits > 0) {
+        std::printf("%-34s failed: its frame thread waited %llu times; a frame must not wait\n", one.name.c_str(),
+                    static_cast<unsigned long long>(result->waits));
+        ++failed;
       }
       results.push_back(std::move(*result));
     } else {
@@ -209,7 +219,7 @@ Spread spread(std::vector<double> samples) {
     const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
     return samples[std::clamp<std::size_t>(rank, 1, samples.size()) - 1];
   };
-  return {quantile(0.5), quantile(0.95)};
+  return {quantile(0.5), quantile(0.95), quantile(0.99)};
 }
 
 namespace {
@@ -295,6 +305,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   result.chained_us = spread(chained.gpu_us);
   result.chained_us.median /= program.slot_count();
   result.chained_us.p95 /= program.slot_count();
+  result.chained_us.p99 /= program.slot_count();
   result.allocations = vulkan.counters().allocations - allocations;
   add_figures(program.stats(), result);
   return result;

@@ -24,9 +24,9 @@ void add_explain(CLI::App& app);  // explain.cpp
 void add_tune(CLI::App& app);     // tune.cpp
 
 struct Spread {
-  double median = 0, p95 = 0;
+  double median = 0, p95 = 0, p99 = 0;
 };
-// 0, 0 for no samples.
+// Zeros for no samples.
 Spread spread(std::vector<double> samples);
 
 // One line of the table. Times are microseconds of one run; what does not apply is left at 0.
@@ -52,6 +52,8 @@ struct BenchResult {
   std::uint64_t flops = 0;
   // Suite ops, by gpu_us: the bytes of an operation's operand and result alone, however often its kernels read them; its arithmetic.
   double gb_per_s = 0, tflop_per_s = 0;
+  std::uint64_t waits = 0;  // suite frame: of the frame thread, while measuring
+  double most_us = 0;       // suite frame, rows of every frame: the dearest by gpu_us
   double steps_per_s = 0;  // suite worlds, by chained_us: of all agents together
 };
 

@@ -699,8 +699,9 @@ typedef struct imp_api {
   imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
   imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
   /* [frame] Reward of the environment for the action under way. DQN and PPO take it as it is, all of a step summed; the feedback learner and COACH take it as
-   * feedback with exact credit, clamped to -1 .. 1, and 0 as no word at all. It closes no action, as a scolding does: a price on every step is a reward
-   * too. Other learners ignore it, as does an agent between two episodes, when no action is under way. */
+   * feedback with exact credit, clamped to -1 .. 1, and 0 as no word at all. It closes no action, as a scolding does, for a price on every step is a reward
+   * too; and it pushes no rivals down, as praise does, for many actions may be worth something. Other learners ignore it, as does an agent between two
+   * episodes, when no action is under way. */
   imp_result (IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets what was asked and answered, actions that could still be credited, what was scolded, and an ONNX policy's state: ask again. */
   imp_result (IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);

@@ -1,0 +1,115 @@
+// The rule that nobody asks for: what the pet does when it is left to itself, and that it stays off the sofa once it was scolded for it.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "samples/pet/teacher.h"
+#include "tests/learning/learning.h"
+
+namespace learning {
+namespace {
+
+using pet::Action;
+using pet::Idle;
+
+// Simulated seconds. The tricks first; then the pet is left to itself and finds the sofa; the player forbids it; it is left to itself again.
+constexpr double kLessons = 40.0, kHabit = 140.0, kForbidden = 240.0, kSettled = 440.0, kAlone = 540.0, kEnd = 640.0;
+constexpr double kHabitBar = 0.15, kVisitsBar = 0.03, kEntropyBar = 0.8;
+
+// What the pet did unasked, within some time.
+class Idleness {
+ public:
+  Idleness(const std::vector<pet::IdleDecision>& decisions, double from_s, double until_s) {
+    for (const pet::IdleDecision& decision : decisions)
+      if (decision.seconds >= from_s && decision.seconds < until_s) ++counts_[static_cast<size_t>(decision.action)], ++all_;
+  }
+
+  double visits() const { return all_ > 0 ? static_cast<double>(on_sofa()) / static_cast<double>(all_) : 0.0; }
+  // Of all that did not lead to the sofa, in nats.
+  double entropy() const {
+    double sum = 0.0;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      if (i == static_cast<size_t>(pet::kSofaAction) || counts_[i] == 0) continue;
+      const double share = static_cast<double>(counts_[i]) / static_cast<double>(all_ - on_sofa());
+      sum -= share * std::log(share);
+    }
+    return sum;
+  }
+
+ private:
+  size_t on_sofa() const { return counts_[static_cast<size_t>(pet::kSofaAction)]; }
+
+  std::array<size_t, pet::kActionCount> counts_{};
+  size_t all_ = 0;
+};
+
+std::string one_digit(const char* format, double a, double b) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, a * 100.0, b * 100.0);
+  return text;
+}
+
+}  // namespace
+
+void Table::sofa() {
+  struct Life {
+    std::vector<pet::IdleDecision> idle;
+    size_t scolds = 0;
+    double success = 0.0;
+  };
+  const auto live = [&](uint64_t seed, Idle rule) {
+    pet::Options wanted = options(seed, pet::TeacherKind::kDemo, kEnd);
+    wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, kLessons, {}},
+                   {{}, kForbidden, {}, Idle::kFree},
+                   {{}, kAlone, {}, rule},
+                   {{}, kEnd, {}, Idle::kFree}};
+    Life life;
+    life.success = static_cast<double>(play(wanted, [&](pet::Game& game) {
+                                         if (!game.finished()) return;
+                                         life.idle = game.idle_decisions();
+                                         for (const pet::FeedbackTick& tick : game.overlay().ticks)
+                                           life.scolds += tick.kind == pet::FeedbackKind::kScold && static_cast<double>(tick.seconds) >= kForbidden ? 1 : 0;
+                                       }).report.final_success);
+    return life;
+  };
+
+  double habit = 0.0, lowest_habit = 1.0, kept = 0.0, highest_kept = 0.0, alone = 0.0, highest_alone = 0.0, lowest_entropy = 1e9, success = 0.0;
+  size_t most_scolds = 0;
+  const double share = 1.0 / static_cast<double>(plan_.seeds);
+  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+    const Life life = live(seed, Idle::kForbidden);
+    const Idleness before(life.idle, kHabit, kForbidden), after(life.idle, kSettled, kAlone), later(life.idle, kAlone, kEnd);
+    const double entropy = after.entropy() / before.entropy();
+    std::printf("    sofa      seed %2llu: %5.1f %% of idle decisions, scolded %zu times, %5.1f %%, alone again %5.1f %%; entropy of the others %.2f -> %.2f\n",
+                static_cast<unsigned long long>(seed), before.visits() * 100.0, life.scolds, after.visits() * 100.0, later.visits() * 100.0,
+                before.entropy(), after.entropy());
+    std::fflush(stdout);
+    habit += before.visits() * share, lowest_habit = std::min(lowest_habit, before.visits());
+    kept += after.visits() * share, highest_kept = std::max(highest_kept, after.visits());
+    alone += later.visits() * share, highest_alone = std::max(highest_alone, later.visits());
+    lowest_entropy = std::min(lowest_entropy, entropy);
+    most_scolds = std::max(most_scolds, life.scolds);
+    success += life.success * share;
+  }
+  row("the sofa, left to itself: idle decisions (lowest seed)", one_digit("%.1f %% (%.1f %%)", habit, lowest_habit), ">= 15.0 % in each",
+      lowest_habit >= kHabitBar);
+  row("the sofa, forbidden: idle decisions (highest seed)", one_digit("%.1f %% (%.1f %%)", kept, highest_kept), "<= 3.0 %", kept <= kVisitsBar);
+  row("the same: most scolds that a seed took", std::to_string(most_scolds), "1 to " + std::to_string(pet::kMostScolds),
+      most_scolds > 0 && most_scolds <= pet::kMostScolds);
+  row("the same: entropy of what else it does, lowest seed", one_digit("%.1f %% of before", lowest_entropy, 0.0), ">= 80.0 % in each",
+      lowest_entropy >= kEntropyBar);
+  row("the same, left to itself once more (highest seed)", one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 %", alone <= kVisitsBar);
+  at_least("the same: its tricks at the end", success, 0.92);
+
+  // Else it might only have grown tired of it.
+  double unforbidden = 1.0;
+  const uint64_t controls = std::min<uint64_t>(plan_.seeds, 3);
+  for (uint64_t seed = 1; seed <= controls; ++seed)
+    unforbidden = std::min(unforbidden, Idleness(live(seed, Idle::kFree).idle, kSettled, kAlone).visits());
+  row("the sofa, never forbidden: lowest of seeds 1 to " + std::to_string(controls), one_digit("%.1f %%", unforbidden, 0.0), ">= 15.0 %",
+      unforbidden >= kHabitBar);
+}
+
+}  // namespace learning
