@@ -47,8 +47,9 @@ ProgramDescription Ppo::prepare() const {
   if (options_.standardise_advantages)
     advantage = reshape(standardised(reshape(advantage, {minibatches(), options_.minibatch})), {epochs * samples()});
 
-  // 1 - variance of the error / variance of the target; nothing to explain is explained.
-  const Tensor error = variance(result.advantage, {}, false, 0), spread = variance(result.value_target, {}, false, 0);
+  // 1 - variance of the error / variance of the target; nothing to explain is explained. The target's mean is of its parts, which are there before it is.
+  const Tensor error = variance(result.advantage, {}, false, 0);
+  const Tensor spread = mean(square(result.value_target - (mean(result.advantage) + mean(values))));
   const Tensor explained = where(spread > 0.0f, 1.0f - error / spread, zeros({}));
 
   ProgramDescription program{.name = "prepare"};

@@ -85,6 +85,7 @@ class Yard {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++frame_;
     info.time_s = static_cast<double>(frame_) / play_.decision_frames;
+    for (float& value : observation_) value = noise_.next();  // what the game knows before it calls
     Moments moments;
     moments[0] = Clock::now();
     IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
@@ -123,9 +124,7 @@ class Yard {
       IMPRINT_CHECK(ask(agent, action));
     }
     if (moment == 0) {
-      std::array<float, kObservations> observation{};
-      for (float& value : observation) value = noise_.next();
-      IMPRINT_CHECK(check("agent_observe", api_.agent_observe(agent, observation.data(), kObservations)));
+      IMPRINT_CHECK(check("agent_observe", api_.agent_observe(agent, observation_.data(), kObservations)));
     }
     if (moment == 50 % play_.decision_frames) {
       imp_feedback feedback = imp_feedback_init();
@@ -149,6 +148,7 @@ class Yard {
   std::vector<imp_agent> agents_;
   std::uint64_t frame_ = 0;
   Noise noise_;
+  std::array<float, kObservations> observation_{};
 };
 
 void wait_until(Clock::time_point moment, bool busy) {
