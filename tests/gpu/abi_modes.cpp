@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -341,6 +342,44 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   ASSERT_WORKS(context->frame_begin(4, 0, 3));
   ASSERT_WORKS(context->frame_end());
   EXPECT_TRUE(context->destroy());
+}
+
+// A player closes the window: the game calls exit in the middle of a frame, destroys nothing, and what is loaded goes as it may.
+[[noreturn]] void exit_in_a_frame(Way way) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true, false, way == Way::exclusive});
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, way));
+  const std::uint32_t branch = 3;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.observation_count = 2;
+  desc.branch_count = 1;
+  desc.branch_sizes = &branch;
+  desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.learn_period_frames = 2;
+  Made<Brain> brain = context->create_brain(desc);
+  Made<Agent> agent = brain->create_agent();
+  bool good = context->warmup().ok();
+  const float seen[] = {1, 2};
+  imp_demonstration shown = imp_demonstration_init();
+  shown.observation = seen;
+  shown.observation_count = 2;
+  const std::string path = ::testing::TempDir() + "imprint-exit.brain";
+  for (std::uint64_t frame = 1; frame <= 20; ++frame) {
+    const VkCommandBuffer commands = host.begin_frame(frame);
+    good = good && context->frame_begin(frame, 0, host.safe_frame()) && agent->observe(seen) && agent->demonstrate(shown);
+    if (frame == 20) good = good && brain->save(path.c_str());
+    good = good && (way == Way::record ? context->record(commands).status : context->submit());
+    if (frame == 20) break;
+    good = good && context->frame_end();
+    host.end_frame();
+  }
+  std::exit(good ? 0 : 1);
+}
+
+TEST(T8Modes, AHostMayExitInTheMiddle) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const Way way : {Way::record, Way::lock, Way::exclusive}) EXPECT_EXIT(exit_in_a_frame(way), ::testing::ExitedWithCode(0), "");
 }
 
 // What a host knows of its command buffer and Vulkan does not tell: an error, and a command buffer that nothing was recorded into.

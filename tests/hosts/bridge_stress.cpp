@@ -77,16 +77,28 @@ struct Visitor {
   static constexpr std::uint64_t kSeen = 64 << 10;  // 256 KiB each: what stays behind is seen
 };
 
-class T7Stress : public testing::TestWithParam<bool> {};  // a timeline semaphore, or fences
+enum class Way { timeline, fences, exclusive };
+constexpr const char* kWays[] = {"timeline", "fences", "on_a_queue_of_its_own"};
+
+class T7Stress : public testing::TestWithParam<Way> {};
 
 TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
-  PlainHost host({"", GetParam() ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, GetParam()});
+  const bool rich = GetParam() != Way::fences;
+  HostProfile profile{"", rich ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, rich};
+  profile.second_queue = GetParam() == Way::exclusive;
+  PlainHost host(profile);
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
   imp_vk_device_info info = device_info(host, device);
-  info.queue.user = &host;
-  info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
-  info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  info.exclusive = GetParam() == Way::exclusive;
+  if (host.second_queue()) {
+    info.queue.queue = host.second_queue();
+    info.queue.family = host.second_family();
+  } else {
+    info.queue.user = &host;
+    info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
+    info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  }
   auto context = game::Context::create(table(), info);
   ASSERT_TRUE(context) << context.status.message();
   auto brain = context->create_brain(pet(5));
@@ -140,7 +152,8 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
   EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }
 
-INSTANTIATE_TEST_SUITE_P(By, T7Stress, testing::Bool(), [](const auto& way) { return std::string(way.param ? "timeline" : "fences"); });
+INSTANTIATE_TEST_SUITE_P(By, T7Stress, testing::Values(Way::timeline, Way::fences, Way::exclusive),
+                         [](const auto& way) { return std::string(kWays[static_cast<int>(way.param)]); });
 
 }  // namespace
 }  // namespace imprint::bridge

@@ -2,7 +2,11 @@
  * they did goes to RESULTS, to the bit. Exit status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
  * message of the validation layer came. */
 
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <dlfcn.h>
+#endif
 #include <imprint/imprint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,17 +89,29 @@ static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_
   fwrite(hash, sizeof hash, 1, results);
 }
 
+static imp_get_api_function load(const char* path) {
+  imp_get_api_function get_api = NULL;
+#ifdef _WIN32
+  HMODULE library = LoadLibraryA(path);
+  if (library) *(FARPROC*)&get_api = GetProcAddress(library, "imp_get_api");
+#else
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library) *(void**)&get_api = dlsym(library, "imp_get_api");
+  else fprintf(stderr, "%s\n", dlerror());
+#endif
+  return get_api;
+}
+
 int main(int argc, char** argv) {
   if (argc != 5) return fprintf(stderr, "baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS\n"), 1;
-  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  if (!library) return fprintf(stderr, "%s\n", dlerror()), 1;
-  imp_get_api_function get_api = NULL;
-  *(void**)&get_api = dlsym(library, "imp_get_api");
+  const imp_get_api_function get_api = load(argv[1]);
   if (!get_api || get_api(IMP_ABI_VERSION, &api) < 0) return fprintf(stderr, "%s is not Imprint\n", argv[1]), 1;
 
   imp_standalone_info device = imp_standalone_info_init();
   device.device = getenv("IMPRINT_TEST_DEVICE");
-  device.validation = 1;
+#ifndef _WIN32
+  device.validation = 1;  /* Wine passes no layers on */
+#endif
   imp_host host = imp_host_init();
   host.log = note;
   if (strcmp(argv[2], "none") != 0) host.kernel_archive_path = argv[2];

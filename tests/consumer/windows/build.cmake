@@ -1,5 +1,6 @@
-# cmake -D SOURCE= -D OUT= -D GENERATOR= -D OBJDUMP= -D LAUNCHER= -D HEADERS="..." -P build.cmake
-# Cross-compiles the plugin as a DLL and a consumer of its package, and looks at what the DLL exports and imports. Nothing of it is run.
+# cmake -D SOURCE= -D OUT= -D GENERATOR= -D OBJDUMP= -D LAUNCHER= -D HEADERS="..." [-D WINE= -D XVFB= -D COMMAND_LINE= -D HOST= -D PLUGIN=] -P build.cmake
+# Cross-compiles the plugin as a DLL and a consumer of its package, and looks at what the DLL exports and imports. With WINE both are run there, and a game
+# that infers and learns on Wine's Vulkan, which is the driver of this computer: as HOST does with PLUGIN, both of this computer's own kind.
 cmake_minimum_required(VERSION 3.25)
 
 # The system's headers that are the same everywhere, away from those of its C library.
@@ -47,4 +48,32 @@ endforeach()
 run("reading the consumer" ${OBJDUMP} -p ${OUT}/consumer/consumer.exe)
 if(NOT output MATCHES "DLL Name: libimprint\\.dll")
   message(FATAL_ERROR "the consumer does not load libimprint.dll:\n${output}")
+endif()
+
+if(NOT WINE)
+  message(STATUS "Wine was not found: the DLL and its consumer are not run")
+  return()
+endif()
+# A prefix of its own, without what Wine would like to install.
+set(ENV{WINEPREFIX} ${OUT}/wine)
+set(ENV{WINEDEBUG} -all)
+set(ENV{WINEDLLOVERRIDES} mscoree,mshtml=)
+set(dll ${OUT}/installed/bin/libimprint.dll)
+set(ENV{WINEPATH} ${OUT}/installed/bin)
+set(model ${SOURCE}/tests/data/models/godot/BallChase.onnx)
+run("compiling a game" x86_64-w64-mingw32-gcc-posix -std=c11 -static -I ${OUT}/installed/include ${SOURCE}/tests/consumer/baked/main.c -o ${OUT}/game.exe)
+run("baking its kernels" ${COMMAND_LINE} bake --model ${model} --batch 4 --agent ${SOURCE}/tests/consumer/baked/pet.json --profile baseline
+  --output ${OUT}/baseline.kernels)
+run("running the game here" ${HOST} ${PLUGIN} ${OUT}/baseline.kernels ${model} ${OUT}/results.native)
+# One display for both, to which Wine's own processes hold on.
+run("running in Wine" ${XVFB} --auto-servernum sh -c
+  "'${WINE}' '${OUT}/consumer/consumer.exe' && '${WINE}' '${OUT}/game.exe' '${dll}' '${OUT}/baseline.kernels' '${model}' '${OUT}/results.wine'")
+message(STATUS "in Wine: ${output}")
+if(NOT output MATCHES "imprint [0-9]+\\.[0-9]+")
+  message(FATAL_ERROR "the consumer did not say which version it runs with:\n${output}")
+endif()
+file(SIZE ${OUT}/results.native native)
+file(SIZE ${OUT}/results.wine wine)
+if(NOT native EQUAL wine)
+  message(FATAL_ERROR "the game in Wine wrote ${wine} bytes of results, the one here ${native}")
 endif()
