@@ -145,7 +145,7 @@ TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
           if (c != choice) highest = std::max(highest, (*answer)->values[c]);
         EXPECT_OK(praise ? made->feedback(seat, {1.0f, 1.0f, CreditKind::current, now()}) : made->reward(seat, 1.0f));
       });
-      for (int frame = 0; i == 0 && frame < 600; ++frame) pass();
+      for (int passed = 0; i == 0 && passed < 600; ++passed) pass();
     }
     EXPECT_NEAR(chosen, 1.0f, 0.1f);
     return highest;
