@@ -52,7 +52,17 @@ Tensor cloning_loss(const BrainSpec& spec, const Minibatch& batch, const Tensor&
 }  // namespace
 
 Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights) {
-  const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity, per_step = rows_per_step(spec);
+  const std::int64_t brains = spec.brain_count, rows = brains * rows_per_step(spec), width = SampleLayout::of(spec).width;
+  LearnInputs inputs{input("filled", {brains}, DType::int32), input("rows", {rows}, DType::int32), input("samples", {rows, width}), {}};
+  if (sights.ok()) inputs.sights = input("sights", {rows}, DType::int32);
+  IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, sights));
+  graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
+  if (sights.ok()) graph.description.inputs.push_back(inputs.sights);
+  return graph;
+}
+
+Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network, const LearnInputs& given, const Variable& sights) {
+  const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
   const SampleLayout layout = SampleLayout::of(spec);
   LearnGraph graph;
   ProgramDescription& program = graph.description;
@@ -68,16 +78,12 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   graph.state.push_back({kReplayName, replay});
   graph.state.push_back({"generator", generator});
 
-  const Tensor filled = input("filled", {brains}, DType::int32);
-  const Tensor new_rows = input("rows", {brains * per_step}, DType::int32);
-  Tensor new_values = input("samples", {brains * per_step, layout.width});
-  program.inputs = {filled, new_rows, new_values};
+  const Tensor& filled = given.filled;
+  Tensor new_values = given.samples;
   if (sights.ok()) {
-    const Tensor row = input("sights", {brains * per_step}, DType::int32);
-    program.inputs.push_back(row);
     graph.has_sights = true;
-    const Tensor seen = take(sights.value(), 0, maximum(row, 0));
-    const Tensor observation = where(greater_equal(unsqueeze(row, 1), 0), seen, narrow(new_values, 1, layout.observation, spec.observation.count));
+    const Tensor seen = take(sights.value(), 0, maximum(given.sights, 0));
+    const Tensor observation = where(greater_equal(unsqueeze(given.sights, 1), 0), seen, narrow(new_values, 1, layout.observation, spec.observation.count));
     const std::int64_t rest = layout.observation + spec.observation.count;  // the observation is the first of the columns
     new_values = concat({observation, narrow(new_values, 1, rest, layout.width - rest)}, 1);
   }
@@ -99,7 +105,7 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   const Tensor active = logical_and(greater(filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
   IMPRINT_ASSIGN(program.updates, adam.step(clipped.gradients, spec.learning_rate, cast(active, DType::float32)));
   program.updates.push_back(Update::assign(generator, generator_next(generator.value())));
-  program.updates.push_back(Update::scatter_rows(replay, new_rows, new_values));
+  program.updates.push_back(Update::scatter_rows(replay, given.rows, new_values));
   return graph;
 }
 

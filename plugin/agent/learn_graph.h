@@ -25,6 +25,11 @@ struct LearnGraph {
   std::vector<StateVariable> state;          // beside the network's parameters: moments, step counters, replay memory, generator
 };
 
+// The tensors of a learn program's inputs, in their order; `sights` is not ok() where there is no ring.
+struct LearnInputs {
+  Tensor filled, rows, samples, sights;
+};
+
 // The draw sees the memory as it was before the run: what is taken in now is learned from the next run on.
 //
 // Feedback: H(s, g, a) is the expected feedback. For a sample (s, g, a, h, w) with m = 1 when h > 0, else 0,
@@ -38,5 +43,7 @@ struct LearnGraph {
 // A brain whose loss or gradient is not finite, or that has no samples, keeps weights and moments as they are.
 // sights: the ring (sight.h), or a variable that is not ok().
 Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights = {});
+// The same on samples that lie on the device, for whoever has them there: the description has no inputs and computes from what is given, of their shapes.
+Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network, const LearnInputs& given, const Variable& sights = {});
 
 }  // namespace imprint::agent
