@@ -43,6 +43,7 @@ class Fuser {
     store_temporaries();
     plan_regions();
     IMPRINT_CHECK(assign_levels());
+    share_tiles();
     choose_workgroups(graph_, options_, schedule_);
     return std::move(schedule_);
   }
@@ -217,6 +218,7 @@ class Fuser {
     region.rows = nodes.rows;
     region.groups = nodes.groups;
     region.row_block = nodes.row_block;
+    region.turns = nodes.turns;
     region.blocks = nodes.blocks;
     region.invocations = nodes.invocations;
     region.vectors = options_.region_vectors;
@@ -239,8 +241,18 @@ class Fuser {
 
   void plan_regions() {
     for (Task& task : schedule_.tasks)
-      if (task.kind == TaskKind::region && !plan_region(graph_, schedule_, split_, options_, task, schedule_.regions[static_cast<std::size_t>(task.region)]))
-        outgrown_.push_back(task.region);
+      if (task.kind == TaskKind::region) {
+        Region& region = schedule_.regions[static_cast<std::size_t>(task.region)];
+        if (!plan_region(graph_, schedule_, split_, options_, task, region) || wants_turns(region, split_.regions[static_cast<std::size_t>(task.region)]))
+          outgrown_.push_back(task.region);
+      }
+  }
+
+  // Whether workgroups wait for each other that would run side by side if each took fewer rows at a time.
+  bool wants_turns(const Region& region, const RegionNodes& nodes) const {
+    constexpr std::int32_t kLeastRows = 16;   // of a turn, fewer of which are too few for tiles
+    return nodes.may_turn && region.row_block / 2 >= kLeastRows && region.blocks * region.groups > options_.region_groups &&
+           4 * (region.shared_floats + region.shared_ints) > options_.region_resident_bytes;
   }
 
   // What the evaluation of a node reads from memory, and whether always at the element's own linear index.
@@ -587,6 +599,30 @@ class Fuser {
     }
     tasks = std::move(sorted);
     return {};
+  }
+
+  // Products of one level share a dispatch if they have one tile. What a table says of one of them stays.
+  void share_tiles() {
+    if (options_.product_turn_operations > 0) return;   // a few cores have enough with either
+    for (std::int32_t level = 0; level < schedule_.level_count; ++level) {
+      std::vector<Task*> tasks;
+      for (Task& task : schedule_.tasks)
+        if (task.level == level && task.kind == TaskKind::product && !task.tile.matrix_units) tasks.push_back(&task);
+      if (std::ranges::any_of(tasks, [](const Task* task) { return std::ranges::any_of(task->choices, &VariantChoice::from_table); })) continue;
+      std::vector<NodeIndex> matmuls;
+      std::vector<ProductTile> tiles;
+      for (const Task* task : tasks) {
+        matmuls.push_back(task->anchor);
+        tiles.push_back(task->tile);
+      }
+      if (std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); })) continue;
+      const std::optional<ProductTile> shared = choose_shared_tile(graph_, matmuls, tiles, options_);
+      if (!shared) continue;
+      for (Task* task : tasks) {
+        task->tile = *shared;
+        for (VariantChoice& choice : task->choices) choice.taken = product_tile_text(*shared);
+      }
+    }
   }
 
   // Those that leave nothing: row numbers that every writer has on the spot.

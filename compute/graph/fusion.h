@@ -53,6 +53,7 @@ struct FusionOptions {
   std::int64_t region_partial_bytes = 768ll << 20;   // most memory of partial results
   std::int32_t region_invocations = 128;
   std::int64_t region_shared_bytes = 16384;
+  std::int64_t region_resident_bytes = 24576;   // of shared memory, up to which a multiprocessor has room for two workgroups
   std::int64_t region_load_rows = 16;    // most rows of a workgroup that copies weights into shared memory first; 0: none does
   std::int64_t region_narrow_rows = 4096;   // from which on a region of narrowed products runs on matrix units
   // Products of more weights than one and at least the multiply-adds of the other are worth kernels of their own, whatever that costs in dispatches.

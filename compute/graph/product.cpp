@@ -35,6 +35,18 @@ double cycles(const ProductShape& shape, const Measured& measured, const FusionO
   return steps * std::max(std::ceil(workgroups / measured.resident) * alone, workgroups * together);
 }
 
+// Of several in one dispatch, whose workgroups fill the units together.
+double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured, const FusionOptions& options) {
+  const ProductTile& tile = measured.tile;
+  const double operations = tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
+  double turns = 0, most = 0;
+  for (const ProductShape& shape : shapes) {
+    turns += static_cast<double>(tile_count(shape, tile)) * std::ceil(static_cast<double>(shape.depth) / tile.depth);
+    most = std::max(most, cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));   // of one workgroup
+  }
+  return std::max(most, turns / static_cast<double>(options.region_groups) * operations / (kLanes * measured.efficiency));
+}
+
 constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
 
 // Of a kernel that waits for another, and of the bytes that one of the units has between itself and what they share.
@@ -115,16 +127,12 @@ bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& mat
   return true;
 }
 
-namespace {
-
-std::string tile_text(const ProductTile& tile) {
+std::string product_tile_text(const ProductTile& tile) {
   std::string text;
   for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
   return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " + std::to_string(tile.thread_columns) +
          (tile.matrix_units ? " on matrix units" : "");
 }
-
-}  // namespace
 
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
                         std::vector<VariantChoice>& made) {
@@ -135,7 +143,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   std::vector<Variant> variants;
   const auto add = [&](const ProductTile& tile, double cost) {
     tiles.push_back(tile);
-    variants.push_back({tile_text(tile), cost});
+    variants.push_back({product_tile_text(tile), cost});
   };
   if (options.matrix_units && suits_matrix_units(graph, materialized, matmul)) add(kMatrixUnitTile, 0);
   for (const Measured& measured : kTiles) {
@@ -149,6 +157,23 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + " of " +
                              std::to_string(shape.depth) + " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
   return tiles[choose_variant(options.variants, kernel, variants, made)];
+}
+
+std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls, const std::vector<ProductTile>& tiles, const FusionOptions& options) {
+  std::vector<ProductShape> shapes;
+  double apart = 0;
+  for (std::size_t i = 0; i < matmuls.size(); ++i) {
+    shapes.push_back(product_shape(graph, matmuls[i]));
+    const auto own = std::ranges::find(kTiles, tiles[i], &Measured::tile);
+    if (own == kTiles.end()) return std::nullopt;
+    apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
+  }
+  // The smallest of theirs: it leaves the shortest tail of workgroups that run alone (two gradients of a layer of 256: 127 us, with the larger one 147).
+  const Measured* smallest = nullptr;
+  for (const Measured& measured : kTiles)
+    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;   // they are in order
+  if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
+  return smallest->tile;
 }
 
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches) {

@@ -2,6 +2,8 @@
 // Large contractions: which tile a workgroup takes, chosen from the shape by what each tile was measured to reach. Pure arithmetic.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "compute/graph/fusion.h"
@@ -26,6 +28,13 @@ inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& til
 // Adds the choice to `made`, if there was one.
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
                         std::vector<VariantChoice>& made);
+
+// "64 x 128 x 16 by 8 x 8"
+std::string product_tile_text(const ProductTile& tile);
+
+// The tile with which products that could run in one dispatch are done the soonest, if that is before each is with its own, one dispatch after the other.
+// matmuls: their nodes, by `tiles`; none on matrix units.
+std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls, const std::vector<ProductTile>& tiles, const FusionOptions& options);
 
 // Equal stretches of the terms that should be multiplied side by side and summed by another kernel; 1: none. on_matrix_units: with kMatrixUnitTile.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units);

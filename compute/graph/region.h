@@ -23,7 +23,8 @@ struct RegionNodes {
   AxisClass row_class = -1, group_class = -1;   // of the graph before the split
   std::int32_t phase = 0;
   std::int64_t rows = 0, groups = 1, blocks = 0;
-  std::int32_t row_block = 0;
+  std::int32_t row_block = 0, turns = 1;
+  bool may_turn = false;                        // its sums over the rows fit into a workgroup's registers
   std::int32_t invocations = 0;
   std::string kernel;                           // its signature
   std::vector<VariantChoice> choices;

@@ -257,9 +257,11 @@ class Finder {
     const std::int64_t fewest = !folds ? 1 : partial_elements <= options_.region_few_partials ? options_.region_fold_rows / 2 : options_.region_fold_rows;
     const auto rows_for = [&](std::int64_t groups) { return power((region.rows * region.groups + groups - 1) / groups); };
     std::int64_t wanted = rows_for(options_.region_groups);
-    if (folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8) wanted = rows_for(options_.region_fold_groups);
+    const bool few_leave_results = folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8;
+    if (few_leave_results) wanted = rows_for(options_.region_fold_groups);
     std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, options_.region_rows);
     block = std::min(block, power(region.rows));
+    const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;   // of all turns
     if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
     if (block < 1) return;
     region.kernel = kernel_of(key, region);
@@ -267,6 +269,11 @@ class Finder {
     block = region.row_block;
     region.blocks = (region.rows + block - 1) / block;
     region.invocations = choose_invocations(usual_invocations(key, region, folds), region);
+    region.may_turn = folds && sums_fit(region);
+    if (region.may_turn) {
+      region.turns = choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
+      region.blocks = (region.rows + block * region.turns - 1) / (block * region.turns);
+    }
     if (!partials_fit(partial_elements, region.blocks)) return;
     regions.push_back(region);
   }
@@ -304,6 +311,42 @@ class Finder {
       if (role[at(i)] == Role::row && graph_[i].op == Op::matmul && std::pair{row_class_[at(i)], phase[at(i)]} == key)
         most = std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
     return static_cast<std::int32_t>(std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)), options_.region_invocations));
+  }
+
+  // Whether the sums over its rows can stay in the registers of a workgroup from one block of rows to the next.
+  bool sums_fit(const RegionNodes& region) const {
+    constexpr std::int64_t kMostTile = 32, kMostColumn = 16, kMostSums = 56;   // sums of a tile of four columns, of one column, and of an invocation
+    if (!options_.region_vectors) return false;
+    std::int64_t sums = 0;
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      const GraphNode& node = graph_[i];
+      if (role[at(i)] != Role::fold || std::pair{row_class_[at(i)], phase[at(i)]} != region.key()) continue;
+      std::int64_t tiles = 0;
+      if (node.op == Op::matmul) {
+        const std::int64_t rows = node.shape[node.shape.rank() - 2], columns = node.shape[node.shape.rank() - 1];
+        const std::int64_t wide = columns % 4 == 0 ? 4 : 1, most_rows = wide == 4 ? kMostTile / 4 : kMostColumn;
+        tiles = (rows + most_rows - 1) / most_rows * (columns / wide);
+        sums += rows * columns;
+      } else {
+        const int group = region.group_class < 0 ? -1 : classes_.axis_in(graph_, node.inputs[0], region.group_class);
+        const bool by_network = group >= 0 && std::ranges::find(node.ints, group) == node.ints.end();
+        tiles = node.element_count() / (by_network ? region.groups : 1);
+        sums += tiles;
+      }
+      if (tiles > region.invocations) return false;
+    }
+    return sums <= kMostSums * region.invocations;
+  }
+
+  // Blocks of rows that a workgroup takes in turns.
+  std::int32_t choose_turns(std::int32_t usual, RegionNodes& region) const {
+    std::vector<Variant> variants;
+    std::vector<std::int32_t> numbers;
+    for (std::int32_t turns = 1; turns <= std::max(4, 2 * usual) && (turns - 1) * std::int64_t{region.row_block} < region.rows; turns *= 2) {
+      numbers.push_back(turns);
+      variants.push_back({std::to_string(turns) + " turns", std::abs(std::log2(static_cast<double>(turns) / usual))});
+    }
+    return numbers[choose_variant(options_.variants, region.kernel + " turns of " + std::to_string(region.row_block) + " rows", variants, region.choices)];
   }
 
   std::int32_t choose_invocations(std::int32_t usual, RegionNodes& region) const {

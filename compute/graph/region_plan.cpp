@@ -17,6 +17,8 @@ std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
 
 struct Range { std::int64_t begin, end; bool is_float; };
 
+constexpr std::int32_t kAllStages = INT32_MAX;   // the last moment of a lifetime
+
 struct StageRead { NodeIndex node; bool aligned; NodeIndex by; };
 
 class Planner {
@@ -82,9 +84,10 @@ class Planner {
 
   // In order, but folds over the rows as soon as what they read is there: it needs a place for less long.
   void place_members() {
-    std::vector<NodeIndex> folds;
+    std::vector<NodeIndex> folds;   // products first, beside which sums then find a place
     for (NodeIndex member : task_.members)
       if (graph_[member].blocks > 0) folds.push_back(member);
+    if (region_.vectors) std::ranges::stable_partition(folds, [&](NodeIndex fold) { return graph_[fold].op == Op::matmul; });
     const auto is_ready = [&](NodeIndex fold) {
       return std::ranges::all_of(reads_of(fold), [&](const Read& read) { return stage_of_[at(read.node)] >= 0 || !std::ranges::binary_search(task_.members, read.node); });
     };
@@ -106,7 +109,7 @@ class Planner {
   void place(NodeIndex index) {
     const std::vector<Read> reads = reads_of(index);
     const RegionStage::Kind kind = kind_of(index);
-    std::int32_t stage = kind == RegionStage::Kind::spread ? stage_for(index, reads) : -1;
+    std::int32_t stage = kind == RegionStage::Kind::spread ? stage_for(index, reads) : kind == RegionStage::Kind::row_fold ? product_beside(index) : -1;
     if (stage < 0) {
       stage = static_cast<std::int32_t>(region_.stages.size());
       region_.stages.push_back({kind, kind == RegionStage::Kind::spread ? -1 : index, {}});
@@ -125,6 +128,20 @@ class Planner {
     stage_reads_.resize(region_.stages.size());
     for (const Read& read : reads)
       if (stage_of_[at(read.node)] != stage) stage_reads_[static_cast<std::size_t>(stage)].push_back({read.node, read.aligned, index});
+  }
+
+  // The weight gradient whose invocations hold the columns that this sum over the rows adds up, as a layer's bias goes with its weights; -1: none.
+  std::int32_t product_beside(NodeIndex fold) const {
+    const GraphNode& node = graph_[fold];
+    const NodeIndex source = node.inputs[0];
+    if (!region_.vectors || node.op != Op::reduce_sum || graph_[source].dtype != DType::float32) return -1;
+    for (std::size_t s = 0; s < region_.stages.size(); ++s) {
+      const RegionStage& stage = region_.stages[s];
+      if (stage.kind != RegionStage::Kind::outer_product || graph_[stage.anchor].inputs[1] != source) continue;
+      const Shape& product = graph_[stage.anchor].shape;
+      if (node.element_count() * product[product.rank() - 2] == graph_[stage.anchor].element_count()) return static_cast<std::int32_t>(s);
+    }
+    return -1;
   }
 
   // The last stage in which this value can be computed beside what is there: all that it reads is there at its own index, or done before.
@@ -169,6 +186,12 @@ class Planner {
       columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
     }
     const std::int64_t outputs = rows * columns;
+    if (outer && region_.turns > 1) {   // a tile lasts through all turns: each invocation has one (region_find.cpp sees to it that they are enough)
+      if (columns % 4 == 0) stage.tile_columns = 4;
+      stage.columns_beside = stage.tile_columns == 4;
+      while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) > region_.invocations) stage.tile_rows *= 2;
+      return;
+    }
     if (!outer && region_.vectors) return choose_vector_tiles(stage, rows, columns);
     if (!outer && 2 * outputs <= region_.invocations) {
       const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs, std::max<std::int64_t>(1, terms_of(stage) / 4));
@@ -200,7 +223,7 @@ class Planner {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
     // Floats. Little where workgroups wait for each other: shared memory decides how many of them run at a time.
-    const bool wait = region_.blocks * region_.groups > 2 * options_.region_groups;
+    const bool wait = region_.blocks * region_.turns * region_.groups > 2 * options_.region_groups;
     const std::int64_t most_scratch = options_.region_shared_bytes / (wait ? 80 : is_far ? 12 : 16);
     constexpr std::int64_t kMostParts = 8;   // longer sums of parts cost a cold start more code than they save
     constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300;
@@ -253,6 +276,9 @@ class Planner {
     return 2 * stage + !by_sums_alone;
   }
 
+  // Weights that the next turn reads again.
+  bool lasts(const RegionValue& value) const { return region_.turns > 1 && value.row_axis < 0; }
+
   // A value that its stage reads for the last time, and only at the element that the new one takes: the new one can lie there.
   NodeIndex makes_room_for(const RegionValue& fresh) const {
     const std::int32_t s = stage_of_[at(fresh.node)];
@@ -286,7 +312,7 @@ class Planner {
         if (last_reader_[at(value.node)] < 0) continue;
         // Odd, in vectors where there are some: neighbouring rows lie in different banks.
         value.stride = value.width == 1 ? 1 : region_.vectors ? ((value.width + 3) / 4 | 1) * 4 : value.width | 1;
-        const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]), last = last_read(value.node);
+        const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]), last = lasts(value) ? kAllStages : last_read(value.node);
         if (const NodeIndex old = makes_room_for(value); old >= 0) {
           makes_room_.insert(old);
           const auto owner = static_cast<std::size_t>(std::ranges::find(owners, old) - owners.begin());

@@ -59,7 +59,7 @@ struct RegionStage {
     load,           // weights are copied into shared memory, all at once
     spread,         // invocations take elements in turns; folds inside run as loops
     product,        // `anchor`: a contraction whose left or right side has the rows; register tiles
-    outer_product,  // `anchor`: a contraction over the rows: a partial weight gradient
+    outer_product,  // `anchor`: a contraction over the rows: a partial weight gradient; the other members are sums over the rows of what it multiplies by
     row_fold        // `anchor`: a reduction over the rows: a partial sum
   };
   Kind kind = Kind::spread;
@@ -89,12 +89,13 @@ inline constexpr std::int64_t kMatrixExtent = 16;   // rows and columns of what 
 inline constexpr std::int64_t kMatrixSharedBytes = 49152;   // of a workgroup of such a region
 
 // A row-local region: what depends, for each row of a batch, on that row and on values without rows. A workgroup takes `row_block` rows through all
-// stages and folds over its rows leave a partial result each; `groups` networks of equal shape go side by side.
+// stages, in several turns of as many rows each where there are some, and folds over its rows leave a partial result each; `groups` networks of equal shape go side by side.
 struct Region {
   std::string kernel;               // its signature
   std::int64_t rows = 0, groups = 1;
   std::int32_t row_block = 0;       // a power of two
-  std::int64_t blocks = 0;          // of rows, a group
+  std::int32_t turns = 1;           // blocks of rows that a workgroup takes one after the other, its sums over them in registers
+  std::int64_t blocks = 0;          // of rows of all turns, a group: partial results
   std::int32_t invocations = 0;
   std::int64_t shared_floats = 0, shared_ints = 0;
   bool vectors = false;             // floats are loaded and stored four at a time where they lie beside each other

@@ -1,6 +1,8 @@
 #include "compute/kernels/region_emitter.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
@@ -12,6 +14,9 @@ std::string text(std::int64_t number) { return std::to_string(number); }
 IndexExpression named(const std::string& name) { return IndexExpression(name); }
 
 constexpr char kComponents[] = "xyzw";
+
+// Rows of one turn of a loop over them, and floats that an invocation then loads.
+constexpr std::int64_t kMostRows = 8, kRowLoads = 64;
 
 bool is_vector(const RegionValue& weights, bool vectors) { return vectors && weights.width % 4 == 0; }
 
@@ -35,10 +40,42 @@ std::string RegionEmitter::function(const std::string& name) {
   line("int lane = int(gl_LocalInvocationID.x);");
   if (region_.groups > 1) line("int network = group / " + text(region_.blocks) + ";");
   line("int block = " + std::string(region_.groups > 1 ? "group % " + text(region_.blocks) : "group") + ";");
-  line("int row_0 = block * " + text(region_.row_block) + ";");
-  if (ragged_) line("int rows_here = min(" + text(region_.row_block) + ", " + text(region_.rows) + " - row_0);");
-  for (const RegionStage& entry : region_.stages) stage(entry);
+  if (region_.turns > 1) {
+    write_turns();
+  } else {
+    line("int row_0 = block * " + text(region_.row_block) + ";");
+    write_rows_here();
+    for (const RegionStage& entry : region_.stages) stage(entry);
+  }
   return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
+}
+
+void RegionEmitter::write_rows_here() {
+  if (ragged_) line("int rows_here = min(" + text(region_.row_block) + ", " + text(region_.rows) + " - row_0);");
+}
+
+// Weights are loaded before the first turn, sums over the rows declared before it and stored behind the last.
+void RegionEmitter::write_turns() {
+  stage(region_.stages[0]);
+  const std::string before = std::exchange(body_, {});
+  open("for (int turn = 0; turn < " + text(region_.turns) + "; turn++)");
+  line("int row_0 = (block * " + text(region_.turns) + " + turn) * " + text(region_.row_block) + ";");
+  if (region_.rows % (region_.row_block * region_.turns) != 0) line("if (row_0 >= " + text(region_.rows) + ") break;");
+  write_rows_here();
+  for (std::size_t s = 1; s < region_.stages.size(); ++s) stage(region_.stages[s]);
+  barrier();   // the next turn writes where this one reads
+  close();
+  const std::string turns = std::exchange(body_, {});
+  for (const auto& store : partial_stores_) store();
+  body_ = before + sums_ + turns + body_;
+}
+
+// A register that starts at the value and lasts through all turns.
+std::string RegionEmitter::declare_sum(DType dtype, const std::string& start) {
+  if (region_.turns == 1) return declare(dtype, start);
+  const std::string name = fresh('s');
+  sums_ += "  " + std::string(glsl_type(dtype)) + " " + name + " = " + start + ";\n";
+  return name;
 }
 
 void RegionEmitter::stage(const RegionStage& stage) {
@@ -68,8 +105,12 @@ void RegionEmitter::barrier() {
 // Stages that no barrier keeps apart go to subgroups of their own as long as there are some left.
 void RegionEmitter::invocations_take(std::int64_t count, const std::string& name) {
   constexpr std::int64_t kSubgroup = 32;   // of most devices; on others stages may share one
-  const std::int64_t first = taken_ + count <= region_.invocations ? taken_ : 0;
-  taken_ = (first + count + kSubgroup - 1) / kSubgroup * kSubgroup;
+  first_ = taken_ + count <= region_.invocations ? taken_ : 0;
+  taken_ = (first_ + count + kSubgroup - 1) / kSubgroup * kSubgroup;
+  take_from(first_, count, name);
+}
+
+void RegionEmitter::take_from(std::int64_t first, std::int64_t count, const std::string& name) {
   if (first > 0) {
     open("if (lane >= " + text(first) + (first + count == region_.invocations ? "" : " && lane < " + text(first + count)) + ")");
     line("int " + name + " = lane - " + text(first) + ";");
@@ -92,8 +133,13 @@ RegionEmitter::Row RegionEmitter::row(const IndexExpression& local) {
   return {local, global};
 }
 
-void RegionEmitter::open_rows_loop(const std::string& name) {
-  open("for (int " + name + " = 0; " + name + " < " + (ragged_ ? "rows_here" : text(region_.row_block)) + "; " + name + "++)");
+// Rows of one turn of the loop, as many as `most` where their number is known: their loads are under way together. The sums keep their order.
+std::vector<RegionEmitter::Row> RegionEmitter::open_rows_loop(const std::string& name, std::int64_t most) {
+  const std::int64_t step = ragged_ || !region_.vectors ? 1 : std::min<std::int64_t>(static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most))), region_.row_block);
+  open("for (int " + name + " = 0; " + name + " < " + (ragged_ ? "rows_here" : text(region_.row_block)) + "; " + name + (step == 1 ? std::string("++") : " += " + text(step)) + ")");
+  std::vector<Row> rows;
+  for (std::int64_t next = 0; next < step; ++next) rows.push_back(row(next == 0 ? named(name) : bind(named(name) + next)));
+  return rows;
 }
 
 // The element of a row's features, counted over all axes but those of rows and networks; of a partial result, over all but the networks'.
@@ -279,10 +325,13 @@ void RegionEmitter::load_weights(const RegionStage& stage) {
 void RegionEmitter::spread(const RegionStage& stage) {
   const RegionValue& value = *region_.find(stage.members[0]);
   const std::string e = fresh('e'), r = fresh('l');
-  invocations_take(region_.row_block * value.width, e);
-  line("int " + r + " = " + (named(e) / value.width).str() + ";");
+  // Neighbours load and store as vectors, where that leaves work for every invocation.
+  const std::int64_t wide = region_.vectors && value.width % kWide == 0 && region_.row_block * value.width >= kWide * region_.invocations ? kWide : 1;
+  invocations_take(region_.row_block * value.width / wide, e);
+  line("int " + r + " = " + (named(e) / (value.width / wide)).str() + ";");
   const Row own = row(named(r));
-  evaluate(stage, bind(named(e) % value.width), own);
+  const IndexExpression first = bind(named(e) % (value.width / wide)) * wide;
+  for (std::int64_t next = 0; next < wide; ++next) evaluate(stage, wide == 1 ? first : first + next, own);
   store_vectors();
   close();
 }
@@ -418,22 +467,44 @@ std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression
   return positions;
 }
 
+// The outputs that one invocation takes of a partial weight gradient.
+struct RegionEmitter::OuterTile {
+  std::int64_t height, width, bands, lanes;   // of the whole; tiles along both axes
+  bool rows_beside;
+  IndexExpression band, lane;
+  std::vector<IndexExpression> rows, columns;
+};
+
+// Of the invocation that takes the tile of this name.
+RegionEmitter::OuterTile RegionEmitter::outer_tile(const RegionStage& stage, const std::string& tile) {
+  const Shape& shape = graph_[stage.anchor].shape;
+  OuterTile own{shape[shape.rank() - 2], shape[shape.rank() - 1], 0, 0, false, {}, {}, {}, {}};
+  own.bands = (own.height + stage.tile_rows - 1) / stage.tile_rows;
+  own.lanes = (own.width + stage.tile_columns - 1) / stage.tile_columns;
+  own.rows_beside = region_.vectors && stage.tile_rows % 4 == 0 && own.height % stage.tile_rows == 0;
+  if (tile.empty()) return own;
+  own.band = bind(named(tile) / own.lanes);
+  own.lane = bind(named(tile) % own.lanes);
+  own.rows = tile_positions(own.band, own.bands, stage.tile_rows, own.height, own.rows_beside);
+  own.columns = tile_positions(own.lane, own.lanes, stage.tile_columns, own.width, stage.columns_beside);
+  return own;
+}
+
 void RegionEmitter::outer_product(const RegionStage& stage) {
   const GraphNode& anchor = graph_[stage.anchor];
-  const int rank = anchor.shape.rank();
-  const std::int64_t height = anchor.shape[rank - 2], width = anchor.shape[rank - 1];
-  const std::int64_t lanes = (width + stage.tile_columns - 1) / stage.tile_columns, bands = (height + stage.tile_rows - 1) / stage.tile_rows;
-  const std::string tile = fresh('t'), r = fresh('l');
-  invocations_take(lanes * bands, tile);
-  const IndexExpression band = bind(named(tile) / lanes), lane = bind(named(tile) % lanes);
-  const bool rows_beside = region_.vectors && stage.tile_rows % 4 == 0 && height % stage.tile_rows == 0;
-  const std::vector<IndexExpression> own_rows = tile_positions(band, bands, stage.tile_rows, height, rows_beside);
-  const std::vector<IndexExpression> own_columns = tile_positions(lane, lanes, stage.tile_columns, width, stage.columns_beside);
+  const OuterTile counts = outer_tile(stage, {});
+  const std::string t = fresh('t'), r = fresh('l');
+  invocations_take(counts.lanes * counts.bands, t);
+  const OuterTile tile = outer_tile(stage, t);
   std::vector<std::string> names;
-  for (std::size_t e = 0; e < own_rows.size() * own_columns.size(); ++e) names.push_back(declare(DType::float32, "0.0"));
-  open_rows_loop(r);
-  const Row own = row(named(r));
-  const auto operand = [&](std::size_t slot, const IndexExpression& position) {
+  for (std::size_t e = 0; e < tile.rows.size() * tile.columns.size(); ++e) names.push_back(declare_sum(DType::float32, "0.0"));
+  std::vector<std::vector<std::string>> sides;   // of the folds beside it
+  for (std::size_t fold = 1; fold < stage.members.size(); ++fold) {
+    sides.emplace_back();
+    for (std::size_t j = 0; j < tile.columns.size(); ++j) sides.back().push_back(declare_sum(DType::float32, "0.0"));
+  }
+  const std::vector<Row> rows = open_rows_loop(r, kRowLoads / static_cast<std::int64_t>(tile.rows.size() + tile.columns.size()));
+  const auto operand = [&](std::size_t slot, const IndexExpression& position, const Row& own) {
     const Shape& shape = graph_[anchor.inputs[slot]].shape;
     ElementIndex index{std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()), IndexExpression(0))};
     if (shape.rank() == 3 && region_.groups > 1) index.axes[0] = named("network");
@@ -442,23 +513,60 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
     index.axes[slot == 0 ? last - 1 : last] = position;
     return Emitter::value(anchor.inputs[slot], index);
   };
-  std::vector<std::string> left, right;
-  for (const IndexExpression& position : own_rows) left.push_back(operand(0, position));
-  for (const IndexExpression& position : own_columns) right.push_back(operand(1, position));
-  for (std::size_t i = 0; i < left.size(); ++i)
-    for (std::size_t j = 0; j < right.size(); ++j) line(names[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
+  std::vector<std::vector<std::string>> lefts, rights;   // by row
+  for (const Row& own : rows) {
+    lefts.emplace_back();
+    rights.emplace_back();
+    for (const IndexExpression& position : tile.rows) lefts.back().push_back(operand(0, position, own));
+    for (const IndexExpression& position : tile.columns) rights.back().push_back(operand(1, position, own));
+  }
+  for (std::size_t next = 0; next < rows.size(); ++next) {
+    const std::vector<std::string>&left = lefts[next], &right = rights[next];
+    for (const std::vector<std::string>& side : sides)
+      for (std::size_t j = 0; j < right.size(); ++j) line(side[j] + " += " + right[j] + ";");
+    for (std::size_t i = 0; i < left.size(); ++i)
+      for (std::size_t j = 0; j < right.size(); ++j) line(names[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
+  }
   close();
-  for (std::size_t i = 0; i < own_rows.size(); ++i)
-    for (std::size_t j = 0; j < own_columns.size(); ++j) {
-      const auto row_end = static_cast<std::int64_t>(i + 1) * bands, column_end = static_cast<std::int64_t>(j + 1) * lanes;
+  if (region_.turns == 1) {
+    store_outer(stage, tile, names, sides);
+    close();
+    return;
+  }
+  close();
+  partial_stores_.push_back([this, stage, names, sides, first = first_, count = counts.lanes * counts.bands] {
+    const std::string own_tile = fresh('t');
+    take_from(first, count, own_tile);
+    store_outer(stage, outer_tile(stage, own_tile), names, sides);
+    close();
+    members_.clear();
+  });
+}
+
+void RegionEmitter::store_outer(const RegionStage& stage, const OuterTile& tile, const std::vector<std::string>& names,
+                                const std::vector<std::vector<std::string>>& sides) {
+  for (std::size_t i = 0; i < tile.rows.size(); ++i)
+    for (std::size_t j = 0; j < tile.columns.size(); ++j) {
+      const auto row_end = static_cast<std::int64_t>(i + 1) * tile.bands, column_end = static_cast<std::int64_t>(j + 1) * tile.lanes;
       std::string inside;
-      if (!rows_beside && row_end > height) inside = band.str() + " < " + text(height - row_end + bands);
-      if (!stage.columns_beside && column_end > width)
-        inside += (inside.empty() ? "" : " && ") + lane.str() + " < " + text(width - column_end + lanes);
+      if (!tile.rows_beside && row_end > tile.height) inside = tile.band.str() + " < " + text(tile.height - row_end + tile.bands);
+      if (!stage.columns_beside && column_end > tile.width)
+        inside += (inside.empty() ? "" : " && ") + tile.lane.str() + " < " + text(tile.width - column_end + tile.lanes);
       if (!inside.empty()) open("if (" + inside + ")");
-      store_partial(stage.anchor, names[i * own_columns.size() + j], bind(own_rows[i] * width + own_columns[j]));
-      if (!inside.empty() || j + 1 == own_columns.size()) store_vectors();
+      store_partial(stage.anchor, names[i * tile.columns.size() + j], bind(tile.rows[i] * tile.width + tile.columns[j]));
+      if (!inside.empty() || j + 1 == tile.columns.size()) store_vectors();
       if (!inside.empty()) close();
+    }
+  if (sides.empty()) return;
+  open("if (" + tile.band.str() + " == 0)");   // all bands have the same
+  for (std::size_t fold = 0; fold < sides.size(); ++fold)
+    for (std::size_t j = 0; j < tile.columns.size(); ++j) {
+      const auto column_end = static_cast<std::int64_t>(j + 1) * tile.lanes;
+      const bool cut = !stage.columns_beside && column_end > tile.width;
+      if (cut) open("if (" + tile.lane.str() + " < " + text(tile.width - column_end + tile.lanes) + ")");
+      store_partial(stage.members[fold + 1], sides[fold][j], tile.columns[j]);
+      if (cut || j + 1 == tile.columns.size()) store_vectors();
+      if (cut) close();
     }
   close();
 }
@@ -470,19 +578,31 @@ void RegionEmitter::row_fold(const RegionStage& stage) {
   const std::string e = fresh('e'), r = fresh('l');
   invocations_take(value.width, e);
   const DType dtype = graph_[source].dtype == DType::boolean ? DType::int32 : graph_[source].dtype;
-  const Accumulator sum{declare(dtype, fold_start(anchor.op, dtype)), {}};
-  open_rows_loop(r);
-  const Row own = row(named(r));
-  ElementIndex index = element(stage.anchor, IndexExpression(0), named(e));
-  index.axes.erase(index.axes.begin());   // the blocks
-  index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
-  std::string term = Emitter::value(source, index);
-  if (graph_[source].dtype == DType::boolean) term = "int(" + term + ")";
-  line(combine(stage.anchor, sum, term, {}));
+  const Accumulator sum{declare_sum(dtype, fold_start(anchor.op, dtype)), {}};
+  std::vector<std::string> terms;
+  for (const Row& own : open_rows_loop(r, kMostRows)) {
+    ElementIndex index = element(stage.anchor, IndexExpression(0), named(e));
+    index.axes.erase(index.axes.begin());   // the blocks
+    index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
+    terms.push_back(Emitter::value(source, index));
+  }
+  for (const std::string& term : terms) line(combine(stage.anchor, sum, graph_[source].dtype == DType::boolean ? "int(" + term + ")" : term, {}));
   close();
-  store_partial(stage.anchor, sum.value, named(e));
-  store_vectors();
+  if (region_.turns == 1) {
+    store_partial(stage.anchor, sum.value, named(e));
+    store_vectors();
+    close();
+    return;
+  }
   close();
+  partial_stores_.push_back([this, node = stage.anchor, sum, first = first_, width = value.width] {
+    const std::string feature = fresh('e');
+    take_from(first, width, feature);
+    store_partial(node, sum.value, named(feature));
+    store_vectors();
+    close();
+    members_.clear();
+  });
 }
 
 }  // namespace imprint

@@ -2,6 +2,7 @@
 // Writes the kernel of a row-local region: stages of one workgroup over a block of rows, with barriers where one reads what others wrote.
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -28,7 +29,10 @@ class RegionEmitter : public Emitter {
   struct Row { IndexExpression local, global; };
 
   struct Tiling;
+  struct OuterTile;
 
+  void write_rows_here();
+  void write_turns();
   void stage(const RegionStage& stage);
   void barrier();
   void load_weights(const RegionStage& stage);
@@ -36,12 +40,16 @@ class RegionEmitter : public Emitter {
   void product(const RegionStage& stage);
   void add_parts(const RegionStage& stage, const Tiling& tiling);
   void outer_product(const RegionStage& stage);
+  OuterTile outer_tile(const RegionStage& stage, const std::string& tile);
+  void store_outer(const RegionStage& stage, const OuterTile& tile, const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& sides);
   void row_fold(const RegionStage& stage);
 
   // ---- rows and elements ----
   void invocations_take(std::int64_t count, const std::string& name);   // opens a loop, or a condition where one turn does
+  void take_from(std::int64_t first, std::int64_t count, const std::string& name);
+  std::string declare_sum(DType dtype, const std::string& start);
   Row row(const IndexExpression& local);
-  void open_rows_loop(const std::string& name);                         // over the rows that exist
+  std::vector<Row> open_rows_loop(const std::string& name, std::int64_t most);   // over the rows that exist
   ElementIndex element(NodeIndex node, const IndexExpression& row, const IndexExpression& feature);
   void evaluate(const RegionStage& stage, const IndexExpression& feature, const Row& row);
   void keep(NodeIndex member, const ElementIndex& index, const Row& row);
@@ -64,7 +72,9 @@ class RegionEmitter : public Emitter {
 
   const Region& region_;
   bool ragged_;                                                    // the last block has fewer rows
-  std::int64_t taken_ = 0;                                         // invocations with work since the last barrier
+  std::int64_t taken_ = 0, first_ = 0;                             // invocations with work since the last barrier; the first of the last that took some
+  std::string sums_;                                               // declarations of what lasts through all turns
+  std::vector<std::function<void()>> partial_stores_;              // what is left of it behind them
   std::unordered_map<std::string, IndexExpression> local_row_;     // by the name of the global one
   std::map<std::string, Vector> vectors_;                          // by place
 };

@@ -17,25 +17,15 @@ namespace {
 
 double max_norm(const BrainSpec& spec) { return spec.max_gradient_norm > 0 ? spec.max_gradient_norm : std::numeric_limits<float>::max(); }
 
-// The inputs, and the new samples as they come to lie in memory: [P * K, W].
-struct Intake {
-  Tensor filled, rows, samples;
-};
-
-Intake take_in(const BrainSpec& spec, const SampleLayout& layout, const Variable& sights, LearnGraph& graph) {
-  const std::int64_t count = std::int64_t{spec.brain_count} * rows_per_step(spec);
-  Intake intake{input("filled", {spec.brain_count}, DType::int32), input("rows", {count}, DType::int32), input("samples", {count, layout.width})};
-  graph.description.inputs = {intake.filled, intake.rows, intake.samples};
-  if (!sights.ok()) return intake;
-  const Tensor row = input("sights", {count}, DType::int32);
-  graph.description.inputs.push_back(row);
-  graph.has_sights = true;
-  const Tensor seen = take(sights.value(), 0, maximum(row, 0));
-  const Tensor given = narrow(intake.samples, 1, layout.observation, spec.observation.count);
-  const Tensor observation = where(greater_equal(unsqueeze(row, 1), 0), seen, given);
+// What is given, with the observations that lie in the ring instead: samples are as they come to lie in memory, [P * K, W].
+LearnInputs take_in(const BrainSpec& spec, const SampleLayout& layout, LearnInputs given, const Variable& sights) {
+  if (!sights.ok()) return given;
+  const Tensor seen = take(sights.value(), 0, maximum(given.sights, 0));
+  const Tensor own = narrow(given.samples, 1, layout.observation, spec.observation.count);
+  const Tensor observation = where(greater_equal(unsqueeze(given.sights, 1), 0), seen, own);
   const std::int64_t rest = layout.observation + spec.observation.count;  // the observation is the first of the columns
-  intake.samples = concat({observation, narrow(intake.samples, 1, rest, layout.width - rest)}, 1);
-  return intake;
+  given.samples = concat({observation, narrow(given.samples, 1, rest, layout.width - rest)}, 1);
+  return given;
 }
 
 // The values that a step gives to some variables, in their order.
@@ -46,7 +36,7 @@ std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Paramet
   return values;
 }
 
-Status describe_replaying(const BrainSpec& spec, const Network& network, const Intake& intake, LearnGraph& graph) {
+Status describe_replaying(const BrainSpec& spec, const Network& network, const LearnInputs& intake, LearnGraph& graph) {
   const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
   const SampleLayout layout = SampleLayout::of(spec);
   IMPRINT_ASSIGN(const std::unique_ptr<Objective> objective, make_objective(spec));
@@ -93,11 +83,23 @@ Status LearnGraph::bake(Baker& baker, Baker::Groups groups, std::span<const Vari
 }
 
 Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights) {
+  const std::int64_t brains = spec.brain_count, rows = brains * rows_per_step(spec), width = SampleLayout::of(spec).width;
+  LearnInputs inputs{input("filled", {brains}, DType::int32), input("rows", {rows}, DType::int32), input("samples", {rows, width}), {}};
+  if (sights.ok()) inputs.sights = input("sights", {rows}, DType::int32);
+  IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, sights));
+  graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
+  if (sights.ok()) graph.description.inputs.push_back(inputs.sights);
+  for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
+  return graph;
+}
+
+Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network, const LearnInputs& given, const Variable& sights) {
   LearnGraph graph;
   graph.description.name = spec.name + " learn";
   graph.description.slots = learn_slots(spec.learn_period_frames);
   graph.description.yields = true;
-  const Intake intake = take_in(spec, SampleLayout::of(spec), sights, graph);
+  graph.has_sights = sights.ok();
+  const LearnInputs intake = take_in(spec, SampleLayout::of(spec), given, sights);
   const LearnerTraits& learner = traits_of(spec.learner);
   if (learner.replays) {
     IMPRINT_CHECK(describe_replaying(spec, network, intake, graph));
@@ -105,7 +107,6 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
     IMPRINT_CHECK(describe_rollout_learning(spec, network, intake.filled, intake.samples, max_norm(spec), graph));
     graph.sequence.name = graph.description.name;
     graph.sequence.slots = graph.description.slots;
-    for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
     graph.minibatches = graph.sequence.parts[1].repeat;
   } else {
     IMPRINT_CHECK(describe_tracing(spec, network, intake.filled, intake.samples, max_norm(spec), graph));

@@ -34,6 +34,11 @@ struct LearnGraph {
   Status bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const;
 };
 
+// The tensors of a learn program's inputs, in their order; `sights` is not ok() where there is no ring.
+struct LearnInputs {
+  Tensor filled, rows, samples, sights;
+};
+
 // Learners with a memory draw a minibatch from it as it was before the run: what is taken in now is learned from the next run on. objective.h says what
 // for; the mean over the minibatch, then each brain by itself: gradient cut to max_gradient_norm, Adam (Kingma and Ba, 2015) with beta 0.9 and 0.999.
 // The others learn from what is taken in: trace_graph.h, rollout_graph.h.
@@ -41,5 +46,7 @@ struct LearnGraph {
 // A brain whose loss or gradient is not finite, or that has no samples, keeps weights and moments as they are.
 // sights: the ring (sight.h), or a variable that is not ok().
 Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& sights = {});
+// The same on samples that lie on the device, for whoever has them there: the description has no inputs and computes from what is given, of their shapes.
+Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network, const LearnInputs& given, const Variable& sights = {});
 
 }  // namespace imprint::agent

@@ -1,4 +1,4 @@
-// Programs drawn at random, fused, one kernel an operation, and in the double oracle: layers, activations, norms, gathers, joins, reductions, losses and
+// Programs drawn at random, fused, in other variants of their kernels, one kernel an operation, and in the double oracle: layers, activations, norms, gathers, joins, reductions, losses and
 // their derivatives, on odd shapes and a batch of one. A failure names its seed.
 //   IMPRINT_RANDOM_GRAPHS=5000   how many (the default keeps a software device under a minute)
 //   IMPRINT_RANDOM_SEED=1        the first seed; the others follow
@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <random>
 
 #include "compute/graph/autodiff.h"
@@ -135,10 +136,27 @@ std::uint32_t setting(const char* name, std::uint32_t otherwise) {
 
 class RandomGraphs : public test::SessionTest {
  protected:
+  void TearDown() override {
+    runtime().set_variants(nullptr);
+    SessionTest::TearDown();
+  }
+
+  // Of each kernel that has variants, one drawn by the seed.
+  void draw_variants(std::uint32_t seed) {
+    std::mt19937 random(seed);
+    VariantTable table;
+    for (const VariantChoice& choice : choices_) table[choice.kernel] = choice.variants[random() % choice.variants.size()];
+    runtime().set_variants(std::make_shared<const VariantTable>(table));
+  }
+
   // Everything that the program leaves behind.
   std::vector<std::vector<float>> run(const Drawing& drawing, bool fuse) {
     Program program = compile({.name = "random", .outputs = drawing.outputs, .updates = drawing.updates, .fuse = fuse});
     explanation_ = program.explain();
+    choices_.clear();
+    for (const ScheduleFigures& part : program.schedule())
+      for (const DispatchFigures& dispatch : part.dispatches)
+        for (const KernelFigures& kernel : dispatch.kernels) choices_.insert(choices_.end(), kernel.choices.begin(), kernel.choices.end());
     expect_figures_to_add_up(program);
     std::vector<std::vector<float>> found;
     const std::vector<HostTensor> results = session().run(program).value();
@@ -178,11 +196,13 @@ class RandomGraphs : public test::SessionTest {
 
  private:
   std::string explanation_;
+  std::vector<VariantChoice> choices_;   // of the last program
 };
 
 TEST_F(RandomGraphs, AreTheSameFusedAndNot) {
   const std::uint32_t first = setting("IMPRINT_RANDOM_SEED", 1), count = setting("IMPRINT_RANDOM_GRAPHS", 24);
   constexpr std::uint32_t kUnfusedEach = 12;  // a kernel an operation takes long to compile
+  constexpr std::uint32_t kVariantsEach = 4;
   for (std::uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Drawing fused(seed);
     SCOPED_TRACE("IMPRINT_RANDOM_SEED=" + std::to_string(seed) + ": " + fused.text);
@@ -190,6 +210,11 @@ TEST_F(RandomGraphs, AreTheSameFusedAndNot) {
     for (const Update& update : fused.updates) left.push_back(update.value);
     const auto expected = reference::evaluate_all(left);   // before the program takes the variables' content
     expect_near(run(fused, true), expected);
+    if (seed % kVariantsEach == 1 && !HasFailure()) {
+      draw_variants(seed);
+      expect_near(run(Drawing(seed), true), expected);
+      runtime().set_variants(nullptr);
+    }
     if (seed % kUnfusedEach == 0 && !HasFailure()) expect_near(run(Drawing(seed), false), expected);
     test::expect_validation_silent();
   }

@@ -177,6 +177,83 @@ TEST(Fusion, LargeProductsAreKernelsOfTheirOwnAndSaidToBe) {
     if (task.kind == TaskKind::product) EXPECT_GE(task.element_count, 1 << 20);   // the gradient's terms are shared out
 }
 
+FusionOptions options_of_a_gpu() {
+  FusionOptions options;
+  options.region_invocations = 256;
+  options.region_shared_bytes = 49152;
+  options.most_invocations = 1024;
+  return options;
+}
+
+// Three layers of 64 with biases, a network of their own for each of `groups`, and the derivatives of a sum of squares.
+Fused fuse_networks(std::int64_t groups, std::int64_t rows, const FusionOptions& options) {
+  const Shape batch = groups > 1 ? Shape{groups, rows, 64} : Shape{rows, 64};
+  const auto leaf = [&](const char* name, std::int64_t height) { return Variable::zeros(name, groups > 1 ? Shape{groups, height, 64} : Shape{height, 64}); };
+  const std::vector<Variable> leaves{leaf("w0", 64), leaf("b0", 1), leaf("w1", 64), leaf("b1", 1), leaf("w2", 64), leaf("b2", 1)};
+  std::vector<Tensor> values;
+  for (const Variable& one : leaves) values.push_back(one.value());
+  Tensor output = input("x", batch);
+  for (std::size_t layer = 0; layer < 3; ++layer) output = tanh(matmul(output, values[2 * layer]) + values[2 * layer + 1]);
+  const auto made = gradients(sum(square(output)), values);
+  EXPECT_TRUE(made.ok());
+  std::vector<std::pair<Variable, Tensor>> updates;
+  for (std::size_t i = 0; i < leaves.size(); ++i) updates.emplace_back(leaves[i], values[i] - 0.1f * (*made)[i]);
+  return fuse_program({}, updates, options);
+}
+
+// A workgroup that would keep others from running beside it takes fewer rows at a time, and leaves as many partial results.
+TEST(Fusion, WorkgroupsThatWaitForSharedMemoryTakeTheirRowsInTurns) {
+  const Fused few = fuse_networks(8, 32, options_of_a_gpu()), many = fuse_networks(256, 32, options_of_a_gpu());
+  ASSERT_EQ(few.schedule.regions.size(), 1u);
+  ASSERT_EQ(many.schedule.regions.size(), 1u);
+  const Region& region = many.schedule.regions[0];
+  EXPECT_EQ(few.schedule.regions[0].turns, 1);
+  EXPECT_EQ(region.turns, 2);
+  EXPECT_EQ(region.row_block, 16);
+  EXPECT_EQ(region.blocks, 1);
+  EXPECT_LE(4 * region.shared_floats, options_of_a_gpu().region_resident_bytes);
+}
+
+TEST(Fusion, ManyRowsAreTakenInTurnsRatherThanByMoreWorkgroups) {
+  for (const std::int64_t rows : {16384, 65536, 65537}) {
+    const Fused fused = fuse_networks(1, rows, options_of_a_gpu());
+    ASSERT_EQ(fused.schedule.regions.size(), 1u);
+    const Region& region = fused.schedule.regions[0];
+    EXPECT_GT(region.turns, 1);
+    EXPECT_LE(region.blocks, options_of_a_gpu().region_fold_groups);
+    EXPECT_GE(region.blocks * region.turns * region.row_block, rows);
+    EXPECT_LT((region.blocks - 1) * region.turns * region.row_block, rows);
+  }
+}
+
+// The gradients of a layer's weights and biases are sums over the same values.
+TEST(Fusion, GradientsOfBiasesAreSummedBesideThoseOfWeights) {
+  const Fused fused = fuse_networks(1, 256, options_of_a_gpu());
+  std::size_t products = 0, members = 0;
+  for (const RegionStage& stage : fused.schedule.regions.at(0).stages) {
+    EXPECT_NE(stage.kind, RegionStage::Kind::row_fold);
+    if (stage.kind != RegionStage::Kind::outer_product) continue;
+    ++products;
+    members += stage.members.size();
+  }
+  EXPECT_EQ(products, 3u);
+  EXPECT_EQ(members, 6u);
+}
+
+// Both gradients of a large layer wait for the same value: one dispatch has room for both if they have one tile.
+TEST(Fusion, ProductsOfOneLevelHaveOneTile) {
+  const Tensor x = input("x", {16384, 256}), y = input("y", {16384, 256});
+  const Variable w = Variable::zeros("w", {256, 256});
+  const Tensor upstream = tanh(y);
+  const Fused fused = fuse_program({upstream, tanh(matmul(upstream, transpose(w.value()))), matmul(transpose(x), upstream)}, {}, options_of_a_gpu());
+  std::vector<const Task*> products;
+  for (const Task& task : fused.schedule.tasks)
+    if (task.kind == TaskKind::product) products.push_back(&task);
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_EQ(products[0]->level, products[1]->level);
+  EXPECT_EQ(products[0]->tile, products[1]->tile);
+}
+
 // A schedule is right when everything read has been written at an earlier level, and nothing that is still read has been overwritten.
 void expect_ordered(const Fused& fused) {
   std::vector<std::int32_t> written(fused.graph.nodes.size(), -1);

@@ -1,4 +1,5 @@
-// One minibatch of the pet's learner (samples, draw, forward, loss, backward, clip, Adam), for one pet and for kennels: the plugin's own programs.
+// One minibatch of the pet's learner (samples, draw, forward, loss, backward, clip, Adam), for one pet and for kennels, of the plugin's own learner. New
+// samples and losses lie on the device, as in suites policy and learn; rows of pet-copied and kennel-copied are the plugin's programs, with both copied.
 
 #include <algorithm>
 #include <string>
@@ -31,53 +32,81 @@ agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
   return spec;
 }
 
-// Every slot brings new samples of its own, as if the players had been busy.
-void feed(const agent::BrainSpec& spec, Program& program) {
+// As many new samples as a step takes in, as if the players had been busy.
+void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, Noise& noise, std::span<float> values, std::span<std::int32_t> rows) {
   const agent::SampleLayout layout = agent::SampleLayout::of(spec);
-  agent::ReplayState replay = agent::ReplayState::empty(spec);
-  Noise noise;
-  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) {
-    for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain) {
-      for (std::uint32_t i = 0; i < agent::rows_per_step(spec); ++i) {
-        const std::span<float> row = replay.waiting.push(brain);
-        for (float& value : row.first(spec.observation.count)) value = noise.next();
-        row[layout.goal] = static_cast<float>(i % spec.goal_count);
-        row[layout.branches] = static_cast<float>(static_cast<int>(noise.next() * 10));
-        row[layout.target] = i % 2 == 0 ? 1.0f : -1.0f;
-        row[layout.weight] = 1.0f;
-        row[layout.margin] = i % 2 == 0 ? 1.0f : 0.0f;
-      }
+  for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain) {
+    for (std::uint32_t i = 0; i < agent::rows_per_step(spec); ++i) {
+      const std::span<float> row = replay.waiting.push(brain);
+      for (float& value : row.first(spec.observation.count)) value = noise.next();
+      row[layout.goal] = static_cast<float>(i % spec.goal_count);
+      row[layout.branches] = static_cast<float>(static_cast<int>(noise.next() * 10));
+      row[layout.target] = i % 2 == 0 ? 1.0f : -1.0f;
+      row[layout.weight] = 1.0f;
+      row[layout.margin] = i % 2 == 0 ? 1.0f : 0.0f;
     }
-    agent::take_samples(spec, replay, {as<float>(program.input_bytes(slot, agent::LearnGraph::kValues)),
-                                       as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kRows)), {}, {}});
   }
-  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
-    std::ranges::copy(replay.filled, as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kFilled)).begin());
+  agent::take_samples(spec, replay, {values, rows, {}, {}});
 }
 
-Result<BenchResult> run_minibatch(BenchDevice& device, const std::string& name, std::uint32_t pets, std::uint32_t batch) {
-  const agent::BrainSpec spec = pet_spec(pets, batch);
+// Every slot brings samples of its own.
+Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
   IMPRINT_ASSIGN(agent::LearnGraph graph, agent::describe_learning(spec, network));
   graph.description.slots = kChainedRuns;
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), graph.description));
-  feed(spec, program);
+  agent::ReplayState replay = agent::ReplayState::empty(spec);
+  Noise noise;
+  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
+    take_new_samples(spec, replay, noise, as<float>(program.input_bytes(slot, agent::LearnGraph::kValues)),
+                     as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kRows)));
+  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
+    std::ranges::copy(replay.filled, as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kFilled)).begin());
   return measure_program(device, program, name);
 }
 
-BenchCase minibatch_case(std::string name, std::uint32_t pets) {
-  constexpr std::uint32_t batch = 32;
-  name += "/b" + std::to_string(batch);
-  return {name, [=](BenchDevice& device) { return run_minibatch(device, name, pets, batch); }};
+// Every run takes in the same samples.
+Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
+  IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
+  agent::ReplayState replay = agent::ReplayState::empty(spec);
+  Noise noise;
+  const std::int64_t new_rows = std::int64_t{spec.brain_count} * agent::rows_per_step(spec), width = agent::SampleLayout::of(spec).width;
+  std::vector<float> values(static_cast<std::size_t>(new_rows * width));
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(new_rows));
+  take_new_samples(spec, replay, noise, values, rows);
+  const Variable sample_values("samples", {new_rows, width}, values), sample_rows("rows", {new_rows}, rows),
+      filled("filled", {std::int64_t{spec.brain_count}}, replay.filled), loss = Variable::zeros("loss", {std::int64_t{spec.brain_count}});
+  IMPRINT_ASSIGN(agent::LearnGraph graph,
+                 agent::describe_learning_from(spec, network, {filled.value(), sample_rows.value(), sample_values.value(), {}}));
+  graph.description.slots = kChainedRuns;
+  graph.description.updates.push_back(Update::assign(loss, graph.description.outputs[agent::LearnGraph::kLoss]));
+  graph.description.outputs.clear();
+  IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), graph.description));
+  return measure_program(device, program, name);
+}
+
+void add_minibatches(std::string name, std::string copied, std::uint32_t pets, std::vector<BenchCase>& cases) {
+  constexpr std::uint32_t kBatch = 32;
+  for (std::string* one : {&name, &copied}) *one += "/b" + std::to_string(kBatch);
+  const agent::BrainSpec spec = pet_spec(pets, kBatch);
+  cases.push_back({name, [=](BenchDevice& device) { return run_resident(device, name, spec); }});
+  cases.push_back({copied, [=](BenchDevice& device) { return run_copied(device, copied, spec); }});
 }
 
 }  // namespace
 
-std::vector<BenchCase> pet_cases() { return {minibatch_case("pet", 1)}; }
+std::vector<BenchCase> pet_cases() {
+  std::vector<BenchCase> cases;
+  add_minibatches("pet", "pet-copied", 1, cases);
+  return cases;
+}
 
 std::vector<BenchCase> kennel_cases() {
   std::vector<BenchCase> cases;
-  for (const std::uint32_t pets : {1u, 16u, 64u, 256u}) cases.push_back(minibatch_case("kennel/pet/n" + std::to_string(pets), pets));
+  for (const std::uint32_t pets : {1u, 16u, 64u, 256u}) {
+    const std::string what = "/pet/n" + std::to_string(pets);
+    add_minibatches("kennel" + what, "kennel-copied" + what, pets, cases);
+  }
   return cases;
 }
 
