@@ -34,13 +34,18 @@ FrameBorder::~FrameBorder() {
 
 Status FrameBorder::record_barriers() {
   const vk::Functions& f = device_.functions();
-  commands_.retire(entry_);
-  commands_.retire(exit_);
-  entry_ = exit_ = {};
+  IMPRINT_ASSIGN(const Commands exit, commands_.record(true, [&](VkCommandBuffer commands) { record_exit_barrier(f, commands, host_); }));
+  Commands entry{};
   if (host_.stages) {
-    IMPRINT_ASSIGN(entry_, commands_.record(true, [&](VkCommandBuffer commands) { record_entry_barrier(f, commands, host_); }));
+    Result<Commands> recorded = commands_.record(true, [&](VkCommandBuffer commands) { record_entry_barrier(f, commands, host_); });
+    if (!recorded.ok()) {
+      commands_.retire(exit);
+      return recorded.error();
+    }
+    entry = *recorded;
   }
-  IMPRINT_ASSIGN(exit_, commands_.record(true, [&](VkCommandBuffer commands) { record_exit_barrier(f, commands, host_); }));
+  commands_.retire(std::exchange(entry_, entry));
+  commands_.retire(std::exchange(exit_, exit));
   return {};
 }
 
@@ -67,7 +72,9 @@ Status FrameBorder::add(const std::shared_ptr<SharedBuffer>& buffer) {
   host_.stages |= buffer->description_.stages;
   host_.access |= buffer->description_.access;
   if (before.stages == host_.stages && before.access == host_.access) return {};
-  return record_barriers();
+  Status recorded = record_barriers();
+  if (!recorded.ok()) host_ = before;  // so that the next attempt records them
+  return recorded;
 }
 
 Status FrameBorder::acquire(const std::shared_ptr<SharedBuffer>& buffer) {

@@ -43,7 +43,7 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
       }
     }
   }
-  IMPRINT_CHECK(timer->record_finishes());
+  IMPRINT_CHECK(timer->record_finishes({}));
   return timer;
 }
 
@@ -52,23 +52,29 @@ void GpuTimer::record_time(VkCommandBuffer commands, std::uint32_t query) const 
 }
 
 // The exit barrier waits for all that the end's would, and for our stages as well as the host's.
-Status GpuTimer::record_finishes() {
-  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    for (std::uint32_t section = 0; section < kSections; ++section) {
-      commands_->retire(std::exchange(entries_[i].finish[section], {}));
-      IMPRINT_ASSIGN(entries_[i].finish[section], commands_->record(false, [&](VkCommandBuffer commands) {
-        record_exit_barrier(device_.functions(), commands, host_);
-        record_time(commands, (i * kSections + section) * 2 + 1);
-      }));
-    }
+Status GpuTimer::record_finishes(const HostUse& host) {
+  std::vector<Commands> finishes;
+  const auto record = [&](std::uint32_t place) -> Status {
+    IMPRINT_ASSIGN(const Commands finish, commands_->record(false, [&](VkCommandBuffer commands) {
+      record_exit_barrier(device_.functions(), commands, host);
+      record_time(commands, place * 2 + 1);
+    }));
+    finishes.push_back(finish);
+    return {};
+  };
+  Status recorded;
+  for (std::uint32_t place = 0; place < entries_.size() * kSections && recorded.ok(); ++place) recorded = record(place);
+  if (recorded.ok()) {
+    host_ = host;
+    for (std::uint32_t place = 0; place < finishes.size(); ++place) std::swap(entries_[place / kSections].finish[place % kSections], finishes[place]);
   }
-  return {};
+  for (const Commands& unused : finishes) commands_->retire(unused);
+  return recorded;
 }
 
 Status GpuTimer::set_host_use(const HostUse& host) {
   if (host.stages == host_.stages && host.access == host_.access) return {};
-  host_ = host;
-  return record_finishes();
+  return record_finishes(host);
 }
 
 GpuTimer::~GpuTimer() {

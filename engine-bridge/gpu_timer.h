@@ -57,7 +57,7 @@ class GpuTimer {
 
   explicit GpuTimer(vk::Device& device) : device_(device) {}
   void record_time(VkCommandBuffer commands, std::uint32_t query) const;
-  Status record_finishes();
+  Status record_finishes(const HostUse& host);  // all, or none
 
   vk::Device& device_;
   HostUse host_;

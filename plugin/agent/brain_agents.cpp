@@ -221,7 +221,8 @@ Status Brain::reward(std::uint32_t seat, float reward) {
 
 Status Brain::end_episode(std::uint32_t seat, EpisodeEnd end) {
   if (!trails_.empty()) {
-    trails_[seat].end(end, seats_[seat].last_seen());
+    // A learner that does not look ahead needs no state to go on from.
+    trails_[seat].end(traits_of(spec_.learner).looks_ahead ? end : EpisodeEnd::terminated, seats_[seat].last_seen());
     remember_settled(seat);
   }
   seats_[seat].end_episode();
@@ -280,7 +281,8 @@ void Brain::remember(std::uint32_t seat, const Step& step) {
   if (!learner.replays) {
     // A trace is the brain's: an agent's steps between another's would be credited with what they have no part in. Rollouts are sorted by agents.
     const bool interrupted = std::exchange(newest_step_[brain], seat) != seat && !learner.rollouts;
-    row[layout_.begins] = step.begins || interrupted || std::exchange(broken_[seat], std::uint8_t{0}) ? 1.0f : 0.0f;
+    const bool broken = std::exchange(broken_[seat], std::uint8_t{0}) != 0;
+    row[layout_.begins] = step.begins || interrupted || broken ? 1.0f : 0.0f;
   }
   const std::span<float> flags = row.subspan(layout_.allowed, spec_.action.choice_count());
   std::ranges::fill(flags, 0.0f);

@@ -126,7 +126,8 @@ class LearnersTest : public ::testing::Test {
   void play_until(int decisions, const std::function<int()>& play) {
     const std::uint64_t minibatches = brain.stats().value.minibatches + static_cast<std::uint64_t>(decisions) / 10;
     int made = 0;
-    for (int limit = 20 * decisions; (made < decisions || brain.stats().value.minibatches < minibatches) && limit > 0; --limit) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(3);  // however much else its machine does
+    while ((made < decisions || brain.stats().value.minibatches < minibatches) && std::chrono::steady_clock::now() < patience) {
       pass([&] { made += play(); });
       if (HasFatalFailure()) return;
       std::this_thread::sleep_for(std::chrono::microseconds(200));  // the game's own time
@@ -228,6 +229,23 @@ TEST_F(BanditTest, CoachSolvesItByFeedback) {
   expect_solved();
   EXPECT_EQ(brain.stats().value.samples, 0u) << "it keeps none";
   EXPECT_GT(brain.stats().value.minibatches, 300u);
+}
+
+// It looks at no state to come, so a cut-off episode is as good as an ended one, and needs no last sight.
+TEST_F(BanditTest, CoachLearnsFromTheLastStepOfAnEpisodeThatWasCutOff) {
+  add(describe(IMP_LEARNER_COACH, kThings, kOptions));
+  const auto seen = one_hot<kThings>(0);
+  const imp_action first = decide(agents[0], seen);
+  pass([&] {
+    EXPECT_TRUE(agents[0].feedback(1, now(), Credit::current));
+    EXPECT_TRUE(agents[0].end_episode(EpisodeEnd::truncated));
+  });
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (brain.stats().value.minibatches == 0 && std::chrono::steady_clock::now() < patience) pass([] {});
+  EXPECT_EQ(brain.stats().value.minibatches, 1u);
+  for (int i = 0; i < 30; ++i) pass([] {});  // a step's result takes effect a period after it began
+  const imp_action last = decide(agents[0], seen);
+  EXPECT_GT(last.values[first.branches[0]], first.values[first.branches[0]]);
 }
 
 TEST_F(BanditTest, PpoSolvesItByRewards) {

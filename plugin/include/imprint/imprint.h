@@ -411,7 +411,7 @@ typedef struct imp_brain_desc {
                                        period after it began. Default 6 */
   uint32_t batch_size;              /* samples a minibatch and brain. COACH: steps that it takes in, at most. PPO: a divisor of
                                        rollout_steps. Default 32 */
-  uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. COACH, PPO: not used. Default 4096 */
+  uint32_t replay_capacity;         /* samples remembered a brain; the oldest is overwritten. COACH, PPO: not used, >= 1. Default 4096 */
   float learning_rate;              /* Adam; COACH: plain gradient ascent. Default 1e-3; imp_brain_desc_init_for gives each learner its own */
   float max_gradient_norm;          /* global norm clip; 0 = none. Default 1 */
   float exploration;                /* standard deviation of the noise added to the values of choices (predicted feedback or return, logits) when acting

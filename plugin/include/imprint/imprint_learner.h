@@ -24,7 +24,7 @@ typedef enum imp_learner {
  * summed. A step begins when agent_act first gives the action, and is followed by the next action or by the end of the episode; it is remembered, or
  * learned from, once no feedback can be credited to it by its onset any more: credit_delay_s + credit_width_s after it began, or when the episode is over.
  * Where there are rewards only, a credit_delay_s of 0 and a small credit_width_s let it be remembered at once. Steps on their way are in no file and in no
- * snapshot, and are forgotten by brain_load, brain_restore and brain_set_learning(0). */
+ * snapshot, and are forgotten by brain_load, brain_restore, brain_set_learning(0) and agent_destroy: end the episode of an agent that leaves first. */
 
 typedef enum imp_mode {
   IMP_MODE_LEARNING = 0,  /* acts by its brain with exploration; feedback, demonstrations and steps are learned from */
