@@ -32,6 +32,15 @@ const T* data_of(const std::vector<T>& list) {
 
 }  // namespace
 
+Submission::Submission() {
+  commands_.reserve(512);
+  commands_2_.reserve(512);
+  for (std::vector<VkSemaphore>* semaphores : {&waits_, &signals_}) semaphores->reserve(17);
+  for (std::vector<std::uint64_t>* values : {&wait_values_, &signal_values_}) values->reserve(17);
+  for (std::vector<VkSemaphoreSubmitInfo>* semaphores : {&waits_2_, &signals_2_}) semaphores->reserve(17);
+  wait_stages_.reserve(17);
+}
+
 void Submission::fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands,
                       std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals, const char* label) {
   label_ = label;

@@ -14,6 +14,8 @@ namespace imprint::bridge {
 
 class Submission {
  public:
+  Submission();  // with room for as much as frames hand over together, also when a slow device made them wait
+
   // timeline: signalled with the ticket's value; null: `fence` tells, or nothing. The host's semaphores are waited for in compute and transfer.
   void fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands, std::span<const HostSemaphore> waits,
             std::span<const HostSemaphore> signals, const char* label = "imprint");
