@@ -90,7 +90,7 @@ Table::Played Table::play(pet::Options options, const Between& between) {
 
 std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds, pet::Learner learner) {
   std::vector<Report> reports;
-  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     pet::Options wanted = options(seed, teacher, seconds);
     wanted.learner = learner;
     reports.push_back(play(wanted).report);
@@ -169,7 +169,7 @@ void Table::retention() {
   const std::vector<Cue> first = {Cue::kSit, Cue::kCome};
   double before = 0.0;
   double after = 0.0;
-  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     pet::Options wanted = options(seed, TeacherKind::kPraise, 300.0);
     wanted.plan = {{first, 120.0, {}}, {{Cue::kSpin, Cue::kFetch, Cue::kBed}, 300.0, {}}};
     const Report report = play(wanted).report;
@@ -183,7 +183,7 @@ void Table::save_and_load() {
   const std::string file = temporary("saved.imprint");
   size_t same = 0;
   size_t same_submitting = 0;
-  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     pet::Options wanted = options(seed, TeacherKind::kDemo, plan_.fast ? 20.0 : 60.0);
     wanted.save = file;
     const Played taught = play(wanted);
@@ -206,7 +206,7 @@ void Table::undo() {
   double before = 0.0;
   double spoiled = 0.0;
   double worst = 0.0;
-  for (uint64_t seed = 1; seed <= plan_.seeds; ++seed) {
+  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     pet::Options wanted = options(seed, TeacherKind::kDemo, 120.0);
     wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, 61.0, {}}, {{Cue::kSit, Cue::kCome, Cue::kBed}, 150.0, 1.0f}};
     std::set<int> done;
@@ -281,7 +281,7 @@ void Table::same_hash() {
                            {pet::Access::kSubmit, 1000, 500}, {pet::Access::kSubmit, 100, 100}, {pet::Access::kSubmit, 0, 1000000}};
   // The processor knows budgets alone; the small one is less than a minibatch takes.
   if (!host_) ways = {{pet::Access::kCpu, 0, 500}, {pet::Access::kCpu, 0, 40}, {pet::Access::kCpu, 0, 1000000}};
-  for (uint64_t seed = 1; seed <= (plan_.fast ? 1u : std::min<uint64_t>(plan_.seeds, 3)); ++seed) {
+  for (uint64_t seed = plan_.first_seed; seed < plan_.first_seed + (plan_.fast ? 1u : std::min<uint64_t>(plan_.seeds, 3)); ++seed) {
     std::set<std::string> hashes;
     std::vector<uint64_t> slices;
     for (const Way& way : ways) {
@@ -379,8 +379,8 @@ bool Table::run() {
                                                {"hash", &Table::same_hash, Fast::yes},      {"replay", &Table::replayed_log, Fast::yes},
                                                {"kennel", &Table::kennel, Fast::yes},       {"sofa", &Table::sofa, Fast::on_cpu},
                                                {"learners", &Table::learners, Fast::no},    {"switch", &Table::switched, Fast::yes}};
-  std::printf("%s, %s; seeds 1 to %llu\n", host_ ? host_->properties().deviceName : "CPU", host_ ? host_->driver_name().c_str() : "no GPU",
-              static_cast<unsigned long long>(plan_.seeds));
+  std::printf("%s, %s; seeds %llu to %llu\n", host_ ? host_->properties().deviceName : "CPU", host_ ? host_->driver_name().c_str() : "no GPU",
+              static_cast<unsigned long long>(plan_.first_seed), static_cast<unsigned long long>(plan_.last_seed()));
   const auto start = std::chrono::steady_clock::now();
   for (const Experiment& experiment : experiments) {
     const bool named = std::find(plan_.only.begin(), plan_.only.end(), experiment.name) != plan_.only.end();

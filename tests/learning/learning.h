@@ -21,7 +21,9 @@ struct Plan {
   std::string device;
   bool fast = false;
   bool validation = false;
-  uint64_t seeds = 10;            // 1 .. seeds
+  uint64_t first_seed = 1;
+  uint64_t seeds = 10;            // so many, one after the other
+  uint64_t last_seed() const { return first_seed + seeds - 1; }
   std::vector<std::string> only;  // names of experiments; empty = all
 };
 

@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   uint64_t seeds = 0;
   CLI::App app{"Teaches the pet with scripted players and prints figures against bars."};
   app.add_flag("--fast", plan.fast, "two seeds and shorter lessons");
-  app.add_option("--seeds", seeds, "seeds 1 to this; 10, with --fast 2")->check(CLI::Range(1, 1000));
+  app.add_option("--seeds", seeds, "how many seeds; 10, with --fast 2")->check(CLI::Range(1, 1000));
+  app.add_option("--first-seed", plan.first_seed, "the first of them; 1")->check(CLI::Range(1, 1000000));
   app.add_option("--device", plan.device, "GPU by index or part of its name; cpu: the pets learn on the processor");
   app.add_flag("--validation", plan.validation, "with the Vulkan validation layer; any message fails");
   app.add_option("--json", json_file, "write the table");
