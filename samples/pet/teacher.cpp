@@ -58,7 +58,8 @@ void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& 
   const double now = world.time_s();
   while (!reactions_.empty() && reactions_.front().at_s <= now) {
     const bool idle = plan_[stage_].idle != Idle::kNever, praise = reactions_.front().praise;
-    if (!idle || praise || scolds_ < kMostScolds) signals.push_back(signal(praise ? SignalKind::kPraise : SignalKind::kScold));
+    // Who has given up scolding has nothing to get wrong either.
+    if (!idle || scolds_ < kMostScolds) signals.push_back(signal(praise ? SignalKind::kPraise : SignalKind::kScold));
     scolds_ += idle && !praise ? 1 : 0;
     reactions_.pop_front();
   }
