@@ -74,7 +74,7 @@ std::string Director::notice(const Game& game) {
   }
   const bool success = now.trial_over && !before.trial_over && now.trial_success && !before.demonstrating;
   if (success && before.cue == Cue::kSpin && once(Event::kSpin)) return at(now.time_s) + "\"spin\", all by itself";
-  if (success && before.cue == Cue::kBed && now.time_s > 20.0 && once(Event::kBed)) return at(now.time_s) + "\"bed\"";
+  if (success && before.cue == Cue::kBed && now.time_s > 20.0 && once(Event::kBed)) return at(now.time_s) + "\"bed\", without a word more";
   if (own && now.cue == Cue::kFetch && now.pet.pose == Pose::kGive && now.time_s > 30.0 && once(Event::kGave)) {
     return at(now.time_s) + "\"fetch\": there, run, take, back, give";
   }
@@ -133,7 +133,7 @@ void Director::write(const Game& game, const Report& report) {
   sheet.ghost_curve = overlay.ghost_curve;
   sheet.ticks = overlay.ticks;
   for (size_t i = 0; i < kTrickCount && !report.checks.empty(); ++i) {
-    sheet.tricks.push_back({name(kTricks[i]), report.checks.front().per_trick[i], report.checks.back().per_trick[i]});
+    sheet.tricks.push_back({overlay.names.of(kTricks[i]), report.checks.front().per_trick[i], report.checks.back().per_trick[i]});
   }
   char line[160];
   const auto fact = [&] { sheet.facts.emplace_back(line); };

@@ -16,6 +16,7 @@
 #include "samples/pet/pet_brain.h"
 #include "samples/pet/session_log.h"
 #include "samples/pet/teacher.h"
+#include "samples/pet/temperament.h"
 
 namespace pet {
 namespace {
@@ -97,6 +98,7 @@ struct Game::Inside {
   void say(const std::string& caption);
   void report_status(const std::string& text);
   void show();
+  void load_names(const std::function<void(const std::string&)>& log);
 
   std::unique_ptr<SessionLogReader> replay;
   Options options;
@@ -135,7 +137,9 @@ struct Game::Inside {
   Random dice;
   std::vector<Check> checks;
   std::vector<IdleDecision> idle;
+  float pace = 1.0f;  // of the first pet's idle moments
   Keeper keeper;
+  std::string names_problem;  // of the newest save
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
   OverlayState overlay;
@@ -161,9 +165,14 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
                                  : std::any_of(options.plan.begin(), options.plan.end(), leaves_alone);
   life.idle = replay ? replay->header().idle : by_person || plans_idle;
   if (plans_idle) life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
+  life.uneasy = !replay || replay->header().version >= 3;
   life.brain_reaction_s = brain.setup().reaction_s;
+  const bool has_pace = life.idle && !plans_idle && life.uneasy;
+  if (has_pace) pace = pace_of(options.seed);
   for (uint32_t pet = 0; pet < options.kennel; ++pet) {
-    lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, life));
+    LifeOptions own = life;
+    if (has_pace) own.shortest_idle_s *= pace_of(options.seed + pet), own.longest_idle_s *= pace_of(options.seed + pet);
+    lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, own));
     teachers.emplace_back();
     // In a kennel the person teaches the first pet, and scripted teachers the others.
     if (replay || (by_person && pet == 0)) continue;
@@ -182,10 +191,14 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
       if (lessons.record_idle(sofa)) report_status("It has learned to stay off the sofa.");
     };
   }
+  lives[0]->on_led = [this](Action) {
+    overlay.ticks.push_back({static_cast<float>(clock_s), FeedbackKind::kDemonstration});
+    say("\"like this\"");
+  };
   lives[0]->on_trial_end = [this](const Trial& trial, bool shown) {
     command_over_s = clock_s;
     if (shown || !lessons.record(trial)) return;
-    report_status(std::string("It has learned \"") + name(trial.cue()) + "\".");
+    report_status(std::string("It has learned \"") + overlay.names.of(trial.cue()) + "\".");
     if (!teachers[0] && !replay) inputs.push_back(signal(SignalKind::kSnapshot));
   };
   lives[0]->on_chain_end = [this](bool success) {
@@ -195,17 +208,36 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     ghost_brain->set_learning(false);
     ghost_checkup = std::make_unique<Checkup>(probes(*ghost_brain));
     LifeOptions untaught = life;
+    if (has_pace) untaught.shortest_idle_s *= pace, untaught.longest_idle_s *= pace;
     untaught.taught = false;
     ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
   }
   if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner});
   if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
   context.warmup(progress);
-  if (!options.load.empty()) brain.load(options.load);
+  if (!options.load.empty()) {
+    brain.load(options.load);
+    load_names(log);
+  }
   memories.begin();
   overlay.budget_us = static_cast<float>(options.budget_us);
   overlay.ghost = ghost != nullptr;
   show();
+}
+
+// Names go the way of every signal, so that a log has them. They are no reason to do without the pet.
+void Game::Inside::load_names(const std::function<void(const std::string&)>& log) {
+  const std::string file = names_file(options.load);
+  try {
+    const CueNames names = read_names(file);
+    for (const Cue cue : kTricks) {
+      if (std::string_view(names.of(cue)) != name(cue)) inputs.push_back(name_cue(cue, names.of(cue)));
+    }
+  } catch (const std::runtime_error& error) {
+    std::error_code ignored;
+    std::filesystem::rename(file, file + ".unread", ignored);
+    log(std::string("the names of the commands are kept aside: ") + error.what());
+  }
 }
 
 void Game::Inside::say(const std::string& caption) {
@@ -258,13 +290,19 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
       tick(FeedbackKind::kDemonstration);
       break;
     case SignalKind::kCue:
-      if (signal.cue != Cue::kNone) say(std::string("\"") + name(signal.cue) + "!\"");
+      if (signal.cue != Cue::kNone) say(std::string("\"") + overlay.names.of(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
     case SignalKind::kThen:
-      if (signal.cue != Cue::kNone) say(std::string("\"then ") + name(signal.cue) + "!\"");
+      if (signal.cue != Cue::kNone) say(std::string("\"then ") + overlay.names.of(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
+    case SignalKind::kName: {
+      const std::string why = overlay.names.set(signal.cue, signal.text.data());
+      report_status(why.empty() ? std::string("You call ") + name(signal.cue) + " \"" + overlay.names.of(signal.cue) + "\" now: say it by typing (Enter) or by its key."
+                                : why);
+      break;
+    }
     case SignalKind::kSnapshot:
     case SignalKind::kUndo:
     case SignalKind::kLearning:
@@ -380,7 +418,8 @@ void Game::Inside::show() {
   if (clock_s >= silent_until_s) overlay.caption.clear();
   if (clock_s >= status_until_s) overlay.status.clear();
   if (frame % 15 == 0) {
-    overlay.lesson = lessons.advice();
+    overlay.temperament = temperament(idle, pace);
+    overlay.lesson = lessons.advice(overlay.names);
     meters.read(brain.stats(), clock_s);
     meters.show(overlay);
   }
@@ -456,11 +495,18 @@ const std::vector<IdleDecision>& Game::idle_decisions() const { return inside_->
 
 bool Game::examining() const { return inside_->checkup.running(); }
 
-size_t Game::save(const std::string& path) { return inside_->keeper.save(path, PetBrain::Which::kFirst); }
+size_t Game::save(const std::string& path) {
+  // A hundred bytes, when the player asks for it or leaves.
+  inside_->names_problem = write_names(names_file(path), inside_->overlay.names);
+  return inside_->keeper.save(path, PetBrain::Which::kFirst);
+}
 
 bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
-const std::string& Game::save_problem(size_t wish) const { return inside_->keeper.problem(wish); }
+const std::string& Game::save_problem(size_t wish) const {
+  const std::string& problem = inside_->keeper.problem(wish);
+  return problem.empty() ? inside_->names_problem : problem;
+}
 
 std::string Game::log_problem() const { return inside_->log_file ? inside_->log_file->problem() : std::string(); }
 

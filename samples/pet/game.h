@@ -23,14 +23,10 @@
 #include "samples/pet/overlay_state.h"
 #include "samples/pet/report.h"
 #include "samples/pet/signal.h"
+#include "samples/pet/temperament.h"
 #include "samples/pet/world_view.h"
 
 namespace pet {
-
-struct IdleDecision {
-  double seconds = 0.0;
-  Action action = Action::kSit;
-};
 
 class Game {
  public:
@@ -74,7 +70,7 @@ class Game {
   // An examination is under way.
   bool examining() const;
 
-  // Keeps the pet in a file, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why it is not on disk.
+  // Keeps the pet in a file, and the names of commands in one beside it, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why it is not on disk.
   size_t save(const std::string& path);
   bool saved(size_t wish) const;
   const std::string& save_problem(size_t wish) const;

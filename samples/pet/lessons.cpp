@@ -47,14 +47,14 @@ std::optional<Cue> Lessons::next() const {
   return std::nullopt;
 }
 
-std::string Lessons::advice() const {
+std::string Lessons::advice(const CueNames& names) const {
   const std::optional<Cue> cue = next();
   if (chain_is_next()) return "Last: two at once. Give a command, and with Shift (or a right click) the one to come after it.";
   if (!cue && rule_.score.mastered) return "It knows all there is to learn. Try it in any order.";
   if (!cue && !rule_.tempted) return "It knows all five. Leave it alone for a while: what does it do unasked?";
   if (!cue) return "Off the sofa! Scold (S) when it goes there or lies there, until it does other things.";
   const TrickScore& score = scores_[trick_index(*cue)];
-  const std::string word = std::string("\"") + name(*cue) + "\"";
+  const std::string word = std::string("\"") + names.of(*cue) + "\"";
   if (score.tries == 0) return "Next: say " + word + ", then show it how, or wait and praise.";
   return "Practise " + word + ": 4 of the last 5 and it is learned.";
 }

@@ -33,7 +33,7 @@ class Lessons {
   // The first trick that is not learned yet; nothing when all are.
   std::optional<Cue> next() const;
   // One line for the player.
-  std::string advice() const;
+  std::string advice(const CueNames& names) const;
   // What a game that gives the commands by itself asks for now: mostly the lesson, sometimes what was learned.
   Cue choose(uint32_t dice) const;
 

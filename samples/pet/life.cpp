@@ -71,10 +71,19 @@ void Life::apply(const Signal& signal) {
     case SignalKind::kShow:
       if (trial_.over() || !options_.taught) break;
       hand(Hand::kShow);
+      world_.let_go();
       showing_ = true;
       world_.edit_view().demonstrating = true;
       asked_frame_.reset();
       world_.interrupt();
+      break;
+    case SignalKind::kLure:
+      if (!options_.taught || showing_) break;
+      if (!world_.view().lure.active) hand(Hand::kShow), take_hand();
+      world_.lead(signal.position);
+      break;
+    case SignalKind::kLetGo:
+      let_go();
       break;
     case SignalKind::kMovePlayer:
       world_.move_player(signal.position);
@@ -86,7 +95,8 @@ void Life::apply(const Signal& signal) {
     case SignalKind::kUndo:
     case SignalKind::kLearning:
     case SignalKind::kLearner:
-      break;  // the brain's, not the body's
+    case SignalKind::kName:
+      break;  // the brain's and the player's, not the body's
   }
 }
 
@@ -106,7 +116,7 @@ void Life::begin_command(Cue cue) {
   world_.set_cue(cue);
   mind_->set_goal(cue);
   asked_frame_.reset();
-  showing_ = false;
+  showing_ = led_trial_ = false;
   world_.edit_view().demonstrating = false;
   world_.edit_view().trial_over = cue == Cue::kNone;
   if (cue == Cue::kNone) {
@@ -116,11 +126,36 @@ void Life::begin_command(Cue cue) {
     trial_.begin(cue);
   }
   was_acting_ = false;
+  if (world_.view().lure.active) take_hand();  // what is shown is for this command then
+}
+
+// From here on it is led: it decides nothing, and this is where it would have had to decide.
+void Life::take_hand() {
+  asked_frame_.reset();
+  was_acting_ = false;
+  led_ = {world_.observe(), world_.view().cue, right_action(world_.view().cue, world_), world_.time_s(), world_.view().pet.position};
+}
+
+void Life::let_go() {
+  const Lure lure = world_.view().lure;
+  world_.let_go();
+  if (!lure.active || !lure.leads) return;
+  mind_->demonstrate(led_.seen, led_.cue, lure.action);
+  if (!trial_.over()) {
+    trial_.decide(led_.right == lure.action, lure.action);
+    led_trial_ = true;
+  }
+  mark_shown(lure.action, led_.time_s, led_.position);
+  begin_action(lure.action);
+  led_action_ = true;
+  if (on_led) on_led(lure.action);
 }
 
 void Life::feedback(FeedbackKind kind, bool exact) {
   // What lasts can be praised and scolded for as long as it lasts.
-  exact = exact || world_.lies_on_sofa();
+  const bool on_sofa = world_.lies_on_sofa(), to_sofa = world_.acting() && world_.sofa_bound();
+  exact = exact || on_sofa || (options_.uneasy && to_sofa);
+  if (options_.taught && (on_sofa || to_sofa)) remember_sofa(kind == FeedbackKind::kScold);
   double said_s = world_.time_s();
   if (kind == FeedbackKind::kTreat && !exact && !onsets_.empty()) {
     const double due_s = onsets_.back().time_s + reaction_s_;
@@ -129,7 +164,8 @@ void Life::feedback(FeedbackKind kind, bool exact) {
   mark(kind, said_s, exact);
   if (options_.taught) {
     const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
-    const float weight = kind == FeedbackKind::kTreat ? 2.0f : 1.0f;
+    const bool caught = options_.uneasy && kind == FeedbackKind::kScold && (on_sofa || to_sofa);
+    const float weight = kind == FeedbackKind::kTreat ? 2.0f : caught ? kCaughtWeight : 1.0f;
     // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the difference.
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
     mind_->feedback(value, weight, exact, said_s - late_s);
@@ -162,6 +198,22 @@ void Life::mark(FeedbackKind kind, double said_s, bool exact) {
     marker.onset_position = onset.position;
     marker.unasked = onset.unasked;
   }
+  add_marker(marker);
+}
+
+void Life::mark_shown(Action action, double onset_s, Vec2 onset_position) {
+  FeedbackMarker marker;
+  marker.kind = FeedbackKind::kDemonstration;
+  marker.time_s = world_.time_s();
+  marker.position = world_.view().pet.position;
+  marker.credited = true;
+  marker.action = action;
+  marker.onset_s = onset_s;
+  marker.onset_position = onset_position;
+  add_marker(marker);
+}
+
+void Life::add_marker(const FeedbackMarker& marker) {
   auto& markers = world_.edit_view().markers;
   if (markers.size() == kMarkersKept) markers.erase(markers.begin());
   markers.push_back(marker);
@@ -189,6 +241,7 @@ void Life::act(uint64_t frame) {
 void Life::begin_action(Action action) {
   world_.begin_action(action);
   was_acting_ = true;
+  led_action_ = false;
 }
 
 void Life::think(const Answer& answer) {
@@ -227,7 +280,7 @@ void Life::step() {
   }
   if (was_acting_ && !world_.acting()) {
     was_acting_ = false;
-    if (world_.view().pet.unasked && world_.completed()) feel();
+    if (world_.view().pet.unasked && world_.completed() && !led_action_) feel();
     if (!trial_.over()) {
       trial_.after(world_);
       if (trial_.over()) finish_command();
@@ -240,12 +293,28 @@ void Life::step() {
 // What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it knows already would teach nothing new, and
 // after an hour of it would outweigh all that anybody says.
 void Life::feel() {
-  const float felt = world_.sofa_bound() ? kComfort : kEffort;
-  if (options_.taught && std::abs(felt - expected_) > kSurprise) mind_->reward(felt);
+  const bool sofa = world_.sofa_bound();
+  const float felt = sofa ? kComfort + unease() * (kDread - kComfort) : kEffort + unease() * kRelief;
+  if (!options_.taught || std::abs(felt - expected_) <= kSurprise) return;
+  if (sofa && felt < 0.0f) {
+    mind_->feedback(felt, 1.0f, true, world_.onset_s());
+  } else {
+    mind_->reward(felt);
+  }
+}
+
+float Life::unease() const {
+  if (!options_.uneasy) return 0.0f;
+  return unease_ * static_cast<float>(std::exp((unease_s_ - world_.time_s()) / kUneaseSeconds));
+}
+
+void Life::remember_sofa(bool scolded) {
+  unease_ = scolded ? 1.0f : 0.0f;
+  unease_s_ = world_.time_s();
 }
 
 void Life::finish_command() {
-  const bool shown = showing_;
+  const bool shown = showing_ || std::exchange(led_trial_, false);
   bool& before = succeeded_[static_cast<size_t>(trial_.cue())];
   WorldView& view = world_.edit_view();
   view.trial_success = trial_.state() == Trial::State::kSuccess;
@@ -271,7 +340,7 @@ void Life::ask(uint64_t frame) {
     mind_->demonstrate(world_.observe(), trial_.cue(), action);
     trial_.decide(world_, action);
     begin_action(action);
-    mark(FeedbackKind::kDemonstration, world_.time_s());
+    mark_shown(action, world_.time_s(), world_.view().pet.position);
     return;
   }
   if (trial_.over() && (!options_.idle || world_.time_s() < idle_until_s_)) return;

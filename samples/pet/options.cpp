@@ -121,7 +121,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
       ->option_text("record|submit|cpu");
   const std::string own = own_pet_file(Options());
   app.add_option("--save", options.save,
-                 "keep the pet in this file at the end. Without it the window keeps your own pet, in\n" + own +
+                 "keep the pet in this file at the end, and your names of commands in FILE.names. Without it the window keeps your own pet, in\n" + own +
                      ",\nand no pet of --load, --teacher, --fresh or --replay")
       ->option_text("FILE");
   app.add_option("--load", options.load, "start with the pet of this file, which stays as it is unless --save names it too")
@@ -132,7 +132,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   app.add_option("--report", options.report, "write figures")->option_text("FILE.json");
   app.add_option("--picture", options.picture, "write a sheet of what happened (headless)")->option_text("FILE.png");
   app.add_option("--frames", options.frames, "write four pictures a simulated second (headless)")->option_text("DIR");
-  app.add_option("--log", options.log, "write every event that reaches the pet")->option_text("FILE");
+  app.add_option("--log", options.log, "write every event that reaches the pet, being led by hand and names of commands too")->option_text("FILE");
   app.add_option("--replay", options.replay, "play the events of a log instead of a teacher, with the same --load if there was one")
       ->option_text("FILE");
   app.add_flag("--validation", options.validation, "turn on the Vulkan validation layer with synchronisation checks");

@@ -129,7 +129,9 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
     snapshots_card(state, input);
     if (!state.kennel.empty()) kennel_card(state);
     lesson_card(state);
-    button_bar(anchors, input);
+    button_bar(state, anchors, input);
+    if (anchors.world->cue != Cue::kNone) last_cue_ = anchors.world->cue;
+    text_card(state, input);
     if (help_) help_card(size, state);
   }
   captions(size, state, panels);

@@ -45,6 +45,14 @@ class Overlay {
   Region free_region(VkExtent2D size, bool panels, bool kennel) const;
 
   bool wants_mouse() const;
+  // A field for a word is open: keys are letters.
+  bool typing() const { return text_ != Text::kNone; }
+  // Asks for one with the next frame: to say a command, or to give the one last given another name.
+  void ask_word() { wanted_text_ = Text::kSay; }
+  void ask_name() { wanted_text_ = Text::kName; }
+  // While it is open: take the word, or leave it. Told here, since a key that is down for less than a slow frame goes past Dear ImGui.
+  void take_word() { word_taken_ = true; }
+  void leave_word() { text_ = Text::kNone; }
   void toggle_help() { help_ = !help_; }
   void scale_text(float factor);  // takes effect with the next apply_scale()
   // Fits all sizes to the picture and the wanted text size. Between frames: new fonts wait for the GPU.
@@ -62,10 +70,15 @@ class Overlay {
   void snapshots_card(const OverlayState& state, PlayerInput& input);
   void kennel_card(const OverlayState& state);
   void lesson_card(const OverlayState& state);
-  void button_bar(const Anchors& anchors, PlayerInput& input);
+  void button_bar(const OverlayState& state, const Anchors& anchors, PlayerInput& input);
+  void text_card(const OverlayState& state, PlayerInput& input);
+  void say(const OverlayState& state, PlayerInput& input);
   void help_card(VkExtent2D size, const OverlayState& state);
   void captions(VkExtent2D size, const OverlayState& state, bool panels);
   void bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size);
+
+  enum class Text : uint8_t { kNone, kSay, kName };
+  void begin_text(Text text, Cue cue, const OverlayState& state);
 
   // A card of the right column, below the last one: a window without decoration whose inside starts at the returned corner.
   ImVec2 begin_card(const char* name, float height);
@@ -83,6 +96,12 @@ class Overlay {
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   Fonts fonts_, picture_fonts_;
   bool help_ = false;
+  Text text_ = Text::kNone, wanted_text_ = Text::kNone;
+  Cue named_ = Cue::kNone, last_cue_ = Cue::kNone;
+  std::array<char, 128> typed_{};  // longer than a name may be: a name that is cut would be another
+  std::string text_problem_;
+  int opened_ = 0;  // so often
+  bool text_opened_ = false, word_taken_ = false;
   float column_left_ = 0.0f, column_top_ = 0.0f;  // where the next card of the right column begins
 };
 

@@ -44,6 +44,8 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
   const Camera& camera = *anchors.camera;
   if (!state.kennel.empty() && state.kennel.size() > 4) return;  // too many to read
 
+  // The thought keeps clear of this, and of the player's word.
+  std::optional<Box> credited, word;
   // The action that the newest signals were credited to, by name, at the place where it began.
   for (const FeedbackMarker& marker : world.markers) {
     const float age = std::max(static_cast<float>(world.time_s - marker.time_s), anchors.youngest_sign);
@@ -59,15 +61,29 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
     list.AddRect(low, high, faded(color, shown), height * 0.5f, 0, px(2));
     draw_sign(list, marker.kind, {low.x + px(15), low.y + height * 0.5f}, px(6), faded(color, shown));
     draw_text(list, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, faded(palette::kInk, shown), text);
+    credited = Box{low, high};
   }
 
-  // The player's word. The thought keeps clear of it.
-  std::optional<Box> word;
+  // Where the hand leads it.
+  if (world.lure.active) {
+    if (const auto at = camera.project({world.lure.at.x + anchors.offset.x, world.lure.at.y + anchors.offset.y, 0.0f})) {
+      const std::string text = world.lure.leads ? std::string("let go: ") + name(world.lure.action) : "lead it to something";
+      const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
+      const ImVec2 low{at->x - width * 0.5f, at->y + px(20)}, high{low.x + width, low.y + height};
+      const ImU32 color = world.lure.leads ? palette::kShow : palette::kSoft;
+      list.AddRectFilled(low, high, palette::rgb(0xfffbf4, 240), height * 0.5f);
+      list.AddRect(low, high, color, height * 0.5f, 0, px(2));
+      draw_sign(list, FeedbackKind::kDemonstration, {low.x + px(15), low.y + height * 0.5f}, px(6), color);
+      draw_text(list, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, palette::kInk, text);
+    }
+  }
+
+  // The player's word.
   const float spoken = static_cast<float>(world.time_s - world.cue_since_s);
   if (world.cue != Cue::kNone && !world.trial_over) {
     if (const auto at = camera.project(anchors.player)) {
-      std::string text = capitalized(name(world.cue));
-      for (const Cue next : world.then) text += std::string(", ") + name(next);
+      std::string text = capitalized(state.names.of(world.cue));
+      for (const Cue next : world.then) text += std::string(", ") + state.names.of(next);
       if (spoken < 2.0f) text += "!";
       const float strength = spoken < 2.0f ? 1.0f : 0.72f;
       const ImVec2 inner = text_size(fonts_.title, text);
@@ -92,6 +108,7 @@ void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const R
       Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
       const Box head{{at->x - px(22), at->y}, {at->x + px(22), at->y + px(30)}};
       keep_clear(box, head, px(6), free, size);
+      if (credited) keep_clear(box, *credited, px(4), free, size);
       if (word) keep_clear(box, *word, px(14), free, size);
       const ImU32 fill = palette::rgb(0xffffff, 236);
       const float middle = (box.low.x + box.high.x) * 0.5f;

@@ -59,7 +59,9 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
   if (state.learner != Learner::kFeedback) mood += std::string(" (") + name(state.learner) + ")";
   const float x = at.x + text_size(fonts_.title, state.pet_name).x + px(10);
   list.AddCircleFilled({x + px(4), at.y + px(13)}, px(4), state.paused ? palette::kSoft : state.learning ? palette::kGood : palette::kScold, 16);
-  draw_text(list, fonts_.small, {x + px(13), at.y + px(6)}, palette::kSoft, mood);
+  if (!state.temperament.empty()) mood += "; " + state.temperament;
+  draw_text(list, fonts_.small, {x + px(13), at.y + px(6)}, palette::kSoft,
+            fitted(fonts_.small, mood, right - text_size(fonts_.title, clock).x - px(8) - x - px(13)));
 
   // Three needs, as the pet feels them.
   const Drives& drives = anchors.world->pet.drives;
@@ -97,7 +99,7 @@ void Overlay::tricks_card(const OverlayState& state, const Anchors& anchors) {
   };
   const WorldView& world = *anchors.world;
   for (std::size_t i = 0; i < kTricks.size(); ++i)
-    row(capitalized(name(kTricks[i])).c_str(), state.tricks[i], world.cue == kTricks[i] && !world.trial_over, palette::kShow);
+    row(fitted(fonts_.body, capitalized(state.names.of(kTricks[i])), px(60)).c_str(), state.tricks[i], world.cue == kTricks[i] && !world.trial_over, palette::kShow);
   row("Off sofa", state.rule, world.pet.unasked && world.pet.action == kSofaAction, palette::kScold);
   row("Chain", state.chain, !world.then.empty(), palette::kShow);
   end_card();
@@ -281,7 +283,7 @@ bool Overlay::button(const char* id, ImVec2 low, ImVec2 high, const char* label,
   return pressed;
 }
 
-void Overlay::button_bar(const Anchors& anchors, PlayerInput& input) {
+void Overlay::button_bar(const OverlayState& state, const Anchors& anchors, PlayerInput& input) {
   const ImGuiIO& io = ImGui::GetIO();
   const float height = px(64);
   const ImVec2 low{px(10), io.DisplaySize.y - height - px(10)}, high{column_left_ - px(kGap), io.DisplaySize.y - px(10)};
@@ -300,10 +302,13 @@ void Overlay::button_bar(const Anchors& anchors, PlayerInput& input) {
     return pressed;
   };
   for (std::size_t i = 0; i < kTricks.size(); ++i) {
-    const std::string label = capitalized(name(kTricks[i])), key = std::to_string(i + 1);
+    const std::string label = fitted(fonts_.body, capitalized(state.names.of(kTricks[i])), width - px(8)), key = std::to_string(i + 1);
     const bool active = anchors.world->cue == kTricks[i] && !anchors.world->trial_over;
+    ImGui::PushID(static_cast<int>(i));
     if (next(label.c_str(), key.c_str(), palette::kShow, active)) (io.KeyShift ? input.chain : input.cue) = kTricks[i];
     if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.chain = kTricks[i];
+    if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Middle)) begin_text(Text::kName, kTricks[i], state);
+    ImGui::PopID();
   }
   list.AddLine({x - gap * 0.5f + divider * 0.5f, low.y + pad}, {x - gap * 0.5f + divider * 0.5f, high.y - pad}, palette::kFaint, px(1));
   x += divider;
@@ -324,13 +329,15 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
     const char* key;
     const char* what;
   } lines[] = {
-      {"1 - 5", "give a command: sit, spin, come, fetch, bed"},
+      {"1 - 5, or Enter and its name", "give a command: sit, spin, come, fetch, bed"},
+      {"F3, middle click", "your own name for the last command, or a button's"},
       {"Shift + 1 - 5, right click", "what to do after that: a chain"},
-      {"P  or click the pet", "praise what it did"},
+      {"P, click or stroke the pet", "praise what it did"},
       {"S  or right-click the pet", "scold what it did"},
       {"T", "a treat: counts twice, and may come a little late"},
       {"C", "clicker: praise for this very instant"},
       {"D", "show the trick of the command in force"},
+      {"drag the pet", "lead it to you, ball, bed or bowl: shows what is right now"},
       {"N", "no! stops what it does, and blames exactly that"},
       {"unasked", "what it likes: scold it off the sofa, also while it lies there"},
       {"click the ground", "walk there; drag the ball to move it"},
@@ -338,6 +345,7 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
       {"Space, L", "pause, slow motion"},
       {"G, O", "ghost that does not learn, learning on or off"},
       {"M", "another mind: feedback, DQN, COACH, PPO, learning off"},
+      {"H", "holding P down praises again and again, or no more"},
       {"A", "one-key play: commands come by themselves"},
       {"F5, F6, U", "save, keep a memory, back to the newest memory"},
       {"Y", "see beside it what it was: an older memory each time"},

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "samples/pet/cue_names.h"
 #include "samples/pet/learner.h"
 #include "samples/pet/world_view.h"
 
@@ -39,8 +40,10 @@ struct SnapshotEntry {
 struct OverlayState {
   std::string device;  // "llvmpipe (LLVM 15.0.6, 256 bits)"
   std::string pet_name = "Pip";
+  std::string temperament;  // "lively, likes to spin"; empty while nothing stands out
   double seconds = 0.0;  // simulated
 
+  CueNames names;  // of commands
   std::array<TrickScore, kTricks.size()> tricks{};
   TrickScore rule;   // off the sofa
   TrickScore chain;  // several commands at once

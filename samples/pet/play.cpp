@@ -178,6 +178,7 @@ class WindowGame {
   void apply_to_test(const PlayerInput& input) {
     for (uint32_t i = 0; i < input.praise; ++i) test_->press(true);
     for (uint32_t i = 0; i < input.scold; ++i) test_->press(false);
+    if (input.let_go) game().input(signal(SignalKind::kLetGo));
     if (input.measure || test_->done()) end_test();
   }
 
@@ -202,6 +203,7 @@ class WindowGame {
       last_cue_ = *input.chain;
       game().input(then_cue(*input.chain));
     }
+    if (input.name) game().input(name_cue(input.name->cue, input.name->text.data()));
     send(SignalKind::kPraise, input.praise);
     send(SignalKind::kScold, input.scold);
     send(SignalKind::kTreat, input.treat);
@@ -214,6 +216,8 @@ class WindowGame {
       send(SignalKind::kShow);
     }
     if (input.walk_to) game().input(move(SignalKind::kMovePlayer, *input.walk_to));
+    if (input.lure_to) game().input(move(SignalKind::kLure, *input.lure_to));
+    if (input.let_go) send(SignalKind::kLetGo);
     if (input.ball_to) game().input(move(SignalKind::kMoveBall, *input.ball_to));
     if (input.toggle_pause) pause(!paused_);
     if (input.toggle_slow) slow_ = !slow_;
@@ -221,6 +225,7 @@ class WindowGame {
     if (input.toggle_learning && !paused_) game().input(signal(SignalKind::kLearning, game().overlay().learning ? 0 : 1));
     if (input.next_mind && !paused_) next_mind();
     if (input.toggle_auto_cue) game().set_auto_cue(!game().overlay().auto_cue);
+    if (input.hold_praise) tell(*input.hold_praise ? "Hold P down to go on praising." : "One press, one word of praise.");
     if (input.snapshot) {
       send(SignalKind::kSnapshot);
       tell("Snapshot taken.");

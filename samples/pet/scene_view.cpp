@@ -261,6 +261,18 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
                {.tint = color, .opacity = 0.9f * shown}, Layer::mark);
     }
   }
+  if (world.lure.active) {
+    const Vec3 color = sign_color(FeedbackKind::kDemonstration);
+    const Vec3 hand{world.lure.at.x, world.lure.at.y, 0.45f}, pet{world.pet.position.x, world.pet.position.y, 0.03f};
+    list.add(MeshId::bone, at * translation(hand + Vec3{0, 0, 0.05f * std::sin(seconds_ * 5.0f)}) * billboard * rotation_y(0.5f) * scaling(0.2f),
+             {.gloss = 0.2f}, Layer::sign);
+    list.add(MeshId::ring, at * translation({hand.x, hand.y, 0.03f}) * scaling(world.lure.leads ? 0.75f + 0.05f * std::sin(seconds_ * 6.0f) : 0.4f),
+             {.tint = color, .opacity = 0.9f}, Layer::mark);
+    constexpr int kDots = 10;
+    for (int i = 1; i < kDots && std::hypot(hand.x - pet.x, hand.y - pet.y) > 0.5f; ++i)
+      list.add(MeshId::disc, at * translation(mix(pet, {hand.x, hand.y, 0.03f}, static_cast<float>(i) / kDots)) * scaling(0.07f),
+               {.tint = color, .opacity = 0.8f}, Layer::mark);
+  }
   if (world.demonstrating) {
     const Vec3 color = sign_color(FeedbackKind::kDemonstration);
     const Vec3 hand{world.player.position.x, world.player.position.y, 0.85f},

@@ -10,11 +10,19 @@
 namespace pet {
 namespace {
 
-constexpr const char* kFirstLine = "imprint-pet-log 2";
-constexpr const char* kOlderLine = "imprint-pet-log 1";  // pets that were left to themselves knew no sofa then: without idleness it plays the same
-constexpr std::array<const char*, 16> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
+constexpr uint32_t kVersion = 3;
+constexpr const char* kFirstWord = "imprint-pet-log";
+
+// Pets that were left to themselves knew no sofa in version 1: without idleness it plays the same. In version 2 they knew no unease.
+std::optional<uint32_t> version_of(const std::string& line) {
+  for (uint32_t version = 1; version <= kVersion; ++version) {
+    if (line == kFirstWord + (" " + std::to_string(version))) return version;
+  }
+  return std::nullopt;
+}
+constexpr std::array<const char*, 19> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
                                                 "move_player", "move_ball", "snapshot", "undo",  "learning", "no",    "reaction_ms",
-                                                "then",        "learner"};
+                                                "then",        "learner",   "lure",     "let_go", "name"};
 
 std::optional<SignalKind> kind_of(const std::string& word) {
   for (size_t i = 0; i < kWords.size(); ++i) {
@@ -57,6 +65,16 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
       if (cue) signal.cue = *cue;
       return cue.has_value();
     }
+    case SignalKind::kName: {
+      std::string of, text;
+      line >> of;
+      std::getline(line, text);
+      const std::optional<Cue> cue = cue_of(of);
+      if (!cue || *cue == Cue::kNone || !CueNames().set(*cue, text).empty()) return false;
+      const size_t begin = text.find_first_not_of(" \t\r");
+      signal = name_cue(*cue, begin == std::string::npos ? std::string() : text.substr(begin));
+      return true;
+    }
     case SignalKind::kLearner: {
       std::string text;
       line >> text;
@@ -66,6 +84,7 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
     }
     case SignalKind::kMovePlayer:
     case SignalKind::kMoveBall:
+    case SignalKind::kLure:
       return static_cast<bool>(line >> signal.position.x >> signal.position.y);
     case SignalKind::kRedraw:
     case SignalKind::kUndo:
@@ -82,7 +101,7 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) 
     : path_(path), file_(std::fopen(path.c_str(), "w")) {
   if (!file_) throw std::runtime_error("cannot write the log " + path);
-  std::fprintf(file_, "%s\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstLine, header.seed, header.pets, header.idle ? 1 : 0,
+  std::fprintf(file_, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord, kVersion, header.seed, header.pets, header.idle ? 1 : 0,
                name(header.teacher), name(header.learner));
   // A full disk or device is known now rather than after the game.
   if (const std::string why = problem(); !why.empty()) {
@@ -105,11 +124,15 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
     case SignalKind::kThen:
       std::fprintf(file_, " %s", name(signal.cue));
       break;
+    case SignalKind::kName:
+      std::fprintf(file_, " %s %s", name(signal.cue), signal.text.data());
+      break;
     case SignalKind::kLearner:
       std::fprintf(file_, " %s", name(static_cast<Learner>(signal.number)));
       break;
     case SignalKind::kMovePlayer:
     case SignalKind::kMoveBall:
+    case SignalKind::kLure:
       std::fprintf(file_, " %.9g %.9g", static_cast<double>(signal.position.x), static_cast<double>(signal.position.y));
       break;
     case SignalKind::kRedraw:
@@ -137,8 +160,9 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     return std::runtime_error(path + ", line " + std::to_string(number) + ": expected " + expected + ", found \"" + text + "\"");
   };
   const auto next = [&] { return ++number, static_cast<bool>(std::getline(file, text)); };
-  if (!next() || (text != kFirstLine && text != kOlderLine)) throw refuse("\"imprint-pet-log 2\"");
-  const bool older = text == kOlderLine;
+  const std::optional<uint32_t> version = next() ? version_of(text) : std::nullopt;
+  if (!version) throw refuse("\"imprint-pet-log 3\", or 1 or 2");
+  header_.version = *version;
   if (!next()) throw refuse("seed, pets and idle");
   std::istringstream head(text);
   std::array<std::string, 3> words;
@@ -148,7 +172,7 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     throw refuse("\"seed N pets N idle 0|1\"");
   }
   header_.idle = idle != 0;
-  if (older && header_.idle) throw refuse("idle 0: what a pet does unasked is not what it was when this log was written");
+  if (header_.version == 1 && header_.idle) throw refuse("idle 0: what a pet does unasked is not what it was when this log was written");
   if (std::string word, who; head >> word) {
     const std::optional<TeacherKind> teacher = head >> who ? teacher_of(who) : std::nullopt;
     if (word != "teacher" || !teacher) throw refuse("\"teacher person|demo|praise|careless|off\" after idle");

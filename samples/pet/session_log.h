@@ -2,12 +2,15 @@
 #define IMPRINT_SAMPLES_PET_SESSION_LOG_H_
 // Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes the same pets, bit for bit.
 //
-//   imprint-pet-log 1
+//   imprint-pet-log 3
 //   seed 1 pets 1 idle 0 teacher demo learner feedback
 //   1 0 redraw 8136172635124
 //   1 0 cue sit
 //   95 0 praise
 //   120 0 move_player 1.25 -3.5
+//   130 0 lure 2 1.5
+//   131 0 let_go
+//   140 0 name bed go to your place
 //   300 steps 2              (this frame advanced by two simulation steps)
 //   10801 end                (learning ended before this frame)
 
@@ -28,6 +31,7 @@ struct LogHeader {
   bool idle = false;
   TeacherKind teacher = TeacherKind::kNone;  // who sent the events; older logs do not say
   Learner learner = Learner::kFeedback;      // at the start; older logs do not say
+  uint32_t version = 3;                      // of what was read
 };
 
 class SessionLogWriter {

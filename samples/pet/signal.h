@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "samples/pet/cue_names.h"
 #include "samples/pet/world_view.h"
 
 namespace pet {
@@ -26,6 +27,9 @@ enum class SignalKind : uint8_t {
   kReaction,    // how long the player takes to react is `number` milliseconds from now on
   kThen,        // `cue` as soon as the command in force was followed; at once without one
   kLearner,     // the brain of Learner `number` is in use from now on, where there is one
+  kLure,        // the hand is at `position`, and the pet follows it there
+  kLetGo,       // and is let go: what it was led to, if anything, is shown to be right for the command in force, or for when there is none
+  kName,        // the player calls the command `cue` `text` from now on
 };
 
 struct Signal {
@@ -33,12 +37,19 @@ struct Signal {
   Cue cue = Cue::kNone;
   Vec2 position;
   uint64_t number = 0;
+  CueNameText text{};
 };
 
-inline Signal give_cue(Cue cue) { return {SignalKind::kCue, cue, {}, 0}; }
-inline Signal then_cue(Cue cue) { return {SignalKind::kThen, cue, {}, 0}; }
-inline Signal signal(SignalKind kind, uint64_t number = 0) { return {kind, Cue::kNone, {}, number}; }
-inline Signal move(SignalKind kind, Vec2 position) { return {kind, Cue::kNone, position, 0}; }
+inline Signal give_cue(Cue cue) { return {SignalKind::kCue, cue, {}, 0, {}}; }
+inline Signal then_cue(Cue cue) { return {SignalKind::kThen, cue, {}, 0, {}}; }
+inline Signal signal(SignalKind kind, uint64_t number = 0) { return {kind, Cue::kNone, {}, number, {}}; }
+inline Signal move(SignalKind kind, Vec2 position) { return {kind, Cue::kNone, position, 0, {}}; }
+// What is too long is cut, and then refused where names are judged: CueNames::set.
+inline Signal name_cue(Cue cue, std::string_view text) {
+  Signal signal{SignalKind::kName, cue, {}, 0, {}};
+  text.copy(signal.text.data(), signal.text.size() - 1);
+  return signal;
+}
 
 }  // namespace pet
 

@@ -76,7 +76,9 @@ PlayerInput Stage::poll() {
   const auto now = std::chrono::steady_clock::now();
   const float seconds = std::chrono::duration<float>(now - p.polled).count();
   p.polled = now;
-  p.input.pad(p.window->pad(), std::min(seconds, 0.1f));
+  const std::optional<PadState> pad = p.window->pad();
+  p.input.pad(pad, std::min(seconds, 0.1f));
+  p.input.hold(p.window->pressed(StageInput::praise_key()) || (pad && pad->buttons[PadState::kA]), seconds);
   return p.input.take();
 }
 

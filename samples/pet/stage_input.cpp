@@ -3,10 +3,22 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace pet {
+namespace {
+
+// A hand on the pet, in metres there.
+constexpr float kBody = 0.65f;      // within this of its middle it is touched
+constexpr float kLeaves = 1.1f;     // beyond this the hand leads it away
+constexpr float kLeastDrag = 0.4f;  // less is a tap by a hand that shakes, or the pet has walked away from under it
+constexpr float kStroke = 1.4f;     // so much to and fro, or round and round, is a stroke
+constexpr float kHeldAgain = 0.8f;  // seconds between two words of praise while it is held: about an action
+constexpr float kStraight = 0.6f;   // what goes further away than this share of its way is not to and fro
+
+}  // namespace
 
 void StageInput::attach(Camera& camera, Overlay& overlay) {
   camera_ = &camera;
@@ -37,6 +49,11 @@ void StageInput::see(const WorldView& world, const Anchors& anchors) {
 
 void StageInput::key(int key, int modifiers) {
   if (!overlay_) return;
+  if (overlay_->typing()) {
+    if (key == GLFW_KEY_ENTER || key == GLFW_KEY_KP_ENTER) overlay_->take_word();
+    if (key == GLFW_KEY_ESCAPE) overlay_->leave_word();
+    return;
+  }
   const auto command = [&](Cue cue) { (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = cue; };
   switch (key) {
     case GLFW_KEY_1:
@@ -95,6 +112,10 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_A:
       pending_.toggle_auto_cue = true;
       break;
+    case GLFW_KEY_H:
+      hold_praises_ = !hold_praises_;
+      pending_.hold_praise = hold_praises_;
+      break;
     case GLFW_KEY_F5:
       pending_.save = true;
       break;
@@ -103,6 +124,13 @@ void StageInput::key(int key, int modifiers) {
       break;
     case GLFW_KEY_Y:
       pending_.then = true;
+      break;
+    case GLFW_KEY_ENTER:
+    case GLFW_KEY_KP_ENTER:
+      overlay_->ask_word();
+      break;
+    case GLFW_KEY_F3:
+      overlay_->ask_name();
       break;
     case GLFW_KEY_F2:
       pending_.measure = true;
@@ -162,6 +190,15 @@ void StageInput::pad(const std::optional<PadState>& state, float seconds) {
   if (look.reset) camera_->reset();
 }
 
+int StageInput::praise_key() { return GLFW_KEY_P; }
+
+void StageInput::hold(bool praising, float seconds) {
+  held_s_ = praising && hold_praises_ && !overlay_->typing() ? held_s_ + seconds : 0.0f;
+  if (held_s_ < kHeldAgain) return;
+  held_s_ -= kHeldAgain;
+  ++pending_.praise;
+}
+
 float StageInput::pixels_per_metre(Vec3 where) const {
   const auto a = camera_->project(where), b = camera_->project(where + camera_->right());
   return a && b ? std::hypot(b->x - a->x, b->y - a->y) : 0.0f;
@@ -169,7 +206,7 @@ float StageInput::pixels_per_metre(Vec3 where) const {
 
 bool StageInput::on_pet(Vec2 at) const {
   const auto pet = camera_->project(pet_);
-  return seen_ && pet && std::hypot(at.x - pet->x, at.y - pet->y) < 0.65f * pixels_per_metre(pet_);
+  return seen_ && pet && std::hypot(at.x - pet->x, at.y - pet->y) < kBody * pixels_per_metre(pet_);
 }
 
 bool StageInput::on_ball(Vec2 at) const {
@@ -189,6 +226,8 @@ std::optional<Vec2> StageInput::yard_point(Vec2 at) const {
 
 void StageInput::mouse(int button, bool pressed, Vec2 at) {
   if (!pressed) {
+    if (drag_ == Drag::pet && lures_) pending_.let_go = true;
+    if (drag_ == Drag::pet && !lures_ && !strokes_) ++pending_.praise;  // a tap, or one stroke along its back
     drag_ = Drag::none;
     return;
   }
@@ -197,7 +236,10 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
     if (on_ball(at)) {
       drag_ = Drag::ball;
     } else if (on_pet(at)) {
-      ++pending_.praise;
+      drag_ = Drag::pet;
+      took_ = at;
+      handled_ = stroked_ = 0.0f;
+      strokes_ = lures_ = false;
     } else if (const auto point = yard_point(at)) {
       pending_.walk_to = point;
       drag_ = Drag::walk;
@@ -209,8 +251,29 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
   }
 }
 
+// Stroked where it is, or led away.
+void StageInput::handle_pet(Vec2 at, Vec2 by) {
+  const auto pet = camera_->project(pet_);
+  const float metre = pixels_per_metre(pet_);
+  if (!pet || metre <= 0.0f) return;
+  const float way = std::hypot(by.x, by.y) / metre;
+  handled_ += way;
+  stroked_ += way;
+  const bool off = std::hypot(at.x - pet->x, at.y - pet->y) > kLeaves * metre;
+  if (!strokes_ && (lures_ || (off && handled_ > kLeastDrag))) {
+    lures_ = true;
+    if (const auto point = yard_point(at)) pending_.lure_to = point;
+    return;
+  }
+  if (off || stroked_ < kStroke || std::hypot(at.x - took_.x, at.y - took_.y) / metre > kStraight * handled_) return;
+  strokes_ = true;
+  stroked_ = -kStroke;  // to go on, it takes more than to begin
+  ++pending_.praise;
+}
+
 void StageInput::moved(Vec2 at, Vec2 by) {
   if (!camera_ || drag_ == Drag::none) return;
+  if (drag_ == Drag::pet) return handle_pet(at, by);
   if (drag_ == Drag::view) {
     camera_->orbit(-by.x * 0.006f, by.y * 0.005f);
     return;

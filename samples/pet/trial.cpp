@@ -9,7 +9,11 @@ void Trial::begin(Cue cue) {
 }
 
 bool Trial::decide(const World& before, Action action) {
-  last_right_ = right_action(cue_, before) == action;
+  return decide(right_action(cue_, before) == action, action);
+}
+
+bool Trial::decide(bool right, Action action) {
+  last_right_ = right;
   last_action_ = action;
   flawless_ = flawless_ && last_right_;
   ++decisions_;

@@ -18,6 +18,8 @@ class Trial {
   void begin(Cue cue);
   // Judges a decision as it begins; true when it was right.
   bool decide(const World& before, Action action);
+  // The same where right or wrong is known: the yard has changed since.
+  bool decide(bool right, Action action);
   // After an action has ended, completed or not.
   State after(const World& world);
 

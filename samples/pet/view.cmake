@@ -38,6 +38,7 @@ add_library(pet_view STATIC
   overlay_bubbles.cpp
   overlay_cards.cpp
   overlay_draw.cpp
+  overlay_text.cpp
   picture.cpp
   renderer.cpp
   renderer_setup.cpp

@@ -98,6 +98,7 @@ void Window::poll() {
     glfwPollEvents();
 }
 bool Window::closed() const { return glfwWindowShouldClose(window_); }
+bool Window::pressed(int key) const { return glfwGetKey(window_, key) == GLFW_PRESS; }
 
 std::optional<PadState> Window::pad() const {
   static_assert(PadState::kA == GLFW_GAMEPAD_BUTTON_A && PadState::kY == GLFW_GAMEPAD_BUTTON_Y && PadState::kStart == GLFW_GAMEPAD_BUTTON_START &&

@@ -42,6 +42,7 @@ class Window {
   void set_events(WindowEvents events) { events_ = std::move(events); }
   void poll();
   bool closed() const;
+  bool pressed(int key) const;  // now
   // The first gamepad, if one is plugged in.
   std::optional<PadState> pad() const;
   // Minimised: there is nothing to draw on.

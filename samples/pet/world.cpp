@@ -18,6 +18,8 @@ constexpr float kReachBall = 0.4f;
 constexpr float kReachBed = 0.05f;
 constexpr float kReachBowl = 0.5f;
 constexpr float kReachSofa = 0.05f;
+constexpr float kReachHand = 0.3f;
+constexpr float kMeant = 0.9f;  // the hand is as close as this to what it leads to; about half of kApart
 constexpr float kSofaFront = 3.5f;  // y: beyond it lies nothing but the sofa, and its arms leave this one way to it
 constexpr float kSofaAisle = 0.3f;
 constexpr float kSofaEdge = 4.0f;    // y: from here on it is up
@@ -130,6 +132,7 @@ void World::redraw(Random& random) {
   view_.pet.acting = false;
   view_.pet.unasked = false;
   view_.ball_height = 0.0f;
+  view_.lure = {};
   ++view_.scene;
   completed_ = false;
   gave_to_player_ = false;
@@ -171,7 +174,7 @@ void World::set_cue(Cue cue) {
   view_.cue_since_s = view_.time_s;
 }
 
-bool World::ready() const { return !view_.pet.acting && view_.time_s >= look_until_s_; }
+bool World::ready() const { return !view_.pet.acting && !view_.lure.active && view_.time_s >= look_until_s_; }
 
 bool World::near_player() const { return length(view_.player.position - view_.pet.position) < kNear; }
 
@@ -200,6 +203,39 @@ void World::stop() {
 }
 
 void World::look_at_player() { look_until_s_ = view_.time_s + kGlanceSeconds; }
+
+void World::lead(Vec2 hand) {
+  Lure& lure = view_.lure;
+  if (!lure.active) {
+    interrupt();
+    led_to_give_ = view_.pet.holding && near_player();
+  }
+  lure.active = true;
+  lure.at = clamp_to_yard(hand);
+  const std::optional<Action> action = led_to(hand);
+  lure.leads = action.has_value();
+  if (action) lure.action = *action;
+}
+
+void World::let_go() {
+  view_.lure = {};
+  if (view_.pet.pose == Pose::kWalk && !view_.pet.acting) view_.pet.pose = Pose::kStand;
+}
+
+// The nearest of what the hand is at.
+std::optional<Action> World::led_to(Vec2 hand) const {
+  std::optional<Action> action;
+  float nearest = kMeant;
+  const auto meant = [&](Vec2 thing, Action by) {
+    const float distance = length(thing - hand);
+    if (distance <= nearest) nearest = distance, action = by;
+  };
+  meant(view_.player.position, led_to_give_ ? Action::kGive : Action::kGoPlayer);
+  if (!view_.pet.holding) meant(view_.ball, Action::kGoBall);
+  meant(view_.bed, Action::kGoBed);
+  meant(view_.bowl, Action::kGoBowl);
+  return action;
+}
 
 void World::end_action(bool completed) {
   PetView& pet = view_.pet;
@@ -316,6 +352,12 @@ void World::step() {
       }
     }
     stand_on_ground(jump);
+  } else if (view_.lure.active) {
+    if (walk_to(view_.lure.at, kReachHand)) {
+      pet.pose = Pose::kStand;
+      pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
+    }
+    stand_on_ground(0.0f);
   } else {
     if (pet.position.y > kSofaFront && pet.position.y < kSofaEdge) {  // called off half way up: down again
       pet.position.y -= kClimbSpeed * kStep;
@@ -345,7 +387,8 @@ void World::turn_head() {
   PetView& pet = view_.pet;
   float wanted = 0.0f;
   if (!pet.acting) {
-    wanted = std::clamp(wrap(towards(pet.position, view_.player.position) - pet.heading), -1.4f, 1.4f);
+    const Vec2 seen = view_.lure.active ? view_.lure.at : view_.player.position;
+    wanted = std::clamp(wrap(towards(pet.position, seen) - pet.heading), -1.4f, 1.4f);
   }
   const float turn = wanted - pet.head_turn;
   pet.head_turn += std::clamp(turn, -7.0f * kStep, 7.0f * kStep);

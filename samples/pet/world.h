@@ -41,8 +41,12 @@ class World {
   void stop();       // "no!": the same, and it gets up from what it had begun
   void look_at_player();
 
+  // The pet leaves what it does and follows the hand, until it is let go. Walking there is no action.
+  void lead(Vec2 hand);
+  void let_go();
+
   bool acting() const { return view_.pet.acting; }
-  // Acting and the glance at the player afterwards are both over: time for the next decision.
+  // Acting and the glance at the player afterwards are both over, and nobody leads it: time for the next decision.
   bool ready() const;
   bool holding() const { return view_.pet.holding; }
   bool near_player() const;
@@ -73,6 +77,7 @@ class World {
   void stand_on_ground(float jump);
   void step_drives();
   void turn_head();
+  std::optional<Action> led_to(Vec2 hand) const;
 
   WorldView view_;
   uint64_t steps_ = 0;
@@ -83,6 +88,7 @@ class World {
   float start_heading_ = 0.0f;
   bool completed_ = false;
   bool gave_to_player_ = false;
+  bool led_to_give_ = false;  // when it was first led away it could have handed the ball over
 };
 
 }  // namespace pet

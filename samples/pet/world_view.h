@@ -95,6 +95,14 @@ struct PetView {
   Thought thought;
 };
 
+// The player's hand leads the pet.
+struct Lure {
+  bool active = false;
+  Vec2 at;             // the hand
+  bool leads = false;  // let go here, the pet does `action`
+  Action action = Action::kGoPlayer;
+};
+
 enum class Hand : uint8_t { kRest, kPraise, kScold, kTreat, kClick, kShow, kCue };
 
 struct PlayerView {
@@ -119,6 +127,7 @@ struct WorldView {
   std::vector<Cue> then;  // the rest of a chain, next first
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action
+  Lure lure;                            // the player leads it by hand
   bool trial_over = false;              // between two commands
   bool trial_success = false;           // of the last command
   std::vector<FeedbackMarker> markers;  // the newest few, oldest first

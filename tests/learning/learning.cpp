@@ -378,6 +378,7 @@ bool Table::run() {
                                                {"undo", &Table::undo, Fast::no},            {"then", &Table::then, Fast::yes},
                                                {"hash", &Table::same_hash, Fast::yes},      {"replay", &Table::replayed_log, Fast::yes},
                                                {"kennel", &Table::kennel, Fast::yes},       {"sofa", &Table::sofa, Fast::on_cpu},
+                                               {"lure", &Table::lure, Fast::on_cpu},
                                                {"learners", &Table::learners, Fast::no},    {"switch", &Table::switched, Fast::yes}};
   std::printf("%s, %s; seeds %llu to %llu\n", host_ ? host_->properties().deviceName : "CPU", host_ ? host_->driver_name().c_str() : "no GPU",
               static_cast<unsigned long long>(plan_.first_seed), static_cast<unsigned long long>(plan_.last_seed()));

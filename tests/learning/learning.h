@@ -57,6 +57,7 @@ class Table {
   void replayed_log();
   void kennel();
   void sofa();
+  void lure();
   void learners();
   void switched();
 

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", plan.device, "GPU by index or part of its name; cpu: the pets learn on the processor");
   app.add_flag("--validation", plan.validation, "with the Vulkan validation layer; any message fails");
   app.add_option("--json", json_file, "write the table");
-  app.add_option("experiments", plan.only, "off demo praise careless retention save undo then hash replay kennel sofa learners switch; all when none is named");
+  app.add_option("experiments", plan.only, "off demo praise careless retention save undo then hash replay kennel sofa lure learners switch; all when none is named");
   CLI11_PARSE(app, argc, argv);
   plan.seeds = seeds > 0 ? seeds : plan.fast ? 2 : 10;
   try {

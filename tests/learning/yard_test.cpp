@@ -15,50 +15,10 @@
 #include "samples/pet/report.h"
 #include "samples/pet/session_log.h"
 #include "samples/pet/teacher.h"
+#include "tests/learning/rule_mind.h"
 
 namespace pet {
 namespace {
-
-// Decides by a rule over what it sees, and keeps count of what it is told.
-class RuleMind : public Mind {
- public:
-  using Rule = std::function<Action(const Observation&, const Mask&)>;
-  explicit RuleMind(Rule rule, float expected = 1.0f) : rule_(std::move(rule)), expected_(expected) {}
-
-  void set_goal(Cue cue) override { goal = cue; }
-  void ask(const Observation& observation, const Mask& mask) override {
-    answer_.action = rule_(observation, mask);
-    answer_.expected.fill(-1.0f);
-    answer_.expected[static_cast<size_t>(answer_.action)] = expected_;
-    ++asked;
-  }
-  std::optional<Answer> answer() override { return answer_; }
-  void feedback(float value, float, bool exact, double time_s) override {
-    value > 0.0f ? ++praised : ++scolded;
-    last_exact = exact;
-    last_feedback_s = time_s;
-  }
-  void reward(float value) override { rewards.push_back(value); }
-  void demonstrate(const Observation& observation, Cue cue, Action action) override {
-    shown.push_back({cue, action});
-    EXPECT_EQ(observation[static_cast<size_t>(cue)], 1.0f);
-  }
-  void end_episode() override {}
-
-  Cue goal = Cue::kNone;
-  int asked = 0;
-  int praised = 0;
-  int scolded = 0;
-  bool last_exact = false;
-  double last_feedback_s = 0.0;
-  std::vector<std::pair<Cue, Action>> shown;
-  std::vector<float> rewards;
-
- private:
-  Rule rule_;
-  float expected_;
-  Answer answer_;
-};
 
 // What a pet that knows everything would do, from what it sees alone.
 Action know(const Observation& o, const Mask&) {
@@ -185,7 +145,8 @@ TEST(Sofa, CalledOffHalfWayUpItComesDown) {
 
 // A life that is left to itself, whose mind always does the same and expects that of it.
 struct Alone {
-  Alone(Action action, float expected) : mind([action](const Observation&, const Mask&) { return action; }, expected), life(mind, 1, idle()) {
+  Alone(Action action, float expected, const LifeOptions& options = idle())
+      : mind([action](const Observation&, const Mask&) { return action; }, expected), life(mind, 1, options) {
     life.on_idle = [this](double, Action, bool sofa) { ++ideas, visits += sofa ? 1 : 0; };
     life.on_onset = [](double, Action, bool) { ADD_FAILURE() << "nothing was asked"; };
   }
@@ -226,13 +187,13 @@ TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
   EXPECT_EQ(disappointed.mind.praised + disappointed.mind.scolded, 0) << "nobody said anything";
 }
 
-TEST(Sofa, ScoldedOnItsWayItStopsAndWhileItLiesThereExactlyThatIsMeant) {
+TEST(Sofa, ScoldedOnItsWayItStopsAndThereAndHereExactlyThatIsMeant) {
   Alone pet(kSofaAction, 0.0f);
   while (!pet.life.world().acting()) pet.pass();
   for (int i = 0; i < 10; ++i) pet.pass();
   pet.life.apply(signal(SignalKind::kScold));
   EXPECT_FALSE(pet.life.world().acting());
-  EXPECT_FALSE(pet.mind.last_exact);
+  EXPECT_TRUE(pet.mind.last_exact);
   EXPECT_TRUE(pet.mind.rewards.empty()) << "it never arrived";
   pet.until_it_lies();
   for (int i = 0; i < 30; ++i) pet.life.step();  // too late for the onset
@@ -241,6 +202,54 @@ TEST(Sofa, ScoldedOnItsWayItStopsAndWhileItLiesThereExactlyThatIsMeant) {
   const FeedbackMarker& marker = pet.life.world().view().markers.back();
   EXPECT_TRUE(marker.credited);
   EXPECT_STREQ(name(marker.action, marker.unasked), "lie on the sofa");
+}
+
+TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
+  // What lying there brings it, without anybody's word.
+  const auto felt = [](Alone& pet) {
+    pet.mind.rewards.clear();
+    const int scolded = pet.mind.scolded;
+    pet.life.apply(signal(SignalKind::kRedraw, 5));
+    pet.until_it_lies();
+    if (!pet.mind.rewards.empty()) return pet.mind.rewards.back();
+    EXPECT_EQ(pet.mind.scolded, scolded + 1);
+    EXPECT_TRUE(pet.mind.last_exact);
+    return pet.mind.last_value;
+  };
+  Alone pet(kSofaAction, -3.0f);  // whatever it feels is a surprise
+  EXPECT_EQ(felt(pet), kComfort);
+  pet.life.apply(signal(SignalKind::kScold));
+  EXPECT_EQ(pet.mind.last_weight, kCaughtWeight);
+  EXPECT_NEAR(felt(pet), kDread, 0.05f);
+  for (int i = 0; i < 60 * 60 * 60 * 2; ++i) pet.life.step();
+  EXPECT_NEAR(felt(pet), kComfort, 0.01f);
+  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::kPraise));
+  EXPECT_EQ(felt(pet), kComfort);
+
+  LifeOptions older = Alone::idle();
+  older.uneasy = false;
+  Alone careless(kSofaAction, -3.0f, older);
+  EXPECT_EQ(felt(careless), kComfort);
+  careless.life.apply(signal(SignalKind::kScold));
+  EXPECT_EQ(careless.mind.last_weight, 1.0f);
+  EXPECT_EQ(felt(careless), kComfort) << "as it was when that log was written";
+}
+
+TEST(Sofa, UneasyAboutItItIsRelievedByWhateverElseItDoes) {
+  Action action = kSofaAction;
+  LifeOptions options = Alone::idle();
+  RuleMind mind([&](const Observation&, const Mask&) { return action; }, -3.0f);
+  Life life(mind, 1, options);
+  uint64_t frame = 0;
+  const auto pass = [&] { life.act(++frame), life.step(), life.ask(frame); };
+  for (int i = 0; i < 1000 && !life.world().lies_on_sofa(); ++i) pass();
+  life.apply(signal(SignalKind::kScold));
+  action = Action::kBark;
+  mind.rewards.clear();
+  for (int i = 0; i < 600 && mind.rewards.empty(); ++i) pass();
+  ASSERT_FALSE(mind.rewards.empty());
+  EXPECT_NEAR(mind.rewards[0], kEffort + kRelief, 0.02f);
 }
 
 TEST(Sofa, ATeacherForbidsItTenTimesAndNothingElse) {
@@ -553,7 +562,10 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
                                 signal(SignalKind::kLearning, 1),
                                 signal(SignalKind::kNo),
                                 signal(SignalKind::kReaction, 910),
-                                then_cue(Cue::kBed)};
+                                then_cue(Cue::kBed),
+                                move(SignalKind::kLure, {-1.5f, 2.25f}),
+                                signal(SignalKind::kLetGo),
+                                name_cue(Cue::kBed, "go to your place")};
   {
     SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
     for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
@@ -577,7 +589,7 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   for (const Signal& event : events) {
     EXPECT_NE(std::find_if(back.begin(), back.end(),
                            [&](const Signal& other) {
-                             return other.kind == event.kind && other.cue == event.cue && other.number == event.number &&
+                             return other.kind == event.kind && other.cue == event.cue && other.number == event.number && other.text == event.text &&
                                     other.position.x == event.position.x && other.position.y == event.position.y;
                            }),
               back.end());
@@ -599,9 +611,10 @@ TEST(SessionLog, NoticesWhatIsNotWritten) {
 
 TEST(SessionLog, SaysWhichLineIsWrong) {
   const std::string path = temporary_log();
-  const std::string head = "imprint-pet-log 2\nseed 1 pets 1 idle 0\n";
+  const std::string head = "imprint-pet-log 3\nseed 1 pets 1 idle 0\n";
   const std::vector<std::string> wrong = {"",
                                           "imprint-pet-log 3\n",
+                                          "imprint-pet-log 4\nseed 1 pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed x pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 1 idle 0 teacher nobody\n",
@@ -614,6 +627,9 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
                                           head + "5 0 praise\n4 0 praise\n",
                                           head + "1 steps 100000\n",
                                           head + "1 0 move_ball 1\n",
+                                          head + "1 0 lure 1\n",
+                                          head + "1 0 name dance x\n",
+                                          head + "1 0 name sit bed\n",
                                           head + "one 0 praise\n",
                                           head + "1 -1 praise\n"};
   for (const std::string& text : wrong) {

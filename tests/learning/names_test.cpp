@@ -1,0 +1,79 @@
+// The player's own words for the commands, and where they are kept.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "samples/pet/cue_names.h"
+#include "samples/pet/session_log.h"
+
+namespace pet {
+namespace {
+
+std::string temporary(const char* what) {
+  return (std::filesystem::temp_directory_path() / ("imprint-names-" + std::to_string(getpid()) + what)).string();
+}
+
+TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
+  CueNames names;
+  EXPECT_FALSE(names.changed());
+  EXPECT_EQ(names.find("SIT"), Cue::kSit);
+  EXPECT_EQ(names.set(Cue::kSit, "  Platz, mein Guter "), "");
+  EXPECT_STREQ(names.of(Cue::kSit), "Platz, mein Guter");
+  EXPECT_TRUE(names.changed());
+  EXPECT_EQ(names.find(" platz, MEIN guter"), Cue::kSit);
+  EXPECT_EQ(names.find("sit"), Cue::kSit) << "nobody else can be called that";
+  EXPECT_EQ(names.find("none"), std::nullopt);
+  EXPECT_EQ(names.find(""), std::nullopt);
+  EXPECT_EQ(names.set(Cue::kSit, " "), "");
+  EXPECT_STREQ(names.of(Cue::kSit), "sit");
+  EXPECT_FALSE(names.changed());
+}
+
+TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
+  CueNames names;
+  ASSERT_EQ(names.set(Cue::kBed, "K\u00f6rbchen"), "");
+  ASSERT_EQ(names.set(Cue::kBed, std::string(kCueNameBytes - 1, 'a')), "");
+  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  for (const std::string& text : {std::string("Home"), std::string("bed"), std::string("SPIN"), std::string(kCueNameBytes, 'a'), std::string("a\tb"),
+                                  std::string("\xc3"), std::string("\xff\xfe"), std::string("\u5750\u4e0b"), std::string("a\x7f")}) {
+    EXPECT_NE(names.set(Cue::kSit, text), "") << text;
+    EXPECT_STREQ(names.of(Cue::kSit), "sit");
+  }
+  EXPECT_EQ(names.set(Cue::kBed, "HOME"), "") << "its own name";
+}
+
+TEST(CueNames, AreKeptBesideThePet) {
+  const std::string file = names_file(temporary("kept"));
+  CueNames names;
+  EXPECT_FALSE(read_names(file).changed()) << "no file: as they come";
+  ASSERT_EQ(names.set(Cue::kFetch, "bring it back"), "");
+  ASSERT_EQ(write_names(file, names), "");
+  EXPECT_EQ(read_names(file).find("Bring it back"), Cue::kFetch);
+  ASSERT_EQ(write_names(file, CueNames()), "");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_NE(write_names("/nowhere/at/all.names", names), "");
+  for (const char* wrong : {"", "x", "imprint-pet-names 2\n", "imprint-pet-names 1\ndance x\n", "imprint-pet-names 1\nsit\n", "imprint-pet-names 1\nsit bed\n",
+                            "imprint-pet-names 1\nsit \xff\n"}) {
+    std::ofstream(file) << wrong;
+    EXPECT_THROW(read_names(file), std::runtime_error) << wrong;
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {
+  const std::string file = temporary("log");
+  std::ofstream(file) << "imprint-pet-log 2\nseed 1 pets 1 idle 1 teacher person\n1 0 cue sit\n";
+  EXPECT_EQ(SessionLogReader(file).header().version, 2u);
+  std::ofstream(file) << "imprint-pet-log 1\nseed 1 pets 1 idle 0\n1 0 cue sit\n";
+  EXPECT_EQ(SessionLogReader(file).header().version, 1u);
+  { SessionLogWriter written(file, {}); }
+  EXPECT_EQ(SessionLogReader(file).header().version, 3u);
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace pet
