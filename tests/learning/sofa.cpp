@@ -95,12 +95,12 @@ void Table::sofa() {
   }
   row("the sofa, left to itself: idle decisions (lowest seed)", one_digit("%.1f %% (%.1f %%)", habit, lowest_habit), ">= 15.0 % in each",
       lowest_habit >= kHabitBar);
-  row("the sofa, forbidden: idle decisions (highest seed)", one_digit("%.1f %% (%.1f %%)", kept, highest_kept), "<= 3.0 %", kept <= kVisitsBar);
+  row("the sofa, forbidden: idle decisions (highest seed)", one_digit("%.1f %% (%.1f %%)", kept, highest_kept), "<= 3.0 % in each", highest_kept <= kVisitsBar);
   row("the same: most scolds that a seed took", std::to_string(most_scolds), "1 to " + std::to_string(pet::kMostScolds),
       most_scolds > 0 && most_scolds <= pet::kMostScolds);
   row("the same: entropy of what else it does, lowest seed", one_digit("%.1f %% of before", lowest_entropy, 0.0), ">= 80.0 % in each",
       lowest_entropy >= kEntropyBar);
-  row("the same, left to itself once more (highest seed)", one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 %", alone <= kVisitsBar);
+  row("the same, left to itself once more (highest seed)", one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 % in each", highest_alone <= kVisitsBar);
   at_least("the same: its tricks at the end", success, 0.92);
 
   // Else it might only have grown tired of it.
