@@ -353,7 +353,9 @@ void World::step() {
     }
     stand_on_ground(jump);
   } else if (view_.lure.active) {
-    if (walk_to(view_.lure.at, kReachHand)) {
+    // Where the player stands there is no room for it.
+    const bool to_player = view_.lure.leads && (view_.lure.action == Action::kGoPlayer || view_.lure.action == Action::kGive);
+    if (walk_to(to_player ? view_.player.position : view_.lure.at, to_player ? kReachPlayer : kReachHand)) {
       pet.pose = Pose::kStand;
       pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
     }

@@ -48,7 +48,7 @@ class LeadingHand {
   void lead(pet::Game& game, const pet::WorldView& yard) {
     const bool takes = yard.cue == Cue::kFetch && !yard.pet.holding;
     const pet::Vec2 thing = yard.cue == Cue::kBed ? yard.bed : takes ? yard.ball : yard.player.position;
-    const bool there = yard.lure.active && std::hypot(thing.x - yard.pet.position.x, thing.y - yard.pet.position.y) < 0.5f;
+    const bool there = yard.lure.active && std::hypot(thing.x - yard.pet.position.x, thing.y - yard.pet.position.y) < 1.0f;
     game.input(there ? pet::signal(SignalKind::kLetGo) : pet::move(SignalKind::kLure, thing));
     if (there) wait_ = 5;
   }
