@@ -97,6 +97,20 @@ std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int wo
   return (is_wide ? wide : narrow).group_count();
 }
 
+// The same text with every loop marked that its emitter does not want unrolled.
+std::string with_kept_loops(const std::string& functions) {
+  constexpr std::string_view kLoop = "for (";
+  std::string text;
+  std::size_t from = 0;
+  for (std::size_t at = functions.find(kLoop); at != std::string::npos; at = functions.find(kLoop, at + kLoop.size())) {
+    const std::size_t before = functions.find_last_not_of(' ', at == 0 ? 0 : at - 1);
+    if (at != 0 && functions[before] != '\n') continue;   // it stands behind something: an attribute
+    text.append(functions, from, at - from).append("[[dont_unroll]] ");
+    from = at;
+  }
+  return text.append(functions, from);
+}
+
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
                 DispatchSource& source) {
   DispatchNames names(source, buffer_of);
@@ -156,7 +170,8 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   source.invocations = static_cast<std::uint32_t>(workgroup_size);
   std::string& text = source.glsl;
   text = "#version 450\n";
-  if (tiles || functions.find("[[unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
+  if (limits.keep_loops) functions = with_kept_loops(functions);
+  if (tiles || functions.find("unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
   if (matrix_units) source.subgroup_size = 32;
   if (matrix_units)
     for (const char* extension : {"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics", "GL_KHR_shader_subgroup_basic",

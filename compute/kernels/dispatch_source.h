@@ -19,8 +19,11 @@ struct DispatchLimits {
   std::uint32_t workgroup_count_x = 65535;
   std::uint32_t table_entries = 1024;
   std::uint32_t push_entries = 32;        // tables up to so many entries are push constants: a kernel's first instructions then wait for no memory
-  // Most terms of a fold that one turn of its loop loads together. Hides memory latency on a GPU; on a processor it only makes longer code.
+  // Most terms of a fold or a product that one turn of its loop loads together, a power of two. Hides memory latency on a GPU; on a processor it only
+  // makes longer code.
   int fold_terms = 8;
+  // Drivers are asked to leave loops as they are. Those for processors unroll short ones, and compile what comes of it for several times as long.
+  bool keep_loops = false;
 };
 
 struct DispatchSource {

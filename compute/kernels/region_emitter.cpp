@@ -395,7 +395,7 @@ void RegionEmitter::product(const RegionStage& stage) {
     index.axes[rank - 1] = slot == 0 ? term : position;
     return Emitter::value(anchor.inputs[slot], index);
   };
-  const std::int64_t unroll = terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1;
+  const std::int64_t unroll = std::min<std::int64_t>(fold_terms_, terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1);
   const std::string first = stage.parts > 1 ? (named(t) / tiling.count() * unroll).str() : "0";
   open("for (int " + k + " = " + first + "; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll * stage.parts) + ")");
   for (std::int64_t u = 0; u < unroll; ++u) {

@@ -51,6 +51,7 @@ DispatchLimits dispatch_limits(const vk::CapabilityProfile& capabilities) {
   limits.table_entries = vk::kTableBytes / 4;
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = capabilities.processor ? 2 : 8;
+  limits.keep_loops = capabilities.processor;
   return limits;
 }
 
