@@ -6,10 +6,8 @@
 #include <filesystem>
 
 #include "imprint/version.h"
-#include "tools/imprint/commands.h"
-#ifdef IMPRINT_HAS_BENCH
 #include "tools/imprint/bench.h"
-#endif
+#include "tools/imprint/commands.h"
 
 namespace imprint::tools {
 
@@ -67,11 +65,9 @@ int main(int argc, char** argv) {
   imprint::tools::add_inspect(app);
   imprint::tools::add_devices(app);
   imprint::tools::add_bake(app);
-#ifdef IMPRINT_HAS_BENCH
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);
   imprint::tools::add_tune(app);
-#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {
