@@ -55,13 +55,11 @@ class BakeBrains : public WorldTest {
   }
 
   // The world's device again, which now asks the archive first.
-  void reopen(const Baker& baker, std::uint64_t block_bytes) {
-    const auto bytes = baker.compile();
-    ASSERT_TRUE(bytes.ok()) << bytes.error().message;
+  void reopen(const std::vector<std::byte>& archive, std::uint64_t block_bytes) {
     bridge::StandaloneOptions options = device_options();
     options.options.log = messages.sink();
     options.options.memory.block_bytes = block_bytes;
-    options.options.kernels = vk::KernelArchive::parse(*bytes).value();
+    options.options.kernels = vk::KernelArchive::parse(archive).value();
     world.reset();
     auto opened = World::open(options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
@@ -80,9 +78,11 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
   ASSERT_OK(bake_brain(all, ppo));
   const std::vector<std::byte> file = policy_file();
   ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
+  const auto archive = all.compile();
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
   // Blocks of several sizes, so that brains share them, fill one alone and lie across two; in the end longer than any.
   for (const std::uint64_t block_bytes : {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
-    reopen(all, block_bytes);
+    reopen(*archive, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
     for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, pet()}) {
       auto made = world->add_brain(spec);

@@ -51,12 +51,13 @@ std::uint64_t workgroups(const Program& program) {
 
 // A product, a fold over rows, a network over a batch and a fold over columns: a kernel of each kind that has variants.
 ProgramDescription all_kinds() {
-  std::vector<float> numbers(200 * 200);
+  constexpr std::int64_t kSide = 104;  // a product of several tiles, and the parts of one; what tuning runs over and over
+  std::vector<float> numbers(kSide * kSide);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<float>(i) * 0.37f);
-  const Tensor x = Tensor::from(numbers, {200, 200});
-  const nn::Sequential network = nn::mlp("net", {200, 24, 5}, {.activation = nn::Activation::tanh, .seed = 3});
+  const Tensor x = Tensor::from(numbers, {kSide, kSide});
+  const nn::Sequential network = nn::mlp("net", {kSide, 24, 5}, {.activation = nn::Activation::tanh, .seed = 3});
   return {.name = "kinds",
-          .outputs = {matmul(x, matmul(x, transpose(x)) * 0.01f), softmax(reshape(concat({x, x, x, x}, 0), {800, 200}), 1), network(x), sum(exp(x), {0})}};
+          .outputs = {matmul(x, matmul(x, transpose(x)) * 0.01f), softmax(reshape(concat({x, x, x, x}, 0), {4 * kSide, kSide}), 1), network(x), sum(exp(x), {0})}};
 }
 
 // The largest difference, of the size of the numbers; NaN is as far away as can be.
