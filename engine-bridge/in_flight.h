@@ -22,7 +22,8 @@ namespace imprint::bridge {
 class InFlight {
  public:
   // A timeline semaphore where the device has them, else fences made as they are needed and used again.
-  static Result<std::unique_ptr<InFlight>> create(vk::Device& device);
+  // exported: another device may import that semaphore by a handle of these types; the extension is enabled.
+  static Result<std::unique_ptr<InFlight>> create(vk::Device& device, VkExternalSemaphoreHandleTypeFlags exported = 0);
   ~InFlight();  // does not wait
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;

@@ -79,6 +79,17 @@ Result<std::vector<Candidate>> candidates(const OwnInstance& instance) {
   return list;
 }
 
+std::size_t find(const OwnInstance& instance, const std::vector<Candidate>& list, const std::array<std::uint8_t, VK_UUID_SIZE>& device_uuid) {
+  const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
+    VkPhysicalDeviceIDProperties id{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id};
+    if (!candidate.usable()) return false;
+    instance.vkGetPhysicalDeviceProperties2(candidate.physical_device, &properties);
+    return std::ranges::equal(device_uuid, id.deviceUUID);
+  });
+  return static_cast<std::size_t>(found - list.begin());
+}
+
 Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view wish) {
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(wish.data(), wish.data() + wish.size(), index);
@@ -113,7 +124,8 @@ struct DeviceSetup::Chain {
 #endif
 };
 
-Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance, VkPhysicalDevice physical_device, bool optional_features) {
+Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance, VkPhysicalDevice physical_device, bool optional_features,
+                                                       std::span<const char* const> extensions) {
   std::unique_ptr<DeviceSetup> setup(new DeviceSetup);
   setup->chain_ = std::make_shared<Chain>();
   IMPRINT_ASSIGN(const auto available, device_extensions(instance, physical_device));
@@ -122,6 +134,8 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   };
   // A driver on top of another interface asks for this one to be enabled.
   if (has("VK_KHR_portability_subset")) setup->extensions_.push_back("VK_KHR_portability_subset");
+  for (const char* extension : extensions)
+    if (has(extension)) setup->extensions_.push_back(extension);
   if (!optional_features) return setup;
 
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};

@@ -3,8 +3,10 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +27,18 @@ struct Candidate {
 };
 Result<std::vector<Candidate>> candidates(const OwnInstance& instance);
 
+// The one with this VkPhysicalDeviceIDProperties::deviceUUID, if it can be used; list.size() when there is none.
+std::size_t find(const OwnInstance& instance, const std::vector<Candidate>& list, const std::array<std::uint8_t, VK_UUID_SIZE>& device_uuid);
+
 // `wish`: index, part of the name, or empty for the best. Index of the candidate. Errors: not_found with the list of what there is.
 Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view wish);
 
 // What is to be enabled: the wanted bits that the physical device has, and nothing beyond.
 class DeviceSetup {
  public:
-  static Result<std::unique_ptr<DeviceSetup>> make(const OwnInstance& instance, VkPhysicalDevice physical_device, bool optional_features);
+  // extensions: more of them, as far as the device has them; they outlive this.
+  static Result<std::unique_ptr<DeviceSetup>> make(const OwnInstance& instance, VkPhysicalDevice physical_device, bool optional_features,
+                                                   std::span<const char* const> extensions = {});
   const std::vector<const char*>& extensions() const { return extensions_; }
   const VkPhysicalDeviceFeatures2* features() const { return &features_; }
 

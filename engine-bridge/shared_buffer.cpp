@@ -94,6 +94,9 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device, c
   std::shared_ptr<SharedBuffer> shared(new SharedBuffer(device));
   shared->our_family_ = device.queue_family();
   vk::DedicatedBuffer wanted{request.size, request.usage, {}};
+  wanted.exported = request.exported;
+  if (request.exported && request.sharing != VK_SHARING_MODE_EXCLUSIVE)
+    return refuse(request.name, "sharing is not VK_SHARING_MODE_EXCLUSIVE, the only one between two devices");
   if (request.sharing == VK_SHARING_MODE_CONCURRENT) wanted.families = request.families;
   IMPRINT_ASSIGN(shared->allocation_, device.memory().allocate_dedicated(wanted));
   HostBuffer& made = shared->description_;
@@ -108,6 +111,7 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device, c
   made.memory_flags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   made.stages = request.stages;
   made.access = request.access;
+  shared->external_ = request.exported != 0;
   // A new buffer belongs to nobody: the first who uses it needs no release from the other.
   shared->transfers_ = request.sharing == VK_SHARING_MODE_EXCLUSIVE && shared->host_family() != device.queue_family();
   vk::set_debug_name(device, VK_OBJECT_TYPE_BUFFER, made.buffer, "imprint " + request.name);
@@ -124,9 +128,12 @@ void SharedBuffer::close() {
   device_ = nullptr;
 }
 
-VkDeviceMemory SharedBuffer::memory() const { return allocation_ && device_ ? device_->memory().memory_of(allocation_) : VK_NULL_HANDLE; }
+vk::BlockMemoryInfo SharedBuffer::memory_info() const {
+  return allocation_ && device_ ? device_->memory().memory_of(allocation_) : vk::BlockMemoryInfo{};
+}
 
 std::uint32_t SharedBuffer::host_family() const {
+  if (external_) return VK_QUEUE_FAMILY_EXTERNAL;
   return description_.sharing == VK_SHARING_MODE_EXCLUSIVE && !description_.families.empty() ? description_.families[0] : our_family_;
 }
 

@@ -43,6 +43,16 @@ struct SharedBufferRequest {
   std::vector<std::uint32_t> families;    // as of HostBuffer
   VkPipelineStageFlags stages = 0;
   VkAccessFlags access = 0;
+  // Of memory that another device has too: it passes to VK_QUEUE_FAMILY_EXTERNAL and back, whatever `families` says, and is exclusive. See device_link.h.
+  VkExternalMemoryHandleTypeFlags exported = 0;
+};
+
+// The same memory on the host's device, where ours is another. Goes with the buffer; the host's GPU is done with it then.
+class HostSide {
+ public:
+  virtual ~HostSide() = default;
+  virtual VkBuffer buffer() const = 0;
+  virtual VkDeviceMemory memory() const = 0;
 };
 
 // A semaphore of the host's.
@@ -65,7 +75,10 @@ class SharedBuffer {
 
   const HostBuffer& description() const { return description_; }
   bool imported() const { return !allocation_; }
-  VkDeviceMemory memory() const;                      // of ours; null for the host's
+  VkDeviceMemory memory() const { return memory_info().memory; }  // of ours; null for the host's
+  vk::BlockMemoryInfo memory_info() const;
+  const HostSide* host_side() const { return host_side_.get(); }  // null: one device
+  void set_host_side(std::unique_ptr<HostSide> side) { host_side_ = std::move(side); }
   // A part of it, of at most maxStorageBufferRange bytes from a multiple of buffer_range_alignment on.
   static BufferRange range(const std::shared_ptr<const SharedBuffer>& buffer, std::uint64_t first, std::uint64_t bytes);
   static BufferRange range(const std::shared_ptr<const SharedBuffer>& buffer) { return range(buffer, 0, buffer->description_.size); }
@@ -83,7 +96,8 @@ class SharedBuffer {
   HostBuffer description_;
   vk::Allocation allocation_;                         // null: the host's
   std::uint32_t our_family_ = 0;
-  bool transfers_ = false, ours_ = true;
+  bool transfers_ = false, ours_ = true, external_ = false;
+  std::unique_ptr<HostSide> host_side_;
   Commands acquire_, release_;                        // recorded once
 };
 

@@ -11,6 +11,8 @@ class StandaloneDevice final : public Standalone {
  public:
   Context& context() override { return *context_; }
   Session& session() override { return *session_; }
+  DeviceLink* link() override { return link_.get(); }
+  const std::string& link_text() const override { return link_text_; }
   std::uint64_t validation_messages() const override { return instance_->validation_messages(); }
   std::string first_validation_message() const override { return instance_->first_validation_message(); }
 
@@ -18,8 +20,19 @@ class StandaloneDevice final : public Standalone {
   std::unique_ptr<OwnInstance> instance_;
   std::unique_ptr<OwnDevice> device_;
   std::unique_ptr<Context> context_;
+  std::unique_ptr<DeviceLink> link_;
+  std::string link_text_;
   std::unique_ptr<Session> session_;
 };
+
+// A device beside another is on the same GPU, if that can be used, or on one of the same name, as two drivers may tell of one; else any.
+Result<std::size_t> choose_beside(const OwnInstance& instance, const std::vector<Candidate>& list, const vk::DeviceDescription& host) {
+  const GpuIdentity wanted = identify(host);
+  if (wanted.known)
+    if (const std::size_t same = find(instance, list, wanted.device); same < list.size()) return same;
+  const Result<std::size_t> named = choose(list, wanted.name);
+  return named ? named : choose(list, {});
+}
 
 }  // namespace
 
@@ -32,9 +45,10 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
                  OwnInstance::create({options.validation, options.optional_features, options.api_version, options.options.log}));
   const OwnInstance& instance = *standalone->instance_;
   IMPRINT_ASSIGN(const std::vector<Candidate> list, candidates(instance));
-  IMPRINT_ASSIGN(const std::size_t chosen, choose(list, options.device));
+  IMPRINT_ASSIGN(const std::size_t chosen, options.beside ? choose_beside(instance, list, *options.beside) : choose(list, options.device));
   const Candidate& candidate = list[chosen];
-  IMPRINT_ASSIGN(const auto setup, DeviceSetup::make(instance, candidate.physical_device, options.optional_features));
+  IMPRINT_ASSIGN(const auto setup, DeviceSetup::make(instance, candidate.physical_device, options.optional_features,
+                                                   options.beside ? link_extensions() : std::vector<const char*>()));
   IMPRINT_ASSIGN(standalone->device_, OwnDevice::create(instance, candidate, *setup));
 
   ContextDescription description;
@@ -45,19 +59,15 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
   description.queue.family = candidate.queue_family;
   description.queue.single_thread = true;
   description.budget = options.budget;
+  if (options.beside) description.exported_semaphore = link_semaphores(description.device);
   IMPRINT_ASSIGN(standalone->context_, Context::adopt(description));
+  if (options.beside) {
+    Result<std::unique_ptr<DeviceLink>> link = DeviceLink::make(*options.beside, description.device, *standalone->context_);
+    if (link) standalone->link_ = std::move(link).value();
+    standalone->link_text_ = standalone->link_ ? standalone->link_->text() : link.error().message;
+  }
   standalone->session_ = std::make_unique<Session>(standalone->context_->runtime(), *standalone->context_->queue());
   return std::unique_ptr<Standalone>(std::move(standalone));
-}
-
-std::string device_name(const vk::DeviceDescription& host) {
-  if (!host.get_instance_proc_addr || !host.instance || !host.physical_device) return {};
-  const auto get_properties =
-      reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(host.get_instance_proc_addr(host.instance, "vkGetPhysicalDeviceProperties"));
-  if (!get_properties) return {};
-  VkPhysicalDeviceProperties properties{};
-  get_properties(host.physical_device, &properties);
-  return properties.deviceName;
 }
 
 Result<std::vector<PhysicalDeviceSummary>> list_devices() {

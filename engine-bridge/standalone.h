@@ -10,6 +10,7 @@
 #include "compute/base/result.h"
 #include "compute/program/run.h"
 #include "engine-bridge/context.h"
+#include "engine-bridge/device_link.h"
 
 namespace imprint::bridge {
 
@@ -21,6 +22,9 @@ struct StandaloneOptions {
   bool validation = false;        // VK_LAYER_KHRONOS_validation with synchronisation checks; messages are counted and logged as errors
   std::uint32_t api_version = 0;  // 0 = the highest that loader and device have; tests lower it to VK_API_VERSION_1_1
   bool optional_features = true;  // false: the bare baseline (no timeline semaphore, no synchronization2, ...)
+  // The host's device, beside which this one is opened: on the same GPU where it can be told which, else on one of that name, else on any, whatever
+  // `device` says; and linked with it where both can. Borrowed during open.
+  const vk::DeviceDescription* beside = nullptr;
   vk::DeviceOptions options;
   Budget budget;
 };
@@ -42,13 +46,12 @@ class Standalone {
 
   virtual Context& context() = 0;
   virtual Session& session() = 0;                 // synchronous runs on the same queue; not while a frame is open
+  virtual DeviceLink* link() = 0;                 // with StandaloneOptions::beside; null: there is none, because of link_text()
+  virtual const std::string& link_text() const = 0;
   virtual std::uint64_t validation_messages() const = 0;   // warnings and errors since open
   virtual std::string first_validation_message() const = 0;
 };
 
 Result<std::vector<PhysicalDeviceSummary>> list_devices();
-
-// Of a host's physical device, for StandaloneOptions::device; "" when it cannot be asked.
-std::string device_name(const vk::DeviceDescription& host);
 
 }  // namespace imprint::bridge

@@ -70,6 +70,7 @@ struct Block {
   std::uint64_t size;
   BlockAllocator ranges;
   std::uint64_t reserved = 0;    // bytes of the VkDeviceMemory, for the cap
+  std::uint32_t memory_type = 0;
   void* mapped = nullptr;
   BlockMemory memory;             // freed after the buffer; unmapped by that
   Handle<VkBuffer> buffer;
@@ -125,7 +126,7 @@ class PooledMemory final : public MemoryPool {
   Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use, bool yields) override;
   Result<std::vector<Allocation>> allocate_together(std::span<const std::uint64_t> sizes, std::uint64_t alignment, MemoryUse use) override;
   Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) override;
-  VkDeviceMemory memory_of(const Allocation& allocation) const override;
+  BlockMemoryInfo memory_of(const Allocation& allocation) const override;
   void free(const Allocation& allocation) override;
   std::uint64_t trim() override;
   void set_cap(std::uint64_t bytes) override;
@@ -146,7 +147,7 @@ class PooledMemory final : public MemoryPool {
   // These want it free: they call the driver, and that the host's callbacks.
   Result<std::unique_ptr<Block>> create_block(std::uint64_t size, const BlockKind& kind, const DedicatedBuffer* dedicated = nullptr);
   Status check_size(std::uint64_t size) const;
-  Status bind_memory(Block& block, const VkMemoryRequirements& requirements);
+  Status bind_memory(Block& block, const VkMemoryRequirements& requirements, VkExternalMemoryHandleTypeFlags exported);
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget() const;
   bool within_budget(std::uint32_t heap, std::uint64_t bytes) const;
   Error exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const;
@@ -243,9 +244,10 @@ Result<Allocation> PooledMemory::allocate_dedicated(const DedicatedBuffer& descr
   return adopt(std::move(block).value(), size, bytes, granularity_);
 }
 
-VkDeviceMemory PooledMemory::memory_of(const Allocation& allocation) const {
+BlockMemoryInfo PooledMemory::memory_of(const Allocation& allocation) const {
   const std::lock_guard lock(mutex_);
-  return blocks_[allocation.block]->memory.get();
+  const Block& block = *blocks_[allocation.block];
+  return {block.memory.get(), block.reserved, block.memory_type};
 }
 
 std::optional<Allocation> PooledMemory::place(Block& block, std::uint32_t index, std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment) {
@@ -365,7 +367,10 @@ Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, co
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO};
   if (dedicated) {
+    external.handleTypes = dedicated->exported;
+    if (external.handleTypes) info.pNext = &external;
     info.usage |= dedicated->usage;
     if (dedicated->families.size() > 1) {
       info.sharingMode = VK_SHARING_MODE_CONCURRENT;
@@ -385,7 +390,7 @@ Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, co
   if (refusal) return exhausted(size, kind.use, refusal);
   block->reserved = requirements.size;
 
-  if (auto bound = bind_memory(*block, requirements); !bound.ok()) {
+  if (auto bound = bind_memory(*block, requirements, external.handleTypes); !bound.ok()) {
     const std::lock_guard lock(mutex_);
     unreserve(requirements.size);
     return std::move(bound).error();
@@ -393,7 +398,7 @@ Result<std::unique_ptr<Block>> PooledMemory::create_block(std::uint64_t size, co
   return block;
 }
 
-Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requirements) {
+Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requirements, VkExternalMemoryHandleTypeFlags exported) {
   const Functions& f = device_.functions();
   const auto types = memory_types(properties_, requirements.memoryTypeBits, block.kind.use);
   if (types.empty()) return make_error(ErrorCode::unsupported, std::string("the device has no memory type for ") + use_name(block.kind.use) + " blocks");
@@ -409,6 +414,9 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
     alone.buffer = block.buffer.get();
     VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
     if (block.kind.dedicated) info.pNext = &alone;
+    // Memory that is dedicated to one buffer would have to be imported so too, which needs one extension more of the other device.
+    VkExportMemoryAllocateInfo exporting{VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, nullptr, exported};
+    if (exported) info.pNext = &exporting;
     info.allocationSize = requirements.size;
     info.memoryTypeIndex = type;
     VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -416,6 +424,7 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
                              : f.vkAllocateMemory(device_.handle(), &info, device_.allocation_callbacks(), &memory);
     if (result == VK_SUCCESS) {
       block.memory = BlockMemory(device_, memory, calls_);
+      block.memory_type = type;
       break;
     }
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_TOO_MANY_OBJECTS) break;

@@ -52,6 +52,14 @@ struct DedicatedBuffer {
   std::uint64_t size = 0;                     // bytes, >= 1
   VkBufferUsageFlags usage = 0;               // beside that of every block
   std::span<const std::uint32_t> families;    // two or more: VK_SHARING_MODE_CONCURRENT among them
+  VkExternalMemoryHandleTypeFlags exported = 0;  // another device may import the memory by a handle of these types; the extension is enabled
+};
+
+// What a block's memory was taken with, for whoever imports it elsewhere.
+struct BlockMemoryInfo {
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  std::uint64_t bytes = 0;
+  std::uint32_t memory_type = 0;
 };
 
 struct MemoryStats {
@@ -91,7 +99,7 @@ class MemoryPool {
   // Device memory. Errors: as above.
   virtual Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) = 0;
   // The memory that a live allocation lies in.
-  virtual VkDeviceMemory memory_of(const Allocation& allocation) const = 0;
+  virtual BlockMemoryInfo memory_of(const Allocation& allocation) const = 0;
 
   // Gives a range back at once. Call only when the GPU is done with it: otherwise retire it through Device::retire.
   virtual void free(const Allocation& allocation) = 0;

@@ -53,16 +53,14 @@ void name_what_is_left(ContextEntry& entry) {
                                        (brain_count ? " (" + brains + ")" : "") + " and " + std::to_string(agent_count) + " agents");
 }
 
-// In the place of the host's: on a GPU of the same name where there is one that serves, on any, or on the processor.
+// In the place of the host's: on the same GPU where it serves, on any, or on the processor. Device memory of the host's is of its own device.
 Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescription& description) {
   bridge::StandaloneOptions own;
-  own.device = bridge::device_name(description.device);
+  own.beside = &description.device;
   own.options = description.options;
+  own.options.memory.calls = {};
   own.budget = description.budget;
   auto world = agent::World::open(own);
-  if (world || world.error().code != ErrorCode::not_found) return world;
-  own.device.clear();
-  world = agent::World::open(own);
   if (world) return world;
   own.options.log(LogLevel::warning, "no device of Imprint's own either, so the processor computes: " + world.error().message);
   return agent::World::open_on_cpu(own.options, own.budget);
@@ -307,7 +305,7 @@ imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* 
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore) {
   return with_context(context, Tag::frame_or_create, "context_get_semaphore", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("context_get_semaphore", "semaphore", semaphore));
-    IMPRINT_ASSIGN(const bridge::HostSemaphore found, entry.world->context().semaphore());
+    IMPRINT_ASSIGN(const bridge::HostSemaphore found, entry.world->semaphore());
     imp_vk_semaphore filled{};
     std::memcpy(&filled.semaphore, &found.semaphore, sizeof found.semaphore);
     filled.value = found.value;

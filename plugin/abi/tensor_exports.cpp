@@ -81,7 +81,7 @@ imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc*
     IMPRINT_CHECK(check_pointer(call, "tensor", tensor));
     IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
     IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "buffer", buffer, made));
-    IMPRINT_ASSIGN(made.buffer, entry.world->context().import_buffer(host));
+    IMPRINT_ASSIGN(made.buffer, entry.world->import_buffer(host));
     return publish_tensor(entry, std::move(made), tensor);
   });
 }
@@ -94,7 +94,7 @@ imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc*
     IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "wish", wish, made));
     if (host.buffer || host.offset || wish->size || host.memory_flags || host.device_address)
       return refuse(call, "wish.buffer, offset, size, memory_flags and device_address are for import; expected 0");
-    IMPRINT_ASSIGN(made.buffer, entry.world->context().create_buffer({host.name, host.size, host.usage, host.sharing, host.families, host.stages, host.access}));
+    IMPRINT_ASSIGN(made.buffer, entry.world->create_buffer({host.name, host.size, host.usage, host.sharing, host.families, host.stages, host.access}));
     IMPRINT_CHECK(publish_tensor(entry, std::move(made), tensor));
     for (const Variable& part : find_tensor(entry, *tensor)->parts)
       IMPRINT_CHECK(entry.world->context().runtime().write(part, std::vector<std::byte>(bytes_of(part))));
@@ -106,9 +106,11 @@ imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer) {
   return with_tensor(tensor, Tag::create, "tensor_export_vk", [&](ContextEntry&, agent::SharedTensor& found) -> Status {
     IMPRINT_CHECK(check_filled_struct("tensor_export_vk", "buffer", buffer));
     const bridge::HostBuffer& host = found.buffer->description();
-    const VkDeviceMemory memory = found.buffer->memory();
+    const bridge::HostSide* side = found.buffer->host_side();
+    const VkBuffer handle = side ? side->buffer() : host.buffer;
+    const VkDeviceMemory memory = side ? side->memory() : found.buffer->memory();
     fill_struct(buffer, [&](imp_vk_buffer& filled) {
-      std::memcpy(&filled.buffer, &host.buffer, sizeof host.buffer);
+      std::memcpy(&filled.buffer, &handle, sizeof handle);
       filled.offset = host.offset;
       filled.size = host.size;
       filled.usage = host.usage;

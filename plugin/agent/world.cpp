@@ -35,6 +35,7 @@ Result<std::unique_ptr<World>> World::open(const bridge::StandaloneOptions& opti
   IMPRINT_ASSIGN(std::unique_ptr<World> world, create(own.options, own.budget));
   IMPRINT_ASSIGN(world->standalone_, bridge::Standalone::open(own));
   world->context_ = &world->standalone_->context();
+  if (own.beside) world->log_(LogLevel::info, world->link_text());
   world->tuning_ = std::make_unique<Tuning>(*world->context_, world->log_);
   return world;
 }
@@ -59,12 +60,19 @@ std::string World::report() const {
   std::string text = context_->report();
   vk::Device* device = context_->vulkan();
   if (!device) return text;
+  if (standalone_) text += standalone_->link_text().empty() ? "" : link_text() + "\n";
   const vk::MemoryStats memory = device->memory().stats();
   text += "memory: " + std::to_string(memory.bytes_reserved) + " bytes in " + std::to_string(memory.block_count) + " allocations, of " +
           std::to_string(device->capabilities().max_memory_allocation_count) + " that the device allows\n";
   if (memory_pressure_)
     text += "memory pressure: learning pauses, and has given up about " + std::to_string(bytes_away_) + " bytes until there is room for them\n";
   return text;
+}
+
+std::string World::link_text() const {
+  return "a device of Imprint's own beside the host's: " +
+         (standalone_->link() ? standalone_->link_text()
+                              : "observations and actions pass through host memory, and no tensors are shared, because " + standalone_->link_text());
 }
 
 WorldStats World::stats() const {
@@ -228,16 +236,54 @@ Status World::enqueue_brains() {
   return {};
 }
 
+Result<std::shared_ptr<bridge::SharedBuffer>> World::import_buffer(const bridge::HostBuffer& host) {
+  if (owns_device())
+    return make_error(ErrorCode::unsupported, "tensor_import_vk: the context has a device of its own, of which no buffer of yours is; " +
+                                                  std::string(link() ? "tensor_create_vk makes one that both devices have" : "hand numbers in by agent_observe"));
+  return context_->import_buffer(host);
+}
+
+Result<std::shared_ptr<bridge::SharedBuffer>> World::create_buffer(const bridge::SharedBufferRequest& request) {
+  if (!owns_device() || standalone_->link_text().empty()) return context_->create_buffer(request);  // the latter without a host's device at all
+  if (!link())
+    return make_error(ErrorCode::unsupported, "tensor_create_vk: the context has a device of its own, which shares no memory with yours (" +
+                                                  standalone_->link_text() + "); hand numbers in by agent_observe");
+  Result<std::shared_ptr<bridge::SharedBuffer>> made = link()->create_buffer(request);
+  if (!made)
+    log_(LogLevel::warning, "tensor_create_vk: no memory in common with the host's device, so observations and actions have to pass through host memory: " +
+                                made.error().message);
+  return made;
+}
+
+Result<bridge::HostSemaphore> World::semaphore() {
+  if (!owns_device()) return context_->semaphore();
+  if (!link() || !link()->has_semaphores())
+    return make_error(ErrorCode::unsupported, "context_get_semaphore: the context has a device of its own, whose semaphores no queue of yours can wait for");
+  IMPRINT_ASSIGN(bridge::HostSemaphore found, context_->semaphore());
+  found.semaphore = link()->done();
+  return found;
+}
+
 Status World::submit(const bridge::SubmitInfo& info) {
   // Asked before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(ErrorCode::unsupported, "submit: the context was created without a queue, for recording only; call record");
+  bridge::SubmitInfo carried = info;
+  if (owns_device() && !(info.waits.empty() && info.signals.empty())) {
+    if (!link() || !info.signals.empty())
+      return make_error(ErrorCode::unsupported, std::string("submit: the context has a device of its own, which can ") +
+                                                    (link() ? "signal no semaphore of yours: wait for the one of context_get_semaphore"
+                                                            : "wait for no semaphore of yours and signal none"));
+    waits_.assign(info.waits.begin(), info.waits.end());
+    IMPRINT_CHECK(link()->translate(waits_));
+    carried.waits = waits_;
+  }
   IMPRINT_CHECK(enqueue_brains());
   if (context_->completed_by() == bridge::CompletedBy::frames) {
     any_record_ = true;
     last_record_ = clock_.frame;
   }
-  return context_->submit(info);
+  return context_->submit(carried);
 }
 
 Result<bridge::FrameEstimate> World::estimate() {

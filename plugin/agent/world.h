@@ -44,6 +44,7 @@ class World {
 
   bridge::Context& context() { return *context_; }
   bool owns_device() const { return standalone_ != nullptr; }
+  bridge::DeviceLink* link() { return standalone_ ? standalone_->link() : nullptr; }  // of our device with the host's
   JobQueue& jobs() { return *jobs_; }                // any thread
   Tuning& tuning() { return *tuning_; }
   std::string report() const;
@@ -63,6 +64,11 @@ class World {
   std::uint64_t trim();
   // Errors: unsupported (record only), not_ready (time over), device_lost.
   Status drain(std::uint32_t timeout_ms);
+  // Shared with the host, on its device or on both: see bridge::Context and bridge::DeviceLink. Errors: theirs; unsupported (a device of our own that has
+  // no memory in common with the host's; importing, with any device of our own).
+  Result<std::shared_ptr<bridge::SharedBuffer>> import_buffer(const bridge::HostBuffer& host);
+  Result<std::shared_ptr<bridge::SharedBuffer>> create_buffer(const bridge::SharedBufferRequest& request);
+  Result<bridge::HostSemaphore> semaphore();         // as the host's device knows it
   // Whether this may be destroyed: wrong_state when recorded work is not known to be complete.
   Status close();
 
@@ -79,6 +85,7 @@ class World {
   World(const LogSink& log, std::shared_ptr<JobQueue> jobs) : log_(log), jobs_(std::move(jobs)), files_(*jobs_) {}
   static Result<std::unique_ptr<World>> create(vk::DeviceOptions& options, const bridge::Budget& budget);  // without a context; fills options.jobs
 
+  std::string link_text() const;                     // of a device beside the host's
   Surroundings surroundings() { return {*context_, files_, clock_, shadow_period_frames_, log_}; }
   Status enqueue_brains();
   void watch_memory();
@@ -93,6 +100,7 @@ class World {
   FileWriter files_;
   FrameClock clock_;
   std::uint32_t shadow_period_frames_ = 0;
+  std::vector<bridge::HostSemaphore> waits_;         // of a submit, as our own device knows them
   bool may_learn_ = true;      // a budget of 0 is inference only
   std::atomic<bool> memory_pressure_{false};  // learning pauses
   std::atomic<std::uint64_t> bytes_away_{0};

@@ -162,9 +162,10 @@ typedef struct imp_vk_device_info {
    * the host calls the frame safe, as with record; and drain and brain_hash are IMP_ERROR_UNSUPPORTED. */
   uint32_t submit_without_fence;
   /* 1: where this device cannot serve (IMP_ERROR_UNSUPPORTED, as with Vulkan 1.0 or a family without compute), the context gets a second device, of
-   * Imprint's own, on a GPU of the same name when there is one: imp_report::own_device tells. It is then as after context_create_standalone: all
-   * that goes in and out passes through host memory, frames are given to submit, and record is IMP_ERROR_UNSUPPORTED. Where no such device can be made
-   * the processor computes, as for the device "cpu" of context_create_standalone. 0: never. */
+   * Imprint's own, on the same GPU when it serves: imp_report::own_device tells. It is then as after context_create_standalone: frames are given to
+   * submit, record is IMP_ERROR_UNSUPPORTED, and numbers go in and out through host memory. Tensors lie in memory that both devices have, where the lists
+   * above have VK_KHR_external_memory_fd (on Windows _win32), and imp_report::tensor_sharing says so; else tensor_create_vk is IMP_ERROR_UNSUPPORTED. Where
+   * no such device can be made the processor computes, as for the device "cpu" of context_create_standalone. 0: never. */
   uint32_t allow_own_device;
   /* 1: a further way: the host uses queue.queue for nothing, and Imprint submits to it from a thread of its own ("imprint-submit"), so that what it learns
    * runs beside what the host draws, and the frame thread only says what is to be done. All of Imprint's work runs there; record is
@@ -231,8 +232,8 @@ typedef struct imp_host {
    * no function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, but for brain_save and brain_save_status of
    * brains with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait. */
   void (*device_lost)(void* user, const char* message);
-  /* Device memory from the host: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo, and as vkFreeMemory; VkDeviceMemory as a number. Both or
-   * neither. [any] thread. */
+  /* Device memory from the host, of the device that imp_vk_device_info names: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo with its chain,
+   * which returns a VkResult, and as vkFreeMemory; VkDeviceMemory as a number. Not asked for memory of a second device. Both or neither. [any] thread. */
   int32_t (*allocate_device_memory)(void* user, const void* info, uint64_t* memory);
   void (*free_device_memory)(void* user, uint64_t memory);
   /* The host's job system, for what is no frame's: compiling (in warmup) and writing files (brain_save, shadows). Hands run(data) over, which has to be called
@@ -340,7 +341,15 @@ typedef struct imp_submit_info {
  * side of Imprint's makes writes visible, for the stages and accesses that the host has declared; the host needs none of its own. Across queues the host
  * hands semaphores to submit_with, and declares no stages. Across queue families a buffer that is VK_SHARING_MODE_EXCLUSIVE changes its owner besides:
  * the host releases it to Imprint's family, tensor_acquire takes it over, tensor_release gives it back, and the host acquires it from Imprint's family,
- * all for the tensor's offset and size. */
+ * all for the tensor's offset and size.
+ *
+ * Across devices (IMP_TENSORS_ACROSS_DEVICES) tensor_create_vk makes one memory that both devices have; tensor_export_vk gives the buffer and the memory
+ * of the host's device. Sharing is exclusive, stages and access count for nothing, and Imprint's family is VK_QUEUE_FAMILY_EXTERNAL for the host. A tensor
+ * is Imprint's at first: a frame with tensor_release, submitted, begins. Where imp_report::ready_semaphore is not 0, the host signals that one with its
+ * release and gives submit_with the value to wait for, and its acquisition waits for the semaphore and value of context_get_semaphore. Where it is 0,
+ * the processor orders: submit is called when a fence of the host's tells that its release is complete, and the host acquires when drain has returned,
+ * or agent_act has answered what was asked in a later frame than the one of tensor_release. The host's GPU is done with a tensor when it is destroyed,
+ * by tensor_destroy or context_destroy. */
 
 typedef enum imp_dtype { IMP_DTYPE_FLOAT32 = 0, IMP_DTYPE_INT32 = 1 } imp_dtype;
 
@@ -371,7 +380,7 @@ typedef struct imp_vk_buffer {
   uint64_t device_address;      /* of the buffer, or 0; needs VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. Not used yet */
   uint32_t stages;              /* VkPipelineStageFlags in which the host uses it, on the queue that it shares with Imprint; 0 = on no such queue */
   uint32_t access;              /* VkAccessFlags there */
-  uint64_t memory;              /* VkDeviceMemory; only filled, by tensor_export_vk, for Imprint's own buffers */
+  uint64_t memory;              /* VkDeviceMemory; only filled, by tensor_export_vk, for Imprint's own buffers: Imprint frees it */
 } imp_vk_buffer;
 
 /* ---- brains ------------------------------------------------------------------------------------------------------------------------------ */
@@ -580,6 +589,13 @@ typedef enum imp_completion {
   IMP_COMPLETED_BY_CALLS = 3     /* on the CPU: submit returns when all is done */
 } imp_completion;
 
+/* Where tensors lie. */
+typedef enum imp_tensor_sharing {
+  IMP_TENSORS_NOT_SHARED = 0,    /* on no device of the host's: numbers go in and out by agent_observe and agent_act */
+  IMP_TENSORS_ON_ONE_DEVICE = 1, /* on the host's */
+  IMP_TENSORS_ACROSS_DEVICES = 2 /* in memory that the host's device and Imprint's own both have; see tensors that host and Imprint share */
+} imp_tensor_sharing;
+
 /* What a context has to work with. Strings live as long as the context. */
 typedef struct imp_report {
   imp_header header;
@@ -592,6 +608,9 @@ typedef struct imp_report {
   uint32_t measures_gpu_time;  /* 1: by timestamps; 0: GPU time is estimated */
   uint32_t own_device;         /* 1: a device of Imprint's own */
   uint32_t loss_count;         /* for context_get_loss */
+  imp_tensor_sharing tensor_sharing;
+  uint64_t ready_semaphore;    /* VkSemaphore, timeline, of the host's device and Imprint's to destroy: across devices the host signals it, with rising
+                                  values, and gives submit_with those to wait for; 0: there is none */
 } imp_report;
 
 /* Something that the device, as declared, has not: nothing of it is needed. Strings live as long as the context. */
@@ -739,10 +758,12 @@ typedef struct imp_api {
    * IMP_ERROR_CORRUPT_FILE for what is damaged. */
   imp_result (IMP_CALL* pipeline_cache_set)(imp_context context, const void* data, size_t size);
 
-  /* [create] A buffer of the host's as a tensor. It stays the host's, as it is: it must outlive the tensor and the GPU's work on it. */
+  /* [create] A buffer of the host's as a tensor. It stays the host's, as it is: it must outlive the tensor and the GPU's work on it. IMP_ERROR_UNSUPPORTED
+   * with a device of Imprint's own, and on the processor. */
   imp_result (IMP_CALL* tensor_import_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
   /* [create] A tensor in a buffer and memory of its own, zero at first, for the host to use too. Of `wish` count usage (VERTEX, INDEX, INDIRECT, ...;
-   * STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0. */
+   * STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0. IMP_ERROR_UNSUPPORTED on the processor, and with
+   * a second device that has no memory in common with the host's, or gets none of this: hand numbers in by agent_observe then. */
   imp_result (IMP_CALL* tensor_create_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
   /* [create] Where a tensor lies, for the host's descriptors and barriers. The buffer is valid until tensor_destroy. families is not filled. */
   imp_result (IMP_CALL* tensor_export_vk)(imp_tensor tensor, imp_vk_buffer* buffer);
@@ -757,14 +778,16 @@ typedef struct imp_api {
   /* [frame] agent_observe from imp_brain_desc::observations (or imp_policy_desc's): what the agent sees now begins at element `place`, and is read on the GPU when this frame's
    * work runs. One look a frame: the last call counts. Learning, crediting and recording work as with agent_observe; agent_demonstrate takes numbers. */
   imp_result (IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t place);
-  /* [frame] As submit. */
+  /* [frame] As submit. With a second device waits are of imp_report::ready_semaphore only, and there are no completions: context_get_semaphore has what
+   * the host waits for. IMP_ERROR_INVALID_ARGUMENT and IMP_ERROR_UNSUPPORTED otherwise, and nothing is submitted: call again, or submit. */
   imp_result (IMP_CALL* submit_with)(imp_context context, const imp_submit_info* info);
   /* [create] Lends this thread: compiles and writes files that wait, job after job, until none waits or budget_us microseconds are over; at least one.
    * waiting (may be null): how many still wait. */
   imp_result (IMP_CALL* run_jobs)(imp_context context, uint32_t budget_us, uint32_t* waiting);
   /* [frame or create] For a queue of the host's that is to wait for Imprint's: Imprint's own timeline semaphore, and the value that it reaches when all
    * that was submitted up to now is complete. It lives as long as the context; wait for it, never signal it. IMP_ERROR_UNSUPPORTED without timeline
-   * semaphores or without own submits; IMP_NOT_READY while nothing was submitted. */
+   * semaphores or without own submits; IMP_NOT_READY while nothing was submitted. With a second device it is one of the host's device that stands for
+   * Imprint's, where imp_report::ready_semaphore is not 0, else IMP_ERROR_UNSUPPORTED. */
   imp_result (IMP_CALL* context_get_semaphore)(imp_context context, imp_vk_semaphore* semaphore);
 
   /* [create] Which variants of kernels are known to be the fastest on this GPU and driver, shipped and measured: JSON, UTF-8, not NUL-terminated, to keep

@@ -1,0 +1,284 @@
+#include "engine-bridge/device_link.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "engine-bridge/external_handle.h"
+
+#define IMPRINT_LINK_FUNCTIONS(X)                                                                     \
+  X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory)           \
+  X(vkFreeMemory) X(vkBindBufferMemory) X(vkCreateSemaphore) X(vkDestroySemaphore)
+
+namespace imprint::bridge {
+namespace {
+
+Error refuse(const std::string& why) { return make_error(ErrorCode::unsupported, why); }
+
+bool lists(std::span<const char* const> list, std::string_view name) {
+  return std::ranges::any_of(list, [&](const char* each) { return each && name == each; });
+}
+
+// Whether a host may use what came with Vulkan 1.1, as such or by the extensions that it is from.
+Status check_declared(const vk::DeviceDescription& host, const char* extension, std::initializer_list<const char*> device, std::initializer_list<const char*> instance) {
+  if (!lists(host.device_extensions, extension)) return refuse(std::string(extension) + " is not declared for the host's device");
+  if (host.api_version >= VK_API_VERSION_1_1) return {};
+  for (const char* name : device)
+    if (!lists(host.device_extensions, name)) return refuse(std::string(name) + ", which Vulkan 1.0 needs for it, is not declared for the host's device");
+  for (const char* name : instance)
+    if (!lists(host.instance_extensions, name)) return refuse(std::string(name) + ", which Vulkan 1.0 needs for it, is not declared for the host's instance");
+  return {};
+}
+
+bool declares_timeline(const vk::DeviceDescription& host) {
+  if (host.api_version < VK_API_VERSION_1_2 && !lists(host.device_extensions, "VK_KHR_timeline_semaphore")) return false;
+  for (auto* link = static_cast<const VkBaseInStructure*>(host.features ? host.features->pNext : nullptr); link; link = link->pNext) {
+    if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES &&
+        reinterpret_cast<const VkPhysicalDeviceTimelineSemaphoreFeatures*>(link)->timelineSemaphore)
+      return true;
+    if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES &&
+        reinterpret_cast<const VkPhysicalDeviceVulkan12Features*>(link)->timelineSemaphore)
+      return true;
+  }
+  return false;
+}
+
+Status check_exportable(const vk::DeviceDescription& ours) {
+  if (!lists(ours.device_extensions, kSemaphoreExtension)) return refuse(std::string(kSemaphoreExtension) + " is not supported by the device");
+  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceExternalSemaphoreProperties>(
+      ours.get_instance_proc_addr(ours.instance, "vkGetPhysicalDeviceExternalSemaphoreProperties"));
+  if (!ask) return refuse("the loader has no vkGetPhysicalDeviceExternalSemaphoreProperties");
+  const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
+  const VkPhysicalDeviceExternalSemaphoreInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO, &type, kSemaphoreHandle};
+  VkExternalSemaphoreProperties found{VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+  ask(ours.physical_device, &info, &found);
+  constexpr VkExternalSemaphoreFeatureFlags kBoth = VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+  if ((found.externalSemaphoreFeatures & kBoth) != kBoth) return refuse("the device exports or imports no timeline semaphores as such handles");
+  return {};
+}
+
+// The host's device, as far as we put something on it.
+struct HostDevice {
+  VkDevice device = VK_NULL_HANDLE;
+  PFN_vkGetDeviceProcAddr get = nullptr;
+  std::optional<VkAllocationCallbacks> callbacks;
+#define X(name) PFN_##name name = nullptr;
+  IMPRINT_LINK_FUNCTIONS(X)
+#undef X
+
+  static Result<HostDevice> load(const vk::DeviceDescription& host) {
+    HostDevice found;
+    found.device = host.device;
+    if (host.allocation_callbacks) found.callbacks = *host.allocation_callbacks;
+    if (!host.get_instance_proc_addr || !host.instance || !host.device) return refuse("the host's device is not given");
+    found.get = reinterpret_cast<PFN_vkGetDeviceProcAddr>(host.get_instance_proc_addr(host.instance, "vkGetDeviceProcAddr"));
+    if (!found.get) return refuse("the host's loader has no vkGetDeviceProcAddr");
+#define X(name)                                                                                                \
+  found.name = reinterpret_cast<PFN_##name>(found.get(host.device, #name));                                    \
+  if (!found.name) return refuse("the host's loader has no " #name);
+    IMPRINT_LINK_FUNCTIONS(X)
+#undef X
+    return found;
+  }
+  const VkAllocationCallbacks* allocator() const { return callbacks ? &*callbacks : nullptr; }
+};
+
+class ImportedBuffer final : public HostSide {
+ public:
+  explicit ImportedBuffer(const HostDevice& host) : host_(host) {}
+  ~ImportedBuffer() override {
+    if (buffer_) host_.vkDestroyBuffer(host_.device, buffer_, host_.allocator());
+    if (memory_) host_.vkFreeMemory(host_.device, memory_, host_.allocator());
+  }
+  VkBuffer buffer() const override { return buffer_; }
+  VkDeviceMemory memory() const override { return memory_; }
+
+  // As the memory was taken on our device: the same number of bytes, of the same type.
+  Status import(ExternalHandle handle, const vk::BlockMemoryInfo& taken, const HostBuffer& shared) {
+    const VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr, kMemoryHandle};
+    VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
+    info.size = shared.size;
+    info.usage = shared.usage;
+    VkResult result = host_.vkCreateBuffer(host_.device, &info, host_.allocator(), &buffer_);
+    if (result != VK_SUCCESS) return external_error("vkCreateBuffer on the host's device", result);
+    VkMemoryRequirements needs{};
+    host_.vkGetBufferMemoryRequirements(host_.device, buffer_, &needs);
+    if (needs.size > taken.bytes || !(needs.memoryTypeBits >> taken.memory_type & 1u))
+      return refuse("the host's device wants other memory for such a buffer than ours has");
+    VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    allocate.allocationSize = taken.bytes;
+    allocate.memoryTypeIndex = taken.memory_type;
+    result = handle.import_memory(host_.vkAllocateMemory, host_.device, allocate, host_.allocator(), &memory_);
+    if (result != VK_SUCCESS) return external_error("vkAllocateMemory, importing on the host's device,", result);
+    result = host_.vkBindBufferMemory(host_.device, buffer_, memory_, 0);
+    if (result != VK_SUCCESS) return external_error("vkBindBufferMemory on the host's device", result);
+    return {};
+  }
+
+ private:
+  const HostDevice host_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+};
+
+class Link final : public DeviceLink {
+ public:
+  Link(const HostDevice& host, Context& context) : host_(host), context_(context) {}
+
+  ~Link() override {
+    for (const VkSemaphore semaphore : {host_ready_, host_done_})
+      if (semaphore) host_.vkDestroySemaphore(host_.device, semaphore, host_.allocator());
+    // Of ours a submission may still wait for it.
+    vk::Device& device = context_.device();
+    if (our_ready_)
+      device.retire(device.last_ticket(), [&device, semaphore = our_ready_] {
+        device.functions().vkDestroySemaphore(device.handle(), semaphore, device.allocation_callbacks());
+      });
+  }
+
+  // What our physical device lets go, and takes: the same as the host's, which is the same one.
+  Status check_memory(const vk::DeviceDescription& ours) {
+    if (!lists(ours.device_extensions, kMemoryExtension)) return refuse(std::string(kMemoryExtension) + " is not supported by the device");
+    const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceExternalBufferProperties>(
+        ours.get_instance_proc_addr(ours.instance, "vkGetPhysicalDeviceExternalBufferProperties"));
+    if (!ask) return refuse("the loader has no vkGetPhysicalDeviceExternalBufferProperties");
+    VkPhysicalDeviceExternalBufferInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO};
+    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    info.handleType = kMemoryHandle;
+    VkExternalBufferProperties found{VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    ask(ours.physical_device, &info, &found);
+    const VkExternalMemoryFeatureFlags features = found.externalMemoryProperties.externalMemoryFeatures;
+    constexpr VkExternalMemoryFeatureFlags kBoth = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    if ((features & kBoth) != kBoth) return refuse("the device exports or imports no storage buffers as such handles");
+    if (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) return refuse("the device exports only memory that is dedicated to one buffer");
+    get_ = reinterpret_cast<PFN_vkGetDeviceProcAddr>(ours.get_instance_proc_addr(ours.instance, "vkGetDeviceProcAddr"));
+    return get_ ? Status() : Status(refuse("the loader has no vkGetDeviceProcAddr"));
+  }
+
+  // A failure leaves it without, in whole.
+  Status make_semaphores(const vk::DeviceDescription& host, const vk::DeviceDescription& ours) {
+    IMPRINT_CHECK(check_declared(host, kSemaphoreExtension, {"VK_KHR_external_semaphore"}, {"VK_KHR_external_semaphore_capabilities"}));
+    if (!declares_timeline(host)) return refuse("timelineSemaphore is not declared for the host's device");
+    vk::Device& device = context_.device();
+    IMPRINT_CHECK(check_exportable(ours));
+    if (!device.capabilities().timeline_semaphore) return refuse("the device has no timeline semaphores");
+    VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
+    const VkSemaphoreCreateInfo plain{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
+    for (VkSemaphore* semaphore : {&host_ready_, &host_done_}) {
+      const VkResult result = host_.vkCreateSemaphore(host_.device, &plain, host_.allocator(), semaphore);
+      if (result != VK_SUCCESS) return external_error("vkCreateSemaphore on the host's device", result);
+    }
+    VkExportSemaphoreCreateInfo exporting{VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO, nullptr, kSemaphoreHandle};
+    type.pNext = &exporting;
+    const VkResult result = device.functions().vkCreateSemaphore(device.handle(), &plain, device.allocation_callbacks(), &our_ready_);
+    if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateSemaphore", result);
+    IMPRINT_CHECK(pass(device, our_ready_, host_ready_));
+    return pass(device, context_.timeline(), host_done_);
+  }
+
+  void drop_semaphores(const std::string& why) {
+    why_none_ = why;
+    for (VkSemaphore* semaphore : {&host_ready_, &host_done_})
+      if (const VkSemaphore gone = std::exchange(*semaphore, VK_NULL_HANDLE)) host_.vkDestroySemaphore(host_.device, gone, host_.allocator());
+    vk::Device& device = context_.device();
+    if (const VkSemaphore gone = std::exchange(our_ready_, VK_NULL_HANDLE))
+      device.functions().vkDestroySemaphore(device.handle(), gone, device.allocation_callbacks());
+  }
+
+  Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override {
+    SharedBufferRequest exported = request;
+    exported.families.clear();
+    exported.stages = exported.access = 0;  // of no queue that we are on
+    exported.exported = kMemoryHandle;
+    IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, context_.create_buffer(exported));
+    const vk::BlockMemoryInfo taken = buffer->memory_info();
+    IMPRINT_ASSIGN(ExternalHandle handle, ExternalHandle::of_memory(get_, context_.device().handle(), taken.memory));
+    auto side = std::make_unique<ImportedBuffer>(host_);
+    IMPRINT_CHECK(side->import(std::move(handle), taken, buffer->description()));
+    buffer->set_host_side(std::move(side));
+    return buffer;
+  }
+
+  bool has_semaphores() const override { return host_ready_ != VK_NULL_HANDLE; }
+  std::string text() const override {
+    if (has_semaphores()) return "tensors lie in memory that the host's device has too (external memory), in the order of timeline semaphores that both have";
+    return "tensors lie in memory that the host's device has too (external memory), in the order that the host's fences and frames keep, without semaphores: " +
+           why_none_;
+  }
+  VkSemaphore ready() const override { return host_ready_; }
+  VkSemaphore done() const override { return host_done_; }
+
+  Status translate(std::vector<HostSemaphore>& waits) const override {
+    if (!waits.empty() && !has_semaphores()) return refuse("submit: the two devices share no semaphores (" + why_none_ + "), so there is none to wait for");
+    for (HostSemaphore& wait : waits) {
+      if (wait.semaphore != host_ready_ || !wait.timeline)
+        return make_error(ErrorCode::invalid_argument, "submit: a semaphore to wait for is not the one that the two devices share (imp_report::ready_semaphore, a "
+                                                       "timeline semaphore): signal that");
+      wait.semaphore = our_ready_;
+    }
+    return {};
+  }
+
+ private:
+  Status pass(vk::Device& device, VkSemaphore ours, VkSemaphore hosts) {
+    IMPRINT_ASSIGN(ExternalHandle handle, ExternalHandle::of_semaphore(get_, device.handle(), ours));
+    return handle.import_semaphore(host_.get, host_.device, hosts);
+  }
+
+  const HostDevice host_;
+  Context& context_;
+  PFN_vkGetDeviceProcAddr get_ = nullptr;  // of our device
+  VkSemaphore host_ready_ = VK_NULL_HANDLE, host_done_ = VK_NULL_HANDLE, our_ready_ = VK_NULL_HANDLE;
+  std::string why_none_;
+};
+
+}  // namespace
+
+GpuIdentity identify(const vk::DeviceDescription& description) {
+  GpuIdentity found;
+  if (!description.get_instance_proc_addr || !description.instance || !description.physical_device) return found;
+  const bool core = description.api_version >= VK_API_VERSION_1_1;
+  const bool extensions = lists(description.instance_extensions, "VK_KHR_get_physical_device_properties2") &&
+                          lists(description.instance_extensions, "VK_KHR_external_memory_capabilities");
+  VkPhysicalDeviceIDProperties id{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id};
+  const auto ask_more = core || extensions ? reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(description.get_instance_proc_addr(
+                                                 description.instance, core ? "vkGetPhysicalDeviceProperties2" : "vkGetPhysicalDeviceProperties2KHR"))
+                                           : nullptr;
+  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
+      description.get_instance_proc_addr(description.instance, "vkGetPhysicalDeviceProperties"));
+  if (ask_more) {
+    ask_more(description.physical_device, &properties);
+    found.known = true;
+    std::memcpy(found.device.data(), id.deviceUUID, VK_UUID_SIZE);
+    std::memcpy(found.driver.data(), id.driverUUID, VK_UUID_SIZE);
+  } else if (ask) {
+    ask(description.physical_device, &properties.properties);
+  }
+  found.name = properties.properties.deviceName;
+  return found;
+}
+
+std::vector<const char*> link_extensions() { return {kMemoryExtension, kSemaphoreExtension}; }
+
+VkExternalSemaphoreHandleTypeFlags link_semaphores(const vk::DeviceDescription& ours) { return check_exportable(ours) ? kSemaphoreHandle : 0; }
+
+Result<std::unique_ptr<DeviceLink>> DeviceLink::make(const vk::DeviceDescription& host, const vk::DeviceDescription& ours, Context& context) {
+  IMPRINT_CHECK(check_declared(host, kMemoryExtension, {"VK_KHR_external_memory"},
+                               {"VK_KHR_get_physical_device_properties2", "VK_KHR_external_memory_capabilities"}));
+  const GpuIdentity there = identify(host), here = identify(ours);
+  if (!there.known || !here.known) return refuse("the host's physical device cannot be asked which GPU it is");
+  if (there.device != here.device || there.driver != here.driver) return refuse("the two devices are not of one GPU and driver");
+  IMPRINT_ASSIGN(const HostDevice functions, HostDevice::load(host));
+  auto link = std::make_unique<Link>(functions, context);
+  IMPRINT_CHECK(link->check_memory(ours));
+  if (const Status made = link->make_semaphores(host, ours); !made) {
+    if (made.error().code == ErrorCode::device_lost) return made.error();
+    link->drop_semaphores(made.error().message);
+  }
+  return std::unique_ptr<DeviceLink>(std::move(link));
+}
+
+}  // namespace imprint::bridge

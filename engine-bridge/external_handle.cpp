@@ -1,0 +1,118 @@
+#include "engine-bridge/external_handle.h"
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+
+#include <vulkan/vulkan_win32.h>
+#else
+#include <unistd.h>
+#endif
+
+#include <string>
+
+namespace imprint::bridge {
+namespace {
+
+#ifdef _WIN32
+using GetMemory = PFN_vkGetMemoryWin32HandleKHR;
+using GetSemaphore = PFN_vkGetSemaphoreWin32HandleKHR;
+using ImportSemaphore = PFN_vkImportSemaphoreWin32HandleKHR;
+constexpr const char* kGetMemory = "vkGetMemoryWin32HandleKHR";
+constexpr const char* kGetSemaphore = "vkGetSemaphoreWin32HandleKHR";
+constexpr const char* kImportSemaphore = "vkImportSemaphoreWin32HandleKHR";
+#else
+using GetMemory = PFN_vkGetMemoryFdKHR;
+using GetSemaphore = PFN_vkGetSemaphoreFdKHR;
+using ImportSemaphore = PFN_vkImportSemaphoreFdKHR;
+constexpr const char* kGetMemory = "vkGetMemoryFdKHR";
+constexpr const char* kGetSemaphore = "vkGetSemaphoreFdKHR";
+constexpr const char* kImportSemaphore = "vkImportSemaphoreFdKHR";
+#endif
+
+template <class F>
+Result<F> function(PFN_vkGetDeviceProcAddr get, VkDevice device, const char* name) {
+  const auto found = reinterpret_cast<F>(get(device, name));
+  if (!found) return make_error(ErrorCode::unsupported, std::string("the device has no ") + name);
+  return found;
+}
+
+}  // namespace
+
+Error external_error(const char* call, VkResult result) {
+  const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? ErrorCode::out_of_host_memory
+                         : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? ErrorCode::out_of_device_memory
+                         : result == VK_ERROR_DEVICE_LOST          ? ErrorCode::device_lost
+                                                                   : ErrorCode::unsupported;
+  return make_error(code, std::string(call) + " gave VkResult " + std::to_string(result));
+}
+
+Result<ExternalHandle> ExternalHandle::of_memory(PFN_vkGetDeviceProcAddr get, VkDevice device, VkDeviceMemory memory) {
+  IMPRINT_ASSIGN(const GetMemory call, function<GetMemory>(get, device, kGetMemory));
+#ifdef _WIN32
+  const VkMemoryGetWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_MEMORY_GET_WIN32_HANDLE_INFO_KHR, nullptr, memory, kMemoryHandle};
+#else
+  const VkMemoryGetFdInfoKHR info{VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, nullptr, memory, kMemoryHandle};
+#endif
+  ExternalHandle handle;
+  if (const VkResult result = call(device, &info, &handle.value_); result != VK_SUCCESS) return external_error(kGetMemory, result);
+  return handle;
+}
+
+Result<ExternalHandle> ExternalHandle::of_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore) {
+  IMPRINT_ASSIGN(const GetSemaphore call, function<GetSemaphore>(get, device, kGetSemaphore));
+#ifdef _WIN32
+  const VkSemaphoreGetWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_SEMAPHORE_GET_WIN32_HANDLE_INFO_KHR, nullptr, semaphore, kSemaphoreHandle};
+#else
+  const VkSemaphoreGetFdInfoKHR info{VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR, nullptr, semaphore, kSemaphoreHandle};
+#endif
+  ExternalHandle handle;
+  if (const VkResult result = call(device, &info, &handle.value_); result != VK_SUCCESS) return external_error(kGetSemaphore, result);
+  return handle;
+}
+
+VkResult ExternalHandle::import_memory(PFN_vkAllocateMemory allocate, VkDevice device, VkMemoryAllocateInfo info, const VkAllocationCallbacks* callbacks,
+                                       VkDeviceMemory* memory) {
+#ifdef _WIN32
+  const VkImportMemoryWin32HandleInfoKHR from{VK_STRUCTURE_TYPE_IMPORT_MEMORY_WIN32_HANDLE_INFO_KHR, info.pNext, kMemoryHandle, value_, nullptr};
+#else
+  const VkImportMemoryFdInfoKHR from{VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, info.pNext, kMemoryHandle, value_};
+#endif
+  info.pNext = &from;
+  const VkResult result = allocate(device, &info, callbacks, memory);
+  if (result == VK_SUCCESS) used();
+  return result;
+}
+
+Status ExternalHandle::import_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore) {
+  IMPRINT_ASSIGN(const ImportSemaphore call, function<ImportSemaphore>(get, device, kImportSemaphore));
+#ifdef _WIN32
+  const VkImportSemaphoreWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_WIN32_HANDLE_INFO_KHR, nullptr, semaphore, 0, kSemaphoreHandle, value_,
+                                                 nullptr};
+#else
+  const VkImportSemaphoreFdInfoKHR info{VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR, nullptr, semaphore, 0, kSemaphoreHandle, value_};
+#endif
+  if (const VkResult result = call(device, &info); result != VK_SUCCESS) return external_error(kImportSemaphore, result);
+  used();
+  return {};
+}
+
+void ExternalHandle::close() {
+  if (value_ == kNone) return;
+#ifdef _WIN32
+  CloseHandle(value_);
+#else
+  ::close(value_);
+#endif
+  value_ = kNone;
+}
+
+// A file descriptor is the driver's from then on; an NT handle stays ours to close.
+void ExternalHandle::used() {
+#ifndef _WIN32
+  value_ = kNone;
+#endif
+}
+
+}  // namespace imprint::bridge
