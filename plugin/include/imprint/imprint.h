@@ -27,7 +27,15 @@
  * So a shorter struct of an older header is taken with the rest as zero, and a longer one of a newer header while its unknown rest is zero; structs
  * that the library fills are filled as far as both know them. A size below that of version 1 is refused. Of the table, see imp_api.size.
  *
- * Handles are values. A destroyed or foreign handle is recognised and refused with IMP_ERROR_INVALID_HANDLE.
+ * Handles are values. A destroyed or foreign handle is recognised and refused with IMP_ERROR_INVALID_HANDLE. A context has at most
+ * 1048576 brains, agents and tensors each: one more is IMP_ERROR_UNSUPPORTED.
+ *
+ * Failures. last_error tells which field and what was expected. Any function may return IMP_ERROR_INVALID_ARGUMENT, IMP_ERROR_INVALID_HANDLE,
+ * IMP_ERROR_WRONG_STATE, IMP_ERROR_OUT_OF_HOST_MEMORY, IMP_ERROR_OUT_OF_DEVICE_MEMORY, IMP_ERROR_DEVICE_LOST and IMP_ERROR_INTERNAL; what else it
+ * returns, and when, is said there. One that failed has changed nothing, unless said otherwise.
+ *
+ * Callbacks and their user pointers are used until context_destroy has returned. They are ordinary C functions of the platform's default convention; those
+ * of Vulkan (get_instance_proc_addr, allocation_callbacks) have Vulkan's.
  */
 
 #include <stddef.h>
@@ -68,18 +76,18 @@ enum {
   IMP_NOT_READY = 1,                     /* the answer is still on its way: ask again in a later frame */
   IMP_ERROR_INVALID_ARGUMENT = -1,       /* null, out of range, NaN or infinite observation, a struct of the wrong size or type */
   IMP_ERROR_SHAPE_MISMATCH = -2,         /* a tensor, a file or a model of another shape than it is to serve */
-  IMP_ERROR_DTYPE_MISMATCH = -3,
+  IMP_ERROR_DTYPE_MISMATCH = -3,         /* a tensor or a model of other elements than it is to serve with */
   IMP_ERROR_UNSUPPORTED = -4,            /* not by this device, this library or this way of using a queue */
   IMP_ERROR_OUT_OF_DEVICE_MEMORY = -5,   /* the device's, or the cap's (imp_limits::memory_cap_bytes); nothing is lost, it may be tried again */
   IMP_ERROR_OUT_OF_HOST_MEMORY = -6,     /* the same */
   IMP_ERROR_DEVICE_LOST = -7,            /* see imp_host::device_lost */
-  IMP_ERROR_IO = -9,
+  IMP_ERROR_IO = -9,                     /* the operating system refused a file; last_error has its words */
   IMP_ERROR_CORRUPT_FILE = -10,          /* damaged, truncated, or no file of this kind */
   IMP_ERROR_COMPILE_FAILED = -11,        /* the compiler or the driver refused a kernel: our fault or its; last_error has its words */
   IMP_ERROR_WRONG_STATE = -12,           /* calls in the wrong order or on the wrong thread */
-  IMP_ERROR_NOT_FOUND = -13,
-  IMP_ERROR_INTERNAL = -14,
-  IMP_ERROR_INVALID_HANDLE = -15
+  IMP_ERROR_NOT_FOUND = -13,             /* no such device, snapshot or kernel; or nothing was asked of what is to answer */
+  IMP_ERROR_INTERNAL = -14,              /* our fault */
+  IMP_ERROR_INVALID_HANDLE = -15         /* zero, destroyed or foreign */
 };
 
 typedef enum imp_log_level { IMP_LOG_DEBUG = 0, IMP_LOG_INFO = 1, IMP_LOG_WARNING = 2, IMP_LOG_ERROR = 3 } imp_log_level;
@@ -129,7 +137,8 @@ typedef struct imp_vk_queue {
   uint32_t index;            /* in its family, as the host got it; Imprint asks for no queue by it */
   void (*lock)(void* user, VkQueue queue);
   void (*unlock)(void* user, VkQueue queue);
-  /* Submits on the host's behalf, as vkQueueSubmit(queue, submit_count, submits, fence): returns its VkResult. `submits` is a VkSubmitInfo array. */
+  /* Submits on the host's behalf, as vkQueueSubmit(queue, submit_count, submits, fence), in the order of calls and before it returns: its VkResult.
+   * `submits` is a VkSubmitInfo array, with chains, of this call only; `fence` a VkFence or 0. */
   int32_t (*submit)(void* user, VkQueue queue, uint32_t submit_count, const void* submits, uint64_t fence);
   uint32_t single_thread;    /* 1: the host promises that nothing else uses the queue while it calls frame functions */
   void* user;
@@ -400,19 +409,19 @@ typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                 /* for logs and saved files; default "brain" */
   uint32_t observation_count;       /* floats an observation; >= 1 */
-  const float* observation_scale;   /* observation_count factors applied before the network; null = 1 */
+  const float* observation_scale;   /* observation_count factors applied before the network, finite; null = 1 */
   uint32_t goal_count;              /* cues or tasks that an agent can be given, each with its own output head; >= 1. Default 1 */
   uint32_t branch_count;            /* discrete action branches; the learners feedback and DQN need exactly 1 */
-  const uint32_t* branch_sizes;     /* choices of each branch, >= 2 */
+  const uint32_t* branch_sizes;     /* choices of each branch, >= 2; at most IMP_MAX_BRANCHES branches */
   uint32_t continuous_count;        /* continuous actions in [-1, 1]; of the learners IMP_LEARNER_CLONING only */
-  uint32_t hidden_count;            /* hidden layers. Default 2 */
+  uint32_t hidden_count;            /* hidden layers, at most 16. Default 2 */
   const uint32_t* hidden_sizes;     /* widths; null = 64 each */
   imp_activation activation;        /* Default relu */
   uint32_t brain_count;             /* 1, or a kennel: this many brains of one shape, each with its own weights, optimiser and memory */
-  uint32_t agents_per_brain;        /* most agents that share one brain; default 1 */
+  uint32_t agents_per_brain;        /* most agents that share one brain; brain_count times this is at most 1048576. Default 1 */
   uint64_t seed;                    /* weights, exploration and minibatches; equal seeds give equal brains on one device. Brain i of a kennel has
                                        the weights and the noise of a single brain with seed + i */
-  uint32_t action_latency_frames;   /* frames from request to answer, fixed so that play does not depend on GPU speed; >= 1. With record: at least
+  uint32_t action_latency_frames;   /* frames from request to answer, fixed so that play does not depend on GPU speed; 1 .. 64. With record: at least
                                        the frames that pass until safe_frame tells of one. Default 2 */
 
   imp_learner learner;
@@ -429,7 +438,7 @@ typedef struct imp_brain_desc {
   float margin_weight;              /* weight of that push; 0 = off. Default 0.3 */
   float credit_delay_s;             /* where feedback counts: reaction time of a person from the onset of an action. Default 0.8 */
   float credit_width_s;             /* half-width of the triangle of credit around it. Default 0.6 */
-  uint32_t snapshot_count;          /* snapshots kept for undo; the oldest is dropped. 0 = none. Each takes as much device memory as weights,
+  uint32_t snapshot_count;          /* snapshots kept for undo, at most 64; the oldest is dropped. 0 = none. Each takes as much device memory as weights,
                                        moments and replay together. Default 4 */
   /* Tensors of this context, or zero; they outlive the brain. Both float32.
    * observations: of any shape, read by agent_observe_in_place. What an agent learns from stays on the device: takes memory for 256 + learn_period_frames
@@ -651,9 +660,11 @@ typedef struct imp_api {
   /* [create] Compiles and uploads everything that the brains made so far need, and takes the memory that brain_save needs. progress (may be null) is
    * called on this thread with 0..1. */
   imp_result (IMP_CALL* warmup)(imp_context context, void (*progress)(void* user, float fraction), void* user);
-  /* [create] Between frames. Changes the GPU budget, the slice and the memory cap; threads stay what they were at creation. */
+  /* [create] Between frames. Changes all of it but worker_threads and deterministic, which stay what they were at creation; a shadow_period_frames that was
+   * 0 takes its memory with the next warmup. */
   imp_result (IMP_CALL* set_limits)(imp_context context, const imp_limits* limits);
-  /* [create] With own submits: submits what is pending (saves, loads, snapshots) and waits for the GPU. With record: IMP_ERROR_UNSUPPORTED. */
+  /* [create] With own submits: submits what is pending (saves, loads, snapshots) and waits for the GPU and for files. IMP_NOT_READY when the time was
+   * over: all goes on, and it may be called again. With record: IMP_ERROR_UNSUPPORTED. */
   imp_result (IMP_CALL* drain)(imp_context context, uint32_t timeout_ms);
   /* [any] */
   imp_result (IMP_CALL* context_get_stats)(imp_context context, imp_context_stats* stats);
@@ -667,15 +678,19 @@ typedef struct imp_api {
   imp_result (IMP_CALL* record)(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
   imp_result (IMP_CALL* frame_end)(imp_context context);                                               /* [frame] */
 
-  imp_result (IMP_CALL* brain_create)(imp_context context, const imp_brain_desc* desc, imp_brain* brain);           /* [create] */
-  imp_result (IMP_CALL* brain_create_from_onnx)(imp_context context, const imp_policy_desc* desc, imp_brain* brain);  /* [create] */
+  /* [create] A field out of its range is IMP_ERROR_INVALID_ARGUMENT, a learner that this network does not suit and one too large for the device
+   * IMP_ERROR_UNSUPPORTED, a tensor that does not fit IMP_ERROR_SHAPE_MISMATCH or IMP_ERROR_DTYPE_MISMATCH. To be followed by warmup. */
+  imp_result (IMP_CALL* brain_create)(imp_context context, const imp_brain_desc* desc, imp_brain* brain);
+  /* [create] IMP_ERROR_CORRUPT_FILE for what is damaged or no ONNX, IMP_ERROR_UNSUPPORTED for an operator or a shape that is not known, which last_error
+   * names. */
+  imp_result (IMP_CALL* brain_create_from_onnx)(imp_context context, const imp_policy_desc* desc, imp_brain* brain);
   /* [create] And its agents; legal while the GPU is busy. A save that the GPU has not delivered yet is given up, which the log says; one that is
    * being written is waited for. */
   imp_result (IMP_CALL* brain_destroy)(imp_brain brain);
   imp_result (IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info);                        /* [any] */
   imp_result (IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats);                     /* [any] */
   /* [frame or create] Learning of the whole brain on or off; minibatches under way finish. While off, feedback and demonstrations are not remembered.
-   * Default on. */
+   * Default on. IMP_ERROR_UNSUPPORTED for a brain without a learner. */
   imp_result (IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
 
   /* [frame or create] On a lost device: writes the newest shadow, which then is what brain_load takes on a new one. Else:
@@ -685,27 +700,30 @@ typedef struct imp_api {
    * as much host-visible device memory as weights, moments and replay together, and none of it in a frame: warmup has taken it. Where the memory cap
    * had no room then, which the log says, a save in a frame is IMP_ERROR_WRONG_STATE, and one between frames tries for the memory again. */
   imp_result (IMP_CALL* brain_save)(imp_brain brain, const char* path);
-  imp_result (IMP_CALL* brain_save_status)(imp_brain brain);
+  imp_result (IMP_CALL* brain_save_status)(imp_brain brain); /* [frame or create] IMP_ERROR_NOT_FOUND when it was never saved; else as above */
   /* [create] Replaces everything by a saved brain of equal schema, its seed included. A damaged, truncated or foreign file is refused with a reason
    * and the running brain stays as it is. Takes effect before the next frame's work. IMP_ERROR_WRONG_STATE while a save or snapshot is on its way. */
   imp_result (IMP_CALL* brain_load)(imp_brain brain, const char* path);
   /* [frame or create] Keeps a copy on the device; *snapshot names it. Takes effect in order with the frames' work, when the minibatch under way is
-   * done. */
+   * done. IMP_ERROR_UNSUPPORTED without imp_brain_desc::snapshot_count, and for a policy from a file. */
   imp_result (IMP_CALL* brain_snapshot)(imp_brain brain, uint64_t* snapshot);
+  /* [frame or create] Goes back to it, which stays, in the same order. IMP_ERROR_NOT_FOUND when it is not kept any more. */
   imp_result (IMP_CALL* brain_restore)(imp_brain brain, uint64_t snapshot);
-  /* [create] A hash of weights, moments and counters. Own submits only (it waits); with record use brain_save. */
+  /* [create] A hash of weights, moments and counters. Own submits only (it waits), else IMP_ERROR_UNSUPPORTED: with record use brain_save. */
   imp_result (IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
 
-  /* [create] brain_index < brain_count names the agent's own brain in a kennel. */
+  /* [create] brain_index < brain_count names the agent's own brain in a kennel. IMP_ERROR_UNSUPPORTED beyond agents_per_brain. */
   imp_result (IMP_CALL* agent_create)(imp_brain brain, uint32_t brain_index, imp_agent* agent);
   imp_result (IMP_CALL* agent_destroy)(imp_agent agent);                                               /* [create] */
-  imp_result (IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode);                               /* [frame or create] */
-  /* [frame or create] A new command: later decisions use this head; actions scolded during the last command are allowed again. */
+  /* [frame or create] Default IMP_MODE_LEARNING. */
+  imp_result (IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode);
+  /* [frame or create] A new command, 0 .. goal_count - 1: later decisions use this head; actions scolded during the last command are allowed again. */
   imp_result (IMP_CALL* agent_set_goal)(imp_agent agent, uint32_t goal);
   /* [frame or create] count = sum of branch sizes, 1 allowed, 0 not; stays until replaced; null = all allowed. At least one a branch must be
    * allowed. */
   imp_result (IMP_CALL* agent_set_mask)(imp_agent agent, const uint8_t* allowed, uint32_t count);
-  /* [frame] Between frame_begin and submit / record: what the agent sees now, and that it wants to decide. NaN and infinity are refused. */
+  /* [frame] Between frame_begin and submit / record: what the agent sees now, observation_count numbers, and that it wants to decide. NaN and infinity
+   * are refused, and another count. IMP_ERROR_WRONG_STATE before warmup. */
   imp_result (IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
   /* [frame] The answer to the newest request that is due: IMP_NOT_READY until action_latency_frames after agent_observe (with a decision period, after its
    * turn). The first successful call
@@ -713,10 +731,11 @@ typedef struct imp_api {
    * observe in every frame and is then answered in every frame. IMP_ERROR_NOT_FOUND when nothing was requested. */
   imp_result (IMP_CALL* agent_act)(imp_agent agent, imp_action* action);
   /* [frame] Heuristic and record modes: what the game chose after agent_observe. branches: branch_count indices; continuous: continuous_count
-   * values. */
+   * values in [-1, 1]. IMP_ERROR_WRONG_STATE in other modes, and when nothing was seen since the last. */
   imp_result (IMP_CALL* agent_heuristic)(imp_agent agent, const uint32_t* branches, const float* continuous);
-  imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);                /* [frame] */
-  imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] */
+  /* [frame] For brains that learn from it, else IMP_ERROR_UNSUPPORTED; IMP_ERROR_WRONG_STATE in inference mode. */
+  imp_result (IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);
+  imp_result (IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);   /* [frame] The same */
   /* [frame] Reward of the environment for the action under way. DQN and PPO take it as it is, all of a step summed; the feedback learner and COACH take it as
    * feedback with exact credit, clamped to -1 .. 1, and 0 as no word at all. It closes no action, as a scolding does, for a price on every step is a reward
    * too; and it pushes no rivals down, as praise does, for many actions may be worth something. Other learners ignore it, as does an agent between two
