@@ -22,7 +22,8 @@ bool lists(std::span<const char* const> list, std::string_view name) {
 }
 
 // Whether a host may use what came with Vulkan 1.1, as such or by the extensions that it is from.
-Status check_declared(const vk::DeviceDescription& host, const char* extension, std::initializer_list<const char*> device, std::initializer_list<const char*> instance) {
+Status check_declared(const vk::DeviceDescription& host, const char* extension, std::initializer_list<const char*> device,
+                      std::initializer_list<const char*> instance) {
   if (!lists(host.device_extensions, extension)) return refuse(std::string(extension) + " is not declared for the host's device");
   if (host.api_version >= VK_API_VERSION_1_1) return {};
   for (const char* name : device)
@@ -214,8 +215,8 @@ class Link final : public DeviceLink {
     if (!waits.empty() && !has_semaphores()) return refuse("submit: the two devices share no semaphores (" + why_none_ + "), so there is none to wait for");
     for (HostSemaphore& wait : waits) {
       if (wait.semaphore != host_ready_ || !wait.timeline)
-        return make_error(ErrorCode::invalid_argument, "submit: a semaphore to wait for is not the one that the two devices share (imp_report::ready_semaphore, a "
-                                                       "timeline semaphore): signal that");
+        return make_error(ErrorCode::invalid_argument, "submit: a semaphore to wait for is not the one that the two devices share "
+                                                       "(imp_report::ready_semaphore, a timeline semaphore): signal that");
       wait.semaphore = our_ready_;
     }
     return {};

@@ -38,7 +38,8 @@ class ExternalHandle {
   static Result<ExternalHandle> of_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore);
 
   // As vkAllocateMemory with `info`, importing. A success uses the handle up.
-  VkResult import_memory(PFN_vkAllocateMemory allocate, VkDevice device, VkMemoryAllocateInfo info, const VkAllocationCallbacks* callbacks, VkDeviceMemory* memory);
+  VkResult import_memory(PFN_vkAllocateMemory allocate, VkDevice device, VkMemoryAllocateInfo info, const VkAllocationCallbacks* callbacks,
+                         VkDeviceMemory* memory);
   // Into a semaphore that the same kind was made for. Errors as above.
   Status import_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore);
 
