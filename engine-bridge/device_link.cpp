@@ -275,10 +275,7 @@ Result<std::unique_ptr<DeviceLink>> DeviceLink::make(const vk::DeviceDescription
   IMPRINT_ASSIGN(const HostDevice functions, HostDevice::load(host));
   auto link = std::make_unique<Link>(functions, context);
   IMPRINT_CHECK(link->check_memory(ours));
-  if (const Status made = link->make_semaphores(host, ours); !made) {
-    if (made.error().code == ErrorCode::device_lost) return made.error();
-    link->drop_semaphores(made.error().message);
-  }
+  if (const Status made = link->make_semaphores(host, ours); !made) link->drop_semaphores(made.error().message);
   return std::unique_ptr<DeviceLink>(std::move(link));
 }
 

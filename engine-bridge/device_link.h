@@ -33,7 +33,7 @@ GpuIdentity identify(const vk::DeviceDescription& description);
 class DeviceLink {
  public:
   // ours: as the context was adopted. Errors: unsupported (what either device lacks for it, or has not declared; or that they are not of one GPU and
-  // driver), device_lost. Without semaphores it is made too: why is then in semaphores_text().
+  // driver). Without semaphores it is made too: text() says why.
   static Result<std::unique_ptr<DeviceLink>> make(const vk::DeviceDescription& host, const vk::DeviceDescription& ours, Context& context);
   virtual ~DeviceLink() = default;  // before the context; the host's GPU is done with what came from here
 

@@ -1,8 +1,12 @@
 #include "engine-bridge/external_handle.h"
 
 #ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
 #define NOMINMAX
+#endif
 #include <windows.h>
 
 #include <vulkan/vulkan_win32.h>
@@ -43,7 +47,6 @@ Result<F> function(PFN_vkGetDeviceProcAddr get, VkDevice device, const char* nam
 Error external_error(const char* call, VkResult result) {
   const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? ErrorCode::out_of_host_memory
                          : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? ErrorCode::out_of_device_memory
-                         : result == VK_ERROR_DEVICE_LOST          ? ErrorCode::device_lost
                                                                    : ErrorCode::unsupported;
   return make_error(code, std::string(call) + " gave VkResult " + std::to_string(result));
 }

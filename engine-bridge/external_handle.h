@@ -57,7 +57,8 @@ class ExternalHandle {
   Value value_ = kNone;
 };
 
-// The error that a VkResult of one of these calls is.
+// The error that a VkResult of one of these calls is: out of memory, or unsupported, for what cannot be passed on is not shared. A lost device is told by
+// the next call that works on it.
 Error external_error(const char* call, VkResult result);
 
 }  // namespace imprint::bridge

@@ -19,10 +19,13 @@ thread_local bool counting = false;
 thread_local std::uint64_t news = 0;
 }  // namespace
 
-// Not inlined: the compiler would otherwise see a new that is freed by free.
-[[gnu::noinline]] void* operator new(std::size_t size) {
+// Not inlined: the compiler would otherwise see a new that is freed by free. Both of them, since the other may be a sanitizer's, which has its own delete.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (counting) ++news;
-  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  return std::malloc(size ? size : 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (void* memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
