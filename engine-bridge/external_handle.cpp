@@ -35,12 +35,7 @@ constexpr const char* kGetSemaphore = "vkGetSemaphoreFdKHR";
 constexpr const char* kImportSemaphore = "vkImportSemaphoreFdKHR";
 #endif
 
-template <class F>
-Result<F> function(PFN_vkGetDeviceProcAddr get, VkDevice device, const char* name) {
-  const auto found = reinterpret_cast<F>(get(device, name));
-  if (!found) return make_error(ErrorCode::unsupported, std::string("the device has no ") + name);
-  return found;
-}
+Error missing(const char* name) { return make_error(ErrorCode::unsupported, std::string("the device has no ") + name); }
 
 }  // namespace
 
@@ -52,7 +47,8 @@ Error external_error(const char* call, VkResult result) {
 }
 
 Result<ExternalHandle> ExternalHandle::of_memory(PFN_vkGetDeviceProcAddr get, VkDevice device, VkDeviceMemory memory) {
-  IMPRINT_ASSIGN(const GetMemory call, function<GetMemory>(get, device, kGetMemory));
+  const auto call = reinterpret_cast<GetMemory>(get(device, kGetMemory));
+  if (!call) return missing(kGetMemory);
 #ifdef _WIN32
   const VkMemoryGetWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_MEMORY_GET_WIN32_HANDLE_INFO_KHR, nullptr, memory, kMemoryHandle};
 #else
@@ -64,7 +60,8 @@ Result<ExternalHandle> ExternalHandle::of_memory(PFN_vkGetDeviceProcAddr get, Vk
 }
 
 Result<ExternalHandle> ExternalHandle::of_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore) {
-  IMPRINT_ASSIGN(const GetSemaphore call, function<GetSemaphore>(get, device, kGetSemaphore));
+  const auto call = reinterpret_cast<GetSemaphore>(get(device, kGetSemaphore));
+  if (!call) return missing(kGetSemaphore);
 #ifdef _WIN32
   const VkSemaphoreGetWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_SEMAPHORE_GET_WIN32_HANDLE_INFO_KHR, nullptr, semaphore, kSemaphoreHandle};
 #else
@@ -89,7 +86,8 @@ VkResult ExternalHandle::import_memory(PFN_vkAllocateMemory allocate, VkDevice d
 }
 
 Status ExternalHandle::import_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore) {
-  IMPRINT_ASSIGN(const ImportSemaphore call, function<ImportSemaphore>(get, device, kImportSemaphore));
+  const auto call = reinterpret_cast<ImportSemaphore>(get(device, kImportSemaphore));
+  if (!call) return missing(kImportSemaphore);
 #ifdef _WIN32
   const VkImportSemaphoreWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_WIN32_HANDLE_INFO_KHR, nullptr, semaphore, 0, kSemaphoreHandle, value_,
                                                  nullptr};
