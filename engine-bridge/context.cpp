@@ -33,7 +33,7 @@ Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& de
   vk::DeviceDescription device = description.device;
   device.queue_family = description.queue.family;
   IMPRINT_ASSIGN(context->device_, vk::Device::adopt(device, description.options));
-  IMPRINT_ASSIGN(context->in_flight_, InFlight::create(*context->device_, description.exported_semaphore));
+  IMPRINT_ASSIGN(context->in_flight_, InFlight::create(*context->device_));
   context->device_->completion().set_poll([in_flight = context->in_flight_.get()] { return in_flight->poll(); });
   if (description.queue.queue) {
     context->queue_ = std::make_unique<HostQueue>(*context->device_, *context->in_flight_, description.queue);

@@ -121,7 +121,6 @@ struct ContextDescription {
   vk::DeviceOptions options;
   QueueAccess queue;
   Budget budget;
-  VkExternalSemaphoreHandleTypeFlags exported_semaphore = 0;  // another device may import semaphore(); the extension is enabled
 };
 
 // One frame thread; see each method.
@@ -144,7 +143,6 @@ class Context {
   virtual CompletedBy completed_by() const = 0;
   // Ours, with the value that it reaches when all that was submitted is complete. Errors: unsupported (no timeline, no queue), not_ready (nothing yet).
   virtual Result<HostSemaphore> semaphore() const = 0;
-  virtual VkSemaphore timeline() const = 0;       // the same without a value; null: none
   virtual std::string report() const = 0;         // adoption report as text: device, what is used, what is missing, cost, remedy
 
   // ---- create-time ----

@@ -35,7 +35,6 @@ class ContextImpl final : public Context {
   void stand_still() override { if (queue_) queue_->stand_still(); }
   CompletedBy completed_by() const override;
   Result<HostSemaphore> semaphore() const override;
-  VkSemaphore timeline() const override { return in_flight_->timeline(); }
   std::string report() const override;
   Status run_now(const Commands& commands) override;
   Status run_now(Program& program) override;

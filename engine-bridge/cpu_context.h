@@ -25,7 +25,6 @@ class CpuContext final : public Context {
   bool exclusive() const override { return false; }
   CompletedBy completed_by() const override { return CompletedBy::calls; }
   Result<HostSemaphore> semaphore() const override { return make_error(ErrorCode::unsupported, "semaphore: the context is the processor's, which has none"); }
-  VkSemaphore timeline() const override { return VK_NULL_HANDLE; }
   std::string report() const override;
   Status run_now(const Commands& commands) override;
   Status run_now(Program& program) override;

@@ -10,7 +10,7 @@
 
 #define IMPRINT_LINK_FUNCTIONS(X)                                                                     \
   X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory)           \
-  X(vkFreeMemory) X(vkBindBufferMemory) X(vkCreateSemaphore) X(vkDestroySemaphore)
+  X(vkFreeMemory) X(vkBindBufferMemory)
 
 namespace imprint::bridge {
 namespace {
@@ -30,33 +30,6 @@ Status check_declared(const vk::DeviceDescription& host, const char* extension, 
     if (!lists(host.device_extensions, name)) return refuse(std::string(name) + ", which Vulkan 1.0 needs for it, is not declared for the host's device");
   for (const char* name : instance)
     if (!lists(host.instance_extensions, name)) return refuse(std::string(name) + ", which Vulkan 1.0 needs for it, is not declared for the host's instance");
-  return {};
-}
-
-bool declares_timeline(const vk::DeviceDescription& host) {
-  if (host.api_version < VK_API_VERSION_1_2 && !lists(host.device_extensions, "VK_KHR_timeline_semaphore")) return false;
-  for (auto* link = static_cast<const VkBaseInStructure*>(host.features ? host.features->pNext : nullptr); link; link = link->pNext) {
-    if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES &&
-        reinterpret_cast<const VkPhysicalDeviceTimelineSemaphoreFeatures*>(link)->timelineSemaphore)
-      return true;
-    if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES &&
-        reinterpret_cast<const VkPhysicalDeviceVulkan12Features*>(link)->timelineSemaphore)
-      return true;
-  }
-  return false;
-}
-
-Status check_exportable(const vk::DeviceDescription& ours) {
-  if (!lists(ours.device_extensions, kSemaphoreExtension)) return refuse(std::string(kSemaphoreExtension) + " is not supported by the device");
-  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceExternalSemaphoreProperties>(
-      ours.get_instance_proc_addr(ours.instance, "vkGetPhysicalDeviceExternalSemaphoreProperties"));
-  if (!ask) return refuse("the loader has no vkGetPhysicalDeviceExternalSemaphoreProperties");
-  const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
-  const VkPhysicalDeviceExternalSemaphoreInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO, &type, kSemaphoreHandle};
-  VkExternalSemaphoreProperties found{VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
-  ask(ours.physical_device, &info, &found);
-  constexpr VkExternalSemaphoreFeatureFlags kBoth = VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
-  if ((found.externalSemaphoreFeatures & kBoth) != kBoth) return refuse("the device exports or imports no timeline semaphores as such handles");
   return {};
 }
 
@@ -128,17 +101,6 @@ class Link final : public DeviceLink {
  public:
   Link(const HostDevice& host, Context& context) : host_(host), context_(context) {}
 
-  ~Link() override {
-    for (const VkSemaphore semaphore : {host_ready_, host_done_})
-      if (semaphore) host_.vkDestroySemaphore(host_.device, semaphore, host_.allocator());
-    // Of ours a submission may still wait for it.
-    vk::Device& device = context_.device();
-    if (our_ready_)
-      device.retire(device.last_ticket(), [&device, semaphore = our_ready_] {
-        device.functions().vkDestroySemaphore(device.handle(), semaphore, device.allocation_callbacks());
-      });
-  }
-
   // What our physical device lets go, and takes: the same as the host's, which is the same one.
   Status check_memory(const vk::DeviceDescription& ours) {
     if (!lists(ours.device_extensions, kMemoryExtension)) return refuse(std::string(kMemoryExtension) + " is not supported by the device");
@@ -158,36 +120,6 @@ class Link final : public DeviceLink {
     return get_ ? Status() : Status(refuse("the loader has no vkGetDeviceProcAddr"));
   }
 
-  // A failure leaves it without, in whole.
-  Status make_semaphores(const vk::DeviceDescription& host, const vk::DeviceDescription& ours) {
-    IMPRINT_CHECK(check_declared(host, kSemaphoreExtension, {"VK_KHR_external_semaphore"}, {"VK_KHR_external_semaphore_capabilities"}));
-    if (!declares_timeline(host)) return refuse("timelineSemaphore is not declared for the host's device");
-    vk::Device& device = context_.device();
-    IMPRINT_CHECK(check_exportable(ours));
-    if (!device.capabilities().timeline_semaphore) return refuse("the device has no timeline semaphores");
-    VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
-    const VkSemaphoreCreateInfo plain{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
-    for (VkSemaphore* semaphore : {&host_ready_, &host_done_}) {
-      const VkResult result = host_.vkCreateSemaphore(host_.device, &plain, host_.allocator(), semaphore);
-      if (result != VK_SUCCESS) return external_error("vkCreateSemaphore on the host's device", result);
-    }
-    VkExportSemaphoreCreateInfo exporting{VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO, nullptr, kSemaphoreHandle};
-    type.pNext = &exporting;
-    const VkResult result = device.functions().vkCreateSemaphore(device.handle(), &plain, device.allocation_callbacks(), &our_ready_);
-    if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateSemaphore", result);
-    IMPRINT_CHECK(pass(device, our_ready_, host_ready_));
-    return pass(device, context_.timeline(), host_done_);
-  }
-
-  void drop_semaphores(const std::string& why) {
-    why_none_ = why;
-    for (VkSemaphore* semaphore : {&host_ready_, &host_done_})
-      if (const VkSemaphore gone = std::exchange(*semaphore, VK_NULL_HANDLE)) host_.vkDestroySemaphore(host_.device, gone, host_.allocator());
-    vk::Device& device = context_.device();
-    if (const VkSemaphore gone = std::exchange(our_ready_, VK_NULL_HANDLE))
-      device.functions().vkDestroySemaphore(device.handle(), gone, device.allocation_callbacks());
-  }
-
   Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override {
     SharedBufferRequest exported = request;
     exported.families.clear();
@@ -202,37 +134,10 @@ class Link final : public DeviceLink {
     return buffer;
   }
 
-  bool has_semaphores() const override { return host_ready_ != VK_NULL_HANDLE; }
-  std::string text() const override {
-    if (has_semaphores()) return "tensors lie in memory that the host's device has too (external memory), in the order of timeline semaphores that both have";
-    return "tensors lie in memory that the host's device has too (external memory), in the order that the host's fences and frames keep, without semaphores: " +
-           why_none_;
-  }
-  VkSemaphore ready() const override { return host_ready_; }
-  VkSemaphore done() const override { return host_done_; }
-
-  Status translate(std::vector<HostSemaphore>& waits) const override {
-    if (!waits.empty() && !has_semaphores()) return refuse("submit: the two devices share no semaphores (" + why_none_ + "), so there is none to wait for");
-    for (HostSemaphore& wait : waits) {
-      if (wait.semaphore != host_ready_ || !wait.timeline)
-        return make_error(ErrorCode::invalid_argument, "submit: a semaphore to wait for is not the one that the two devices share "
-                                                       "(imp_report::ready_semaphore, a timeline semaphore): signal that");
-      wait.semaphore = our_ready_;
-    }
-    return {};
-  }
-
  private:
-  Status pass(vk::Device& device, VkSemaphore ours, VkSemaphore hosts) {
-    IMPRINT_ASSIGN(ExternalHandle handle, ExternalHandle::of_semaphore(get_, device.handle(), ours));
-    return handle.import_semaphore(host_.get, host_.device, hosts);
-  }
-
   const HostDevice host_;
   Context& context_;
   PFN_vkGetDeviceProcAddr get_ = nullptr;  // of our device
-  VkSemaphore host_ready_ = VK_NULL_HANDLE, host_done_ = VK_NULL_HANDLE, our_ready_ = VK_NULL_HANDLE;
-  std::string why_none_;
 };
 
 }  // namespace
@@ -262,9 +167,7 @@ GpuIdentity identify(const vk::DeviceDescription& description) {
   return found;
 }
 
-std::vector<const char*> link_extensions() { return {kMemoryExtension, kSemaphoreExtension}; }
-
-VkExternalSemaphoreHandleTypeFlags link_semaphores(const vk::DeviceDescription& ours) { return check_exportable(ours) ? kSemaphoreHandle : 0; }
+std::vector<const char*> link_extensions() { return {kMemoryExtension}; }
 
 Result<std::unique_ptr<DeviceLink>> DeviceLink::make(const vk::DeviceDescription& host, const vk::DeviceDescription& ours, Context& context) {
   IMPRINT_CHECK(check_declared(host, kMemoryExtension, {"VK_KHR_external_memory"},
@@ -275,7 +178,6 @@ Result<std::unique_ptr<DeviceLink>> DeviceLink::make(const vk::DeviceDescription
   IMPRINT_ASSIGN(const HostDevice functions, HostDevice::load(host));
   auto link = std::make_unique<Link>(functions, context);
   IMPRINT_CHECK(link->check_memory(ours));
-  if (const Status made = link->make_semaphores(host, ours); !made) link->drop_semaphores(made.error().message);
   return std::unique_ptr<DeviceLink>(std::move(link));
 }
 

@@ -21,18 +21,10 @@ namespace {
 
 #ifdef _WIN32
 using GetMemory = PFN_vkGetMemoryWin32HandleKHR;
-using GetSemaphore = PFN_vkGetSemaphoreWin32HandleKHR;
-using ImportSemaphore = PFN_vkImportSemaphoreWin32HandleKHR;
 constexpr const char* kGetMemory = "vkGetMemoryWin32HandleKHR";
-constexpr const char* kGetSemaphore = "vkGetSemaphoreWin32HandleKHR";
-constexpr const char* kImportSemaphore = "vkImportSemaphoreWin32HandleKHR";
 #else
 using GetMemory = PFN_vkGetMemoryFdKHR;
-using GetSemaphore = PFN_vkGetSemaphoreFdKHR;
-using ImportSemaphore = PFN_vkImportSemaphoreFdKHR;
 constexpr const char* kGetMemory = "vkGetMemoryFdKHR";
-constexpr const char* kGetSemaphore = "vkGetSemaphoreFdKHR";
-constexpr const char* kImportSemaphore = "vkImportSemaphoreFdKHR";
 #endif
 
 Error missing(const char* name) { return make_error(ErrorCode::unsupported, std::string("the device has no ") + name); }
@@ -59,19 +51,6 @@ Result<ExternalHandle> ExternalHandle::of_memory(PFN_vkGetDeviceProcAddr get, Vk
   return handle;
 }
 
-Result<ExternalHandle> ExternalHandle::of_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore) {
-  const auto call = reinterpret_cast<GetSemaphore>(get(device, kGetSemaphore));
-  if (!call) return missing(kGetSemaphore);
-#ifdef _WIN32
-  const VkSemaphoreGetWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_SEMAPHORE_GET_WIN32_HANDLE_INFO_KHR, nullptr, semaphore, kSemaphoreHandle};
-#else
-  const VkSemaphoreGetFdInfoKHR info{VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR, nullptr, semaphore, kSemaphoreHandle};
-#endif
-  ExternalHandle handle;
-  if (const VkResult result = call(device, &info, &handle.value_); result != VK_SUCCESS) return external_error(kGetSemaphore, result);
-  return handle;
-}
-
 VkResult ExternalHandle::import_memory(PFN_vkAllocateMemory allocate, VkDevice device, VkMemoryAllocateInfo info, const VkAllocationCallbacks* callbacks,
                                        VkDeviceMemory* memory) {
 #ifdef _WIN32
@@ -83,20 +62,6 @@ VkResult ExternalHandle::import_memory(PFN_vkAllocateMemory allocate, VkDevice d
   const VkResult result = allocate(device, &info, callbacks, memory);
   if (result == VK_SUCCESS) used();
   return result;
-}
-
-Status ExternalHandle::import_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore) {
-  const auto call = reinterpret_cast<ImportSemaphore>(get(device, kImportSemaphore));
-  if (!call) return missing(kImportSemaphore);
-#ifdef _WIN32
-  const VkImportSemaphoreWin32HandleInfoKHR info{VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_WIN32_HANDLE_INFO_KHR, nullptr, semaphore, 0, kSemaphoreHandle, value_,
-                                                 nullptr};
-#else
-  const VkImportSemaphoreFdInfoKHR info{VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR, nullptr, semaphore, 0, kSemaphoreHandle, value_};
-#endif
-  if (const VkResult result = call(device, &info); result != VK_SUCCESS) return external_error(kImportSemaphore, result);
-  used();
-  return {};
 }
 
 void ExternalHandle::close() {

@@ -1,5 +1,5 @@
 #pragma once
-// What two devices of one process pass memory and semaphores to each other as: file descriptors, or NT handles on Windows.
+// What two devices of one process pass memory to each other as: file descriptors, or NT handles on Windows.
 
 #include <vulkan/vulkan_core.h>
 
@@ -11,14 +11,10 @@ namespace imprint::bridge {
 
 #ifdef _WIN32
 inline constexpr VkExternalMemoryHandleTypeFlagBits kMemoryHandle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT;
-inline constexpr VkExternalSemaphoreHandleTypeFlagBits kSemaphoreHandle = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT;
 inline constexpr const char* kMemoryExtension = "VK_KHR_external_memory_win32";
-inline constexpr const char* kSemaphoreExtension = "VK_KHR_external_semaphore_win32";
 #else
 inline constexpr VkExternalMemoryHandleTypeFlagBits kMemoryHandle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-inline constexpr VkExternalSemaphoreHandleTypeFlagBits kSemaphoreHandle = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
 inline constexpr const char* kMemoryExtension = "VK_KHR_external_memory_fd";
-inline constexpr const char* kSemaphoreExtension = "VK_KHR_external_semaphore_fd";
 #endif
 
 // A handle until the importing device has taken it over; closed with it otherwise.
@@ -33,15 +29,12 @@ class ExternalHandle {
     return *this;
   }
 
-  // Of memory or of a semaphore of `device`, by its own vkGetMemoryFdKHR and the like. Errors: unsupported (no such function), and what the call says.
+  // Of memory of `device`, by its own vkGetMemoryFdKHR or the like. Errors: unsupported (no such function), and what the call says.
   static Result<ExternalHandle> of_memory(PFN_vkGetDeviceProcAddr get, VkDevice device, VkDeviceMemory memory);
-  static Result<ExternalHandle> of_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore);
 
   // As vkAllocateMemory with `info`, importing. A success uses the handle up.
   VkResult import_memory(PFN_vkAllocateMemory allocate, VkDevice device, VkMemoryAllocateInfo info, const VkAllocationCallbacks* callbacks,
                          VkDeviceMemory* memory);
-  // Into a semaphore that the same kind was made for. Errors as above.
-  Status import_semaphore(PFN_vkGetDeviceProcAddr get, VkDevice device, VkSemaphore semaphore);
 
  private:
 #ifdef _WIN32

@@ -7,7 +7,7 @@
 
 namespace imprint::bridge {
 
-Result<std::unique_ptr<InFlight>> InFlight::create(vk::Device& device, VkExternalSemaphoreHandleTypeFlags exported) {
+Result<std::unique_ptr<InFlight>> InFlight::create(vk::Device& device) {
   std::unique_ptr<InFlight> in_flight(new InFlight(device));
   in_flight->points_.reserve(256);
   in_flight->free_fences_.reserve(64);
@@ -15,8 +15,6 @@ Result<std::unique_ptr<InFlight>> InFlight::create(vk::Device& device, VkExterna
   if (device.capabilities().timeline_semaphore) {
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-    const VkExportSemaphoreCreateInfo exporting{VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO, nullptr, exported};
-    if (exported) type.pNext = &exporting;
     VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
     const VkResult result =
         device.functions().vkCreateSemaphore(device.handle(), &info, device.allocation_callbacks(), &in_flight->timeline_);

@@ -22,8 +22,7 @@ namespace imprint::bridge {
 class InFlight {
  public:
   // A timeline semaphore where the device has them, else fences made as they are needed and used again.
-  // exported: another device may import that semaphore by a handle of these types; the extension is enabled.
-  static Result<std::unique_ptr<InFlight>> create(vk::Device& device, VkExternalSemaphoreHandleTypeFlags exported = 0);
+  static Result<std::unique_ptr<InFlight>> create(vk::Device& device);
   ~InFlight();  // does not wait
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;

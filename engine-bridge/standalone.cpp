@@ -59,12 +59,11 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
   description.queue.family = candidate.queue_family;
   description.queue.single_thread = true;
   description.budget = options.budget;
-  if (options.beside) description.exported_semaphore = link_semaphores(description.device);
   IMPRINT_ASSIGN(standalone->context_, Context::adopt(description));
   if (options.beside) {
     Result<std::unique_ptr<DeviceLink>> link = DeviceLink::make(*options.beside, description.device, *standalone->context_);
     if (link) standalone->link_ = std::move(link).value();
-    standalone->link_text_ = standalone->link_ ? standalone->link_->text() : link.error().message;
+    standalone->link_text_ = standalone->link_ ? DeviceLink::kText : link.error().message;
   }
   standalone->session_ = std::make_unique<Session>(standalone->context_->runtime(), *standalone->context_->queue());
   return std::unique_ptr<Standalone>(std::move(standalone));

@@ -36,7 +36,7 @@ static_assert(sizeof(imp_demonstration) == 328);
 static_assert(sizeof(imp_brain_stats) == 120);
 static_assert(sizeof(imp_context_stats) == 200);
 static_assert(sizeof(imp_vk_plan) == 48 && sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_merged) == 56);
-static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 72 && sizeof(imp_loss) == 80 && sizeof(imp_estimate) == 24);
+static_assert(sizeof(imp_vk_extra_queue) == 12 && sizeof(imp_report) == 64 && sizeof(imp_loss) == 80 && sizeof(imp_estimate) == 24);
 static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
 static_assert(offsetof(imp_api, context_get_loss) == 392 && offsetof(imp_api, pipeline_cache_set) == 416);
 static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, context_get_semaphore) == 496);

@@ -49,10 +49,7 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
       filled.queue_family = bridge.device().queue_family();
       filled.measures_gpu_time = has.timestamp_valid_bits > 0;
       filled.own_device = entry.world->owns_device();
-      bridge::DeviceLink* link = entry.world->link();
-      filled.tensor_sharing = link ? IMP_TENSORS_ACROSS_DEVICES : filled.own_device ? IMP_TENSORS_NOT_SHARED : IMP_TENSORS_ON_ONE_DEVICE;
-      const VkSemaphore ready = link ? link->ready() : VK_NULL_HANDLE;
-      std::memcpy(&filled.ready_semaphore, &ready, sizeof ready);
+      filled.tensor_sharing = entry.world->link() ? IMP_TENSORS_ACROSS_DEVICES : filled.own_device ? IMP_TENSORS_NOT_SHARED : IMP_TENSORS_ON_ONE_DEVICE;
       filled.loss_count = static_cast<std::uint32_t>(bridge.device().losses().size());
     });
     return {};

@@ -257,33 +257,21 @@ Result<std::shared_ptr<bridge::SharedBuffer>> World::create_buffer(const bridge:
 
 Result<bridge::HostSemaphore> World::semaphore() {
   if (!owns_device()) return context_->semaphore();
-  if (!link() || !link()->has_semaphores())
-    return make_error(ErrorCode::unsupported, "context_get_semaphore: the context has a device of its own, whose semaphores no queue of yours can wait for");
-  IMPRINT_ASSIGN(bridge::HostSemaphore found, context_->semaphore());
-  found.semaphore = link()->done();
-  return found;
+  return make_error(ErrorCode::unsupported, "context_get_semaphore: the context has a device of its own, whose semaphores no queue of yours can wait for");
 }
 
 Status World::submit(const bridge::SubmitInfo& info) {
   // Asked before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(ErrorCode::unsupported, "submit: the context was created without a queue, for recording only; call record");
-  bridge::SubmitInfo carried = info;
-  if (owns_device() && !(info.waits.empty() && info.signals.empty())) {
-    if (!link() || !info.signals.empty())
-      return make_error(ErrorCode::unsupported, std::string("submit: the context has a device of its own, which can ") +
-                                                    (link() ? "signal no semaphore of yours: wait for the one of context_get_semaphore"
-                                                            : "wait for no semaphore of yours and signal none"));
-    waits_.assign(info.waits.begin(), info.waits.end());
-    IMPRINT_CHECK(link()->translate(waits_));
-    carried.waits = waits_;
-  }
+  if (owns_device() && !(info.waits.empty() && info.signals.empty()))
+    return make_error(ErrorCode::unsupported, "submit: the context has a device of its own, which can wait for no semaphore of yours and signal none");
   IMPRINT_CHECK(enqueue_brains());
   if (context_->completed_by() == bridge::CompletedBy::frames) {
     any_record_ = true;
     last_record_ = clock_.frame;
   }
-  return context_->submit(carried);
+  return context_->submit(info);
 }
 
 Result<bridge::FrameEstimate> World::estimate() {

@@ -68,7 +68,7 @@ class World {
   // no memory in common with the host's; importing, with any device of our own).
   Result<std::shared_ptr<bridge::SharedBuffer>> import_buffer(const bridge::HostBuffer& host);
   Result<std::shared_ptr<bridge::SharedBuffer>> create_buffer(const bridge::SharedBufferRequest& request);
-  Result<bridge::HostSemaphore> semaphore();         // as the host's device knows it
+  Result<bridge::HostSemaphore> semaphore();         // for the host's device: unsupported with one of our own
   // Whether this may be destroyed: wrong_state when recorded work is not known to be complete.
   Status close();
 
@@ -100,7 +100,6 @@ class World {
   FileWriter files_;
   FrameClock clock_;
   std::uint32_t shadow_period_frames_ = 0;
-  std::vector<bridge::HostSemaphore> waits_;         // of a submit, as our own device knows them
   bool may_learn_ = true;      // a budget of 0 is inference only
   std::atomic<bool> memory_pressure_{false};  // learning pauses
   std::atomic<std::uint64_t> bytes_away_{0};

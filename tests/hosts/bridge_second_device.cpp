@@ -1,6 +1,5 @@
 // T2, R5. A device of Imprint's own beside a host's that does not serve, and the memory that both have: agents observe what a shader on the host's device
-// wrote, and act where another one reads, to the same bits as with numbers that pass through host memory; ordered by semaphores of both devices where
-// there are such, else by fences. Where there is no such memory, or the host's device does not take it, that is said, and numbers do.
+// wrote, and act where another one reads, to the same bits as with numbers that pass through host memory; ordered by fences. Where there is no such memory, or the host's device does not take it, that is said, and numbers do.
 
 #include <dirent.h>
 #include <gmock/gmock.h>
@@ -52,8 +51,6 @@ struct Trouble {
 VkResult VKAPI_CALL fail_create_buffer(VkDevice, const VkBufferCreateInfo*, const VkAllocationCallbacks*, VkBuffer*) { return trouble.with; }
 VkResult VKAPI_CALL fail_allocate(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*, VkDeviceMemory*) { return trouble.with; }
 VkResult VKAPI_CALL fail_bind(VkDevice, VkBuffer, VkDeviceMemory, VkDeviceSize) { return trouble.with; }
-VkResult VKAPI_CALL fail_create_semaphore(VkDevice, const VkSemaphoreCreateInfo*, const VkAllocationCallbacks*, VkSemaphore*) { return trouble.with; }
-VkResult VKAPI_CALL fail_import_semaphore(VkDevice, const VkImportSemaphoreFdInfoKHR*) { return trouble.with; }
 
 VKAPI_ATTR void VKAPI_CALL properties_of_another(VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties) {
   trouble.real_properties(device, properties);
@@ -65,9 +62,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const 
   if (trouble.fails == name) {
     const std::pair<const char*, PFN_vkVoidFunction> failing[] = {{"vkCreateBuffer", reinterpret_cast<PFN_vkVoidFunction>(fail_create_buffer)},
                                                                   {"vkAllocateMemory", reinterpret_cast<PFN_vkVoidFunction>(fail_allocate)},
-                                                                  {"vkBindBufferMemory", reinterpret_cast<PFN_vkVoidFunction>(fail_bind)},
-                                                                  {"vkCreateSemaphore", reinterpret_cast<PFN_vkVoidFunction>(fail_create_semaphore)},
-                                                                  {"vkImportSemaphoreFdKHR", reinterpret_cast<PFN_vkVoidFunction>(fail_import_semaphore)}};
+                                                                  {"vkBindBufferMemory", reinterpret_cast<PFN_vkVoidFunction>(fail_bind)}};
     for (const auto& [known, function] : failing)
       if (trouble.fails == known) return function;
     ADD_FAILURE() << name << " has no way to fail";
@@ -98,7 +93,7 @@ std::size_t open_files() {
   return count;
 }
 
-// A queue of the host's with one command buffer, in the order of semaphores or, without them, of the processor.
+// A queue of the host's with one command buffer, in the order of the processor.
 class HostQueue {
  public:
   explicit HostQueue(PlainHost& host) : host_(host), vk_(host.vk()) {
@@ -140,32 +135,14 @@ class HostQueue {
                              0, nullptr);
   }
 
-  // Null semaphores: without.
-  void submit(VkSemaphore done, std::uint64_t done_value, VkSemaphore ready, std::uint64_t ready_value) {
+  void submit() {
     EXPECT_EQ(vk_.vkEndCommandBuffer(commands_), VK_SUCCESS);
-    VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
-    values.waitSemaphoreValueCount = values.signalSemaphoreValueCount = 1;
-    values.pWaitSemaphoreValues = &done_value;
-    values.pSignalSemaphoreValues = &ready_value;
     VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    if (ready) {
-      info.pNext = &values;
-      info.waitSemaphoreCount = info.signalSemaphoreCount = 1;
-      info.pWaitSemaphores = &done;
-      info.pWaitDstStageMask = &kShader;
-      info.pSignalSemaphores = &ready;
-    }
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands_;
     EXPECT_EQ(host_.submit(1, &info, fence_), VK_SUCCESS);
-    submitted_ = true;
-  }
-
-  void wait() {
-    if (!submitted_) return;
     EXPECT_EQ(vk_.vkWaitForFences(host_.device(), 1, &fence_, VK_TRUE, ~0ull), VK_SUCCESS);
     EXPECT_EQ(vk_.vkResetFences(host_.device(), 1, &fence_), VK_SUCCESS);
-    submitted_ = false;
   }
 
  private:
@@ -174,13 +151,9 @@ class HostQueue {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
-  bool submitted_ = false;
 };
 
-enum class Order { fences, semaphores };
-
 const std::vector<const char*> kMemory = {"VK_KHR_external_memory_fd"};
-const std::vector<const char*> kMemoryAndSemaphores = {"VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd", "timelineSemaphore"};
 
 struct Learned {
   std::uint64_t low = 0, high = 0;
@@ -218,12 +191,12 @@ class T2SecondDevice : public testing::Test {
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(instance_function);
     info.api_version = VK_API_VERSION_1_0;
     std::vector<const char*> instance_extensions(device.instance_extensions.begin(), device.instance_extensions.end());
-    for (const char* name : {"VK_KHR_get_physical_device_properties2", "VK_KHR_external_memory_capabilities", "VK_KHR_external_semaphore_capabilities"})
+    for (const char* name : {"VK_KHR_get_physical_device_properties2", "VK_KHR_external_memory_capabilities"})
       instance_extensions.push_back(name);
     info.instance_extensions = instance_extensions.data();
     info.instance_extension_count = static_cast<std::uint32_t>(instance_extensions.size());
     std::vector<const char*> device_extensions(device.device_extensions.begin(), device.device_extensions.end());
-    if (declares_what_is_core) device_extensions.insert(device_extensions.end(), {"VK_KHR_external_memory", "VK_KHR_external_semaphore"});
+    if (declares_what_is_core) device_extensions.push_back("VK_KHR_external_memory");
     info.device_extensions = device_extensions.data();
     info.device_extension_count = static_cast<std::uint32_t>(device_extensions.size());
     info.queue.single_thread = 1;
@@ -240,7 +213,6 @@ class T2SecondDevice : public testing::Test {
     report_ = imp_report_init();
     ASSERT_WORKS(api_->context_get_report(context_, &report_));
     EXPECT_EQ(report_.own_device, 1u);
-    std::memcpy(&ready_, &report_.ready_semaphore, sizeof ready_);
   }
 
   void close() {
@@ -289,19 +261,12 @@ class T2SecondDevice : public testing::Test {
     EXPECT_WORKS(api_->frame_begin(context_, &info));
   }
 
-  // Behind the host's `ready` value; 0: behind nothing.
-  void end(std::uint64_t ready_value) {
-    imp_vk_semaphore wait{};
-    std::memcpy(&wait.semaphore, &ready_, sizeof ready_);
-    wait.value = ready_value;
-    wait.timeline = 1;
-    imp_submit_info info = imp_submit_info_init();
-    info.budget_us = UINT32_MAX;
-    info.wait_count = ready_ && ready_value ? 1 : 0;
-    info.waits = &wait;
-    EXPECT_WORKS(api_->submit_with(context_, &info));
+  // What is submitted is complete when it returns. (drain would end minibatches before their time, and both lives alike.)
+  void end() {
+    EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
     EXPECT_WORKS(api_->frame_end(context_));
-    if (!ready_) EXPECT_WORKS(api_->drain(context_, 60'000));
+    EXPECT_WORKS(api_->quiesce(context_, 60'000));
+    EXPECT_WORKS(api_->resume(context_));
   }
 
   static std::array<float, kSenses> senses(std::uint64_t turn, std::uint32_t agent) {
@@ -338,23 +303,17 @@ class T2SecondDevice : public testing::Test {
     begin(frame);  // all is Imprint's at first
     if (in_place) EXPECT_WORKS(api_->tensor_release(desc.observations));
     if (in_place) EXPECT_WORKS(api_->tensor_release(desc.actions));
-    end(0);
+    end();
     std::vector<std::vector<float>> rows(kTurns + 1);  // of each turn's answers, as the host's shader read them
     for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
       if (in_place) {
-        queue_->wait();
         if (turn > 2) rows[turn - 2].assign(shaders_->result().begin(), shaders_->result().begin() + kAgents * kWidth);
         const VkCommandBuffer commands = queue_->begin();
         for (const HostBuffer& each : {seen, done}) queue_->hand(each, true);
         shaders_->double_and_add_one(commands, done, kAgents * kWidth);
         shaders_->write_rows(commands, seen, static_cast<std::uint32_t>(turn), kAgents);
         for (const HostBuffer& each : {seen, done}) queue_->hand(each, false);
-        imp_vk_semaphore ours{};
-        VkSemaphore after = VK_NULL_HANDLE;
-        if (ready_) EXPECT_WORKS(api_->context_get_semaphore(context_, &ours));
-        std::memcpy(&after, &ours.semaphore, sizeof after);
-        queue_->submit(after, ours.value, ready_, turn);
-        if (!ready_) queue_->wait();
+        queue_->submit();
       }
       begin(++frame);
       if (in_place) EXPECT_WORKS(api_->tensor_acquire(desc.observations));
@@ -373,11 +332,9 @@ class T2SecondDevice : public testing::Test {
       }
       if (in_place) EXPECT_WORKS(api_->tensor_release(desc.observations));
       if (in_place) EXPECT_WORKS(api_->tensor_release(desc.actions));
-      end(in_place ? turn : 0);
-      if (ready_ && !in_place) EXPECT_WORKS(api_->drain(context_, 60'000));
+      end();
     }
     EXPECT_GT(learned.choices.size(), kAgents * (kTurns - 4));
-    if (queue_) queue_->wait();
     EXPECT_WORKS(api_->drain(context_, 60'000));
     EXPECT_WORKS(api_->brain_hash(brain, &learned.low, &learned.high));
     imp_brain_stats stats = imp_brain_stats_init();
@@ -398,20 +355,15 @@ class T2SecondDevice : public testing::Test {
   }
 
   // Twice, by numbers and in place, each on a context of its own.
-  void expect_equal_lives(const std::vector<const char*>& enabled, Order order) {
+  void expect_equal_lives() {
     Learned learned[2];
     for (const bool in_place : {false, true}) {
-      open(enabled);
+      open(kMemory);
       if (HasFatalFailure()) return;
       if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
       EXPECT_EQ(report_.tensor_sharing, IMP_TENSORS_ACROSS_DEVICES);
       EXPECT_THAT(text(), HasSubstr("tensors lie in memory that the host's device has too"));
-      if (order == Order::semaphores && !ready_) {
-        EXPECT_THAT(text(), HasSubstr("without semaphores: "));
-        if (!host_->enabled("VK_KHR_external_semaphore_fd")) GTEST_SKIP() << "this device exports no semaphores";
-      }
-      EXPECT_EQ(ready_ != VK_NULL_HANDLE, order == Order::semaphores);
-      EXPECT_THAT(text(), HasSubstr(ready_ ? "timeline semaphores that both have" : "without semaphores"));
+      EXPECT_THAT(log_, HasSubstr("tensors lie in memory that the host's device has too"));
       learned[in_place] = live(in_place);
       close();
     }
@@ -424,13 +376,10 @@ class T2SecondDevice : public testing::Test {
   std::unique_ptr<HostQueue> queue_;
   imp_context context_{};
   imp_report report_{};
-  VkSemaphore ready_ = VK_NULL_HANDLE;
   std::string log_;
 };
 
-TEST_F(T2SecondDevice, HasTheHostsMemoryInTheOrderOfFences) { expect_equal_lives(kMemory, Order::fences); }
-
-TEST_F(T2SecondDevice, HasTheHostsMemoryInTheOrderOfSemaphores) { expect_equal_lives(kMemoryAndSemaphores, Order::semaphores); }
+TEST_F(T2SecondDevice, HasTheHostsMemoryInTheOrderOfFences) { expect_equal_lives(); }
 
 // What a context says that shares nothing, and what it refuses.
 TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
@@ -453,7 +402,6 @@ TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
       continue;
     }
     EXPECT_EQ(report_.tensor_sharing, IMP_TENSORS_NOT_SHARED);
-    EXPECT_EQ(ready_, VkSemaphore(VK_NULL_HANDLE));
     EXPECT_THAT(text(), HasSubstr("observations and actions pass through host memory, and no tensors are shared"));
     EXPECT_THAT(text(), HasSubstr(each.why));
     EXPECT_THAT(log_, HasSubstr(each.why));
@@ -521,44 +469,6 @@ TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
     }
   }
   EXPECT_EQ(open_files(), files_at_first);
-}
-
-// Semaphores that the host's device does not take leave the memory shared, in the order of fences.
-TEST_F(T2SecondDevice, DoesWithoutSemaphoresThatFail) {
-  for (const char* fails : {"vkCreateSemaphore", "vkImportSemaphoreFdKHR"}) {
-    trouble.fails = fails;
-    trouble.with = VK_ERROR_INVALID_EXTERNAL_HANDLE;
-    open(kMemoryAndSemaphores);
-    if (HasFatalFailure()) return;
-    if (!host_->enabled("VK_KHR_external_semaphore_fd")) GTEST_SKIP() << "this device exports no semaphores";
-    EXPECT_EQ(report_.tensor_sharing, IMP_TENSORS_ACROSS_DEVICES);
-    EXPECT_EQ(ready_, VkSemaphore(VK_NULL_HANDLE));
-    EXPECT_THAT(text(), HasSubstr(std::string(fails)));
-    (void)live(true);
-    close();
-  }
-}
-
-TEST_F(T2SecondDevice, WaitsForItsOwnSemaphoreOnly) {
-  open(kMemoryAndSemaphores);
-  if (HasFatalFailure()) return;
-  if (!ready_) GTEST_SKIP() << "this device exports no semaphores";
-  imp_vk_semaphore semaphore{};
-  semaphore.semaphore = 0x1234;
-  semaphore.timeline = 1;
-  imp_submit_info info = imp_submit_info_init();
-  info.wait_count = 1;
-  info.waits = &semaphore;
-  begin(1);
-  EXPECT_EQ(api_->submit_with(context_, &info), IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(api_->last_error(), HasSubstr("ready_semaphore"));
-  info.wait_count = 0;
-  info.completion_count = 1;
-  info.completions = &semaphore;
-  EXPECT_EQ(api_->submit_with(context_, &info), IMP_ERROR_UNSUPPORTED);
-  EXPECT_THAT(api_->last_error(), HasSubstr("context_get_semaphore"));
-  EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
-  EXPECT_WORKS(api_->frame_end(context_));
 }
 
 }  // namespace

@@ -354,10 +354,8 @@ typedef struct imp_submit_info {
  *
  * Across devices (IMP_TENSORS_ACROSS_DEVICES) tensor_create_vk makes one memory that both devices have; tensor_export_vk gives the buffer and the memory
  * of the host's device. Sharing is exclusive, stages and access count for nothing, and Imprint's family is VK_QUEUE_FAMILY_EXTERNAL for the host. A tensor
- * is Imprint's at first: a frame with tensor_release, submitted, begins. Where imp_report::ready_semaphore is not 0, the host signals that one with its
- * release and gives submit_with the value to wait for, and its acquisition waits for the semaphore and value of context_get_semaphore. Where it is 0,
- * the processor orders: submit is called when a fence of the host's tells that its release is complete, and the host acquires when drain has returned,
- * or agent_act has answered what was asked in a later frame than the one of tensor_release. The host's GPU is done with a tensor when it is destroyed,
+ * is Imprint's at first: a frame with tensor_release, submitted, begins. The processor orders: submit is called when a fence of the host's tells that its release is complete, and the host acquires when drain or quiesce
+ * has returned, or agent_act has answered what was asked in a later frame than the one of tensor_release. The host's GPU is done with a tensor when it is destroyed,
  * by tensor_destroy or context_destroy. */
 
 typedef enum imp_dtype { IMP_DTYPE_FLOAT32 = 0, IMP_DTYPE_INT32 = 1 } imp_dtype;
@@ -703,16 +701,15 @@ typedef struct imp_api {
   /* [frame] agent_observe from imp_brain_desc::observations (or imp_policy_desc's): what the agent sees now begins at element `place`, and is read on the GPU when this frame's
    * work runs. One look a frame: the last call counts. Learning, crediting and recording work as with agent_observe; agent_demonstrate takes numbers. */
   imp_result (IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t place);
-  /* [frame] As submit. With a second device waits are of imp_report::ready_semaphore only, and there are no completions: context_get_semaphore has what
-   * the host waits for. IMP_ERROR_INVALID_ARGUMENT and IMP_ERROR_UNSUPPORTED otherwise, and nothing is submitted: call again, or submit. */
+  /* [frame] As submit. With a device of Imprint's own IMP_ERROR_UNSUPPORTED for any semaphore, and nothing is submitted: call again without. */
   imp_result (IMP_CALL* submit_with)(imp_context context, const imp_submit_info* info);
   /* [create] Lends this thread: compiles and writes files that wait, job after job, until none waits or budget_us microseconds are over; at least one.
    * waiting (may be null): how many still wait. */
   imp_result (IMP_CALL* run_jobs)(imp_context context, uint32_t budget_us, uint32_t* waiting);
   /* [frame or create] For a queue of the host's that is to wait for Imprint's: Imprint's own timeline semaphore, and the value that it reaches when all
    * that was submitted up to now is complete. It lives as long as the context; wait for it, never signal it. IMP_ERROR_UNSUPPORTED without timeline
-   * semaphores or without own submits; IMP_NOT_READY while nothing was submitted. With a second device it is one of the host's device that stands for
-   * Imprint's, where imp_report::ready_semaphore is not 0, else IMP_ERROR_UNSUPPORTED. */
+   * semaphores or without own submits; IMP_NOT_READY while nothing was submitted. IMP_ERROR_UNSUPPORTED with a device of
+   * Imprint's own. */
   imp_result (IMP_CALL* context_get_semaphore)(imp_context context, imp_vk_semaphore* semaphore);
 
   /* [create] Which variants of kernels are known to be the fastest on this GPU and driver, shipped and measured: JSON, UTF-8, not NUL-terminated, to keep

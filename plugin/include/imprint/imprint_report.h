@@ -81,8 +81,6 @@ typedef struct imp_report {
   uint32_t own_device;         /* 1: a device of Imprint's own */
   uint32_t loss_count;         /* for context_get_loss */
   imp_tensor_sharing tensor_sharing;
-  uint64_t ready_semaphore;    /* VkSemaphore, timeline, of the host's device and Imprint's to destroy: across devices the host signals it, with rising
-                                  values, and gives submit_with those to wait for; 0: there is none */
 } imp_report;
 
 /* Something that the device, as declared, has not: nothing of it is needed. Strings live as long as the context. */
