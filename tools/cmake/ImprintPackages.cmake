@@ -19,6 +19,9 @@ target_compile_definitions(imprint_vulkan_headers INTERFACE VK_NO_PROTOTYPES)
 imprint_require_header(IMPRINT_VOLK_INCLUDE volk.c libvulkan-volk-dev)
 
 if(IMPRINT_RUNTIME_COMPILER)
+  # Newer packages of glslang name these libraries without saying what they need: as targets they come in the right order.
+  find_package(SPIRV-Tools CONFIG QUIET)
+  find_package(SPIRV-Tools-opt CONFIG QUIET)
   find_package(glslang CONFIG QUIET)
   if(NOT TARGET glslang::glslang)
     message(FATAL_ERROR "glslang not found: install glslang-dev (Debian), or run tools/test, which does")
