@@ -119,9 +119,8 @@ struct DeviceSetup::Chain {
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
-#ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_khr{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-#endif
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
 };
 
 Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance, VkPhysicalDevice physical_device, bool optional_features,
@@ -164,9 +163,8 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   add(c.cache, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3);
   add(c.memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2);
   add(c.matrix_nv, "VK_NV_cooperative_matrix", kNever);
-#ifdef VK_KHR_cooperative_matrix
   add(c.matrix_khr, "VK_KHR_cooperative_matrix", kNever);
-#endif
+  if (has("VK_KHR_cooperative_matrix")) add(c.matrix2_nv, "VK_NV_cooperative_matrix2", kNever);
   instance.vkGetPhysicalDeviceFeatures2(physical_device, &setup->features_);
 
   // Off again what nobody uses: some of it has a price.
@@ -174,9 +172,8 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   c.storage_16bit.uniformAndStorageBuffer16BitAccess = c.storage_16bit.storagePushConstant16 = c.storage_16bit.storageInputOutput16 = VK_FALSE;
   c.float16_int8.shaderInt8 = VK_FALSE;
   c.matrix_nv.cooperativeMatrixRobustBufferAccess = VK_FALSE;
-#ifdef VK_KHR_cooperative_matrix
   c.matrix_khr.cooperativeMatrixRobustBufferAccess = VK_FALSE;
-#endif
+  c.matrix2_nv.cooperativeMatrixReductions = c.matrix2_nv.cooperativeMatrixConversions = c.matrix2_nv.cooperativeMatrixBlockLoads = VK_FALSE;
   return setup;
 }
 

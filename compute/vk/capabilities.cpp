@@ -1,6 +1,7 @@
 #include "compute/vk/capabilities.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -20,7 +21,7 @@ struct Offer {
   }
 };
 
-// A feature bit in a struct of a chain. It counts with the extension, or from the version on that knows the struct: elsewhere the driver would
+// A feature bit in a struct of a chain, or several that only count together. It counts with the extension, or from the version on that knows the struct: elsewhere the driver would
 // ignore it too. The structs of whole versions have no extension, and VkPhysicalDeviceVulkan11Features came with 1.2 only.
 struct FeatureBit {
   VkStructureType type;
@@ -28,6 +29,7 @@ struct FeatureBit {
   bool Capabilities::*member;
   const char* extension;
   std::uint32_t core_since;
+  std::array<std::size_t, 3> beside{};   // offsets of the others; 0: none
 };
 
 #define BIT(Struct, type, bit, member, extension, core_since) \
@@ -54,10 +56,16 @@ constexpr FeatureBit kFeatureBits[] = {
     BIT(PipelineCreationCacheControlFeatures, PIPELINE_CREATION_CACHE_CONTROL_FEATURES, pipelineCreationCacheControl,
         pipeline_creation_cache_control, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3),
     BIT(CooperativeMatrixFeaturesNV, COOPERATIVE_MATRIX_FEATURES_NV, cooperativeMatrix, cooperative_matrix_nv, "VK_NV_cooperative_matrix", kNever),
-#ifdef VK_KHR_cooperative_matrix
     BIT(CooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR, cooperativeMatrix, cooperative_matrix_khr, "VK_KHR_cooperative_matrix",
         kNever),
-#endif
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
+     offsetof(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixTensorAddressing),
+     &Capabilities::cooperative_matrix2_nv,
+     "VK_NV_cooperative_matrix2",
+     kNever,
+     {offsetof(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixWorkgroupScope),
+      offsetof(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixFlexibleDimensions),
+      offsetof(VkPhysicalDeviceCooperativeMatrix2FeaturesNV, cooperativeMatrixPerElementOperations)}},
 };
 #undef BIT
 
@@ -85,9 +93,10 @@ constexpr Bonus kBonuses[] = {
     {&Capabilities::vulkan_memory_model, "vulkanMemoryModel", "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2,
      "products do not run on matrix units, whose shaders are written for it"},
     {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNever, "products do not run on matrix units (NV)"},
-#ifdef VK_KHR_cooperative_matrix
     {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNever, "products do not run on matrix units (KHR)"},
-#endif
+    {&Capabilities::cooperative_matrix2_nv, "cooperativeMatrixTensorAddressing", "VK_NV_cooperative_matrix2", kNever,
+     "matrix units multiply what a subgroup has loaded, not a workgroup's share straight from memory (that needs cooperativeMatrixWorkgroupScope, "
+     "cooperativeMatrixFlexibleDimensions and cooperativeMatrixPerElementOperations too, and vulkan 1.3)"},
     {&Capabilities::pipeline_creation_cache_control, "pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
      "a kernel that a frame asks for is compiled there, and counted, instead of refused"},
 };
@@ -106,9 +115,13 @@ std::pair<Capabilities, Capabilities> read_chain(const void* chain, const Offer&
   for (auto* link = static_cast<const VkBaseInStructure*>(chain); link; link = link->pNext) {
     for (const FeatureBit& bit : kFeatureBits) {
       if (bit.type != link->sType) continue;
-      VkBool32 value = VK_FALSE;
-      std::memcpy(&value, reinterpret_cast<const std::byte*>(link) + bit.offset, sizeof value);
-      if (value) (offer.has(bit.extension, bit.core_since) ? found.first : found.second).*bit.member = true;
+      const auto is_set = [&](std::size_t offset) {
+        VkBool32 value = VK_FALSE;
+        std::memcpy(&value, reinterpret_cast<const std::byte*>(link) + offset, sizeof value);
+        return value != VK_FALSE;
+      };
+      const bool is_whole = std::ranges::all_of(bit.beside, [&](std::size_t offset) { return offset == 0 || is_set(offset); });
+      if (is_set(bit.offset) && is_whole) (offer.has(bit.extension, bit.core_since) ? found.first : found.second).*bit.member = true;
     }
   }
   return found;
@@ -146,6 +159,43 @@ Result<std::unordered_set<std::string>> device_extensions(VkPhysicalDevice physi
   return set;
 }
 
+template <class Properties>
+std::vector<Properties> enumerate(VkPhysicalDevice physical_device, VkResult(VKAPI_PTR* ask)(VkPhysicalDevice, std::uint32_t*, Properties*), VkStructureType type) {
+  std::uint32_t count = 0;
+  if (!ask || ask(physical_device, &count, nullptr) != VK_SUCCESS) return {};
+  std::vector<Properties> list(count);
+  for (Properties& one : list) one.sType = type;
+  if (ask(physical_device, &count, list.data()) < 0) return {};
+  list.resize(std::min<std::size_t>(count, list.size()));
+  return list;
+}
+
+// The matrices that kernels are written for, among those that the device has.
+bool has_subgroup_matrices(VkPhysicalDevice physical_device, const Functions& functions) {
+  const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR, VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
+  const auto sums_in = [&](VkComponentTypeKHR type) {
+    return std::ranges::any_of(list, [&](const VkCooperativeMatrixPropertiesKHR& one) {
+      return one.scope == VK_SCOPE_SUBGROUP_KHR && one.MSize == 16 && one.NSize == 16 && one.KSize == 16 && one.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+             one.BType == VK_COMPONENT_TYPE_FLOAT16_KHR && one.CType == type && one.ResultType == type;
+    });
+  };
+  return sums_in(VK_COMPONENT_TYPE_FLOAT32_KHR) && sums_in(VK_COMPONENT_TYPE_FLOAT16_KHR);
+}
+
+bool has_workgroup_matrices(VkPhysicalDevice physical_device, const Functions& functions) {
+  const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV,
+                              VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV);
+  const auto of = [&](std::uint32_t invocations) {
+    return std::ranges::any_of(list, [&](const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& one) {
+      const bool divides = one.MGranularity > 0 && one.NGranularity > 0 && one.KGranularity > 0 && 64 % one.MGranularity == 0 && 64 % one.NGranularity == 0 &&
+                           32 % one.KGranularity == 0;
+      return divides && one.scope == VK_SCOPE_WORKGROUP_KHR && one.workgroupInvocations == invocations && one.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+             one.BType == VK_COMPONENT_TYPE_FLOAT16_KHR && one.CType == VK_COMPONENT_TYPE_FLOAT32_KHR && one.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR;
+    });
+  };
+  return of(128) && of(256);
+}
+
 Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& functions, const Offer& offer) {
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
   VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
@@ -156,9 +206,8 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
-#ifdef VK_KHR_cooperative_matrix
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_khr{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-#endif
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
 
   // Asked by the structs of single features, which any version with the extension knows; only those that the device knows are chained.
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
@@ -179,13 +228,14 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
   ask(cache);
   ask(memory_model);
   ask(matrix_nv);
-#ifdef VK_KHR_cooperative_matrix
   ask(matrix_khr);
-#endif
+  ask(matrix2_nv);
   functions.vkGetPhysicalDeviceFeatures2(physical_device, &features);
 
   Capabilities supported = read_chain(features.pNext, offer).first;
   read_extensions(offer, supported);
+  supported.cooperative_matrix_khr = supported.cooperative_matrix_khr && has_subgroup_matrices(physical_device, functions);
+  supported.cooperative_matrix2_nv = supported.cooperative_matrix2_nv && has_workgroup_matrices(physical_device, functions);
   return supported;
 }
 

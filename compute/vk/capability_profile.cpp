@@ -4,6 +4,7 @@
 #include <array>
 
 #include "compute/vk/device.h"
+#include "compute/vk/glsl_compiler.h"
 
 namespace imprint::vk {
 namespace {
@@ -20,6 +21,8 @@ constexpr ProfileField kFields[] = {{"max_storage_buffers_per_stage", &P::max_st
                                     {"shader_float16", nullptr, &P::shader_float16},
                                     {"vulkan_memory_model", nullptr, &P::vulkan_memory_model},
                                     {"cooperative_matrix_nv", nullptr, &P::cooperative_matrix_nv},
+                                    {"cooperative_matrix_khr", nullptr, &P::cooperative_matrix_khr},
+                                    {"cooperative_matrix2_nv", nullptr, &P::cooperative_matrix2_nv},
                                     {"processor", nullptr, &P::processor}};
 
 bool suffices(const ProfileField& field, const CapabilityProfile& wanted, const CapabilityProfile& device) {
@@ -57,7 +60,16 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.shader_float16 = device.shader_float16;
   profile.vulkan_memory_model = device.vulkan_memory_model;
   profile.cooperative_matrix_nv = device.cooperative_matrix_nv;
+  profile.cooperative_matrix_khr = device.cooperative_matrix_khr;
+  profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv && device.api_version >= VK_API_VERSION_1_3;   // whose kernels are SPIR-V 1.6
   profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
+  return profile;
+}
+
+CapabilityProfile CapabilityProfile::as_compiled_here() const {
+  CapabilityProfile profile = *this;
+  profile.cooperative_matrix_khr = cooperative_matrix_khr && GlslCompiler::knows("GL_KHR_cooperative_matrix");
+  profile.cooperative_matrix2_nv = cooperative_matrix2_nv && GlslCompiler::knows("GL_NV_cooperative_matrix2");
   return profile;
 }
 

@@ -25,9 +25,14 @@ struct CapabilityProfile {
   bool shader_float16 = false;
   bool vulkan_memory_model = false;
   bool cooperative_matrix_nv = false;
+  bool cooperative_matrix_khr = false;  // before the one above
+  bool cooperative_matrix2_nv = false;  // before both
   bool processor = false;               // written for a processor's few cores and caches; runs anywhere
 
   static CapabilityProfile of(const Capabilities& device, bool schedule_as_gpu);
+
+  // Less what this library's compiler cannot translate; a library without one can translate nothing, and takes what an archive has.
+  CapabilityProfile as_compiled_here() const;
 
   bool equals(const CapabilityProfile& other) const;
   // Why the device cannot run what was written for this profile: "needs max_shared_memory_bytes 49152, it has 32768"; empty when it can.

@@ -36,6 +36,9 @@ Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_add
   if (!functions.name) return missing(#name, "instance");
   IMPRINT_VK_INSTANCE_FUNCTIONS(X)
 #undef X
+#define X(name) functions.name = reinterpret_cast<PFN_##name>(of_instance(#name));
+  IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)
+#undef X
 
   const auto of_device = [&](const char* name) { return functions.vkGetDeviceProcAddr(device, name); };
 #define X(name)                                                                  \

@@ -4,12 +4,16 @@
 #include <vulkan/vulkan_core.h>
 
 #include "compute/base/result.h"
+#include "compute/vk/newer_vulkan.h"
 
 // Required of every instance and device of Vulkan 1.1.
 #define IMPRINT_VK_INSTANCE_FUNCTIONS(X)                                                                     \
   X(vkGetDeviceProcAddr) X(vkGetPhysicalDeviceProperties2) X(vkGetPhysicalDeviceFeatures2)                   \
   X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceMemoryProperties2)                             \
   X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkEnumerateDeviceExtensionProperties)
+// Null where no driver knows the extension; for reading capabilities only.
+#define IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)                                                            \
+  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
 #define IMPRINT_VK_DEVICE_FUNCTIONS(X)                                                                       \
   X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                        \
   X(vkCreateBuffer) X(vkDestroyBuffer) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements)                \
@@ -38,6 +42,7 @@ struct Capabilities;
 struct Functions {
 #define X(name) PFN_##name name = nullptr;
   IMPRINT_VK_INSTANCE_FUNCTIONS(X)
+  IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)
   IMPRINT_VK_DEVICE_FUNCTIONS(X)
   IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X)
 #undef X

@@ -6,6 +6,7 @@
 #include <glslang/build_info.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <exception>
 #include <mutex>
@@ -54,14 +55,18 @@ Error compile_error(std::string_view name, std::string_view glsl, std::string_vi
   return make_error(ErrorCode::compile_failed, std::move(message));
 }
 
+// glslang has this extension only for the newest SPIR-V.
+bool wants_newest_spirv(std::string_view glsl) { return glsl.find("#extension GL_NV_cooperative_matrix2 ") != std::string_view::npos; }
+
 Result<Spirv> translate(std::string_view name, std::string_view glsl) {
   const char* text = glsl.data();
   const int length = static_cast<int>(glsl.size());
   glslang::TShader shader(EShLangCompute);
   shader.setStringsWithLengths(&text, &length, 1);
   shader.setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);
-  shader.setEnvClient(glslang::EShClientVulkan, glslang::EShTargetVulkan_1_1);
-  shader.setEnvTarget(glslang::EShTargetSpv, glslang::EShTargetSpv_1_3);
+  const bool newest = wants_newest_spirv(glsl);
+  shader.setEnvClient(glslang::EShClientVulkan, newest ? glslang::EShTargetVulkan_1_3 : glslang::EShTargetVulkan_1_1);
+  shader.setEnvTarget(glslang::EShTargetSpv, newest ? glslang::EShTargetSpv_1_6 : glslang::EShTargetSpv_1_3);
   if (!shader.parse(GetDefaultResources(), kGlslVersion, false, kMessages)) return compile_error(name, glsl, shader.getInfoLog());
 
   glslang::TProgram program;
@@ -94,6 +99,22 @@ bool GlslCompiler::present() { return true; }
 std::string GlslCompiler::identity() {
   return "glslang " + std::to_string(GLSLANG_VERSION_MAJOR) + "." + std::to_string(GLSLANG_VERSION_MINOR) + "." +
          std::to_string(GLSLANG_VERSION_PATCH) + ", vulkan 1.1, spir-v 1.3, not optimised";
+}
+
+bool GlslCompiler::knows(std::string_view extension) {
+  struct Asked {
+    std::string_view extension;
+    std::atomic<signed char> answer{-1};
+  };
+  static constinit Asked asked[] = {{"GL_KHR_cooperative_matrix"}, {"GL_NV_cooperative_matrix2"}};
+  const auto ask = [&] {
+    const std::string text = "#version 450\n#extension " + std::string(extension) + " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
+    return GlslCompiler().compile(extension, text).ok();
+  };
+  const auto known = std::ranges::find(asked, extension, &Asked::extension);
+  if (known == std::end(asked)) return ask();
+  if (known->answer < 0) known->answer = ask();   // twice by two threads at once, which does no harm
+  return known->answer > 0;
 }
 
 Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view glsl) const {

@@ -30,10 +30,36 @@ struct FakeDriver {
   std::set<VkStructureType> supported;  // structs whose first feature is there
   std::vector<VkQueueFamilyProperties> families = {{VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT, 1, 64, {}}, {VK_QUEUE_TRANSFER_BIT, 1, 0, {}}};
   std::vector<VkStructureType> asked;
+  std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+  std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
 
   VkPhysicalDevice handle() { return reinterpret_cast<VkPhysicalDevice>(this); }
   static FakeDriver& of(VkPhysicalDevice device) { return *reinterpret_cast<FakeDriver*>(device); }
 };
+
+template <class T>
+VkResult list_out(const std::vector<T>& own, std::uint32_t* count, T* out) {
+  if (out) std::copy_n(own.begin(), *count, out);
+  *count = static_cast<std::uint32_t>(own.size());
+  return VK_SUCCESS;
+}
+
+VkCooperativeMatrixPropertiesKHR matrices_of(std::uint32_t columns, VkComponentTypeKHR sums) {
+  VkCooperativeMatrixPropertiesKHR one{VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR, nullptr, 16, columns, 16};
+  one.AType = one.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  one.CType = one.ResultType = sums;
+  one.scope = VK_SCOPE_SUBGROUP_KHR;
+  return one;
+}
+
+VkCooperativeMatrixFlexibleDimensionsPropertiesNV flexible_of(std::uint32_t granularity, std::uint32_t invocations) {
+  VkCooperativeMatrixFlexibleDimensionsPropertiesNV one{VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV, nullptr, granularity, granularity, 16};
+  one.AType = one.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  one.CType = one.ResultType = VK_COMPONENT_TYPE_FLOAT32_KHR;
+  one.scope = VK_SCOPE_WORKGROUP_KHR;
+  one.workgroupInvocations = invocations;
+  return one;
+}
 
 Functions fake_functions() {
   Functions f;
@@ -72,6 +98,13 @@ Functions fake_functions() {
     *count = static_cast<std::uint32_t>(own.size());
     return VK_SUCCESS;
   };
+  f.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = [](VkPhysicalDevice device, std::uint32_t* count, VkCooperativeMatrixPropertiesKHR* out) {
+    return list_out(FakeDriver::of(device).matrices, count, out);
+  };
+  f.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV = [](VkPhysicalDevice device, std::uint32_t* count,
+                                                                            VkCooperativeMatrixFlexibleDimensionsPropertiesNV* out) {
+    return list_out(FakeDriver::of(device).flexible, count, out);
+  };
   f.vkSetDebugUtilsObjectNameEXT = [](VkDevice, const VkDebugUtilsObjectNameInfoEXT*) { return VK_SUCCESS; };
   return f;
 }
@@ -107,6 +140,8 @@ class CapabilitiesTest : public ::testing::Test {
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline_{kTimeline};
   VkPhysicalDeviceSynchronization2Features sync2_{kSync2};
   VkPhysicalDevice16BitStorageFeatures storage16_{kStorage16};
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
   VkPhysicalDeviceDescriptorIndexingFeatures other_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES};
 };
 
@@ -218,6 +253,56 @@ TEST_F(CapabilitiesTest, takes_the_lower_of_both_versions) {
   const auto report = read();
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
+}
+
+// The feature says that there are matrices; which ones, the physical device lists.
+TEST_F(CapabilitiesTest, takes_matrices_only_in_the_shapes_that_kernels_are_written_for) {
+  driver_.extensions = {"VK_KHR_cooperative_matrix"};
+  driver_.supported = {matrix_.sType};
+  extensions_ = {"VK_KHR_cooperative_matrix"};
+  matrix_.cooperativeMatrix = VK_TRUE;
+  declare(matrix_);
+  const auto has = [&] { return read()->capabilities.cooperative_matrix_khr; };
+  EXPECT_FALSE(has()) << "none listed";
+  driver_.matrices = {matrices_of(8, VK_COMPONENT_TYPE_FLOAT32_KHR), matrices_of(8, VK_COMPONENT_TYPE_FLOAT16_KHR)};
+  EXPECT_FALSE(has()) << "others";
+  driver_.matrices.push_back(matrices_of(16, VK_COMPONENT_TYPE_FLOAT32_KHR));
+  EXPECT_FALSE(has()) << "sums in float32 alone";
+  driver_.matrices.push_back(matrices_of(16, VK_COMPONENT_TYPE_FLOAT16_KHR));
+  EXPECT_TRUE(has());
+  driver_.matrices.back().scope = VK_SCOPE_WORKGROUP_KHR;
+  EXPECT_FALSE(has()) << "not of a subgroup";
+  extensions_.clear();
+  driver_.matrices.back().scope = VK_SCOPE_SUBGROUP_KHR;
+  EXPECT_FALSE(has()) << "not declared";
+}
+
+TEST_F(CapabilitiesTest, takes_matrices_of_a_workgroup_with_all_that_their_kernels_use) {
+  driver_.extensions = {"VK_NV_cooperative_matrix2"};
+  driver_.flexible = {flexible_of(32, 128), flexible_of(32, 256)};
+  extensions_ = {"VK_NV_cooperative_matrix2"};
+  Functions functions = fake_functions();
+  functions.vkGetPhysicalDeviceFeatures2 = [](VkPhysicalDevice, VkPhysicalDeviceFeatures2* features) {
+    for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link; link = link->pNext)
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV) {
+        auto& own = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2FeaturesNV*>(link);
+        own.cooperativeMatrixWorkgroupScope = own.cooperativeMatrixFlexibleDimensions = VK_TRUE;
+        own.cooperativeMatrixPerElementOperations = own.cooperativeMatrixTensorAddressing = VK_TRUE;
+      }
+  };
+  description_.physical_device = driver_.handle();
+  description_.device_extensions = extensions_;
+  declare(matrix2_);
+  description_.features = &features_;
+  const auto has = [&] { return read_capabilities(description_, functions)->capabilities.cooperative_matrix2_nv; };
+  matrix2_.cooperativeMatrixTensorAddressing = matrix2_.cooperativeMatrixWorkgroupScope = matrix2_.cooperativeMatrixFlexibleDimensions = VK_TRUE;
+  EXPECT_FALSE(has()) << "one of four is not declared";
+  matrix2_.cooperativeMatrixPerElementOperations = VK_TRUE;
+  EXPECT_TRUE(has());
+  driver_.flexible = {flexible_of(32, 256)};
+  EXPECT_FALSE(has()) << "not of 128 invocations";
+  driver_.flexible = {flexible_of(32, 128), flexible_of(128, 256)};
+  EXPECT_FALSE(has()) << "too coarse";
 }
 
 TEST_F(CapabilitiesTest, passes_over_structs_that_it_does_not_know) {

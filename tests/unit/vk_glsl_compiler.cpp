@@ -67,6 +67,16 @@ TEST(GlslCompiler, comes_and_goes_with_its_owners_on_any_thread) {
   }
 }
 
+TEST(GlslCompiler, knows_which_extensions_it_translates) {
+  EXPECT_TRUE(GlslCompiler::knows("GL_NV_cooperative_matrix"));
+  EXPECT_FALSE(GlslCompiler::knows("GL_EXT_that_nobody_wrote"));
+  for (const char* extension : {"GL_KHR_cooperative_matrix", "GL_NV_cooperative_matrix2"}) {
+    const std::string text = "#version 450\n#extension " + std::string(extension) + " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
+    EXPECT_EQ(GlslCompiler::knows(extension), GlslCompiler().compile("asked", text).ok()) << extension;
+    EXPECT_EQ(GlslCompiler::knows(extension), GlslCompiler::knows(extension));
+  }
+}
+
 TEST(GlslCompiler, keys_by_text) {
   EXPECT_EQ(spirv_key(kGood), spirv_key(std::string(kGood)));
   EXPECT_NE(spirv_key(kGood), spirv_key(std::string(kGood) + " "));

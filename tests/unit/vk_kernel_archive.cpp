@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "compute/vk/device.h"
+#include "compute/vk/glsl_compiler.h"
 
 namespace imprint::vk {
 namespace {
@@ -161,6 +162,18 @@ TEST(CapabilityProfile, is_run_by_devices_that_have_as_much) {
   wanted.subgroup_size = 32;
   device.subgroup_size = 64;
   EXPECT_THAT(wanted.lack(device), HasSubstr("subgroup_size 32, it has 64"));
+}
+
+// What the compiler does not know is no part of what kernels are written for here, and of nothing else.
+TEST(CapabilityProfile, is_less_what_the_compiler_does_not_know) {
+  CapabilityProfile device;
+  device.cooperative_matrix_nv = device.cooperative_matrix_khr = device.cooperative_matrix2_nv = device.storage_16bit = true;
+  CapabilityProfile expected = device;
+  expected.cooperative_matrix_khr = GlslCompiler::knows("GL_KHR_cooperative_matrix");
+  expected.cooperative_matrix2_nv = GlslCompiler::knows("GL_NV_cooperative_matrix2");
+  EXPECT_TRUE(device.as_compiled_here().equals(expected));
+  EXPECT_THAT(device.as_compiled_here().lack(device), IsEmpty());
+  EXPECT_TRUE(CapabilityProfile().as_compiled_here().equals(CapabilityProfile()));
 }
 
 TEST(CapabilityProfile, every_device_runs_the_baseline) {

@@ -27,7 +27,7 @@ set(imprint_library_headers
   compute/program/schedule_figures.h compute/program/tuner.h compute/program/tuning_table.h
   compute/tensor/dtype.h compute/tensor/node.h compute/tensor/op.h compute/tensor/shape.h compute/tensor/tensor.h
   compute/vk/capability_profile.h compute/vk/completion.h compute/vk/device.h compute/vk/functions.h compute/vk/kernel_archive.h
-  compute/vk/memory_pool.h compute/vk/pipeline_store.h compute/vk/queue.h
+  compute/vk/memory_pool.h compute/vk/newer_vulkan.h compute/vk/pipeline_store.h compute/vk/queue.h
   engine-bridge/context.h engine-bridge/governor.h engine-bridge/shared_buffer.h engine-bridge/standalone.h)
 foreach(header IN LISTS imprint_library_headers)
   get_filename_component(room ${header} DIRECTORY)
