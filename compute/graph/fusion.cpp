@@ -607,7 +607,7 @@ class Fuser {
     for (std::int32_t level = 0; level < schedule_.level_count; ++level) {
       std::vector<Task*> tasks;
       for (Task& task : schedule_.tasks)
-        if (task.level == level && task.kind == TaskKind::product && !task.tile.matrix_units) tasks.push_back(&task);
+        if (task.level == level && task.kind == TaskKind::product && task.tile.units == MatrixUnits::none) tasks.push_back(&task);
       if (std::ranges::any_of(tasks, [](const Task* task) { return std::ranges::any_of(task->choices, &VariantChoice::from_table); })) continue;
       std::vector<NodeIndex> matmuls;
       std::vector<ProductTile> tiles;

@@ -25,7 +25,9 @@ struct FusionOptions {
   std::int64_t group_fold_outputs = 16384;
   std::int64_t column_fold_length = 24;   // reductions over outermost axes at least this long go by columns
   std::int64_t product_operations = 1 << 20;  // multiply-adds from which a contraction is computed by tiles
-  bool matrix_units = false;               // whether products of float16 may run on them (shaders/products/matrix_units.glsl)
+  bool matrix_units = false;               // whether products of float16 may run on them
+  bool matrix_tiles = false;               // whether these choose their tile: costs were measured with GL_KHR_cooperative_matrix
+  bool matrix_workgroups = false;          // whether these may have matrices of a workgroup
   bool narrow_products = false;            // mixed precision: see narrow_products.h
   double product_turn_operations = 0;        // that a turn of a tile costs each invocation beside its own: what it saves at barriers
   std::int32_t node_limit = 400;         // nodes computed inside one value, so that shaders stay compilable

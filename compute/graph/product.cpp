@@ -53,10 +53,41 @@ constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
 constexpr double kLaunchCycles = 5000, kBytesPerCycle = 16;
 constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;   // terms
 
+// Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2; of the device's arithmetic without them. `ragged`: where the
+// tiles of a workgroup's matrix are not whole and its loads are clamped.
+struct OnUnits {
+  ProductTile tile;
+  double efficiency, ragged;
+};
+constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::subgroup}, 4.33, 4.33}, OnUnits{{128, 128, 32, 8, 16, MatrixUnits::subgroup}, 4.2, 4.2},
+                                    OnUnits{kMatrixUnitTile, 4.07, 4.07}, OnUnits{{64, 128, 32, 8, 8, MatrixUnits::subgroup}, 3.2, 3.2},
+                                    OnUnits{{64, 64, 32, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5}};
+constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77}, OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
+                                     OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4}, OnUnits{{64, 64, 64, 4, 8, MatrixUnits::workgroup}, 2.3, 1.8}};
+constexpr double kUnitTurnCycles = 300;   // of 32 terms, beside their arithmetic, however many workgroups there are
+
+double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const FusionOptions& options) {
+  const ProductTile& tile = measured.tile;
+  const double turns = std::ceil(static_cast<double>(shape.depth) / tile.depth) * tile.depth / 32;
+  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / static_cast<double>(options.region_groups));
+  const bool whole = shape.rows % tile.rows == 0 && shape.columns % tile.columns == 0 && shape.depth % tile.depth == 0;
+  return turns * (kUnitTurnCycles + workgroups * tile.rows * tile.columns * 32 / (kLanes * (whole ? measured.efficiency : measured.ragged)));
+}
+
 // Four rows or columns to an element, and one element between terms against bank conflicts.
-std::int64_t shared_bytes(const ProductTile& tile) { return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1); }
+std::int64_t shared_bytes(const ProductTile& tile) {
+  if (tile.units == MatrixUnits::subgroup) return 16 * (unit_elements(tile, 0) + unit_elements(tile, 1));
+  return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
+}
 
 }  // namespace
+
+std::int64_t unit_elements(const ProductTile& tile, std::size_t slot) {
+  constexpr std::int64_t kMatrixElements = 64;   // of a subgroup's sums, four floats each
+  const std::int64_t lines = slot == 0 ? tile.rows : tile.columns;
+  const std::int64_t elements = std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1));
+  return slot == 0 ? std::max(elements, tile.invocations() / 32 * kMatrixElements) : elements;
+}
 
 ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
   const Shape& shape = graph[matmul].shape;
@@ -119,6 +150,21 @@ OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>
   return layout;
 }
 
+std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot) {
+  const NodeIndex node = graph[matmul].inputs[slot];
+  if (graph[node].dtype != DType::float16) return std::nullopt;
+  const std::optional<Strides> strides = strides_of(graph, materialized, node);
+  if (!strides || graph[strides->memory].dtype != DType::float16) return std::nullopt;
+  const int rank = graph[node].shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2, lines = slot == 0 ? rank - 2 : rank - 1;
+  const auto stride_along = [&](int axis) { return strides->axis[static_cast<std::size_t>(axis)]; };
+  MatrixOperand operand{.strides = *strides, .along_terms = stride_along(terms) == 1 && (slot == 0 || stride_along(lines) != 1)};
+  operand.stride = stride_along(operand.along_terms ? lines : terms);
+  if (stride_along(operand.along_terms ? terms : lines) != 1 || operand.stride < 1) return std::nullopt;
+  operand.in_eights = strides->start % 8 == 0 && operand.stride % 8 == 0;
+  for (int axis = 0; axis < rank - 2; ++axis) operand.in_eights = operand.in_eights && stride_along(axis) % 8 == 0;
+  return operand;
+}
+
 bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul) {
   for (std::size_t slot = 0; slot < 2; ++slot) {
     if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return false;
@@ -131,7 +177,7 @@ std::string product_tile_text(const ProductTile& tile) {
   std::string text;
   for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
   return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " + std::to_string(tile.thread_columns) +
-         (tile.matrix_units ? " on matrix units" : "");
+         (tile.units == MatrixUnits::none ? "" : tile.units == MatrixUnits::subgroup ? " on matrix units" : " as a matrix");
 }
 
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
@@ -145,14 +191,22 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     tiles.push_back(tile);
     variants.push_back({product_tile_text(tile), cost});
   };
-  if (options.matrix_units && suits_matrix_units(graph, materialized, matmul)) add(kMatrixUnitTile, 0);
+  const bool has_units = options.matrix_units && suits_matrix_units(graph, materialized, matmul);
+  const bool has_workgroups = options.matrix_workgroups && matrix_operand(graph, materialized, matmul, 0) && matrix_operand(graph, materialized, matmul, 1);
+  for (const OnUnits& measured : kSubgroupTiles) {
+    const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes && measured.tile.invocations() <= options.most_invocations;
+    if (measured.tile == kMatrixUnitTile ? has_units : has_units && options.matrix_tiles && fits) add(measured.tile, cycles_on_units(shape, measured, options));
+  }
+  if (has_workgroups)
+    for (const OnUnits& measured : kWorkgroupTiles) add(measured.tile, cycles_on_units(shape, measured, options));
+  constexpr double kBesideUnits = 1000;   // no product of float16 has been seen to be faster without
   for (const Measured& measured : kTiles) {
     // Many loads at once beside many sums are too many registers.
     constexpr std::int32_t kSumsBesideLoads = 32;
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 && measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
     if (shared_bytes(measured.tile) <= options.region_shared_bytes)   // the smaller ones fit everywhere
-      add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1));
+      add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) * (has_units || has_workgroups ? kBesideUnits : 1));
   }
   const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + " of " +
                              std::to_string(shape.depth) + " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));

@@ -8,11 +8,16 @@
 
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/strides.h"
 
 namespace imprint {
 
-// Of a product on matrix units: subgroups of 32 take 64 x 32 outputs each.
-inline constexpr ProductTile kMatrixUnitTile{128, 128, 32, 8, 8, true};
+// Of a product on matrix units: subgroups of 32 take 8 thread_rows x 4 thread_columns outputs each, here 64 x 32.
+inline constexpr ProductTile kMatrixUnitTile{128, 128, 32, 8, 8, MatrixUnits::subgroup};
+
+// Of such a tile: what shared memory holds of the left (slot 0) or right operand, in elements of sixteen bytes. Lines of terms or the other way round, one
+// element more to each against bank conflicts; the left one's serve for sums afterwards.
+std::int64_t unit_elements(const ProductTile& tile, std::size_t slot);
 
 // `batch` products of rows x depth by depth x columns.
 struct ProductShape {
@@ -47,6 +52,16 @@ struct OperandLayout {
   std::int32_t width = 1;
 };
 OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot, std::int32_t most_width);
+
+// A product's operand as a matrix of a workgroup loads it: float16 in memory, lines of neighbours along the terms or the other way round. Nothing where
+// it lies otherwise.
+struct MatrixOperand {
+  Strides strides;
+  bool along_terms = false;
+  std::int64_t stride = 1;    // elements from line to line
+  bool in_eights = false;     // every line starts at a multiple of eight elements
+};
+std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot);
 
 // Whether both operands are float16 in memory, by eight.
 bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul);

@@ -106,11 +106,15 @@ struct Region {
   const RegionValue* find(NodeIndex node) const;
 };
 
+// Which matrices a product is computed with, if any: those of its subgroups (shaders/products/matrix_units.glsl), or one of its workgroup
+// (shaders/products/workgroup_matrices.glsl).
+enum class MatrixUnits : std::uint8_t { none, subgroup, workgroup };
+
 // What a workgroup and its invocations take of a large contraction's outputs and, in one turn, of its terms (shaders/products/tiles.glsl).
 struct ProductTile {
   std::int32_t rows = 0, columns = 0, depth = 0;
   std::int32_t thread_rows = 0, thread_columns = 0;
-  bool matrix_units = false;                // shaders/products/matrix_units.glsl
+  MatrixUnits units = MatrixUnits::none;
 
   std::int32_t invocations() const { return rows / thread_rows * (columns / thread_columns); }
   bool operator==(const ProductTile&) const = default;

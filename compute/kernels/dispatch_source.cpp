@@ -111,6 +111,15 @@ std::string with_kept_loops(const std::string& functions) {
   return text.append(functions, from);
 }
 
+// Of GLSL, for kernels on matrix units.
+std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
+  if (units == MatrixUnits::none) return {};
+  std::vector<std::string> names{"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics"};
+  if (units == MatrixUnits::workgroup) names.insert(names.end(), {"GL_KHR_cooperative_matrix", "GL_NV_cooperative_matrix2"});
+  else names.insert(names.end(), {"GL_KHR_shader_subgroup_basic", dialect == MatrixDialect::khr ? "GL_KHR_cooperative_matrix" : "GL_NV_cooperative_matrix"});
+  return names;
+}
+
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
                 DispatchSource& source) {
   DispatchNames names(source, buffer_of);
@@ -133,7 +142,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   }
   for (std::int32_t t : source.tasks)
     if (kind_of(t) == TaskKind::region) workgroup_size = schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)].invocations;
-  bool matrix_units = tiles && schedule.tasks[static_cast<std::size_t>(*product)].tile.matrix_units;
+  MatrixUnits units = tiles ? schedule.tasks[static_cast<std::size_t>(*product)].tile.units : MatrixUnits::none;
   std::int64_t groups = 0;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
@@ -141,7 +150,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     std::int64_t task_groups = 0;
     if (std::string text; task.kind == TaskKind::region && RegionMatrixEmitter::write(graph, schedule, task, names, includes, limits.fold_terms, name, text, shared_arrays, task_groups)) {
       functions += text + "\n";
-      matrix_units = true;
+      units = MatrixUnits::subgroup;
     } else if (task.kind == TaskKind::region) {
       RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
       functions += emitter.function(name) + "\n";
@@ -172,11 +181,11 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   text = "#version 450\n";
   if (limits.keep_loops) functions = with_kept_loops(functions);
   if (tiles || functions.find("unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
-  if (matrix_units) source.subgroup_size = 32;
-  if (matrix_units)
-    for (const char* extension : {"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics", "GL_KHR_shader_subgroup_basic",
-                                  "GL_NV_cooperative_matrix"})
-      text += "#extension " + std::string(extension) + " : require\n";
+  if (units == MatrixUnits::subgroup) {
+    source.subgroup_size = 32;
+    includes.insert(limits.matrix_dialect == MatrixDialect::khr ? "matrices_khr" : "matrices_nv");
+  }
+  for (const std::string& extension : extensions(units, limits.matrix_dialect)) text += "#extension " + extension + " : require\n";
   if (names.has_narrow_floats()) text += "#extension GL_EXT_shader_16bit_storage : require\n";
   text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
   if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {

@@ -14,6 +14,9 @@
 
 namespace imprint {
 
+// By which extension of GLSL kernels on matrix units are written: GL_NV_cooperative_matrix or GL_KHR_cooperative_matrix.
+enum class MatrixDialect : std::uint8_t { nv, khr };
+
 struct DispatchLimits {
   std::uint32_t storage_buffers = 4;      // a stage
   std::uint32_t workgroup_count_x = 65535;
@@ -24,6 +27,7 @@ struct DispatchLimits {
   int fold_terms = 8;
   // Drivers are asked to leave loops as they are. Those for processors unroll short ones, and compile what comes of it for several times as long.
   bool keep_loops = false;
+  MatrixDialect matrix_dialect = MatrixDialect::nv;
 };
 
 struct DispatchSource {

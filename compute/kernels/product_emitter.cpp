@@ -27,15 +27,20 @@ std::string ProductEmitter::declarations(const ProductTile& tile) {
                     define("THREAD_ROWS", text(tile.thread_rows)) + define("THREAD_COLUMNS", text(tile.thread_columns)) +
                     define("LANE_ROWS", text(tile.rows / tile.thread_rows)) + define("LANE_COLUMNS", text(tile.columns / tile.thread_columns)) +
                     define("INVOCATIONS", text(tile.invocations()));
-  for (const auto& [side, lines] : {std::pair("left", tile.rows), std::pair("right", tile.columns)}) {
-    // Of matrix units: eight float16 an element, lines of terms or the other way round.
-    const std::int32_t elements = tile.matrix_units ? std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1)) : tile.depth * (lines / 4 + 1);
-    out += "shared " + std::string(tile.matrix_units ? "uvec4" : "vec4") + " tile_" + side + "[" + text(elements) + "];\n";
+  if (tile.units == MatrixUnits::workgroup) return out + "\n";
+  if (tile.units == MatrixUnits::subgroup) {
+    out += define("SUBGROUP_ROWS", text(8 * tile.thread_rows)) + define("SUBGROUP_COLUMNS", text(4 * tile.thread_columns));
+    for (const auto& [side, slot] : {std::pair("left", 0u), std::pair("right", 1u)})
+      out += "shared uvec4 tile_" + std::string(side) + "[" + text(unit_elements(tile, slot)) + "];\n";
+    return out + "\n";
   }
+  for (const auto& [side, lines] : {std::pair("left", tile.rows), std::pair("right", tile.columns)})
+    out += "shared vec4 tile_" + std::string(side) + "[" + text(tile.depth * (lines / 4 + 1)) + "];\n";
   return out + "\n";
 }
 
 std::string ProductEmitter::function(const std::string& name) {
+  if (task_.tile.units == MatrixUnits::workgroup) return workgroup_function(name);
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const Loads left = loads(0), right = loads(1);
   std::string out = load_macro(name + "_left", 0, left) + load_macro(name + "_right", 1, right) + store_function(name + "_store");
@@ -59,12 +64,79 @@ std::string ProductEmitter::function(const std::string& name) {
     const Place& place = task_.stores[0].place;
     const std::string element = (start_of(place, DType::float32) + named("(batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column")).str();
     out += define("STORE_MATRIX(sums, batch, row, column)",
-                  "coopMatStoreNV(sums, " + memory_.array(place, DType::float32) + ", " + element + ", " + text(shape.columns) + ", false)");
+                  "MATRIX_STORE(sums, " + memory_.array(place, DType::float32) + ", " + element + ", " + text(shape.columns) + ")");
     defines.emplace_back("STORE_MATRIX", "");
   }
-  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader(task_.tile.matrix_units ? "products/matrix_units" : "products/tiles"));
+  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader(task_.tile.units == MatrixUnits::subgroup ? "products/matrix_units" : "products/tiles"));
   for (const auto& [key, value] : defines) out += "#undef " + key + "\n";
   return out;
+}
+
+// ---- one matrix of a workgroup ----
+
+std::string ProductEmitter::workgroup_function(const std::string& name) {
+  const ProductShape shape = product_shape(graph_, task_.anchor);
+  const ProductTile& tile = task_.tile;
+  const bool ragged_rows = shape.rows % tile.rows != 0, ragged_columns = shape.columns % tile.columns != 0, ragged_terms = shape.depth % tile.depth != 0;
+  const auto clamp = [](bool ragged) { return ragged ? "gl_CooperativeMatrixClampModeConstantNV" : "gl_CooperativeMatrixClampModeUndefinedNV"; };
+  std::vector<std::pair<std::string, std::string>> defines{{"PRODUCT", name},
+                                                           {"ROW_TILES", text(row_tiles(shape, tile))},
+                                                           {"COLUMN_TILES", text(column_tiles(shape, tile))},
+                                                           {"ROWS", text(shape.rows)},
+                                                           {"COLUMNS", text(shape.columns)},
+                                                           {"DEPTH", text(shape.depth)},
+                                                           {"BAND", text(kBand)}};
+  const auto add = [&](const std::string& key, const std::string& value) { defines.emplace_back(key, value); };
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    const std::string side = slot == 0 ? "LEFT" : "RIGHT";
+    const MatrixOperand operand = *matrix_operand(graph_, schedule_.materialized, task_.anchor, slot);
+    add(side + "_ARRAY", memory_.array(schedule_.place[static_cast<std::size_t>(operand.strides.memory)], DType::float16));
+    add(side + "_PLACE(batch)", operand_place(operand, slot));
+    add(side + "_STRIDE", text(operand.stride));
+    add(side + "_ALONG_TERMS", operand.along_terms ? "1" : "0");
+    add(side + "_CLAMP", clamp(ragged_terms || (slot == 0 ? ragged_rows : ragged_columns)));
+  }
+  std::string out;
+  if (stores_sums()) {
+    const Place& place = task_.stores[0].place;
+    add("STORE_ARRAY", memory_.array(place, DType::float32));
+    add("STORE_PLACE(batch)", (start_of(place, DType::float32) + named("(batch)") * (shape.rows * shape.columns)).str());
+    add("STORE_CLAMP", clamp(ragged_rows || ragged_columns));
+  } else {
+    add("STORE", name + "_store");
+    out = element_function(name + "_store");
+  }
+  for (const auto& [key, value] : defines) out += define(key, value);
+  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader("products/workgroup_matrices"));
+  for (const auto& [key, value] : defines) out += "#undef " + key.substr(0, key.find('(')) + "\n";
+  return out;
+}
+
+// Elements of memory. Where they are many of sixteen bytes the text says so: the driver sees offsets only when they come.
+std::string ProductEmitter::operand_place(const MatrixOperand& operand, std::size_t slot) {
+  const Place& place = schedule_.place[static_cast<std::size_t>(operand.strides.memory)];
+  const std::vector<IndexExpression> batch = delinearize(named("(batch)"), batch_shape(graph_[graph_[task_.anchor].inputs[slot]].shape));
+  IndexExpression at = start_of(place, DType::float16) + operand.strides.start;
+  for (std::size_t axis = 0; axis < batch.size(); ++axis) at = at + batch[axis] * operand.strides.axis[axis];
+  return operand.in_eights ? "((" + (at / 8).str() + ") * 8)" : "(" + at.str() + ")";
+}
+
+// What becomes of one sum.
+std::string ProductEmitter::element_function(const std::string& name) {
+  const ProductShape shape = product_shape(graph_, task_.anchor);
+  line("int row = row_0 + int(tile_row), column = column_0 + int(tile_column);");
+  std::string outside = shape.rows % task_.tile.rows != 0 ? "row >= " + text(shape.rows) : "";
+  if (shape.columns % task_.tile.columns != 0) outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
+  if (!outside.empty()) line("if (" + outside + ") return sum;");
+  line("int element = (batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column;");
+  ElementIndex index{named("element"), delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape))};
+  index.axes.emplace_back("row");
+  index.axes.emplace_back("column");
+  members_ = {{task_.anchor, "sum"}};
+  evaluate_members(index);
+  line("return sum;");
+  return "float " + name + "(const in uint tile_row, const in uint tile_column, const in float sum, const in int batch, const in int row_0, const in int column_0) {\n" +
+         take_body() + "}\n";
 }
 
 std::string ProductEmitter::take_body() {
@@ -77,7 +149,7 @@ std::string ProductEmitter::take_body() {
 
 ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
   const ProductTile& tile = task_.tile;
-  const auto [along_terms, width] = operand_layout(graph_, schedule_.materialized, task_.anchor, slot, tile.matrix_units ? 8 : 4);
+  const auto [along_terms, width] = operand_layout(graph_, schedule_.materialized, task_.anchor, slot, tile.units == MatrixUnits::subgroup ? 8 : 4);
   Loads loads{.along_terms = along_terms, .width = width};
   loads.turns = (slot == 0 ? tile.rows : tile.columns) * tile.depth / width / tile.invocations();
   loads.lines_apart = along_terms ? tile.invocations() / (tile.depth / width) : 0;
@@ -105,7 +177,7 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
   };
 
   const std::string line_at = strides ? "(" + line_name + "_at)" : line_name, term_at = strides ? "(term_at)" : "term";
-  if (!strides) line(std::string(task_.tile.matrix_units ? "uint " : "int ") + line_name + " = " + line_name + "_at, term = term_at;");
+  if (!strides) line(std::string(task_.tile.units == MatrixUnits::subgroup ? "uint " : "int ") + line_name + " = " + line_name + "_at, term = term_at;");
   if (ragged_lines || ragged_terms) line(turns + " loaded[turn] = " + loads.type() + "(0);");
   open(others_ragged ? "if (" + (loads.along_terms ? term_at + " < " + text(shape.depth) : line_at + " < " + text(lines)) + ")" : "");
   const IndexExpression first_line(line_at, loads.along_terms ? 1 : loads.width), first_term(term_at, loads.along_terms ? loads.width : loads.turns);
@@ -141,10 +213,12 @@ std::string ProductEmitter::vector_at(const Strides& strides, const ElementIndex
 
 // ---- outputs ----
 
+bool ProductEmitter::stores_sums() const { return task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0; }
+
 bool ProductEmitter::stores_matrices() const {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const bool whole = shape.rows % task_.tile.rows == 0 && shape.columns % task_.tile.columns == 0;
-  return task_.tile.matrix_units && whole && task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0;
+  return task_.tile.units == MatrixUnits::subgroup && whole && stores_sums();
 }
 
 std::string ProductEmitter::store_function(const std::string& name) {

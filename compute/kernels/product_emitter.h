@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/graph/product.h"
 #include "compute/graph/strides.h"
 #include "compute/kernels/emitter.h"
 
@@ -28,7 +29,11 @@ class ProductEmitter : public Emitter {
     std::string type() const { return width == 8 ? "uvec4" : width == 4 ? "vec4" : "float"; }
   };
   Loads loads(std::size_t slot) const;
-  bool stores_matrices() const;   // sums as they are, whole matrices of them
+  bool stores_sums() const;       // as they are, and nothing else
+  bool stores_matrices() const;   // the same, whole matrices of a subgroup
+  std::string workgroup_function(const std::string& name);
+  std::string operand_place(const MatrixOperand& operand, std::size_t slot);
+  std::string element_function(const std::string& name);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
   std::string vector_at(const Strides& strides, const ElementIndex& index, std::int32_t width);
   std::string store_function(const std::string& name);

@@ -119,8 +119,7 @@ std::string RegionMatrixEmitter::arrays() const {
     return "shared " + std::string(type) + " " + name + "[" + text_of(std::max<std::int64_t>(elements, 1)) + "];\n";
   };
   return array("uvec4", "matrix_weights", weight_eights_) + array("uvec4", "matrix_rows", region_.invocations / kSubgroup * row_eights_) +
-         array("float", "matrix_columns", column_floats_) + "#define MATRIX(bits) fcoopmatNV<bits, gl_ScopeSubgroup, 16, 16>\n"
-         "void matrix_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }\n\n";
+         array("float", "matrix_columns", column_floats_) + "void matrix_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }\n\n";
 }
 
 // ---- the kernel ----
@@ -281,14 +280,15 @@ void RegionMatrixEmitter::product(const RegionStage& stage, std::size_t number) 
   const Weights& right = *std::ranges::find(weights_, stage.anchor, &Weights::product);
   const std::string matrices = text_of(padded(right.columns) / kMatrixExtent), turns = text_of(padded(right.depth) / kMatrixExtent);
   open("");
-  line("MATRIX(32) sums[" + matrices + "];");
-  line("[[unroll]] for (int c = 0; c < " + matrices + "; c++) sums[c] = MATRIX(32)(0.0);");
+  line("MATRIX_SUMS sums[" + matrices + "];");
+  line("[[unroll]] for (int c = 0; c < " + matrices + "; c++) sums[c] = MATRIX_SUMS(0.0);");
   open("[[unroll]] for (uint k = 0; k < " + turns + "; k++)");
-  line("MATRIX(16) left, right;");
-  line("coopMatLoadNV(left, matrix_rows, mine + " + text_of(left.offset) + "u + k * 2u, " + text_of(left.stride) + "u, false);");
+  line("MATRIX_LEFT left;");
+  line("MATRIX_RIGHT right;");
+  line("MATRIX_LOAD(left, matrix_rows, mine + " + text_of(left.offset) + "u + k * 2u, " + text_of(left.stride) + "u, 0);");
   open("[[unroll]] for (uint c = 0; c < " + matrices + "; c++)");
-  line("coopMatLoadNV(right, matrix_weights, " + text_of(right.offset) + "u + k * " + text_of(16 * right.stride) + "u + c * 2u, " + text_of(right.stride) + "u, false);");
-  line("sums[c] = coopMatMulAddNV(left, right, sums[c]);");
+  line("MATRIX_LOAD(right, matrix_weights, " + text_of(right.offset) + "u + k * " + text_of(16 * right.stride) + "u + c * 2u, " + text_of(right.stride) + "u, 0);");
+  line("sums[c] = MATRIX_MULTIPLY_ADD(left, right, sums[c]);");
   close();
   close();
   line("matrix_fence();   // all of it has been read");
@@ -299,7 +299,7 @@ void RegionMatrixEmitter::product(const RegionStage& stage, std::size_t number) 
   } else {
     const std::string scratch = "mine + " + text_of(scratch_[number]);
     for (std::int64_t c = 0; c * kMatrixExtent < right.columns; ++c) {
-      line("coopMatStoreNV(sums[" + text_of(c) + "], matrix_rows, " + scratch + "u, " + text_of(kScratchStride) + "u, false);");
+      line("MATRIX_STORE(sums[" + text_of(c) + "], matrix_rows, " + scratch + "u, " + text_of(kScratchStride) + "u);");
       line("matrix_fence();");
       members_ = {};
       element_by_element(stage, scratch, c * kMatrixExtent, std::min(kMatrixExtent, right.columns - c * kMatrixExtent));
@@ -340,16 +340,16 @@ bool RegionMatrixEmitter::on_matrices(const RegionStage& stage, std::string& bod
 
   const std::string outer = std::exchange(body_, {});
   open("[[unroll]] for (uint c = 0; c < " + text_of(padded(rows->width) / kMatrixExtent) + "; c++)");
-  line("MATRIX(32) all = sums[c];");
-  line("MATRIX(16) rounded;");
+  line("MATRIX_SUMS all = sums[c];");
+  line("MATRIX_ROUNDED rounded;");
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const std::string name = "column_" + text_of(static_cast<std::int64_t>(c));
     if (inner.find(name + "[") == std::string::npos) continue;
-    line("MATRIX(32) " + name + ";");
-    line("coopMatLoadNV(" + name + ", matrix_columns, " + text_of(columns_[c].offset) + "u + c * 16u, 0u, false);   // the same for every row");
+    line("MATRIX_SUMS " + name + ";");
+    line("MATRIX_LOAD(" + name + ", matrix_columns, " + text_of(columns_[c].offset) + "u + c * 16u, 0u, 0);   // the same for every row");
   }
   body_ += inner;
-  line("coopMatStoreNV(rounded, matrix_rows, mine + " + text_of(rows->offset) + "u + c * 2u, " + text_of(rows->stride) + "u, false);");
+  line("MATRIX_STORE(rounded, matrix_rows, mine + " + text_of(rows->offset) + "u + c * 2u, " + text_of(rows->stride) + "u);");
   close();
   body = std::exchange(body_, outer);
   return true;

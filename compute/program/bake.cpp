@@ -90,6 +90,10 @@ class Writer {
 
 }  // namespace
 
+Baker::Baker(std::vector<vk::CapabilityProfile> profiles) : profiles_(std::move(profiles)) {
+  for (vk::CapabilityProfile& profile : profiles_) profile = profile.as_compiled_here();
+}
+
 Status Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
   IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(program));
   return add_graph(std::move(source), groups, apart);

@@ -23,7 +23,8 @@ struct ProgramGraph;   // program_body.h
 class Baker {
  public:
   // In the order in which a device that can run several of them chooses, see vk::KernelArchive::profile_for.
-  explicit Baker(std::vector<vk::CapabilityProfile> profiles) : profiles_(std::move(profiles)) {}
+  // What this library's compiler does not know of a profile is left out of it, and of the archive.
+  explicit Baker(std::vector<vk::CapabilityProfile> profiles);
 
   // What Program::compile would ask for, on a device of each profile. A kernel is written for what lies in one block of memory and what does not. Each
   // group's variables are placed together (Runtime::place_together), the other variables too, external ones in buffers of their own; which groups and

@@ -3,15 +3,19 @@
 #include <algorithm>
 
 #include "compute/vk/glsl_compiler.h"
+#include "compute/vk/kernel_archive.h"
 #include "compute/vk/pipeline_store.h"
 
 namespace imprint {
 
-vk::CapabilityProfile profile_of(const vk::Device& device) {
-  vk::CapabilityProfile own = vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu);
-  if (vk::GlslCompiler::present() || !device.options().kernels) return own;
-  const vk::CapabilityProfile* baked = device.options().kernels->profile_for(own);
-  return baked ? *baked : own;
+std::vector<vk::CapabilityProfile> profiles_of(const vk::Device& device) {
+  const vk::CapabilityProfile own = vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu);
+  const vk::KernelArchive* archive = device.options().kernels.get();
+  const vk::CapabilityProfile* baked = archive ? archive->profile_for(own) : nullptr;
+  if (!vk::GlslCompiler::present()) return {baked ? *baked : own};
+  const vk::CapabilityProfile compiled = own.as_compiled_here();
+  if (baked && !baked->lack(compiled).empty()) return {*baked, compiled};
+  return {compiled};
 }
 
 FusionOptions fusion_options(const vk::CapabilityProfile& capabilities) {
@@ -21,8 +25,10 @@ FusionOptions fusion_options(const vk::CapabilityProfile& capabilities) {
   options.most_invocations = static_cast<std::int32_t>(std::min(1024u, capabilities.max_workgroup_invocations));
   options.fold_invocations = capabilities.max_workgroup_invocations < 256 ? 64 : 256;   // more terms under way at once
   options.map_invocations = static_cast<std::int32_t>(std::min(128u, capabilities.max_workgroup_invocations));
-  options.matrix_units = capabilities.cooperative_matrix_nv && capabilities.vulkan_memory_model && capabilities.shader_float16 &&
+  options.matrix_units = (capabilities.cooperative_matrix_nv || capabilities.cooperative_matrix_khr) && capabilities.vulkan_memory_model && capabilities.shader_float16 &&
                          capabilities.storage_16bit && capabilities.subgroup_size == 32 && capabilities.max_workgroup_invocations >= 256;
+  options.matrix_tiles = options.matrix_units && capabilities.cooperative_matrix_khr;
+  options.matrix_workgroups = options.matrix_units && capabilities.cooperative_matrix2_nv;
   if (capabilities.processor) {
     // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state at every barrier.
     options.group_fold_length = 192;
@@ -52,6 +58,7 @@ DispatchLimits dispatch_limits(const vk::CapabilityProfile& capabilities) {
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = capabilities.processor ? 2 : 8;
   limits.keep_loops = capabilities.processor;
+  limits.matrix_dialect = capabilities.cooperative_matrix_khr ? MatrixDialect::khr : MatrixDialect::nv;
   return limits;
 }
 

@@ -160,7 +160,8 @@ Status check_narrow_floats(const Graph& graph, const std::string& program, std::
 }
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
-  if (!profile_of(runtime.device()).storage_16bit) {
+  const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
+  if (!profiles.front().storage_16bit) {
     const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
     if (source.precision == Precision::mixed16) runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' stays in float32: " + reason);
@@ -171,10 +172,16 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
     variants = runtime.variants();
   }
-  auto impl = std::make_unique<Impl>(runtime);
-  impl->source = source;   // fusion renumbers the nodes of its own
-  const Status built = impl->build(variants.get());
-  if (built) return impl;
+  Status built;
+  std::unique_ptr<Impl> impl;
+  for (const vk::CapabilityProfile& profile : profiles) {
+    impl = std::make_unique<Impl>(runtime);
+    impl->source = source;   // fusion renumbers the nodes of its own
+    built = impl->build(variants.get(), profile);
+    if (built) return impl;
+    // Of an archive's kernels, which may not have all; a text that the compiler does not know is an error of the compiler.
+    if (built.error().code != ErrorCode::not_found && built.error().code != ErrorCode::compile_failed) break;
+  }
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
 
   // Joined work reads more memory blocks, or more tensors, than one kernel of this device can. Fusion does not know where things lie; taken one by one
@@ -183,13 +190,13 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   plain->source = std::move(source);
   plain->source.fuse = false;
   impl.reset();
-  if (!plain->build(nullptr)) return built.error();
+  if (!plain->build(nullptr, profiles.back())) return built.error();
   runtime.device().options().log(LogLevel::warning, "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
   return plain;
 }
 
-Status Program::Impl::build(const VariantTable* variants) {
-  FusionOptions options = fusion_options(source, profile_of(runtime.device()));
+Status Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
+  FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
@@ -197,7 +204,7 @@ Status Program::Impl::build(const VariantTable* variants) {
   IMPRINT_CHECK(place_constants());
   plan();
   IMPRINT_CHECK(make_io());
-  IMPRINT_CHECK(make_kernels());
+  IMPRINT_CHECK(make_kernels(dispatch_limits(profile)));
   IMPRINT_CHECK(make_tables());
   IMPRINT_CHECK(make_descriptor_sets());
   count();
@@ -333,8 +340,8 @@ Status Program::Impl::make_io() {
 
 // ---- kernels ----
 
-Status Program::Impl::make_kernels() {
-  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, dispatch_limits(profile_of(runtime.device())), [this](const Place& place) { return buffer_of(place); }));
+Status Program::Impl::make_kernels(const DispatchLimits& limits) {
+  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits, [this](const Place& place) { return buffer_of(place); }));
   if (dispatches.empty()) return {};
   IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
   return {};

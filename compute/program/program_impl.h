@@ -39,14 +39,15 @@ struct Program::Impl : Program::Body {
   static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, const ProgramSequence& sequence);
 
   // ---- building ----
-  Status build(const VariantTable* variants);   // null: by the cost model
+  // variants: null for those of the cost model. profile: what kernels are written for.
+  Status build(const VariantTable* variants, const vk::CapabilityProfile& profile);
   Status place_variables();
   Status place_constants();
   void plan();                       // the arena: inputs, outputs, intermediates
   std::int32_t buffer_of(const Place& place);
   std::uint64_t byte_offset(const Place& place) const;   // from where the place's buffer is bound
   vk::Allocation allocation_of(const Place& place) const;
-  Status make_kernels();
+  Status make_kernels(const DispatchLimits& limits);
   Status make_tables();
   void count();
 

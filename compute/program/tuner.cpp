@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/program/tuner_timer.h"
 
@@ -91,7 +92,7 @@ class Tuner::Subject {
     Built built;
     built.impl = std::make_unique<Program::Impl>(runtime_);
     built.impl->source = source_;
-    IMPRINT_CHECK(built.impl->build(&table));
+    IMPRINT_CHECK(built.impl->build(&table, profiles_of(runtime_.device()).back()));
     for (const Task& task : built.impl->schedule.tasks) built.choices.insert(built.choices.end(), task.choices.begin(), task.choices.end());
     return built;
   }

@@ -1,13 +1,11 @@
 // A product of float16 matrices on a device's matrix units, sums in float32. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH terms at a
 // time: its invocations copy that much of both operands into shared memory, as they lie in memory, while the loads of the next turn are already under way;
-// each of its subgroups multiplies SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs' worth in matrices of 16 x 16.
+// each of its subgroups multiplies SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs' worth in matrices of 16 x 16 (include/matrices_nv.glsl, matrices_khr.glsl).
 //
-// The kernel around this page defines what products/tiles.glsl says, with loads of eight neighbours as a uvec4, tile_left and tile_right as uvec4
+// The kernel around this page defines SUBGROUP_ROWS, SUBGROUP_COLUMNS and what products/tiles.glsl says, with loads of eight neighbours as a uvec4, tile_left and tile_right as uvec4
 // arrays, and, where sums go straight to memory and tiles are whole, STORE_MATRIX(sums, batch, row, column) for matrices.
 // Indices are unsigned: with signed ones 227 TFLOP/s were 210.
 
-#define SUBGROUP_ROWS 64
-#define SUBGROUP_COLUMNS 32
 #define MATRIX_ROWS (SUBGROUP_ROWS / 16)
 #define MATRIX_COLUMNS (SUBGROUP_COLUMNS / 16)
 
@@ -53,9 +51,9 @@ void PRODUCT(int group) {
   uint subgroup_row = subgroup / (TILE_COLUMNS / SUBGROUP_COLUMNS) * SUBGROUP_ROWS;
   uint subgroup_column = subgroup % (TILE_COLUMNS / SUBGROUP_COLUMNS) * SUBGROUP_COLUMNS;
 
-  fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums[MATRIX_ROWS][MATRIX_COLUMNS];
+  MATRIX_SUMS sums[MATRIX_ROWS][MATRIX_COLUMNS];
   [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-    [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] = fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>(0.0);
+    [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] = MATRIX_SUMS(0.0);
   uvec4 left_loaded[LEFT_TURNS];
   uvec4 right_loaded[RIGHT_TURNS];
 
@@ -69,17 +67,17 @@ void PRODUCT(int group) {
     [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) tile_right[RIGHT_AT(RIGHT_TERM(turn), RIGHT_COLUMN(turn))] = right_loaded[turn];
     barrier();
     if (term_0 < DEPTH) { LOAD(term_0) }
-    fcoopmatNV<16, gl_ScopeSubgroup, 16, 16> left[TILE_DEPTH / 16][MATRIX_ROWS];
-    fcoopmatNV<16, gl_ScopeSubgroup, 16, 16> right[TILE_DEPTH / 16][MATRIX_COLUMNS];
+    MATRIX_LEFT left[TILE_DEPTH / 16][MATRIX_ROWS];
+    MATRIX_RIGHT right[TILE_DEPTH / 16][MATRIX_COLUMNS];
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) {
       [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-        coopMatLoadNV(left[k][r], tile_left, LEFT_AT(subgroup_row + r * 16, k * 16), LEFT_STRIDE, LEFT_ALONG_TERMS == 0);
+        MATRIX_LOAD(left[k][r], tile_left, LEFT_AT(subgroup_row + r * 16, k * 16), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
       [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
-        coopMatLoadNV(right[k][c], tile_right, RIGHT_AT(k * 16, subgroup_column + c * 16), RIGHT_STRIDE, RIGHT_ALONG_TERMS == 1);
+        MATRIX_LOAD(right[k][c], tile_right, RIGHT_AT(k * 16, subgroup_column + c * 16), RIGHT_STRIDE, RIGHT_ALONG_TERMS);
     }
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++)
       [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-        [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] = coopMatMulAddNV(left[k][r], right[k][c], sums[r][c]);
+        [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] = MATRIX_MULTIPLY_ADD(left[k][r], right[k][c], sums[r][c]);
     if (term_0 >= DEPTH) break;
     barrier();
   }
@@ -94,7 +92,7 @@ void PRODUCT(int group) {
   uint own = gl_SubgroupInvocationID;
   [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
     [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) {
-      coopMatStoreNV(sums[r][c], tile_left, subgroup * 64, 4, false);
+      MATRIX_STORE(sums[r][c], tile_left, subgroup * 64, 4);
       subgroupBarrier();
       [[unroll]] for (int part = 0; part < 2; part++) {
         uint four = part * 32 + own;

@@ -99,6 +99,47 @@ TEST_F(TuningTest, VariantsComputeTheSame) {
   EXPECT_GT(other_schedules, all.size());
 }
 
+// Products of float16 in every tile that the device has for them, on matrix units where it has these: whole tiles and others, rows that start at eights of
+// elements and others, turned, side by side, with a bias and an activation, stored narrow.
+TEST_F(TuningTest, TilesOfHalfProductsComputeTheSame) {
+  const auto half = [](const Shape& shape, float phase) {
+    std::vector<float> numbers(static_cast<std::size_t>(shape.element_count()));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<float>(i % 10007) * 0.37f + phase);
+    return Variable("x" + shape.text() + std::to_string(phase), shape, numbers);
+  };
+  struct Operands {
+    Shape left, right;
+    bool turned;
+  };
+  for (const Operands& operands : {Operands{{384, 256}, {256, 512}, false}, {{296, 264}, {264, 328}, false}, {{264, 296}, {328, 264}, true},
+                                   {{261, 133}, {133, 259}, false}, {{133, 261}, {259, 133}, true}, {{2, 200, 136}, {2, 136, 264}, false}}) {
+    const Variable left = half(operands.left, 1), right = half(operands.right, 2);
+    ProgramDescription description{.name = "halves"};
+    const Variable a = Variable::zeros("a", operands.left, DType::float16), b = Variable::zeros("b", operands.right, DType::float16);
+    Program rounding = compile(ProgramDescription{.name = "round", .updates = {Update::assign(a, cast(left.value(), DType::float16)), Update::assign(b, cast(right.value(), DType::float16))}});
+    ASSERT_TRUE(session().run(rounding).ok());
+    const Tensor product = operands.turned ? matmul(transpose(a.value()), transpose(b.value())) : matmul(a.value(), b.value());
+    const Tensor bias = half({product.extent(-1)}, 3).value();
+    description.outputs = {product, cast(relu(product * 0.1f + bias), DType::float16)};
+    std::vector<Tensor> alone{description.outputs[0]}, finished{description.outputs[1]};
+    for (const std::vector<Tensor>& outputs : {description.outputs, alone, finished}) {
+      description.outputs = outputs;
+      runtime().set_variants(nullptr);
+      ProgramDescription plain = description;
+      plain.fuse = false;
+      Program reference = compile(plain), usual = compile(description);
+      const auto expected = session().run(reference).value();
+      for (const VariantChoice& choice : choices(usual))
+        for (const std::string& variant : choice.variants) {
+          SCOPED_TRACE(choice.kernel + ": " + variant);
+          runtime().set_variants(std::make_shared<const VariantTable>(VariantTable{{choice.kernel, variant}}));
+          Program program = compile(description);
+          EXPECT_LT(difference(session().run(program).value(), expected), 2e-3) << program.explain();   // one rounding to float16
+        }
+    }
+  }
+}
+
 TEST_F(TuningTest, OneTableGivesOneResultToTheBit) {
   VariantTable table;
   for (const VariantChoice& choice : choices(compile(all_kinds()))) table[choice.kernel] = choice.variants.back();

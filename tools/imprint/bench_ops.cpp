@@ -84,6 +84,14 @@ Product half_matmul_of(std::int64_t n) {
   return product;
 }
 
+// With what follows it in a layer, in the product's own kernel.
+Product half_layer_of(std::int64_t n) {
+  Product product = half_matmul_of(n);
+  product.name = "ops/matmul_bias_gelu/f16/" + std::to_string(n);
+  product.apply = [n](const Tensor& left, const Tensor& right) -> Result<Tensor> { return gelu(matmul(left, right) + noise_variable("bias", {n}).value()); };
+  return product;
+}
+
 // `size` x `size` pixels of 64 channels, `batch` of them.
 std::vector<Product> convolutions_of(std::int64_t size, std::int64_t batch) {
   const Shape image{batch, 64, size, size}, weight{64, 64, 3, 3};
@@ -109,7 +117,7 @@ std::vector<Product> convolutions_of(std::int64_t size, std::int64_t batch) {
 
 std::vector<Product> products(bool software) {
   const std::int64_t extent = software ? 512 : 4096;
-  std::vector<Product> list{matmul_of(extent), half_matmul_of(extent)};
+  std::vector<Product> list{matmul_of(extent), half_matmul_of(extent), half_layer_of(extent), half_matmul_of(extent - 1)};   // the last without whole tiles
   for (Product& convolution : convolutions_of(software ? 14 : 56, software ? 4 : 32)) list.push_back(std::move(convolution));
   return list;
 }

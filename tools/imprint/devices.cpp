@@ -7,6 +7,7 @@
 
 #include "compute/cpu/kernels.h"
 #include "compute/model/file.h"
+#include "compute/program/device_profile.h"
 #include "compute/vk/capabilities.h"
 #include "compute/vk/glsl_compiler.h"
 #include "engine-bridge/standalone.h"
@@ -48,16 +49,18 @@ constexpr Feature kFeatures[] = {{"timeline_semaphore", &vk::Capabilities::timel
                                  {"vulkan_memory_model", &vk::Capabilities::vulkan_memory_model},
                                  {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
                                  {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
+                                 {"cooperative_matrix2_nv", &vk::Capabilities::cooperative_matrix2_nv},
                                  {"debug_utils", &vk::Capabilities::debug_utils},
                                  {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 
-// What products of float16 run on. Kernels are written with GL_NV_cooperative_matrix; whether the compiler would translate the newer one is for who ports them.
+// What products of float16 run on here.
 std::string matrix_units_text(const vk::Capabilities& has) {
-  constexpr const char* kWithKhr = "#version 450\n#extension GL_KHR_cooperative_matrix : require\nlayout(local_size_x = 32) in;\nvoid main() {}\n";
-  static const bool compiler_knows_khr = vk::GlslCompiler().compile("probe", kWithKhr).ok();
-  const bool is_used = has.cooperative_matrix_nv && has.vulkan_memory_model && has.shader_float16 && has.storage_16bit && has.subgroup_size == 32;
-  return std::string(is_used ? "VK_NV_cooperative_matrix" : "not used") + "; the shader compiler " +
-         (compiler_knows_khr ? "knows" : "does not know") + " GL_KHR_cooperative_matrix";
+  const vk::CapabilityProfile profile = vk::CapabilityProfile::of(has, false).as_compiled_here();
+  const FusionOptions options = fusion_options(profile);
+  const auto knows = [](const char* extension) { return std::string(vk::GlslCompiler::knows(extension) ? "knows " : "does not know ") + extension; };
+  return std::string(!options.matrix_units ? "not used" : options.matrix_workgroups ? "VK_NV_cooperative_matrix2, VK_KHR_cooperative_matrix"
+                                                      : profile.cooperative_matrix_khr ? "VK_KHR_cooperative_matrix" : "VK_NV_cooperative_matrix") +
+         "; the shader compiler " + knows("GL_KHR_cooperative_matrix") + ", " + knows("GL_NV_cooperative_matrix2");
 }
 
 std::string full_version(std::uint32_t version) { return vk::version_text(version) + "." + std::to_string(VK_API_VERSION_PATCH(version)); }

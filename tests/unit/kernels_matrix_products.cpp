@@ -1,0 +1,151 @@
+// Kernels of large products of float16 on matrix units, as text, in each dialect: no GPU, and no matrix units, needed. Where the compiler knows the
+// dialect it translates them too.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compute/graph/fusion.h"
+#include "compute/graph/product.h"
+#include "compute/kernels/dispatch_source.h"
+#include "compute/tensor/tensor.h"
+#include "compute/vk/glsl_compiler.h"
+
+namespace imprint {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+enum class Units { nv, khr, workgroups };
+
+struct Built {
+  Schedule schedule;
+  DispatchSource dispatch;
+  const Task& task() const { return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])]; }
+};
+
+// The kernel with the product. tile: the name of the variant to take; empty: by the cost model.
+Built build(const Tensor& output, Units units, const std::string& tile = {}) {
+  Graph graph = build_graph(std::span(&output, 1)).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  for (NodeIndex root : graph.roots) request.outputs.push_back({root});
+  FusionOptions options;
+  options.matrix_units = true;
+  options.matrix_tiles = units != Units::nv;
+  options.matrix_workgroups = units == Units::workgroups;
+  options.region_shared_bytes = 49152;
+  options.most_invocations = 1024;
+  DispatchLimits limits;
+  limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
+
+  Built built;
+  VariantTable table;
+  if (!tile.empty()) {   // signatures are the choice's own affair: it is made once to learn this one
+    Graph copy = graph;
+    FusionRequest again = request;
+    const Schedule schedule = fuse(copy, again, options).value();
+    for (const Task& task : schedule.tasks)
+      for (const VariantChoice& choice : task.choices) table[choice.kernel] = tile;
+    options.variants = &table;
+  }
+  built.schedule = fuse(graph, request, options).value();
+  for (DispatchSource& dispatch : build_dispatches(graph, built.schedule, limits, [](const Place&) { return 0; }).value())
+    if (built.schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])].kind == TaskKind::product) built.dispatch = std::move(dispatch);
+  return built;
+}
+
+std::string compiled(const DispatchSource& dispatch) {
+  const vk::GlslCompiler compiler;
+  const auto spirv = compiler.compile("product", dispatch.glsl);
+  return spirv ? std::string() : spirv.error().message;
+}
+
+std::string compiled(const DispatchSource& dispatch, Units units) {
+  const char* extension = units == Units::nv ? "GL_NV_cooperative_matrix" : units == Units::khr ? "GL_KHR_cooperative_matrix" : "GL_NV_cooperative_matrix2";
+  return vk::GlslCompiler::knows(extension) ? compiled(dispatch) : std::string();
+}
+
+Tensor half(const std::string& name, const Shape& shape) { return input(name, shape, DType::float16); }
+Tensor square(std::int64_t n) { return matmul(half("x", {n, n}), half("y", {n, n})); }
+
+TEST(MatrixProducts, AreWrittenInTheDialectThatThereIs) {
+  const Built nv = build(square(4096), Units::nv), khr = build(square(4096), Units::khr);
+  EXPECT_THAT(nv.dispatch.glsl, HasSubstr("#extension GL_NV_cooperative_matrix : require"));
+  EXPECT_THAT(nv.dispatch.glsl, HasSubstr("coopMatMulAddNV"));
+  EXPECT_THAT(nv.dispatch.glsl, Not(HasSubstr("KHR_cooperative_matrix")));
+  EXPECT_THAT(khr.dispatch.glsl, HasSubstr("#extension GL_KHR_cooperative_matrix : require"));
+  EXPECT_THAT(khr.dispatch.glsl, HasSubstr("gl_MatrixUseAccumulator"));
+  EXPECT_THAT(khr.dispatch.glsl, Not(HasSubstr("MatNV")));
+  EXPECT_THAT(khr.dispatch.glsl, Not(HasSubstr("MulAddNV")));
+  EXPECT_EQ(nv.dispatch.subgroup_size, 32u);
+  EXPECT_EQ(khr.dispatch.subgroup_size, 32u);
+  EXPECT_NE(vk::source_key(nv.dispatch.glsl), vk::source_key(khr.dispatch.glsl));   // so neither caches nor archives mix them
+  EXPECT_EQ(compiled(nv.dispatch, Units::nv), "");
+  EXPECT_EQ(compiled(khr.dispatch, Units::khr), "");
+}
+
+// Of one shape, and with the tile that it was written for.
+TEST(MatrixProducts, OfTheOlderDialectHaveTheTileThatWasMeasuredWithIt) {
+  for (const std::int64_t n : {128, 512, 4096}) EXPECT_EQ(build(square(n), Units::nv).task().tile, kMatrixUnitTile);
+  EXPECT_GT(build(square(4096), Units::khr).task().tile.rows * build(square(4096), Units::khr).task().tile.columns,
+            build(square(256), Units::khr).task().tile.rows * build(square(256), Units::khr).task().tile.columns);
+}
+
+TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
+  const Tensor bias = input("bias", {1024});
+  const Tensor whole = square(1024), epilogue = relu(matmul(half("x", {1000, 512}), half("y", {512, 1024})) + bias);
+  const Tensor turned = matmul(transpose(half("x", {512, 1000})), transpose(half("y", {1032, 512})));
+  for (const Units units : {Units::khr, Units::workgroups})
+    for (const Tensor& product : {whole, epilogue, turned}) {
+      std::size_t seen = 0;
+      for (const std::string& variant : build(product, units).task().choices.front().variants) {
+        const Built built = build(product, units, variant);
+        EXPECT_EQ(product_tile_text(built.task().tile), variant);
+        EXPECT_EQ(compiled(built.dispatch, units), "") << variant << "\n" << built.dispatch.glsl;
+        EXPECT_EQ(built.dispatch.invocations, static_cast<std::uint32_t>(built.task().tile.invocations()));
+        seen += built.task().tile.units != MatrixUnits::none;
+      }
+      EXPECT_GE(seen, 5u);
+    }
+}
+
+TEST(MatrixProducts, OfAWorkgroupLoadWhatDoesNotLieInEights) {
+  const Tensor product = matmul(half("x", {1023, 1021}), half("y", {1021, 1019}));
+  EXPECT_EQ(build(product, Units::khr).task().tile.units, MatrixUnits::none);
+  const Built built = build(product, Units::workgroups);
+  EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_CLAMP gl_CooperativeMatrixClampModeConstantNV"));
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_STRIDE 1021"));
+  EXPECT_EQ(built.dispatch.subgroup_size, 0u);   // whoever forms them, they are the workgroup's
+  EXPECT_EQ(compiled(built.dispatch, Units::workgroups), "");
+}
+
+TEST(MatrixProducts, OfAWorkgroupClampNothingWhereTilesAreWhole) {
+  const Built built = build(square(4096), Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
+  EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
+  EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("ClampModeConstantNV\n")));
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define STORE_ARRAY b0f"));
+  EXPECT_EQ(compiled(built.dispatch, Units::workgroups), "");
+}
+
+TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
+  const Tensor product = gelu(matmul(half("x", {3, 256, 512}), half("y", {3, 512, 520})) + input("bias", {520}));
+  const Built built = build(product, Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
+  EXPECT_EQ(built.schedule.tasks.size(), 1u);   // with bias and activation
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("if (column >= 520) return sum;"));
+  EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("#define STORE_ARRAY")));
+  EXPECT_EQ(compiled(built.dispatch, Units::workgroups), "");
+}
+
+// A window's rows overlap: no line of memory is one of its lines.
+TEST(MatrixProducts, OfAWorkgroupNeedLinesOfMemory) {
+  const Tensor x = half("x", {256, 1030});
+  EXPECT_NE(build(matmul(slice(x, 1, 0, 1030, 2), half("y", {515, 512})), Units::workgroups).task().tile.units, MatrixUnits::workgroup);
+  EXPECT_NE(build(matmul(cast(input("a", {256, 512}), DType::bfloat16), cast(input("b", {512, 512}), DType::bfloat16)), Units::workgroups).task().tile.units,
+            MatrixUnits::workgroup);
+}
+
+}  // namespace
+}  // namespace imprint
