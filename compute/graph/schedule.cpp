@@ -28,16 +28,18 @@ std::string store_text(const Graph& graph, const Task& task) {
   return text;
 }
 
-std::string stage_text(const Graph& graph, const RegionStage& stage) {
+std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_matrix_units) {
   static constexpr std::string_view kNames[] = {"load", "spread", "product", "outer product", "row fold"};
   std::string text(kNames[static_cast<std::size_t>(stage.kind)]);
-  if (stage.kind == RegionStage::Kind::product || stage.kind == RegionStage::Kind::outer_product)
+  if (on_matrix_units && stage.kind == RegionStage::Kind::product)
+    text += " in matrices of " + std::to_string(kMatrixExtent) + " x " + std::to_string(kMatrixExtent);
+  else if (stage.kind == RegionStage::Kind::product || stage.kind == RegionStage::Kind::outer_product)
     text += " in tiles of " + std::to_string(stage.tile_rows) + " x " + std::to_string(stage.tile_columns) +
             (stage.parts > 1 ? ", terms in " + std::to_string(stage.parts) + " parts" : std::string());
   std::string values;
   for (NodeIndex member : stage.members) values += (values.empty() ? ": " : ", ") + node_text(graph, member);
   if (stage.members.empty() && stage.anchor >= 0) values = ": " + node_text(graph, stage.anchor);
-  return (stage.barrier_before ? "barrier, " : "") + text + values;
+  return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;   // there each subgroup has rows of its own
 }
 
 }  // namespace imprint

@@ -155,6 +155,6 @@ inline bool shares_folds(TaskKind kind) { return kind == TaskKind::group_fold ||
 std::string_view task_kind_name(TaskKind kind);
 std::string task_text(const Graph& graph, const Task& task);    // kind, elements, stores and reads
 std::string store_text(const Graph& graph, const Task& task);   // stores and reads alone
-std::string stage_text(const Graph& graph, const RegionStage& stage);
+std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_matrix_units = false);
 
 }  // namespace imprint

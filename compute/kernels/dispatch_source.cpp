@@ -151,6 +151,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     if (std::string text; task.kind == TaskKind::region && RegionMatrixEmitter::write(graph, schedule, task, names, includes, limits.fold_terms, name, text, shared_arrays, task_groups)) {
       functions += text + "\n";
       units = MatrixUnits::subgroup;
+      source.region_on_matrix_units = true;
     } else if (task.kind == TaskKind::region) {
       RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
       functions += emitter.function(name) + "\n";

@@ -39,6 +39,7 @@ struct DispatchSource {
   std::uint32_t groups_x = 0, groups_y = 1;
   std::uint32_t invocations = 0;          // of a workgroup
   std::uint32_t subgroup_size = 0;        // that the kernel is written for; 0 = any
+  bool region_on_matrix_units = false;    // the one region among its tasks
 };
 
 // Packs the tasks of each level into as few dispatches as the limits allow; dispatches are in order of level. buffer_of names the program's buffer

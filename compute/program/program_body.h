@@ -53,7 +53,7 @@ bool writes_state(const Schedule& schedule, const Task& task, std::span<const Va
 // Adds a kernel and its bytes and operations to the figures.
 void add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats);
 std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task);   // a line
-KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task);
+KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task, bool on_matrix_units = false);
 
 class Program::Body {
  public:

@@ -11,7 +11,7 @@ std::string explain_task(const Graph& graph, const Schedule& schedule, const Tas
   return head + task_text(graph, task) + "\n";
 }
 
-KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task) {
+KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task, bool on_matrix_units) {
   const auto bytes = [&](NodeIndex node) { return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype); };
   KernelFigures figures{.kind = std::string(task_kind_name(task.kind)), .text = store_text(graph, task)};
   if (!figures.text.empty()) figures.text.erase(0, 1);
@@ -20,7 +20,7 @@ KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const
   for (const Store& store : task.stores) figures.bytes_written += bytes(store.node);
   figures.operations = static_cast<std::uint64_t>(task_operations(graph, schedule, task));
   if (task.region >= 0)
-    for (const RegionStage& stage : schedule.regions[static_cast<std::size_t>(task.region)].stages) figures.stages.push_back(stage_text(graph, stage));
+    for (const RegionStage& stage : schedule.regions[static_cast<std::size_t>(task.region)].stages) figures.stages.push_back(stage_text(graph, stage, on_matrix_units));
   return figures;
 }
 
@@ -35,7 +35,7 @@ std::vector<ScheduleFigures> Program::Impl::schedule_figures() const {
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     const DispatchSource& dispatch = dispatches[i];
     DispatchFigures one{barrier_before[i] != 0, dispatch.groups_x * dispatch.groups_y, dispatch.invocations, {}, dispatch.glsl};
-    for (std::int32_t t : dispatch.tasks) one.kernels.push_back(kernel_figures(source.graph, schedule, schedule.tasks[static_cast<std::size_t>(t)]));
+    for (std::int32_t t : dispatch.tasks) one.kernels.push_back(kernel_figures(source.graph, schedule, schedule.tasks[static_cast<std::size_t>(t)], dispatch.region_on_matrix_units));
     figures.back().dispatches.push_back(std::move(one));
   }
   return figures;
