@@ -119,7 +119,8 @@ std::string RegionMatrixEmitter::arrays() const {
     return "shared " + std::string(type) + " " + name + "[" + text_of(std::max<std::int64_t>(elements, 1)) + "];\n";
   };
   return array("uvec4", "matrix_weights", weight_eights_) + array("uvec4", "matrix_rows", region_.invocations / kSubgroup * row_eights_) +
-         array("float", "matrix_columns", column_floats_) + "void matrix_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }\n\n";
+         array("float", "matrix_columns", column_floats_) +
+         "void matrix_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }\n\n";
 }
 
 // ---- the kernel ----

@@ -35,7 +35,8 @@ std::vector<ScheduleFigures> Program::Impl::schedule_figures() const {
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     const DispatchSource& dispatch = dispatches[i];
     DispatchFigures one{barrier_before[i] != 0, dispatch.groups_x * dispatch.groups_y, dispatch.invocations, {}, dispatch.glsl};
-    for (std::int32_t t : dispatch.tasks) one.kernels.push_back(kernel_figures(source.graph, schedule, schedule.tasks[static_cast<std::size_t>(t)], dispatch.region_on_matrix_units));
+    for (std::int32_t t : dispatch.tasks)
+      one.kernels.push_back(kernel_figures(source.graph, schedule, schedule.tasks[static_cast<std::size_t>(t)], dispatch.region_on_matrix_units));
     figures.back().dispatches.push_back(std::move(one));
   }
   return figures;
