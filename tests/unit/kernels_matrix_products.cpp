@@ -51,7 +51,8 @@ Built build(const Tensor& output, Units units, const std::string& tile = {}) {
     options.variants = &table;
   }
   built.schedule = fuse(graph, request, options).value();
-  for (DispatchSource& dispatch : build_dispatches(graph, built.schedule, limits, [](const Place&) { return 0; }).value())
+  std::vector<DispatchSource> dispatches = build_dispatches(graph, built.schedule, limits, [](const Place&) { return 0; }).value();
+  for (DispatchSource& dispatch : dispatches)
     if (built.schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])].kind == TaskKind::product) built.dispatch = std::move(dispatch);
   return built;
 }
