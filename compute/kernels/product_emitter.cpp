@@ -115,9 +115,14 @@ std::string ProductEmitter::workgroup_function(const std::string& name) {
 // Elements of memory. Where they are many of sixteen bytes the text says so: the driver sees offsets only when they come.
 std::string ProductEmitter::operand_place(const MatrixOperand& operand, std::size_t slot) {
   const Place& place = schedule_.place[static_cast<std::size_t>(operand.strides.memory)];
-  const std::vector<IndexExpression> batch = delinearize(named("(batch)"), batch_shape(graph_[graph_[task_.anchor].inputs[slot]].shape));
+  const Shape batch = batch_shape(graph_[graph_[task_.anchor].inputs[slot]].shape);
   IndexExpression at = start_of(place, DType::float16) + operand.strides.start;
-  for (std::size_t axis = 0; axis < batch.size(); ++axis) at = at + batch[axis] * operand.strides.axis[axis];
+  std::int64_t behind = batch.element_count();   // without names for what it shares: this is a macro's text
+  for (int axis = 0; axis < batch.rank(); ++axis) {
+    behind /= batch[axis];
+    const IndexExpression along = named("(batch)") / behind;
+    at = at + (axis == 0 ? along : along % batch[axis]) * operand.strides.axis[static_cast<std::size_t>(axis)];
+  }
   return operand.in_eights ? "((" + (at / 8).str() + ") * 8)" : "(" + at.str() + ")";
 }
 
