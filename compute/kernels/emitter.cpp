@@ -423,7 +423,22 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
     open("for (int turn = 0; turn < " + std::to_string(turns) + "; turn++, " + k + " += " + std::to_string(stride * terms) + ")");
     for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(position + term * stride));
     close();
-    if (turns * stride * terms == length) return result;
+    const std::int64_t done = turns * stride * terms, rest = (length - done + stride - 1) / stride;
+    if (rest == 0) return result;
+    if (stride > 1 && rest <= terms && !along && entry.op != Op::matmul && !finds_position(entry.op)) {   // the same for what is left, of which some invocations have one term less
+      std::vector<std::string> last;
+      for (std::int64_t term = 0; term < rest; ++term) {
+        const IndexExpression own_k = position + term * stride;
+        const bool is_cut = done + (term + 1) * stride > length;
+        last.push_back(reduced_term(node, own, is_cut ? bind(IndexExpression("min(" + own_k.str() + ", " + std::to_string(length - 1) + ")")) : bind(own_k)));
+      }
+      for (std::int64_t term = 0; term < rest; ++term) {
+        const std::string k_text = (position + term * stride).str();
+        const bool is_cut = done + (term + 1) * stride > length;
+        line((is_cut ? "if (" + k_text + " < " + std::to_string(length) + ") " : std::string()) + combine(node, result, last[static_cast<std::size_t>(term)], k_text));
+      }
+      return result;
+    }
   }
   open("for (" + (terms > 1 ? std::string() : "int " + k + " = " + first) + "; " + k + " < " + std::to_string(length) + "; " + k + " += " + step + ")");
   fold_term(node, own, result, position);
@@ -439,7 +454,6 @@ bool Emitter::computes_folds(NodeIndex node) const {
 
 void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into, const IndexExpression& k) {
   const GraphNode& entry = graph_[node];
-  const GraphNode& source = graph_[entry.inputs[0]];
   if (entry.op == Op::matmul) {
     ElementIndex a{std::nullopt, own}, b{std::nullopt, own};
     a.axes[own.size() - 1] = k;
@@ -448,6 +462,12 @@ void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own,
     line(into.value + " += " + left + " * " + right + ";");
     return;
   }
+  line(combine(node, into, reduced_term(node, own, k), k.str()));
+}
+
+std::string Emitter::reduced_term(NodeIndex node, const std::vector<IndexExpression>& own, const IndexExpression& k) {
+  const GraphNode& entry = graph_[node];
+  const GraphNode& source = graph_[entry.inputs[0]];
   Shape folded;
   for (std::int64_t axis : entry.ints) folded.append(source.shape[static_cast<int>(axis)]);
   const std::vector<IndexExpression> inner = delinearize(k, folded);
@@ -455,7 +475,7 @@ void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own,
   for (std::size_t i = 0; i < entry.ints.size(); ++i) position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
   std::string term = value(entry.inputs[0], position);
   if (source.dtype == DType::boolean) term = (is_wide(term) ? "ivec4(" : "int(") + term + ")";
-  line(combine(node, into, term, k.str()));
+  return term;
 }
 
 std::string Emitter::scatter_add(NodeIndex node, const ElementIndex& index) {

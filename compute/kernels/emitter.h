@@ -124,6 +124,7 @@ class Emitter {
   // along: the folded axes are the innermost, and terms are taken kWide at a time.
   Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step, bool along = false);
   void fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into, const IndexExpression& k);
+  std::string reduced_term(NodeIndex node, const std::vector<IndexExpression>& own, const IndexExpression& k);   // of a reduction, at that position
   bool computes_folds(NodeIndex node) const;   // inside its own evaluation
   std::string combine(NodeIndex node, const Accumulator& into, const std::string& value, const std::string& index);
 

@@ -128,8 +128,14 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
   }
   const std::int64_t step = index.linear->lane == 0 ? 1 : kWide;
   line("int i = min(" + first + ", " + std::to_string(end - step) + ");");
-  for (const Read& read : task_.reads)
-    if (read.aligned && graph_[read.node].element_count() == task_.element_count) value(read.node, index);
+  for (const Read& read : task_.reads) {
+    const Shape& shape = graph_[read.node].shape;
+    if (read.aligned && shape.element_count() == task_.element_count) value(read.node, index);
+    if (shape.element_count() != 1) continue;
+    const ElementIndex only{IndexExpression(0), {}};
+    const std::string name = value(read.node, only);   // known by either form of its index
+    remember(key_of(read.node, {std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()), IndexExpression(0))}), name);
+  }
   fold_uniforms(folds, workgroup_size);
   line("i = " + first + ";");
 }
@@ -190,13 +196,17 @@ void Emitter::column_fold_body(int workgroup_size) {
     line(tails[tail] + " = " + value(node.inputs[0], index) + ";");
   }
   close();
+  // Behind the columns' own sums, which nobody reads any more.
+  const std::string place_of_tails = "fold_floats[" + columns + " + ";
   for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) {
-    line("barrier();");
-    line("if (slice == 0) fold_floats[lane] = " + tails[tail] + ";");
+    if (tail > 0) line("barrier();");
+    line("if (slice == 0) " + place_of_tails + "lane] = " + tails[tail] + ";");
     line("barrier();");
     open("if (lane == 0)");
-    const std::string sum = declare(DType::float32, "fold_floats[0]");
-    line("for (int other = 1; other < " + columns + "; other++) " + sum + " += fold_floats[other];");
+    const std::string sum = declare(DType::float32, "0.0");
+    open("for (int other = 0; other < " + columns + "; other += 4)");
+    line(sum + " += (" + place_of_tails + "other] + " + place_of_tails + "other + 1]) + (" + place_of_tails + "other + 2] + " + place_of_tails + "other + 3]);");
+    close();
     const Place& place = schedule_.place[at(task_.tails[tail])];
     line(memory_.array(place, DType::float32) + "[" + (IndexExpression(memory_.offset(place)) + IndexExpression(std::string("group"))).str() + "] = " + sum + ";");
     close();
