@@ -189,6 +189,7 @@ class Planner {
     if (outer && region_.turns > 1) {   // a tile lasts through all turns: each invocation has one (region_find.cpp sees to it that they are enough)
       if (columns % 4 == 0) stage.tile_columns = 4;
       stage.columns_beside = stage.tile_columns == 4;
+      if (stage.columns_beside && rows % 4 == 0) stage.tile_rows = 4;   // of both sides, what lies beside each other then loads as one
       while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) > region_.invocations) stage.tile_rows *= 2;
       return;
     }
@@ -218,7 +219,7 @@ class Planner {
 
   // The tile, and the number of invocations that share its terms, of the least cost: about the clocks of a multiprocessor with four schedulers, where
   // a warp's load of vectors from shared memory takes three, its load of floats and a scheduler's multiply-add of a warp one, and weights that are not
-  // copied to shared memory keep every turn of eight terms waiting.
+  // copied to shared memory keep every turn of eight terms waiting. What follows on a product is a chain of operations for each output of an invocation.
   void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
@@ -226,7 +227,10 @@ class Planner {
     const bool wait = region_.blocks * region_.turns * region_.groups > 2 * options_.region_groups;
     const std::int64_t most_scratch = options_.region_shared_bytes / (wait ? 80 : is_far ? 12 : 16);
     constexpr std::int64_t kMostParts = 8;   // longer sums of parts cost a cold start more code than they save
-    constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300;
+    constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300, kChain = 5;
+    double chain = 0;
+    for (NodeIndex member : stage.members)
+      if (member != stage.anchor) chain += kChain * op_cost(graph_, member);
     std::vector<Variant> variants;
     std::vector<std::array<std::int32_t, 3>> tiles_of;   // height, width, parts
     for (const auto& [height, width] : {std::pair{1, 1}, {2, 1}, {4, 1}, {1, 4}, {2, 4}, {4, 4}, {8, 4}}) {
@@ -238,6 +242,7 @@ class Planner {
         const double turns = std::ceil(warps * kWarp / static_cast<double>(invocations));
         double cost = warps * steps * 3.0 * (height + (width == 4 ? 4 : 4.0 / 3));
         cost += std::ceil(warps / kSchedulers) * steps * 4 * height * width + turns * steps * (is_far ? kFarWait : kSharedWait);
+        cost += chain * (parts > 1 ? std::ceil(static_cast<double>(rows * columns) / static_cast<double>(invocations)) : turns * height * width);
         if (parts > 1) cost += kBarrier + warps * height * width + static_cast<double>(rows * columns * parts) / kWarp;
         variants.push_back({std::to_string(height) + " x " + std::to_string(width) + " in " + std::to_string(parts) + " parts", cost});
         tiles_of.push_back({height, width, static_cast<std::int32_t>(parts)});

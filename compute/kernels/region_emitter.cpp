@@ -18,6 +18,12 @@ constexpr char kComponents[] = "xyzw";
 // Rows of one turn of a loop over them, and floats that an invocation then loads.
 constexpr std::int64_t kMostRows = 8, kRowLoads = 64;
 
+// Terms of a product that workgroups in turns load without a loop.
+constexpr std::int64_t kShortProduct = 16;
+
+// Rows from which on a fold over them gives each its own invocation; for fewer, adding what those have costs more.
+constexpr std::int64_t kFoldBeside = 16;
+
 bool is_vector(const RegionValue& weights, bool vectors) { return vectors && weights.width % 4 == 0; }
 
 }  // namespace
@@ -40,6 +46,7 @@ std::string RegionEmitter::function(const std::string& name) {
   line("int lane = int(gl_LocalInvocationID.x);");
   if (region_.groups > 1) line("int network = group / " + text(region_.blocks) + ";");
   line("int block = " + std::string(region_.groups > 1 ? "group % " + text(region_.blocks) : "group") + ";");
+  const std::string before = std::exchange(body_, {});
   if (region_.turns > 1) {
     write_turns();
   } else {
@@ -47,6 +54,8 @@ std::string RegionEmitter::function(const std::string& name) {
     write_rows_here();
     for (const RegionStage& entry : region_.stages) stage(entry);
   }
+  add_rows_beside();
+  body_ = before + sums_ + body_;
   return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
@@ -67,12 +76,15 @@ void RegionEmitter::write_turns() {
   close();
   const std::string turns = std::exchange(body_, {});
   for (const auto& store : partial_stores_) store();
-  body_ = before + sums_ + turns + body_;
+  body_ = before + turns + body_;
 }
 
 // A register that starts at the value and lasts through all turns.
 std::string RegionEmitter::declare_sum(DType dtype, const std::string& start) {
-  if (region_.turns == 1) return declare(dtype, start);
+  return region_.turns == 1 ? declare(dtype, start) : declare_lasting(dtype, start);
+}
+
+std::string RegionEmitter::declare_lasting(DType dtype, const std::string& start) {
   const std::string name = fresh('s');
   sums_ += "  " + std::string(glsl_type(dtype)) + " " + name + " = " + start + ";\n";
   return name;
@@ -221,7 +233,7 @@ bool RegionEmitter::has_vectors(NodeIndex node) const {
 std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   const DType dtype = graph_[node].dtype;
   const RegionValue* value = region_.find(node);
-  if (!value || value->offset < 0) {
+  if (!is_shared(node)) {
     if (!has_vectors(node)) return Emitter::load(node, index);
     const Place& place = schedule_.place[static_cast<std::size_t>(node)];
     const IndexExpression position = IndexExpression(memory_.offset(place), kPlaceAlignment) + linear_of(index, graph_[node].shape);
@@ -355,13 +367,13 @@ RegionEmitter::Tiling RegionEmitter::tiling_of(const RegionStage& stage) const {
                 false, !region_.vectors, stage.columns_beside};
   // Neighbouring invocations share columns, and so what they load of the weights, where the rows that they read lie in different banks of shared
   // memory; where rows come from the device's memory they share those.
-  tiling.rows_first = region_.vectors && is_shared(row_side(stage.anchor));
+  tiling.rows_first = region_.vectors && is_shared(side(stage.anchor, true));
   return tiling;
 }
 
-NodeIndex RegionEmitter::row_side(NodeIndex product) const {
+NodeIndex RegionEmitter::side(NodeIndex product, bool of_rows) const {
   const GraphNode& node = graph_[product];
-  NodeIndex side = node.inputs[region_.find(product)->row_axis == node.shape.rank() - 2 ? 0 : 1];
+  NodeIndex side = node.inputs[(region_.find(product)->row_axis == node.shape.rank() - 2) == of_rows ? 0 : 1];
   while (!schedule_.materialized[static_cast<std::size_t>(side)] && graph_[side].kind() == OpKind::view) side = graph_[side].inputs[0];
   return side;
 }
@@ -395,16 +407,44 @@ void RegionEmitter::product(const RegionStage& stage) {
     index.axes[rank - 1] = slot == 0 ? term : position;
     return Emitter::value(anchor.inputs[slot], index);
   };
-  const std::int64_t unroll = std::min<std::int64_t>(fold_terms_, terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1);
+  const bool is_short = region_.turns > 1 && stage.parts == 1 && terms <= std::min<std::int64_t>(kShortProduct, 2 * fold_terms_);
+  const std::int64_t unroll =
+      is_short ? terms : std::min<std::int64_t>(fold_terms_, terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1);
   const std::string first = stage.parts > 1 ? (named(t) / tiling.count() * unroll).str() : "0";
-  open("for (int " + k + " = " + first + "; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll * stage.parts) + ")");
-  for (std::int64_t u = 0; u < unroll; ++u) {
-    const IndexExpression term = IndexExpression(k, unroll) + u;
-    std::vector<std::string> left, right;
+  const auto right_of = [&](const IndexExpression& term) {
+    std::vector<std::string> right;
     for (const IndexExpression& own : columns) right.push_back(operand(false, own, term));
+    return right;
+  };
+  const auto multiply = [&](const IndexExpression& term, const std::vector<std::string>& right) {
+    std::vector<std::string> left;
     for (const Row& own : rows) left.push_back(operand(true, own.global, term));
     for (std::size_t i = 0; i < left.size(); ++i)
       for (std::size_t j = 0; j < right.size(); ++j) line(sums[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
+  };
+  // Half a turn ahead where workgroups take turns: few of them share a multiprocessor, and nothing else hides how long weights in its cache take.
+  const bool is_ahead = region_.turns > 1 && stage.parts == 1 && stage.tile_columns == 4 && unroll == 8 && terms >= 4 * unroll && !is_shared(side(stage.anchor, false));
+  if (is_ahead) {
+    const std::int64_t half = unroll / 2;
+    std::vector<std::vector<std::string>> weights;   // of the first half
+    for (std::int64_t u = 0; u < half; ++u) {
+      weights.emplace_back();
+      for (const std::string& value : right_of(u)) weights.back().push_back(declare(DType::float32, value));
+    }
+    open("for (int " + k + " = 0; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll) + ")");
+    const IndexExpression here(k, unroll);
+    std::vector<std::vector<std::string>> second, then;
+    for (std::int64_t u = 0; u < half; ++u) second.push_back(right_of(here + (half + u)));
+    for (std::int64_t u = 0; u < half; ++u) multiply(here + u, weights[static_cast<std::size_t>(u)]);
+    const std::string next = fresh('k');
+    line("int " + next + " = min(" + k + " + " + text(unroll) + ", " + text(terms - unroll) + ");");   // behind the last, the last again
+    for (std::int64_t u = 0; u < half; ++u) then.push_back(right_of(IndexExpression(next, unroll) + u));
+    for (std::int64_t u = 0; u < half; ++u) multiply(here + (half + u), second[static_cast<std::size_t>(u)]);
+    for (std::size_t u = 0; u < weights.size(); ++u)
+      for (std::size_t j = 0; j < columns.size(); ++j) line(weights[u][j] + " = " + then[u][j] + ";");
+  } else {
+    open("for (int " + k + " = " + first + "; " + k + " < " + text(terms) + "; " + k + " += " + text(unroll * stage.parts) + ")");
+    for (std::int64_t u = 0; u < unroll; ++u) multiply(IndexExpression(k, unroll) + u, right_of(IndexExpression(k, unroll) + u));
   }
   close();
   if (stage.parts > 1) {
@@ -571,7 +611,58 @@ void RegionEmitter::store_outer(const RegionStage& stage, const OuterTile& tile,
   close();
 }
 
+bool RegionEmitter::folds_beside(const RegionStage& stage) const {
+  const std::int64_t count = region_.find(stage.anchor)->width * region_.row_block;
+  return region_.vectors && region_.row_block >= kFoldBeside && count <= region_.invocations && graph_[graph_[stage.anchor].inputs[0]].dtype == DType::float32 &&
+         beside_floats_ + count <= region_.shared_floats;
+}
+
+// Each row has an invocation, so that nobody evaluates the terms of many.
+void RegionEmitter::fold_beside(const RegionStage& stage) {
+  const GraphNode& anchor = graph_[stage.anchor];
+  const std::int64_t width = region_.find(stage.anchor)->width;
+  const std::string e = fresh('e');
+  invocations_take(width * region_.row_block, e);
+  const Accumulator sum{declare_lasting(DType::float32, fold_start(anchor.op, DType::float32)), {}};
+  const IndexExpression local = bind(named(e) / width);
+  const Row own = row(local);
+  ElementIndex index = element(stage.anchor, IndexExpression(0), bind(named(e) % width));
+  index.axes.erase(index.axes.begin());   // the blocks
+  index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
+  const std::string term = Emitter::value(anchor.inputs[0], index);
+  line((ragged_ ? "if (" + local.str() + " < rows_here) " : std::string()) + combine(stage.anchor, sum, term, {}));
+  close();
+  beside_.push_back({stage.anchor, sum.value, first_, beside_floats_});
+  beside_floats_ += width * region_.row_block;
+}
+
+// At the end, when shared memory is nobody's any more: in the order of the rows.
+void RegionEmitter::add_rows_beside() {
+  if (beside_.empty()) return;
+  if (region_.turns == 1) barrier();
+  for (const Beside& own : beside_) {
+    const std::string e = fresh('e');
+    take_from(own.first, region_.find(own.fold)->width * region_.row_block, e);
+    line(cell("rows_f", named(e) + own.offset) + " = " + own.sum + ";");
+    close();
+  }
+  barrier();
+  for (const Beside& own : beside_) {
+    const std::int64_t width = region_.find(own.fold)->width;
+    const std::string e = fresh('e');
+    invocations_take(width, e);
+    const IndexExpression feature = width == 1 ? IndexExpression(0) : named(e);
+    const Accumulator sum{declare(DType::float32, load_float("rows_f", feature + own.offset)), {}};
+    for (std::int64_t row = 1; row < region_.row_block; ++row) line(combine(own.fold, sum, load_float("rows_f", feature + (row * width + own.offset)), {}));
+    store_partial(own.fold, sum.value, named(e));
+    store_vectors();
+    close();
+    members_.clear();
+  }
+}
+
 void RegionEmitter::row_fold(const RegionStage& stage) {
+  if (folds_beside(stage)) return fold_beside(stage);
   const GraphNode& anchor = graph_[stage.anchor];
   const RegionValue& value = *region_.find(stage.anchor);
   const NodeIndex source = anchor.inputs[0];

@@ -43,11 +43,15 @@ class RegionEmitter : public Emitter {
   OuterTile outer_tile(const RegionStage& stage, const std::string& tile);
   void store_outer(const RegionStage& stage, const OuterTile& tile, const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& sides);
   void row_fold(const RegionStage& stage);
+  bool folds_beside(const RegionStage& stage) const;
+  void fold_beside(const RegionStage& stage);
+  void add_rows_beside();
 
   // ---- rows and elements ----
   void invocations_take(std::int64_t count, const std::string& name);   // opens a loop, or a condition where one turn does
   void take_from(std::int64_t first, std::int64_t count, const std::string& name);
   std::string declare_sum(DType dtype, const std::string& start);
+  std::string declare_lasting(DType dtype, const std::string& start);
   Row row(const IndexExpression& local);
   std::vector<Row> open_rows_loop(const std::string& name, std::int64_t most);   // over the rows that exist
   ElementIndex element(NodeIndex node, const IndexExpression& row, const IndexExpression& feature);
@@ -57,7 +61,7 @@ class RegionEmitter : public Emitter {
   IndexExpression shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row);
   IndexExpression feature_of(const RegionValue& value, const ElementIndex& index);
   Tiling tiling_of(const RegionStage& stage) const;
-  NodeIndex row_side(NodeIndex product) const;                          // the operand that has the rows, behind its views
+  NodeIndex side(NodeIndex product, bool of_rows) const;                // the operand that has the rows, or the other, behind its views
   std::vector<IndexExpression> tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside);
 
   // ---- memory: as vectors of four where positions are known to be beside each other ----
@@ -74,6 +78,9 @@ class RegionEmitter : public Emitter {
   bool ragged_;                                                    // the last block has fewer rows
   std::int64_t taken_ = 0, first_ = 0;                             // invocations with work since the last barrier; the first of the last that took some
   std::string sums_;                                               // declarations of what lasts through all turns
+  struct Beside { NodeIndex fold; std::string sum; std::int64_t first, offset; };
+  std::vector<Beside> beside_;                                     // folds of which each row has an invocation, added at the end
+  std::int64_t beside_floats_ = 0;                                 // of shared memory, that they then take
   std::vector<std::function<void()>> partial_stores_;              // what is left of it behind them
   std::unordered_map<std::string, IndexExpression> local_row_;     // by the name of the global one
   std::map<std::string, Vector> vectors_;                          // by place
