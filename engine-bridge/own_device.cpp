@@ -163,8 +163,9 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   add(c.cache, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3);
   add(c.memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2);
   add(c.matrix_nv, "VK_NV_cooperative_matrix", kNever);
-  add(c.matrix_khr, "VK_KHR_cooperative_matrix", kNever);
-  if (has("VK_KHR_cooperative_matrix")) add(c.matrix2_nv, "VK_NV_cooperative_matrix2", kNever);
+  if (instance.may_enable_since(VK_MAKE_API_VERSION(0, 1, 3, 255))) add(c.matrix_khr, "VK_KHR_cooperative_matrix", kNever);
+  if (has("VK_KHR_cooperative_matrix") && instance.may_enable_since(VK_MAKE_API_VERSION(0, 1, 4, 303)))
+    add(c.matrix2_nv, "VK_NV_cooperative_matrix2", kNever);
   instance.vkGetPhysicalDeviceFeatures2(physical_device, &setup->features_);
 
   // Off again what nobody uses: some of it has a price.

@@ -1,7 +1,9 @@
 #include "engine-bridge/own_instance.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "engine-bridge/loader.h"
 
@@ -40,14 +42,22 @@ bool contains(const std::vector<VkExtensionProperties>& list, const char* name) 
   return std::ranges::any_of(list, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
-bool layer_exists(PFN_vkGetInstanceProcAddr get, const char* name) {
+// The version of Vulkan that the layer is written against; 0: there is none of this name.
+std::uint32_t layer_version(PFN_vkGetInstanceProcAddr get, std::string_view name) {
   const auto enumerate = find<PFN_vkEnumerateInstanceLayerProperties>(get, nullptr, "vkEnumerateInstanceLayerProperties");
   std::uint32_t count = 0;
-  if (!enumerate || enumerate(&count, nullptr) != VK_SUCCESS) return false;
+  if (!enumerate || enumerate(&count, nullptr) != VK_SUCCESS) return 0;
   std::vector<VkLayerProperties> list(count);
-  if (enumerate(&count, list.data()) < 0) return false;
+  if (enumerate(&count, list.data()) < 0) return 0;
   list.resize(std::min<std::size_t>(count, list.size()));
-  return std::ranges::any_of(list, [&](const VkLayerProperties& l) { return std::strcmp(l.layerName, name) == 0; });
+  const auto found = std::ranges::find_if(list, [&](const VkLayerProperties& l) { return name == l.layerName; });
+  return found == list.end() ? 0 : found->specVersion;
+}
+
+// As the loader is asked for it by whoever runs the program.
+bool is_validated_from_outside() {
+  const char* layers = std::getenv("VK_INSTANCE_LAYERS");
+  return layers && std::string_view(layers).find(kValidationLayer) != std::string_view::npos;
 }
 
 }  // namespace
@@ -72,7 +82,7 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
   const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
   VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
   if (options.validation) {
-    if (!layer_exists(get, kValidationLayer)) {
+    if (layer_version(get, kValidationLayer) == 0) {
       return make_error(ErrorCode::unsupported, std::string("validation was asked for, but the layer ") + kValidationLayer +
                                                     " is not installed: install vulkan-validationlayers (Debian), or the Vulkan SDK");
     }
@@ -89,6 +99,9 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
     }
   }
   if (messages || (options.optional_extensions && contains(available, "VK_EXT_debug_utils"))) own->extensions_.push_back("VK_EXT_debug_utils");
+
+  if (options.validation || is_validated_from_outside())
+    if (const std::uint32_t version = layer_version(get, kValidationLayer)) own->validated_as_ = version;
 
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "imprint";

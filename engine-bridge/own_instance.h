@@ -39,6 +39,8 @@ class OwnInstance {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr() const { return get_instance_proc_addr_; }
   std::uint32_t api_version() const { return api_version_; }
   const std::vector<const char*>& extensions() const { return extensions_; }
+  // Whether what came with that version of Vulkan may be enabled: a validation layer that is older takes it for an error.
+  bool may_enable_since(std::uint32_t version) const { return validated_as_ >= version; }
   Result<std::vector<VkPhysicalDevice>> physical_devices() const;
 
   std::uint64_t validation_messages() const { return messages_; }
@@ -59,6 +61,7 @@ class OwnInstance {
   VkInstance instance_ = VK_NULL_HANDLE;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::uint32_t api_version_ = 0;
+  std::uint32_t validated_as_ = ~0u;     // the version of Vulkan that the validation layer knows, where there is one
   std::vector<const char*> extensions_;  // literals
   LogSink log_;
   std::atomic<std::uint64_t> messages_{0};

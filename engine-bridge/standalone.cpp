@@ -1,6 +1,7 @@
 #include "engine-bridge/standalone.h"
 
 #include "compute/vk/capabilities.h"
+#include "engine-bridge/device_link.h"
 #include "engine-bridge/own_device.h"
 #include "engine-bridge/own_instance.h"
 
@@ -79,6 +80,9 @@ Result<std::vector<PhysicalDeviceSummary>> list_devices() {
   functions.vkGetPhysicalDeviceQueueFamilyProperties = instance->vkGetPhysicalDeviceQueueFamilyProperties;
   functions.vkEnumerateDeviceExtensionProperties = instance->vkEnumerateDeviceExtensionProperties;
   functions.vkGetDeviceProcAddr = instance->vkGetDeviceProcAddr;
+#define X(name) functions.name = reinterpret_cast<PFN_##name>(instance->get_instance_proc_addr()(instance->handle(), #name));
+  IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)
+#undef X
 
   std::vector<PhysicalDeviceSummary> summaries;
   for (std::size_t i = 0; i < list.size(); ++i) {

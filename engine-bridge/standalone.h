@@ -10,9 +10,10 @@
 #include "compute/base/result.h"
 #include "compute/program/run.h"
 #include "engine-bridge/context.h"
-#include "engine-bridge/device_link.h"
 
 namespace imprint::bridge {
+
+class DeviceLink;  // device_link.h
 
 // "cpu" in any case: not a device but none, for whoever offers the processor in its place (Context::on_cpu).
 bool names_processor(std::string_view device);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "engine-bridge/device_link.h"
+
 namespace imprint::agent {
 namespace {
 
