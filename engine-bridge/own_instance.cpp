@@ -1,7 +1,6 @@
 #include "engine-bridge/own_instance.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -54,12 +53,6 @@ std::uint32_t layer_version(PFN_vkGetInstanceProcAddr get, std::string_view name
   return found == list.end() ? 0 : found->specVersion;
 }
 
-// As the loader is asked for it by whoever runs the program.
-bool is_validated_from_outside() {
-  const char* layers = std::getenv("VK_INSTANCE_LAYERS");
-  return layers && std::string_view(layers).find(kValidationLayer) != std::string_view::npos;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& options) {
@@ -82,7 +75,8 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
   const VkValidationFeatureEnableEXT checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
   VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
   if (options.validation) {
-    if (layer_version(get, kValidationLayer) == 0) {
+    own->validated_as_ = layer_version(get, kValidationLayer);
+    if (own->validated_as_ == 0) {
       return make_error(ErrorCode::unsupported, std::string("validation was asked for, but the layer ") + kValidationLayer +
                                                     " is not installed: install vulkan-validationlayers (Debian), or the Vulkan SDK");
     }
@@ -99,9 +93,6 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
     }
   }
   if (messages || (options.optional_extensions && contains(available, "VK_EXT_debug_utils"))) own->extensions_.push_back("VK_EXT_debug_utils");
-
-  if (options.validation || is_validated_from_outside())
-    if (const std::uint32_t version = layer_version(get, kValidationLayer)) own->validated_as_ = version;
 
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "imprint";

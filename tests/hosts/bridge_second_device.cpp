@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -161,6 +162,16 @@ struct Learned {
   bool operator==(const Learned&) const = default;
 };
 
+// A layer that is older than the driver takes the features of newer extensions for errors. Who validates by the environment may have one of any age.
+std::string without_unknown_structures(const std::string& said) {
+  std::string kept;
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("VUID-VkDeviceCreateInfo-pNext-pNext") == std::string::npos || line.find("unknown VkStructureType") == std::string::npos)
+      kept += line + "\n";
+  return kept;
+}
+
 class T2SecondDevice : public testing::Test {
  protected:
   // The second device has an instance of its own, which is told by the environment to be validated, and says what is found to the standard output.
@@ -172,7 +183,7 @@ class T2SecondDevice : public testing::Test {
   }
   void TearDown() override {
     if (context_.id != 0) close();
-    const std::string said = testing::internal::GetCapturedStdout();
+    const std::string said = without_unknown_structures(testing::internal::GetCapturedStdout());
     EXPECT_THAT(said, Not(HasSubstr("Validation"))) << said;
     EXPECT_THAT(said, Not(HasSubstr("VUID"))) << said;
     unsetenv("VK_INSTANCE_LAYERS");
