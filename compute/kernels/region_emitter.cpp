@@ -18,8 +18,8 @@ constexpr char kComponents[] = "xyzw";
 // Rows of one turn of a loop over them, and floats that an invocation then loads.
 constexpr std::int64_t kMostRows = 8, kRowLoads = 64;
 
-// Terms of a product that workgroups in turns load without a loop, where each invocation has one tile: around more of them the loop is the faster.
-constexpr std::int64_t kShortProduct = 16;
+// Terms of a product that workgroups in turns load without a loop, and multiply-adds of an invocation up to which that is the faster (by timing).
+constexpr std::int64_t kShortProduct = 16, kShortWork = 160;
 
 // Rows from which on a fold over them gives each its own invocation; for fewer, adding what those have costs more.
 constexpr std::int64_t kFoldBeside = 16;
@@ -407,8 +407,8 @@ void RegionEmitter::product(const RegionStage& stage) {
     index.axes[rank - 1] = slot == 0 ? term : position;
     return Emitter::value(anchor.inputs[slot], index);
   };
-  const bool is_short = region_.turns > 1 && stage.parts == 1 && tiling.count() <= region_.invocations &&
-                        terms <= std::min<std::int64_t>(kShortProduct, 2 * fold_terms_);
+  const bool is_short = region_.turns > 1 && stage.parts == 1 && terms <= std::min<std::int64_t>(kShortProduct, 2 * fold_terms_) &&
+                        terms * stage.tile_rows * stage.tile_columns <= kShortWork;
   const std::int64_t unroll =
       is_short ? terms : std::min<std::int64_t>(fold_terms_, terms % 8 == 0 && terms >= 8 * stage.parts ? 8 : terms % 4 == 0 ? 4 : 1);
   const std::string first = stage.parts > 1 ? (named(t) / tiling.count() * unroll).str() : "0";
