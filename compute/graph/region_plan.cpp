@@ -189,7 +189,8 @@ class Planner {
     if (outer && region_.turns > 1) {   // a tile lasts through all turns: each invocation has one (region_find.cpp sees to it that they are enough)
       if (columns % 4 == 0) stage.tile_columns = 4;
       stage.columns_beside = stage.tile_columns == 4;
-      if (stage.columns_beside && rows % 4 == 0) stage.tile_rows = 4;   // of both sides, what lies beside each other then loads as one
+      // Of both sides, what lies beside each other then loads as one; unless most invocations would be left without a tile.
+      if (stage.columns_beside && rows % 4 == 0 && rows * columns >= 4 * region_.invocations) stage.tile_rows = 4;
       while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) > region_.invocations) stage.tile_rows *= 2;
       return;
     }
