@@ -28,13 +28,13 @@ Spread spread(std::vector<float> values) {
 
 std::optional<double> held_90(const std::vector<Check>& checks) {
   constexpr double kHeldSeconds = 15.0;
-  std::optional<double> since;
+  const Check* first = nullptr;  // of those that hold it now
   for (const Check& check : checks) {
     if (check.success < 0.9f) {
-      since.reset();
-    } else if (!since) {
-      since = check.seconds;
-    } else if (check.seconds >= *since + kHeldSeconds - 1e-6) {
+      first = nullptr;
+    } else if (!first) {
+      first = &check;
+    } else if (check.seconds >= first->seconds + kHeldSeconds - 1e-6) {
       return check.seconds;
     }
   }

@@ -31,14 +31,6 @@ constexpr VkPipelineStageFlags kShader = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 #define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api_->last_error()
 #define EXPECT_WORKS(call) EXPECT_EQ(call, IMP_OK) << api_->last_error()
 
-// What buffer_host.comp writes: exact in float.
-float number(std::uint32_t seed, std::uint32_t index) {
-  std::uint32_t state = (seed * 2654435761u + index) * 1664525u + 1013904223u;
-  state ^= state >> 15;
-  state = state * 2246822519u + 12345u;
-  return static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-}
-
 // Functions of the host's device that fail, and a GPU that says to be another. Vulkan's functions carry no user pointer, so there is one of it.
 struct Trouble {
   std::string fails;               // name of a function of the host's device
@@ -282,7 +274,7 @@ class T2SecondDevice : public testing::Test {
 
   static std::array<float, kSenses> senses(std::uint64_t turn, std::uint32_t agent) {
     std::array<float, kSenses> values{};
-    for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number(static_cast<std::uint32_t>(turn), agent * kSenses + c);
+    for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number_of(static_cast<std::uint32_t>(turn), agent * kSenses + c);
     return values;
   }
 

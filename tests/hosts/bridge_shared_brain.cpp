@@ -35,21 +35,13 @@ enum class Senses { arrays, in_place };
 #define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api_->last_error()
 #define EXPECT_WORKS(call) EXPECT_EQ(call, IMP_OK) << api_->last_error()
 
-// What buffer_host.comp writes: exact in float.
-float number(std::uint32_t seed, std::uint32_t index) {
-  std::uint32_t state = (seed * 2654435761u + index) * 1664525u + 1013904223u;
-  state ^= state >> 15;
-  state = state * 2246822519u + 12345u;
-  return static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-}
-
 // What the host writes is new in every other frame, so that an agent that looks and has its turn a frame later sees the same.
 std::uint64_t news(std::uint64_t frame) { return (frame - 1) / 2 * 2 + 1; }
 
 std::array<float, kSenses> senses(std::uint64_t frame, std::uint32_t agent) {
   frame = news(frame);
   std::array<float, kSenses> values{};
-  for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number(static_cast<std::uint32_t>(frame), agent * kSenses + c);
+  for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number_of(static_cast<std::uint32_t>(frame), agent * kSenses + c);
   return values;
 }
 
@@ -461,11 +453,11 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   ASSERT_WORKS(api_->brain_create(context_, &desc, &brain));
   const auto write = [&](VkCommandBuffer commands) {
     std::vector<float> values;
-    for (std::uint64_t at = border - 8; at < border + 8; ++at) values.push_back(number(1, static_cast<std::uint32_t>(at)));
+    for (std::uint64_t at = border - 8; at < border + 8; ++at) values.push_back(number_of(1, static_cast<std::uint32_t>(at)));
     put(commands, border - 8, values);
     for (const std::uint64_t place : {places.front(), places.back()}) {
       values.clear();
-      for (std::uint64_t at = place; at < place + kSenses; ++at) values.push_back(number(1, static_cast<std::uint32_t>(at)));
+      for (std::uint64_t at = place; at < place + kSenses; ++at) values.push_back(number_of(1, static_cast<std::uint32_t>(at)));
       put(commands, place, values);
     }
   };
@@ -473,7 +465,7 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   const auto seen = ask(agents, write, [&](std::size_t i) { EXPECT_WORKS(api_->agent_observe_in_place(agents[i], places[i])); });
   const auto told = ask(others, [](VkCommandBuffer) {}, [&](std::size_t i) {
     float values[kSenses];
-    for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number(1, static_cast<std::uint32_t>(places[i] + c));
+    for (std::uint32_t c = 0; c < kSenses; ++c) values[c] = number_of(1, static_cast<std::uint32_t>(places[i] + c));
     EXPECT_WORKS(api_->agent_observe(others[i], values, kSenses));
   });
   for (std::size_t i = 0; i < kAgents; ++i) {

@@ -65,4 +65,12 @@ class BufferHost {
   std::vector<std::pair<VkBuffer, VkDescriptorSet>> sets_;
 };
 
+// What buffer_host.comp writes: exact in float.
+inline float number_of(std::uint32_t seed, std::uint32_t index) {
+  std::uint32_t state = (seed * 2654435761u + index) * 1664525u + 1013904223u;
+  state ^= state >> 15;
+  state = state * 2246822519u + 12345u;
+  return static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+}
+
 }  // namespace imprint::bridge
