@@ -179,8 +179,15 @@ void FaultShim::fail(std::uint64_t number, VkResult fault) {
 
 bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
   std::unique_lock lock(mutex_);
-  const bool knows = told_ || std::this_thread::get_id() == loser_;
-  if (lost_ && knows && !only_destroys(name) && touches_++ == 0) first_touch_ = name;
+  const std::thread::id self = std::this_thread::get_id();
+  if (lost_ && !only_destroys(name)) {
+    if (knows_.contains(self)) {
+      if (touches_++ == 0) first_touch_ = name;
+    } else if (told_) {
+      ++late_;
+      knows_.insert(self);
+    }
+  }
   const bool may_fail = returns_result && !(fault_ == VK_ERROR_DEVICE_LOST && cannot_lose(name));
   if (may_fail) ++calls_;
   if (may_fail && !failed_ && calls_ >= fail_at_) {
@@ -191,11 +198,14 @@ bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
       no_use_.wait(lock, [&] { return uses_ == 0; });  // waiting for the device must not meet them
       wait_idle_(device_);
     }
-    if (lost_) loser_ = std::this_thread::get_id();
+    if (lost_) knows_.insert(self);
     fault = fault_;
     return false;
   }
-  if (lost_) fault = VK_ERROR_DEVICE_LOST;
+  if (lost_ && returns_result) {
+    fault = VK_ERROR_DEVICE_LOST;
+    knows_.insert(self);
+  }
   const bool passes = !lost_ || !returns_result;
   if (passes && uses_queue(name)) ++uses_;
   return passes;
@@ -211,7 +221,9 @@ void FaultShim::after(const char* name, VkResult result, bool passed) {
 
 void FaultShim::told() {
   const std::lock_guard lock(mutex_);
-  told_ = lost_;
+  if (!lost_) return;
+  told_ = true;
+  knows_.insert(std::this_thread::get_id());
 }
 
 std::uint64_t FaultShim::calls() const {
@@ -229,6 +241,10 @@ std::string FaultShim::failed_call() const {
 std::uint64_t FaultShim::touches_after_loss() const {
   const std::lock_guard lock(mutex_);
   return touches_;
+}
+std::uint64_t FaultShim::late_calls() const {
+  const std::lock_guard lock(mutex_);
+  return late_;
 }
 std::string FaultShim::first_touch() const {
   const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -57,11 +58,14 @@ class FaultShim {
   std::uint64_t calls() const;                 // that may fail this way, all in all
   bool failed() const;                         // the chosen call was made
   std::string failed_call() const;
-  // Calls, but those that only destroy, on the thread that met the loss, and on any thread once the game has been told. (One that is on its way on
-  // another thread while the loss is met cannot know.)
+  // Calls, but those that only destroy, on a thread that knows of the loss: it was answered with it, or told by us. Told: what the thread that calls
+  // it was just given by a function of ours.
   std::uint64_t touches_after_loss() const;
   void told();
   std::string first_touch() const;
+  // The first such call of each other thread since the game was told. It may have been on its way: its thread looked, found the device well, and
+  // slept. That is rare.
+  std::uint64_t late_calls() const;
   std::map<std::string, std::int64_t> alive() const;  // what was made and not destroyed, by kind
   std::string alive_text() const;              // "" when nothing is
 
@@ -80,10 +84,10 @@ class FaultShim {
   KeptPipelines& pipelines_;
   mutable std::mutex mutex_;
   std::condition_variable no_use_;
-  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, uses_ = 0;  // uses_: of the queue, under way
+  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, late_ = 0, uses_ = 0;  // uses_: of the queue, under way
   VkResult fault_ = VK_SUCCESS;
   bool failed_ = false, lost_ = false, told_ = false;
-  std::thread::id loser_;
+  std::set<std::thread::id> knows_;
   std::string failed_call_, first_touch_;
   std::map<std::string, std::int64_t> alive_;
 };
