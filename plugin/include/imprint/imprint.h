@@ -239,7 +239,8 @@ typedef struct imp_host {
   void* user;
   /* The device was lost. Called once a context, at the end of the call that met it and on its thread; call nothing of this context in it. Afterwards
    * no function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, but for brain_save and brain_save_status of
-   * brains with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait. */
+   * brains with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait for
+   * the device, but for a call to it that a worker had begun before it could know. */
   void (*device_lost)(void* user, const char* message);
   /* Device memory from the host, of the device that imp_vk_device_info names: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo with its chain,
    * which returns a VkResult, and as vkFreeMemory; VkDeviceMemory as a number. Not asked for memory of a second device. Both or neither. [any] thread. */
