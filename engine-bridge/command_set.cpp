@@ -32,16 +32,23 @@ CommandSet::~CommandSet() {
 
 void CommandSet::retire(const Commands& commands) {
   if (!commands.primary) return;
-  device_.retire(device_.last_ticket(), [this, commands] {
-    for (const VkCommandBuffer buffer : {commands.primary, commands.secondary})
-      if (buffer) device_.functions().vkFreeCommandBuffers(device_.handle(), pool_, 1, &buffer);
-  });
+  device_.retire(device_.last_ticket(), [this, commands] { free(commands); });
+}
+
+void CommandSet::free(const Commands& commands) {
+  for (const VkCommandBuffer buffer : {commands.primary, commands.secondary})
+    if (buffer) device_.functions().vkFreeCommandBuffers(device_.handle(), pool_, 1, &buffer);
 }
 
 Result<Commands> CommandSet::record(bool shared, const std::function<void(VkCommandBuffer)>& content) {
   Commands commands;
   IMPRINT_ASSIGN(commands.primary, record(VK_COMMAND_BUFFER_LEVEL_PRIMARY, shared, content));
-  IMPRINT_ASSIGN(commands.secondary, record(VK_COMMAND_BUFFER_LEVEL_SECONDARY, shared, content));
+  Result<VkCommandBuffer> secondary = record(VK_COMMAND_BUFFER_LEVEL_SECONDARY, shared, content);
+  if (!secondary.ok()) {
+    free(commands);
+    return secondary.error();
+  }
+  commands.secondary = *secondary;
   return commands;
 }
 
@@ -59,12 +66,16 @@ Result<VkCommandBuffer> CommandSet::record(VkCommandBufferLevel level, bool shar
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   if (shared) begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   if (level == VK_COMMAND_BUFFER_LEVEL_SECONDARY) begin.pInheritanceInfo = &inheritance;
+  const char* call = "vkBeginCommandBuffer";
   result = f.vkBeginCommandBuffer(command_buffer, &begin);
-  if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkBeginCommandBuffer", result);
-  content(command_buffer);
-  result = f.vkEndCommandBuffer(command_buffer);
-  if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkEndCommandBuffer", result);
-  return command_buffer;
+  if (result == VK_SUCCESS) {
+    content(command_buffer);
+    call = "vkEndCommandBuffer";
+    result = f.vkEndCommandBuffer(command_buffer);
+  }
+  if (result == VK_SUCCESS) return command_buffer;
+  free({command_buffer, VK_NULL_HANDLE});
+  return vk::vulkan_error(device_, call, result);
 }
 
 }  // namespace imprint::bridge

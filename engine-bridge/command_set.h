@@ -39,6 +39,7 @@ class CommandSet {
 
  private:
   explicit CommandSet(vk::Device& device) : device_(device) {}
+  void free(const Commands& commands);
 
   vk::Device& device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;

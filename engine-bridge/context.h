@@ -168,6 +168,8 @@ class Context {
   // Buffers that host and programs share: place variables in them with Runtime::place_in. Errors: see shared_buffer.h.
   virtual Result<std::shared_ptr<SharedBuffer>> import_buffer(const HostBuffer& host) = 0;
   virtual Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) = 0;
+  // Whoever shared it gives it up: a change of owner that no submission has carried yet is none any more.
+  virtual void forget(const std::shared_ptr<SharedBuffer>& buffer) = 0;
 
   // ---- frame thread ----
   virtual Status frame_begin(const FrameInfo& info) = 0;

@@ -53,6 +53,7 @@ class ContextImpl final : public Context {
   Result<FrameEstimate> estimate() override;
   Result<std::shared_ptr<SharedBuffer>> import_buffer(const HostBuffer& host) override;
   Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override;
+  void forget(const std::shared_ptr<SharedBuffer>& buffer) override { border_->forget(buffer); }
   Status acquire(const std::shared_ptr<SharedBuffer>& buffer) override;
   Status release(const std::shared_ptr<SharedBuffer>& buffer) override;
   using Context::submit;

@@ -38,6 +38,7 @@ class CpuContext final : public Context {
   void cancel(const Commands& commands) override;
   Result<std::shared_ptr<SharedBuffer>> import_buffer(const HostBuffer&) override { return no_buffers("import_buffer"); }
   Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest&) override { return no_buffers("create_buffer"); }
+  void forget(const std::shared_ptr<SharedBuffer>&) override {}
 
   Status frame_begin(const FrameInfo& info) override;
   Status enqueue(Job job) override;

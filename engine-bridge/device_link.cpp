@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -107,17 +108,25 @@ class Link final : public DeviceLink {
     const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceExternalBufferProperties>(
         ours.get_instance_proc_addr(ours.instance, "vkGetPhysicalDeviceExternalBufferProperties"));
     if (!ask) return refuse("the loader has no vkGetPhysicalDeviceExternalBufferProperties");
-    VkPhysicalDeviceExternalBufferInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO};
-    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-    info.handleType = kMemoryHandle;
-    VkExternalBufferProperties found{VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
-    ask(ours.physical_device, &info, &found);
-    const VkExternalMemoryFeatureFlags features = found.externalMemoryProperties.externalMemoryFeatures;
-    constexpr VkExternalMemoryFeatureFlags kBoth = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
-    if ((features & kBoth) != kBoth) return refuse("the device exports or imports no storage buffers as such handles");
-    if (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) return refuse("the device exports only memory that is dedicated to one buffer");
+    ask_ = [ask, device = ours.physical_device](VkBufferUsageFlags usage) {
+      VkPhysicalDeviceExternalBufferInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO};
+      info.usage = usage;
+      info.handleType = kMemoryHandle;
+      VkExternalBufferProperties found{VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+      ask(device, &info, &found);
+      return found.externalMemoryProperties.externalMemoryFeatures;
+    };
+    IMPRINT_CHECK(check_usage(SharedBuffer::usage_of({})));
     get_ = reinterpret_cast<PFN_vkGetDeviceProcAddr>(ours.get_instance_proc_addr(ours.instance, "vkGetDeviceProcAddr"));
     return get_ ? Status() : Status(refuse("the loader has no vkGetDeviceProcAddr"));
+  }
+
+  Status check_usage(VkBufferUsageFlags usage) const {
+    const VkExternalMemoryFeatureFlags features = ask_(usage);
+    constexpr VkExternalMemoryFeatureFlags kBoth = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    if ((features & kBoth) != kBoth) return refuse("the device exports or imports no buffers of such a usage as such handles");
+    if (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) return refuse("the device exports only memory that is dedicated to one buffer");
+    return {};
   }
 
   Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override {
@@ -125,19 +134,30 @@ class Link final : public DeviceLink {
     exported.families.clear();
     exported.stages = exported.access = 0;  // of no queue that we are on
     exported.exported = kMemoryHandle;
+    IMPRINT_CHECK(check_usage(SharedBuffer::usage_of(exported)));
     IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, context_.create_buffer(exported));
-    const vk::BlockMemoryInfo taken = buffer->memory_info();
-    IMPRINT_ASSIGN(ExternalHandle handle, ExternalHandle::of_memory(get_, context_.device().handle(), taken.memory));
-    auto side = std::make_unique<ImportedBuffer>(host_);
-    IMPRINT_CHECK(side->import(std::move(handle), taken, buffer->description()));
-    buffer->set_host_side(std::move(side));
+    if (Status imported = import(*buffer); !imported.ok()) {
+      context_.device().options().log(LogLevel::warning, "shared buffer '" + request.name + "': no memory in common with the host's device, so observations "
+                                                         "and actions have to pass through host memory: " + imported.error().message);
+      return std::move(imported).error();
+    }
     return buffer;
   }
 
  private:
+  Status import(SharedBuffer& buffer) const {
+    const vk::BlockMemoryInfo taken = buffer.memory_info();
+    IMPRINT_ASSIGN(ExternalHandle handle, ExternalHandle::of_memory(get_, context_.device().handle(), taken.memory));
+    auto side = std::make_unique<ImportedBuffer>(host_);
+    IMPRINT_CHECK(side->import(std::move(handle), taken, buffer.description()));
+    buffer.set_host_side(std::move(side));
+    return {};
+  }
+
   const HostDevice host_;
   Context& context_;
   PFN_vkGetDeviceProcAddr get_ = nullptr;  // of our device
+  std::function<VkExternalMemoryFeatureFlags(VkBufferUsageFlags)> ask_;
 };
 
 }  // namespace
@@ -145,25 +165,24 @@ class Link final : public DeviceLink {
 GpuIdentity identify(const vk::DeviceDescription& description) {
   GpuIdentity found;
   if (!description.get_instance_proc_addr || !description.instance || !description.physical_device) return found;
-  const bool core = description.api_version >= VK_API_VERSION_1_1;
   const bool extensions = lists(description.instance_extensions, "VK_KHR_get_physical_device_properties2") &&
                           lists(description.instance_extensions, "VK_KHR_external_memory_capabilities");
   VkPhysicalDeviceIDProperties id{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id};
+  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
+      description.get_instance_proc_addr(description.instance, "vkGetPhysicalDeviceProperties"));
+  if (!ask) return found;
+  ask(description.physical_device, &properties.properties);
+  found.name = properties.properties.deviceName;
+  const bool core = description.api_version >= VK_API_VERSION_1_1 && properties.properties.apiVersion >= VK_API_VERSION_1_1;
   const auto ask_more = core || extensions ? reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(description.get_instance_proc_addr(
                                                  description.instance, core ? "vkGetPhysicalDeviceProperties2" : "vkGetPhysicalDeviceProperties2KHR"))
                                            : nullptr;
-  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
-      description.get_instance_proc_addr(description.instance, "vkGetPhysicalDeviceProperties"));
-  if (ask_more) {
-    ask_more(description.physical_device, &properties);
-    found.known = true;
-    std::memcpy(found.device.data(), id.deviceUUID, VK_UUID_SIZE);
-    std::memcpy(found.driver.data(), id.driverUUID, VK_UUID_SIZE);
-  } else if (ask) {
-    ask(description.physical_device, &properties.properties);
-  }
-  found.name = properties.properties.deviceName;
+  if (!ask_more) return found;
+  ask_more(description.physical_device, &properties);
+  found.known = true;
+  std::memcpy(found.device.data(), id.deviceUUID, VK_UUID_SIZE);
+  std::memcpy(found.driver.data(), id.driverUUID, VK_UUID_SIZE);
   return found;
 }
 

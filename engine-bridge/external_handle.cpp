@@ -16,6 +16,8 @@
 
 #include <string>
 
+#include "compute/vk/device.h"
+
 namespace imprint::bridge {
 namespace {
 
@@ -32,10 +34,9 @@ Error missing(const char* name) { return make_error(ErrorCode::unsupported, std:
 }  // namespace
 
 Error external_error(const char* call, VkResult result) {
-  const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? ErrorCode::out_of_host_memory
-                         : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? ErrorCode::out_of_device_memory
-                                                                   : ErrorCode::unsupported;
-  return make_error(code, std::string(call) + " gave VkResult " + std::to_string(result));
+  Error error = vk::result_error(call, result);
+  if (error.code != ErrorCode::out_of_host_memory && error.code != ErrorCode::out_of_device_memory) error.code = ErrorCode::unsupported;
+  return error;
 }
 
 Result<ExternalHandle> ExternalHandle::of_memory(PFN_vkGetDeviceProcAddr get, VkDevice device, VkDeviceMemory memory) {

@@ -28,8 +28,8 @@ Result<std::unique_ptr<FrameBorder>> FrameBorder::create(vk::Device& device, Com
 }
 
 FrameBorder::~FrameBorder() {
-  for (const auto& shared : shared_)
-    if (const auto buffer = shared.lock()) buffer->close();
+  for (const Shared& shared : shared_)
+    if (const auto buffer = shared.buffer.lock()) buffer->close();
 }
 
 Status FrameBorder::record_barriers() {
@@ -49,7 +49,7 @@ Status FrameBorder::record_barriers() {
   return {};
 }
 
-Status FrameBorder::record_handover(SharedBuffer& buffer) {
+Status FrameBorder::record_handover(Shared& shared, SharedBuffer& buffer) {
   vk::Handover handover{buffer.description_.buffer, buffer.description_.offset, buffer.description_.size, buffer.host_family(), device_.queue_family()};
   const auto transfer = [&](const vk::Scope& before, const vk::Scope& after) {
     return commands_.record(true, [&](VkCommandBuffer commands) {
@@ -57,16 +57,27 @@ Status FrameBorder::record_handover(SharedBuffer& buffer) {
     });
   };
   // The semaphore between the two queues is waited for in our stages, so the acquisition follows those.
-  IMPRINT_ASSIGN(buffer.acquire_, transfer({vk::kWorkStages, 0}, vk::our_accesses(vk::kWorkStages)));
+  IMPRINT_ASSIGN(shared.acquire, transfer({vk::kWorkStages, 0}, vk::our_accesses(vk::kWorkStages)));
   std::swap(handover.from_family, handover.to_family);
-  IMPRINT_ASSIGN(buffer.release_, transfer(vk::our_writes(vk::kWorkStages), {VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0}));
+  IMPRINT_ASSIGN(shared.release, transfer(vk::our_writes(vk::kWorkStages), {VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0}));
+  buffer.acquire_ = shared.acquire;
+  buffer.release_ = shared.release;
   return {};
 }
 
+void FrameBorder::retire_expired() {
+  std::erase_if(shared_, [&](const Shared& shared) {
+    if (!shared.buffer.expired()) return false;
+    commands_.retire(shared.acquire);
+    commands_.retire(shared.release);
+    return true;
+  });
+}
+
 Status FrameBorder::add(const std::shared_ptr<SharedBuffer>& buffer) {
-  std::erase_if(shared_, [](const auto& shared) { return shared.expired(); });
-  shared_.push_back(buffer);
-  if (buffer->transfers_) IMPRINT_CHECK(record_handover(*buffer));
+  retire_expired();
+  shared_.push_back({buffer, {}, {}});
+  if (buffer->transfers_) IMPRINT_CHECK(record_handover(shared_.back(), *buffer));
   if (alone_ || buffer->host_family() != device_.queue_family()) return {};
   const HostUse before = host_;
   host_.stages |= buffer->description_.stages;
@@ -75,6 +86,11 @@ Status FrameBorder::add(const std::shared_ptr<SharedBuffer>& buffer) {
   Status recorded = record_barriers();
   if (!recorded.ok()) host_ = before;  // so that the next attempt records them
   return recorded;
+}
+
+void FrameBorder::forget(const std::shared_ptr<SharedBuffer>& buffer) {
+  std::erase(acquires_, buffer);
+  std::erase(releases_, buffer);
 }
 
 Status FrameBorder::acquire(const std::shared_ptr<SharedBuffer>& buffer) {

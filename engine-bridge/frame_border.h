@@ -25,6 +25,7 @@ class FrameBorder {
 
   // ---- create-time ----
   Status add(const std::shared_ptr<SharedBuffer>& buffer);   // records what its frames need
+  void forget(const std::shared_ptr<SharedBuffer>& buffer);  // changes of its owner that are still to come
   const HostUse& host_use() const { return host_; }
 
   // ---- frame thread: for the frame's first and last submission, or the one that works after it was refused ----
@@ -46,17 +47,22 @@ class FrameBorder {
 
  private:
   using Buffers = std::vector<std::shared_ptr<SharedBuffer>>;
+  struct Shared {
+    std::weak_ptr<SharedBuffer> buffer;
+    Commands acquire, release;  // null: it is not handed over
+  };
 
   FrameBorder(vk::Device& device, CommandSet& commands, bool alone) : device_(device), commands_(commands), alone_(alone) {}
   Status record_barriers();
-  Status record_handover(SharedBuffer& buffer);
+  Status record_handover(Shared& shared, SharedBuffer& buffer);
+  void retire_expired();
 
   vk::Device& device_;
   CommandSet& commands_;
   const bool alone_;
   HostUse host_;
   Commands entry_, exit_;      // entry: none while the host shares nothing on this queue
-  std::vector<std::weak_ptr<SharedBuffer>> shared_;
+  std::vector<Shared> shared_;
   Buffers acquires_, releases_;
   std::vector<HostSemaphore> waits_, signals_;
 };

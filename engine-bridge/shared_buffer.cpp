@@ -56,6 +56,17 @@ Status check_families(const vk::Device& device, const std::string& name, VkShari
   return {};
 }
 
+// Memory of ours is not taken with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT, and a second device has none of the features that newer usages belong to.
+Status check_usage(const SharedBufferRequest& request) {
+  if (request.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT)
+    return make_error(ErrorCode::unsupported, "shared buffer '" + request.name + "': usage has VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, which needs a "
+                                              "buffer of the host's own: import one");
+  constexpr VkBufferUsageFlags kOfVulkan10 = (VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT << 1) - 1;
+  if (request.exported && (request.usage & ~kOfVulkan10) != 0)
+    return make_error(ErrorCode::unsupported, "shared buffer '" + request.name + "': usage has bits that are not of Vulkan 1.0, and is for two devices");
+  return {};
+}
+
 Status check_use(const std::string& name, VkPipelineStageFlags stages, VkAccessFlags access) {
   if (access != 0 && stages == 0) return refuse(name, "access is set and stages is 0: name the stages in which the host uses it");
   return {};
@@ -89,14 +100,15 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::import(vk::Device& device, c
 
 Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device, const SharedBufferRequest& request) {
   IMPRINT_CHECK(check_size(request.name, request.size));
+  IMPRINT_CHECK(check_usage(request));
+  if (request.exported && request.sharing != VK_SHARING_MODE_EXCLUSIVE)
+    return refuse(request.name, "sharing is not VK_SHARING_MODE_EXCLUSIVE, the only one between two devices");
   IMPRINT_CHECK(check_families(device, request.name, request.sharing, request.families));
   IMPRINT_CHECK(check_use(request.name, request.stages, request.access));
   std::shared_ptr<SharedBuffer> shared(new SharedBuffer(device));
   shared->our_family_ = device.queue_family();
   vk::DedicatedBuffer wanted{request.size, request.usage, {}};
   wanted.exported = request.exported;
-  if (request.exported && request.sharing != VK_SHARING_MODE_EXCLUSIVE)
-    return refuse(request.name, "sharing is not VK_SHARING_MODE_EXCLUSIVE, the only one between two devices");
   if (request.sharing == VK_SHARING_MODE_CONCURRENT) wanted.families = request.families;
   IMPRINT_ASSIGN(shared->allocation_, device.memory().allocate_dedicated(wanted));
   HostBuffer& made = shared->description_;
@@ -104,8 +116,7 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device, c
   made.buffer = shared->allocation_.buffer;
   made.offset = shared->allocation_.offset;
   made.size = request.size;
-  made.usage = request.usage | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  made.usage = usage_of(request);
   made.sharing = request.sharing;
   made.families = request.families;
   made.memory_flags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
@@ -116,6 +127,11 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device, c
   shared->transfers_ = request.sharing == VK_SHARING_MODE_EXCLUSIVE && shared->host_family() != device.queue_family();
   vk::set_debug_name(device, VK_OBJECT_TYPE_BUFFER, made.buffer, "imprint " + request.name);
   return shared;
+}
+
+VkBufferUsageFlags SharedBuffer::usage_of(const SharedBufferRequest& request) {
+  return request.usage | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+         VK_BUFFER_USAGE_TRANSFER_DST_BIT;
 }
 
 SharedBuffer::~SharedBuffer() {

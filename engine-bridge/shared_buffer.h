@@ -67,12 +67,13 @@ class SharedBuffer {
   // Errors name the field: invalid_argument (null, size, offset, usage, sharing, families, memory flags, address, stages), unsupported (a memory that no
   // shader can store to).
   static Result<std::shared_ptr<SharedBuffer>> import(vk::Device& device, const HostBuffer& host);
-  // Errors: the same, out_of_device_memory.
+  // Errors: the same, unsupported (a usage that ours cannot have: by device address; between devices, what came after Vulkan 1.0), out_of_device_memory.
   static Result<std::shared_ptr<SharedBuffer>> create(vk::Device& device, const SharedBufferRequest& request);
   ~SharedBuffer();  // ours is freed when the GPU is done with it, or with its context; the host's stays the host's
   SharedBuffer(const SharedBuffer&) = delete;
   SharedBuffer& operator=(const SharedBuffer&) = delete;
 
+  static VkBufferUsageFlags usage_of(const SharedBufferRequest& request);  // all that the buffer has then
   const HostBuffer& description() const { return description_; }
   bool imported() const { return !allocation_; }
   VkDeviceMemory memory() const { return memory_info().memory; }  // of ours; null for the host's
@@ -98,7 +99,7 @@ class SharedBuffer {
   std::uint32_t our_family_ = 0;
   bool transfers_ = false, ours_ = true, external_ = false;
   std::unique_ptr<HostSide> host_side_;
-  Commands acquire_, release_;                        // recorded once
+  Commands acquire_, release_;                        // the border's, which outlive it
 };
 
 }  // namespace imprint::bridge

@@ -78,6 +78,12 @@ Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> by
   return {};
 }
 
+Status CpuRuntime::write_zeros(const Variable& variable) {
+  IMPRINT_CHECK(place(variable, false));
+  if (const std::size_t size = bytes_of(*variable.state()); size > 0) std::memset(memory_of(*variable.state()), 0, size);
+  return {};
+}
+
 Result<std::unique_ptr<StateReadback>> CpuRuntime::read(std::span<const Variable> variables, bool) {
   for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
   return std::unique_ptr<StateReadback>(std::make_unique<CpuReadback>(variables));

@@ -29,6 +29,7 @@ class CpuRuntime : public Runtime {
   Status displace(const Variable& variable) override;
   Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Status write_zeros(const Variable& variable) override;
   Result<Commands> take_uploads() override { return nothing_; }
   void put_back_uploads(const Commands&) override {}
   bool has_uploads() const override { return false; }

@@ -59,6 +59,7 @@ DeviceVariable::~DeviceVariable() {
     link_->runtime->retire(allocation_);
     return;
   }
+  link_->runtime->forget_uploads(allocation_);
   vk::Device& device = link_->runtime->device();
   // Ours goes after the lock: with the last of them goes a buffer, and its memory to the host.
   device.retire(device.last_ticket(), [keep = borrowed_->keep] {});
@@ -172,25 +173,40 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
 }
 
 Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
-  IMPRINT_CHECK(place(variable, false));
-  const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
-  if (bytes.size() != size)
+  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
+  if (bytes.size() != target.size)
     return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
-                                                     std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
-  if (size == 0) return {};
+                                                     std::to_string(bytes.size()) + " bytes, it has " + std::to_string(target.size));
+  return bytes.empty() ? Status() : upload(target, bytes);
+}
+
+Status RuntimeImpl::write_zeros(const Variable& variable) {
+  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
+  if (target.size % 4 != 0)
+    return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': " + std::to_string(target.size) + " bytes are no whole words");
+  return target.size == 0 ? Status() : queue({}, target);
+}
+
+Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
+  IMPRINT_CHECK(place(variable, false));
   const auto& storage = static_cast<const DeviceVariable&>(*variable.state()->storage);
   if (storage.borrowed() && !storage.borrowed()->copy_target)
     return make_error(ErrorCode::unsupported, "write to variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_DST_BIT");
   vk::Allocation target = storage.allocation();
-  target.size = size;  // a borrowed range may be longer
-  return upload(target, bytes);
+  target.size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());  // a borrowed range may be longer
+  return target;
 }
 
 Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
   if (bytes.size() > target.size)
     return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) + " bytes for a place of " + std::to_string(target.size));
   // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by itself.
-  if (std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) return queue({}, target);
+  // (It fills whole words.)
+  if (bytes.size() % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) {
+    vk::Allocation zeros = target;
+    zeros.size = bytes.size();
+    return queue({}, zeros);
+  }
   IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::upload));
   std::memcpy(staging.mapped, bytes.data(), bytes.size());
   return queue(staging, target);
@@ -226,8 +242,7 @@ Result<Commands> RuntimeImpl::take_uploads() {
           break;
         }
       if (!uploads[i].staging) {
-        // Whole words: the pool hands out whole multiples of 16 bytes.
-        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset, (uploads[i].target.size + 3) / 4 * 4, 0);
+        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset, uploads[i].target.size, 0);
         continue;
       }
       const VkBufferCopy region = copy_region(uploads[i].staging, uploads[i].target, uploads[i].staging.size);
@@ -362,15 +377,17 @@ void RuntimeImpl::retire(const Commands& commands) {
 
 void RuntimeImpl::retire(const vk::Allocation& allocation) {
   if (!allocation) return;
-  {
-    const std::lock_guard lock(upload_mutex_);
-    std::erase_if(uploads_, [&](const Upload& upload) {
-      if (!overlap(upload.target, allocation)) return false;
-      if (upload.staging) device_.memory().free(upload.staging);
-      return true;
-    });
-  }
+  forget_uploads(allocation);
   device_.retire(device_.last_ticket(), [&device = device_, allocation] { device.memory().free(allocation); });
+}
+
+void RuntimeImpl::forget_uploads(const vk::Allocation& target) {
+  const std::lock_guard lock(upload_mutex_);
+  std::erase_if(uploads_, [&](const Upload& upload) {
+    if (!overlap(upload.target, target)) return false;
+    if (upload.staging) device_.memory().free(upload.staging);
+    return true;
+  });
 }
 
 }  // namespace imprint

@@ -82,11 +82,13 @@ class Runtime {
   // Takes its memory away, content and all, behind the newest ticket. Programs and readbacks of the variable must be gone: they are compiled and made
   // anew when it has been placed and written again. Errors: unsupported (external; on the processor).
   virtual Status displace(const Variable& variable) = 0;
-  // Lets a variable made by Variable::external live in the range, which stays its owner's. Errors: invalid_argument (a variable that is not external or
+  // Lets a variable made by Variable::external live in the range, which stays its owner's. What is still to be written when the last handle to the
+  // variable goes is forgotten. Errors: invalid_argument (a variable that is not external or
   // has a place; a range that is null, misaligned, too long or shorter than the variable), unsupported (on the processor).
   virtual Status place_in(const Variable& variable, const BufferRange& range) = 0;
   // Queues new content; bytes.size() must equal the variable's. Takes effect in the order of calls, when the pending uploads run (CPU: at once).
   virtual Status write(const Variable& variable, std::span<const std::byte> bytes) = 0;
+  virtual Status write_zeros(const Variable& variable) = 0;   // as write, without the bytes. Errors: unsupported (on a device: no whole number of words)
   // Uploads queued since the last call, as commands to run before anything else (begins and ends with barriers); null handles when there are
   // none. The staging memory is retired after `Device::last_ticket() + 1`, that is with the submission that carries the commands.
   virtual Result<Commands> take_uploads() = 0;

@@ -56,6 +56,7 @@ class RuntimeImpl : public Runtime {
   Status displace(const Variable& variable) override;
   Status place_in(const Variable& variable, const BufferRange& range) override;
   Status write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Status write_zeros(const Variable& variable) override;
   Result<Commands> take_uploads() override;
   void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
@@ -76,6 +77,7 @@ class RuntimeImpl : public Runtime {
   void retire(const Commands& commands);           // behind the newest ticket
   // Frees memory behind the newest ticket; what was still to be uploaded there is forgotten.
   void retire(const vk::Allocation& allocation);
+  void forget_uploads(const vk::Allocation& target);
 
  private:
   struct Upload { vk::Allocation staging, target; };   // without staging: zeros
@@ -87,6 +89,7 @@ class RuntimeImpl : public Runtime {
   };
 
   Status queue(const vk::Allocation& staging, const vk::Allocation& target);
+  Result<vk::Allocation> write_target(const Variable& variable);   // placed; of as many bytes as it has
 
   vk::Device& device_;
   std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();

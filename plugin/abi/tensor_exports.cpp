@@ -65,7 +65,6 @@ Status place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
 }
 
 Status publish_tensor(ContextEntry& entry, agent::SharedTensor made, imp_tensor* tensor) {
-  IMPRINT_CHECK(place_parts(entry.world->context(), made));
   const std::lock_guard lock(registry_mutex());
   const auto [place, placed] = entry.tensors.insert(std::move(made));
   if (!placed) return make_error(ErrorCode::unsupported, "this context has " + std::to_string(kSlots) + " tensors, the most there can be");
@@ -82,6 +81,7 @@ imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc*
     IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
     IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "buffer", buffer, made));
     IMPRINT_ASSIGN(made.buffer, entry.world->import_buffer(host));
+    IMPRINT_CHECK(place_parts(entry.world->context(), made));
     return publish_tensor(entry, std::move(made), tensor);
   });
 }
@@ -95,10 +95,9 @@ imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc*
     if (host.buffer || host.offset || wish->size || host.memory_flags || host.device_address)
       return refuse(call, "wish.buffer, offset, size, memory_flags and device_address are for import; expected 0");
     IMPRINT_ASSIGN(made.buffer, entry.world->create_buffer({host.name, host.size, host.usage, host.sharing, host.families, host.stages, host.access}));
-    IMPRINT_CHECK(publish_tensor(entry, std::move(made), tensor));
-    for (const Variable& part : find_tensor(entry, *tensor)->parts)
-      IMPRINT_CHECK(entry.world->context().runtime().write(part, std::vector<std::byte>(bytes_of(part))));
-    return {};
+    IMPRINT_CHECK(place_parts(entry.world->context(), made));
+    for (const Variable& part : made.parts) IMPRINT_CHECK(entry.world->context().runtime().write_zeros(part));
+    return publish_tensor(entry, std::move(made), tensor);
   });
 }
 
@@ -133,6 +132,7 @@ imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
     });
     if (!user.empty())
       return make_error(ErrorCode::wrong_state, "tensor_destroy: brain '" + user + "' uses '" + found.name + "'; destroy it first");
+    entry.world->context().forget(found.buffer);
     agent::SharedTensor last;  // goes without the lock: its memory may be the host's to take back
     const std::lock_guard lock(registry_mutex());
     last = entry.tensors.take(unpack_handle(tensor.id).slot);

@@ -250,11 +250,7 @@ Result<std::shared_ptr<bridge::SharedBuffer>> World::create_buffer(const bridge:
   if (!link())
     return make_error(ErrorCode::unsupported, "tensor_create_vk: the context has a device of its own, which shares no memory with yours (" +
                                                   standalone_->link_text() + "); hand numbers in by agent_observe");
-  Result<std::shared_ptr<bridge::SharedBuffer>> made = link()->create_buffer(request);
-  if (!made)
-    log_(LogLevel::warning, "tensor_create_vk: no memory in common with the host's device, so observations and actions have to pass through host memory: " +
-                                made.error().message);
-  return made;
+  return link()->create_buffer(request);
 }
 
 Result<bridge::HostSemaphore> World::semaphore() {

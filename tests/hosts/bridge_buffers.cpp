@@ -252,6 +252,7 @@ TEST_F(T10SharedBuffer, RefusesATensorThatDoesNotFit) {
   EXPECT_THAT(runtime.place_in(fits, buffer->range(buffer)).error().message, HasSubstr("it has a place already"));
   // The host made it for shaders alone.
   EXPECT_THAT(runtime.read(std::vector<Variable>{fits}).error().message, HasSubstr("VK_BUFFER_USAGE_TRANSFER_SRC_BIT"));
+  EXPECT_THAT(runtime.write_zeros(fits).error().message, HasSubstr("VK_BUFFER_USAGE_TRANSFER_DST_BIT"));
   const std::vector<std::byte> bytes(4096);
   EXPECT_THAT(runtime.write(fits, bytes).error().message, HasSubstr("VK_BUFFER_USAGE_TRANSFER_DST_BIT"));
 }

@@ -39,11 +39,19 @@ struct Trouble {
   PFN_vkGetInstanceProcAddr real = nullptr;
   PFN_vkGetDeviceProcAddr real_device = nullptr;
   PFN_vkGetPhysicalDeviceProperties2 real_properties = nullptr;
+  PFN_vkVoidFunction real_function = nullptr;   // of what fails
 } trouble;
 
-VkResult VKAPI_CALL fail_create_buffer(VkDevice, const VkBufferCreateInfo*, const VkAllocationCallbacks*, VkBuffer*) { return trouble.with; }
-VkResult VKAPI_CALL fail_allocate(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*, VkDeviceMemory*) { return trouble.with; }
-VkResult VKAPI_CALL fail_bind(VkDevice, VkBuffer, VkDeviceMemory, VkDeviceSize) { return trouble.with; }
+// The function that `trouble` names: it fails as long as it is to.
+template <class F>
+struct Failing;
+template <class... Arguments>
+struct Failing<VkResult(VKAPI_PTR*)(Arguments...)> {
+  static VkResult VKAPI_CALL call(Arguments... arguments) {
+    if (trouble.with != VK_SUCCESS) return trouble.with;
+    return reinterpret_cast<VkResult(VKAPI_PTR*)(Arguments...)>(trouble.real_function)(arguments...);
+  }
+};
 
 VKAPI_ATTR void VKAPI_CALL properties_of_another(VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties) {
   trouble.real_properties(device, properties);
@@ -53,11 +61,11 @@ VKAPI_ATTR void VKAPI_CALL properties_of_another(VkPhysicalDevice device, VkPhys
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const char* name) {
   if (trouble.fails == name) {
-    const std::pair<const char*, PFN_vkVoidFunction> failing[] = {{"vkCreateBuffer", reinterpret_cast<PFN_vkVoidFunction>(fail_create_buffer)},
-                                                                  {"vkAllocateMemory", reinterpret_cast<PFN_vkVoidFunction>(fail_allocate)},
-                                                                  {"vkBindBufferMemory", reinterpret_cast<PFN_vkVoidFunction>(fail_bind)}};
-    for (const auto& [known, function] : failing)
-      if (trouble.fails == known) return function;
+    trouble.real_function = trouble.real_device(device, name);
+#define X(function) \
+  if (trouble.fails == #function) return reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##function>(Failing<PFN_##function>::call));
+    X(vkCreateBuffer) X(vkAllocateMemory) X(vkBindBufferMemory)
+#undef X
     ADD_FAILURE() << name << " has no way to fail";
   }
   return trouble.real_device(device, name);
@@ -235,14 +243,13 @@ class T2SecondDevice : public testing::Test {
     return text;
   }
 
-  imp_result create(std::initializer_list<std::uint64_t> shape, imp_tensor* tensor) {
+  imp_result create(std::initializer_list<std::uint64_t> shape, imp_tensor* tensor, const imp_vk_buffer& wish = imp_vk_buffer_init()) {
     const imp_tensor_desc desc = [&] {
       imp_tensor_desc made = imp_tensor_desc_init();
       made.rank = static_cast<std::uint32_t>(shape.size());
       std::copy(shape.begin(), shape.end(), made.shape);
       return made;
     }();
-    const imp_vk_buffer wish = imp_vk_buffer_init();
     return api_->tensor_create_vk(context_, &desc, &wish, tensor);
   }
 
@@ -444,7 +451,7 @@ TEST_F(T2SecondDevice, ImportsNoBufferOfTheHosts) {
   EXPECT_THAT(api_->last_error(), HasSubstr("a device of its own"));
 }
 
-// Whatever of the host's device fails, there is no tensor then, nothing is left of it, and numbers serve; and the next attempt works.
+// Whatever of the host's device fails, there is no tensor then, and nothing is left of it; and the next attempt works.
 TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
   const std::size_t files_at_first = open_files();
   for (const char* fails : {"vkCreateBuffer", "vkAllocateMemory", "vkBindBufferMemory"}) {
@@ -468,10 +475,72 @@ TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
       EXPECT_EQ(open_files(), files);
       EXPECT_WORKS(api_->context_get_stats(context_, &after));
       EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
+      trouble.with = VK_SUCCESS;
+      EXPECT_WORKS(create({1000}, &tensor));
       close();
     }
   }
   EXPECT_EQ(open_files(), files_at_first);
+}
+
+TEST_F(T2SecondDevice, RefusesWhatTwoDevicesCannotShare) {
+  open(kMemory);
+  if (HasFatalFailure()) return;
+  if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
+  imp_tensor tensor{};
+  log_.clear();
+  const std::uint32_t families[] = {0, 0};
+  imp_vk_buffer wish = imp_vk_buffer_init();
+  wish.sharing = VK_SHARING_MODE_CONCURRENT;
+  wish.families = families;
+  wish.family_count = 2;
+  EXPECT_EQ(create({4}, &tensor, wish), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(api_->last_error(), HasSubstr("sharing is not VK_SHARING_MODE_EXCLUSIVE"));
+  wish = imp_vk_buffer_init();
+  wish.usage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  EXPECT_EQ(create({4}, &tensor, wish), IMP_ERROR_UNSUPPORTED);
+  EXPECT_THAT(api_->last_error(), HasSubstr("VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT"));
+  wish.usage = VK_BUFFER_USAGE_TRANSFORM_FEEDBACK_BUFFER_BIT_EXT;
+  EXPECT_EQ(create({4}, &tensor, wish), IMP_ERROR_UNSUPPORTED);
+  EXPECT_THAT(api_->last_error(), HasSubstr("not of Vulkan 1.0"));
+  EXPECT_THAT(log_, Not(HasSubstr("no memory in common"))) << "the two devices are not to blame";
+  wish.usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+  EXPECT_WORKS(create({4}, &tensor, wish));
+}
+
+// The zeros that it begins with, and a change of owner, were never submitted when it goes.
+TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
+  open(kMemory);
+  if (HasFatalFailure()) return;
+  if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
+  imp_tensor tensor{};
+  ASSERT_WORKS(create({1000}, &tensor));
+  begin(1);
+  ASSERT_WORKS(api_->tensor_release(tensor));
+  ASSERT_WORKS(api_->frame_end(context_));
+  ASSERT_WORKS(api_->tensor_destroy(tensor));
+  begin(2);
+  end();
+}
+
+// That nothing is heard of the second device's layer says something only where it would be heard.
+TEST_F(T2SecondDevice, WhatItsLayerFindsIsHeard) {
+  const VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "test", 1, nullptr, 0, VK_API_VERSION_1_1};
+  VkInstanceCreateInfo make{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  make.pApplicationInfo = &application;
+  VkInstance instance = VK_NULL_HANDLE;
+  ASSERT_EQ(vkCreateInstance(&make, nullptr, &instance), VK_SUCCESS);
+  std::uint32_t count = 1;
+  VkPhysicalDevice device = VK_NULL_HANDLE;
+  const auto enumerate = reinterpret_cast<PFN_vkEnumeratePhysicalDevices>(vkGetInstanceProcAddr(instance, "vkEnumeratePhysicalDevices"));
+  ASSERT_GE(enumerate(instance, &count, &device), VK_SUCCESS);
+  const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceProperties2"));
+  VkPhysicalDeviceProperties2 of_no_type{};
+  ask(device, &of_no_type);
+  reinterpret_cast<PFN_vkDestroyInstance>(vkGetInstanceProcAddr(instance, "vkDestroyInstance"))(instance, nullptr);
+  const std::string said = testing::internal::GetCapturedStdout();
+  testing::internal::CaptureStdout();
+  EXPECT_THAT(said, HasSubstr("VUID"));
 }
 
 }  // namespace

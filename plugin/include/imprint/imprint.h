@@ -173,8 +173,10 @@ typedef struct imp_vk_device_info {
   /* 1: where this device cannot serve (IMP_ERROR_UNSUPPORTED, as with Vulkan 1.0 or a family without compute), the context gets a second device, of
    * Imprint's own, on the same GPU when it serves: imp_report::own_device tells. It is then as after context_create_standalone: frames are given to
    * submit, record is IMP_ERROR_UNSUPPORTED, and numbers go in and out through host memory. Tensors lie in memory that both devices have, where the lists
-   * above have VK_KHR_external_memory_fd (on Windows _win32), and imp_report::tensor_sharing says so; else tensor_create_vk is IMP_ERROR_UNSUPPORTED. Where
-   * no such device can be made the processor computes, as for the device "cpu" of context_create_standalone. 0: never. */
+   * above have VK_KHR_external_memory_fd (on Windows _win32) and with Vulkan 1.0 what it is built on, VK_KHR_external_memory for the device and
+   * VK_KHR_external_memory_capabilities and VK_KHR_get_physical_device_properties2 for the instance: imp_report::tensor_sharing says so; else
+   * tensor_create_vk is IMP_ERROR_UNSUPPORTED, and the report says what lacks. Where no such device can be made the processor computes, as for the
+   * device "cpu" of context_create_standalone. 0: never. */
   uint32_t allow_own_device;
   /* 1: a further way: the host uses queue.queue for nothing, and Imprint submits to it from a thread of its own ("imprint-submit"), so that what it learns
    * runs beside what the host draws, and the frame thread only says what is to be done. All of Imprint's work runs there; record is
@@ -243,7 +245,8 @@ typedef struct imp_host {
    * the device, but for a call to it that a worker had begun before it could know. */
   void (*device_lost)(void* user, const char* message);
   /* Device memory from the host, of the device that imp_vk_device_info names: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo with its chain,
-   * which returns a VkResult, and as vkFreeMemory; VkDeviceMemory as a number. Not asked for memory of a second device. Both or neither. [any] thread. */
+   * which returns a VkResult, and as vkFreeMemory; VkDeviceMemory as a number. Not asked for memory of a second device, nor for what is
+   * imported from it, which is another's. Both or neither. [any] thread. */
   int32_t (*allocate_device_memory)(void* user, const void* info, uint64_t* memory);
   void (*free_device_memory)(void* user, uint64_t memory);
   /* The host's job system, for what is no frame's: compiling (in warmup) and writing files (brain_save, shadows). Hands run(data) over, which has to be called
@@ -685,8 +688,8 @@ typedef struct imp_api {
   /* [create] A buffer of the host's as a tensor. It stays the host's, as it is: it must outlive the tensor and the GPU's work on it. IMP_ERROR_UNSUPPORTED
    * with a device of Imprint's own, and on the processor. */
   imp_result (IMP_CALL* tensor_import_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
-  /* [create] A tensor in a buffer and memory of its own, zero at first, for the host to use too. Of `wish` count usage (VERTEX, INDEX, INDIRECT, ...;
-   * STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0. IMP_ERROR_UNSUPPORTED on the processor, and with
+  /* [create] A tensor in a buffer and memory of its own, zero at first, for the host to use too. Of `wish` count usage (VERTEX, INDEX, INDIRECT, ...,
+   * but not SHADER_DEVICE_ADDRESS; STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0. IMP_ERROR_UNSUPPORTED on the processor, and with
    * a second device that has no memory in common with the host's, or gets none of this: hand numbers in by agent_observe then. */
   imp_result (IMP_CALL* tensor_create_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
   /* [create] Where a tensor lies, for the host's descriptors and barriers. The buffer is valid until tensor_destroy. families is not filled. */

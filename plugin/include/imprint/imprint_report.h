@@ -80,6 +80,7 @@ typedef struct imp_report {
   uint32_t measures_gpu_time;  /* 1: by timestamps; 0: GPU time is estimated */
   uint32_t own_device;         /* 1: a device of Imprint's own */
   uint32_t loss_count;         /* for context_get_loss */
+  uint32_t reserved;           /* 0 */
   imp_tensor_sharing tensor_sharing;
 } imp_report;
 
