@@ -143,7 +143,9 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
 }
 
 Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage) {
-  if (variable.shape.element_count() > 0) IMPRINT_CHECK(upload(storage->allocation(), variable.initial));
+  vk::Allocation whole = storage->allocation();
+  whole.size = (whole.size + 3) / 4 * 4;  // the pool hands out whole multiples of 16 bytes
+  if (variable.shape.element_count() > 0) IMPRINT_CHECK(upload(whole, variable.initial));
   variable.storage = std::move(storage);
   variable.initial = {};
   return {};
@@ -202,11 +204,7 @@ Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::by
     return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) + " bytes for a place of " + std::to_string(target.size));
   // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by itself.
   // (It fills whole words.)
-  if (bytes.size() % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) {
-    vk::Allocation zeros = target;
-    zeros.size = bytes.size();
-    return queue({}, zeros);
-  }
+  if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) return queue({}, target);
   IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::upload));
   std::memcpy(staging.mapped, bytes.data(), bytes.size());
   return queue(staging, target);
