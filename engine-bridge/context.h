@@ -70,9 +70,12 @@ struct FrameInfo {
   std::uint32_t host_gpu_us = 0;  // GPU time of the newest whole frame that the host has measured; 0 = unknown
 };
 
+// As budget_us of submit() and record(): that of Budget.
+inline constexpr std::uint32_t kFromBudget = UINT32_MAX;
+
 // What one submit carries beside the frame's work.
 struct SubmitInfo {
-  std::uint32_t budget_us = UINT32_MAX;           // UINT32_MAX = Budget::gpu_us_per_frame
+  std::uint32_t budget_us = kFromBudget;          // kFromBudget = Budget::gpu_us_per_frame
   std::span<const HostSemaphore> waits, signals;  // before the frame's first submission, behind its last; with both even an empty frame is submitted
 };
 

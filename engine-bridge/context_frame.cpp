@@ -7,11 +7,6 @@
 #include "engine-bridge/ticks.h"
 
 namespace imprint::bridge {
-namespace {
-
-constexpr std::uint32_t kFromBudget = std::numeric_limits<std::uint32_t>::max();  // of submit() and record(); in Budget: no limit
-
-}  // namespace
 
 void ContextImpl::enter_frame_call() {
   if (call_depth_++ > 0) return;

@@ -10,7 +10,6 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr std::uint32_t kFromBudget = std::numeric_limits<std::uint32_t>::max();   // of submit(); in Budget: no limit
 constexpr int kRuns = 3;   // of a measurement; the first one fetches what it needs into the caches
 
 float us_since(std::chrono::steady_clock::time_point start) {

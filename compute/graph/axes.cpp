@@ -6,8 +6,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 class Union {
  public:
   explicit Union(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), AxisClass{0}); }

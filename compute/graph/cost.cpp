@@ -6,8 +6,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 // Operations of an invocation that are worth a barrier: in a region that is what a value kept costs.
 constexpr double kRegionRecompute = 24;
 

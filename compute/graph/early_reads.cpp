@@ -11,8 +11,6 @@ namespace {
 constexpr std::int64_t kSmall = 4096;   // elements
 constexpr int kFewOperations = 8;
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 bool is_overwritten(const FusionRequest& request, const GraphNode& variable) {
   return std::ranges::any_of(request.updates, [&](const GraphUpdate& update) {
     return request.variables[static_cast<std::size_t>(update.variable)] == variable.source->variable;

@@ -8,10 +8,8 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 constexpr std::int64_t kLeastTerms = 1 << 16;    // of all outputs together, for which a second kernel is worth its dispatch
-constexpr std::int64_t kLeastStretch = 4096;     // of terms beside each other, which a workgroup folds
+constexpr std::int64_t kLeastRun = 4096;     // of terms beside each other, which a workgroup folds
 constexpr std::int64_t kLeastColumn = 32;        // of terms of a column, which one invocation folds
 
 // The folded axes as one between two others: elements in front, terms, elements behind.
@@ -50,7 +48,7 @@ class FoldSplitter {
     if (outputs * terms < kLeastTerms) return 0;
     // Columns are folded by one invocation each, what lies beside each other by a workgroup.
     const std::int64_t wanted = behind >= kFoldColumns ? options_.fill_invocations : options_.fill_groups;
-    const std::int64_t least = behind >= kFoldColumns ? kLeastColumn : kLeastStretch;
+    const std::int64_t least = behind >= kFoldColumns ? kLeastColumn : kLeastRun;
     const std::int64_t stretches = wanted / std::max<std::int64_t>(1, outputs);
     if (stretches < 2 || terms < 2 * least) return 0;
     return std::max(least, (terms / stretches + 3) / 4 * 4);

@@ -18,8 +18,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 constexpr std::size_t kMaxMembers = 12;      // values in one kernel
 constexpr double kMaxEpilogueCost = 400;     // operations that the one writing lane of a group fold may add
 constexpr std::int64_t kMaxRowWidth = 16;    // elements of a row that an invocation keeps in registers

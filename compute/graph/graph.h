@@ -1,6 +1,7 @@
 #pragma once
 // The nodes that a program needs, as a table in topological order: equal subexpressions merged, dead ones gone. No memory, no Vulkan.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 namespace imprint {
 
 using NodeIndex = std::int32_t;
+inline std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }   // in a table of nodes
 
 // A Node with its inputs named by table index. Inputs always have smaller indices.
 struct GraphNode {

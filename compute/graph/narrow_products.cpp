@@ -10,8 +10,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 class Narrower {
  public:
   Narrower(Graph& graph, FusionRequest& request) : graph_(graph), request_(request) {}

@@ -9,8 +9,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 class ProductSplitter {
  public:
   ProductSplitter(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options)

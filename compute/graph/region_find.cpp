@@ -11,15 +11,13 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 enum class Role : std::uint8_t { outside, row, fold };
 
 constexpr std::int64_t kMostWeights = 1 << 18;   // of a product, that every workgroup could go through from end to end; 512 x 512
 
-class Finder {
+class RegionFinder {
  public:
-  Finder(const Graph& graph, const FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits)
+  RegionFinder(const Graph& graph, const FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits)
       : graph_(graph), request_(request), options_(options), limits_(limits), classes_(graph), consumers_(graph.consumers()) {
     role.assign(graph.nodes.size(), Role::outside);
     row_class_.assign(graph.nodes.size(), -1);
@@ -374,7 +372,7 @@ class Finder {
 // Writes the graph again with each fold over rows as partial results and their sum.
 class Splitter {
  public:
-  Splitter(Graph& graph, FusionRequest& request, const Finder& found) : graph_(graph), request_(request), found_(found) {}
+  Splitter(Graph& graph, FusionRequest& request, const RegionFinder& found) : graph_(graph), request_(request), found_(found) {}
 
   RegionSplit run() {
     split_.regions = found_.regions;
@@ -449,7 +447,7 @@ class Splitter {
 
   Graph& graph_;
   FusionRequest& request_;
-  const Finder& found_;
+  const RegionFinder& found_;
   RegionSplit split_;
   std::vector<GraphNode> nodes_;
   std::vector<NodeIndex> new_index_;   // of each old node
@@ -459,7 +457,7 @@ class Splitter {
 
 RegionMembers find_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options) {
   const RowBlockLimits limits;
-  Finder finder(graph, request, options, limits);
+  RegionFinder finder(graph, request, options, limits);
   finder.run();
   RegionMembers members{finder.regions, finder.region_of, {}};
   for (NodeIndex i = 0; i < graph.size(); ++i) members.row_axis.push_back(finder.row_axis(i));
@@ -467,7 +465,7 @@ RegionMembers find_regions(const Graph& graph, const FusionRequest& request, con
 }
 
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits) {
-  Finder finder(graph, request, options, limits);
+  RegionFinder finder(graph, request, options, limits);
   finder.run();
   return Splitter(graph, request, finder).run();
 }

@@ -13,8 +13,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 struct Range { std::int64_t begin, end; bool is_float; };
 
 constexpr std::int32_t kAllStages = INT32_MAX;   // the last moment of a lifetime

@@ -10,8 +10,6 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 constexpr std::size_t kMostTerms = 256;   // of one sum; the same term may come again
 
 class TailSplitter {

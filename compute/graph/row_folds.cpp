@@ -8,13 +8,11 @@
 namespace imprint {
 namespace {
 
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
 constexpr std::size_t kMostGroups = 256;
 
-class Finder {
+class RowFinder {
  public:
-  Finder(const Graph& graph, const RegionSplit& split, const FusionOptions& options)
+  RowFinder(const Graph& graph, const RegionSplit& split, const FusionOptions& options)
       : graph_(graph), split_(split), options_(options), consumers_(graph.consumers()), group_of_(graph.nodes.size(), -1), behind_(graph.nodes.size()) {}
 
   RowGroups run() {
@@ -180,6 +178,6 @@ class Finder {
 
 }  // namespace
 
-RowGroups find_row_groups(const Graph& graph, const RegionSplit& split, const FusionOptions& options) { return Finder(graph, split, options).run(); }
+RowGroups find_row_groups(const Graph& graph, const RegionSplit& split, const FusionOptions& options) { return RowFinder(graph, split, options).run(); }
 
 }  // namespace imprint

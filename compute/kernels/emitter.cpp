@@ -8,11 +8,6 @@
 #include "compute/kernels/elementwise_glsl.h"
 
 namespace imprint {
-namespace {
-
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
 
 std::string fold_start(Op op, DType dtype) {
   switch (op) {

@@ -17,6 +17,10 @@
 
 namespace imprint {
 
+inline std::string text(std::int64_t number) { return std::to_string(number); }
+inline IndexExpression named(const std::string& name) { return IndexExpression(name); }
+inline constexpr char kComponents[] = "xyzw";   // of a vec4
+
 // Whether a fold keeps the position of its best term beside the term.
 inline bool finds_position(Op op) { return op == Op::argmax || op == Op::argmin; }
 

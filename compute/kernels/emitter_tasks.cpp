@@ -11,11 +11,6 @@
 #include "compute/kernels/emitter.h"
 
 namespace imprint {
-namespace {
-
-std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
 
 std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
   if (task.element_count == 0) return 0;

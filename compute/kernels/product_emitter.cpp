@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::int64_t kBand = 8;   // rows of tiles that run together
 
-std::string text(std::int64_t number) { return std::to_string(number); }
-IndexExpression named(const std::string& name) { return IndexExpression(name); }
 
 std::string define(const std::string& name, const std::string& value) { return "#define " + name + " " + value + "\n"; }
 

@@ -10,11 +10,6 @@
 namespace imprint {
 namespace {
 
-std::string text(std::int64_t number) { return std::to_string(number); }
-IndexExpression named(const std::string& name) { return IndexExpression(name); }
-
-constexpr char kComponents[] = "xyzw";
-
 // Rows of one turn of a loop over them, and floats that an invocation then loads.
 constexpr std::int64_t kMostRows = 8, kRowLoads = 64;
 

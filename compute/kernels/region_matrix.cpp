@@ -13,10 +13,8 @@ namespace {
 constexpr std::int64_t kSubgroup = 32;
 constexpr std::int64_t kRows = kMatrixExtent;         // that a subgroup takes at a time
 constexpr std::int64_t kScratchStride = 5;            // of 16 x 16 floats, in elements of four: one more than they need, against bank conflicts
-constexpr char kComponents[] = "xyzw";
 
 std::string text_of(std::int64_t number) { return std::to_string(number); }
-IndexExpression named(const std::string& name) { return IndexExpression(name); }
 std::int64_t padded(std::int64_t extent) { return (extent + kMatrixExtent - 1) / kMatrixExtent * kMatrixExtent; }
 std::int64_t stride_of(std::int64_t width) { return padded(width) / 8 | 1; }   // odd: neighbouring rows lie in different banks
 

@@ -12,8 +12,6 @@
 namespace imprint {
 namespace {
 
-std::string text(std::int64_t number) { return std::to_string(number); }
-
 constexpr std::int64_t kMostKept = 64;    // numbers of one invocation
 constexpr double kWorthKeeping = 4;       // operations
 

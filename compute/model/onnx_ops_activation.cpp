@@ -69,7 +69,7 @@ void dropout(OpContext& context) {
   if (context.wants(1)) context.set(1, full(context.shape(0), 1, DType::boolean), ElementType::boolean);
 }
 
-constexpr std::array kOps{
+constexpr std::array kActivationOps{
     OpHandler{"Relu", plain<imprint::relu>},
     OpHandler{"LeakyRelu", leaky_relu},
     OpHandler{"PRelu", prelu},
@@ -95,6 +95,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> activation_ops() { return kOps; }
+std::span<const OpHandler> activation_ops() { return kActivationOps; }
 
 }  // namespace imprint::onnx

@@ -142,7 +142,7 @@ void cast_to(OpContext& context) {
   context.set(0, cast(from.tensor(), run_time_dtype(*to)), *to);
 }
 
-constexpr std::array kOps{
+constexpr std::array kElementwiseOps{
     OpHandler{"Abs", unary<imprint::abs>, fold_elementwise},
     OpHandler{"Neg", unary<imprint::neg>, fold_elementwise},
     OpHandler{"Sign", unary<imprint::sign>, fold_elementwise},
@@ -198,6 +198,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> elementwise_ops() { return kOps; }
+std::span<const OpHandler> elementwise_ops() { return kElementwiseOps; }
 
 }  // namespace imprint::onnx

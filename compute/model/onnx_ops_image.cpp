@@ -244,7 +244,7 @@ void global_pool(OpContext& context) {
   context.set(0, function(x, axes, true));
 }
 
-constexpr std::array kOps{
+constexpr std::array kImageOps{
     OpHandler{"Conv", conv},
     OpHandler{"MaxPool", max_pool},
     OpHandler{"AveragePool", average_pool},
@@ -254,6 +254,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> image_ops() { return kOps; }
+std::span<const OpHandler> image_ops() { return kImageOps; }
 
 }  // namespace imprint::onnx

@@ -223,7 +223,7 @@ void eye_like(OpContext& context) {
   context.set(0, imprint::cast(imprint::equal(diagonal_number(like.shape()), k), run_time_dtype(*type)), *type);
 }
 
-constexpr std::array kOps{
+constexpr std::array kIndexOps{
     OpHandler{"Constant", constant},
     OpHandler{"ConstantOfShape", constant_of_shape},
     OpHandler{"Range", range},
@@ -237,6 +237,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> index_ops() { return kOps; }
+std::span<const OpHandler> index_ops() { return kIndexOps; }
 
 }  // namespace imprint::onnx

@@ -25,13 +25,13 @@ void gemm(OpContext& context) {
 
 void matmul(OpContext& context) { context.set(0, imprint::matmul(context.tensor(0), context.tensor(1))); }
 
-constexpr std::array kOps{
+constexpr std::array kLinearOps{
     OpHandler{"Gemm", gemm},
     OpHandler{"MatMul", matmul},
 };
 
 }  // namespace
 
-std::span<const OpHandler> linear_ops() { return kOps; }
+std::span<const OpHandler> linear_ops() { return kLinearOps; }
 
 }  // namespace imprint::onnx

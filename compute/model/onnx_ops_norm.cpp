@@ -103,7 +103,7 @@ void group_norm(OpContext& context) {
   context.set(0, imprint::reshape(scaled, x.shape()));
 }
 
-constexpr std::array kOps{
+constexpr std::array kNormOps{
     OpHandler{"BatchNormalization", batch_norm},
     OpHandler{"InstanceNormalization", instance_norm},
     OpHandler{"LayerNormalization", layer_norm},
@@ -112,6 +112,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> norm_ops() { return kOps; }
+std::span<const OpHandler> norm_ops() { return kNormOps; }
 
 }  // namespace imprint::onnx

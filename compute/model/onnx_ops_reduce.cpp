@@ -79,7 +79,7 @@ void cumulative_sum(OpContext& context) {
   context.set(0, imprint::cumsum(x, axis, context.int_attribute("exclusive", 0) != 0, context.int_attribute("reverse", 0) != 0));
 }
 
-constexpr std::array kOps{
+constexpr std::array kReduceOps{
     OpHandler{"ReduceSum", reduce_sum, fold_reduce},
     OpHandler{"ReduceMean", reduce_mean},
     OpHandler{"ReduceProd", reduce_prod, fold_reduce},
@@ -97,6 +97,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> reduce_ops() { return kOps; }
+std::span<const OpHandler> reduce_ops() { return kReduceOps; }
 
 }  // namespace imprint::onnx

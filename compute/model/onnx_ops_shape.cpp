@@ -243,7 +243,7 @@ void space_to_depth(OpContext& context) {
   context.set(0, imprint::reshape(split, {n, c * block * block, h, w}));
 }
 
-constexpr std::array kOps{
+constexpr std::array kShapeOps{
     OpHandler{"Shape", shape_of},
     OpHandler{"Size", size_of},
     OpHandler{"Reshape", reshape},
@@ -262,6 +262,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpHandler> shape_ops() { return kOps; }
+std::span<const OpHandler> shape_ops() { return kShapeOps; }
 
 }  // namespace imprint::onnx

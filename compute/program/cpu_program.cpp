@@ -6,10 +6,8 @@
 namespace imprint {
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;
-
 std::uint64_t end_of(const std::vector<Port>& ports) {
-  return ports.empty() ? 0 : (ports.back().offset + ports.back().bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return ports.empty() ? 0 : aligned(ports.back().offset + ports.back().bytes);
 }
 
 }  // namespace

@@ -14,6 +14,9 @@
 
 namespace imprint {
 
+inline constexpr std::uint64_t kAlignment = 256;   // bytes, of what a program keeps side by side in one allocation
+inline std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 // A named end of a program: an input or an output.
 struct Port {
   std::string name;

@@ -13,10 +13,6 @@
 namespace imprint {
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 std::uint64_t tensor_bytes(const Shape& shape, DType dtype) { return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype); }
 
 std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype, const Shape& shape) {

@@ -6,13 +6,6 @@
 #include "compute/program/program_impl.h"
 
 namespace imprint {
-namespace {
-
-constexpr std::uint64_t kAlignment = 256;
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-}  // namespace
 
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
   error.message =

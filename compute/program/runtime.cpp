@@ -9,7 +9,7 @@
 namespace imprint {
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kTensorAlignment = 256;
 
 class Readback : public StateReadback {
  public:
@@ -116,7 +116,7 @@ Status RuntimeImpl::place(VariableState& variable, bool yields) {
   if (variable.external)
     return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
   const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
-  IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::device, yields));
+  IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields));
   return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
 }
 
@@ -131,7 +131,7 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
     sizes.push_back(std::max<std::uint64_t>(4, static_cast<std::uint64_t>(state->shape.element_count()) * dtype_size(state->dtype)));
   }
   if (homeless.size() > 1) {
-    const auto together = device_.memory().allocate_together(sizes, kAlignment, vk::MemoryUse::device);
+    const auto together = device_.memory().allocate_together(sizes, kTensorAlignment, vk::MemoryUse::device);
     // Without so long a range each finds a place of its own, or says what it lacks.
     std::vector<std::shared_ptr<DeviceVariable>> homes;
     if (together)
@@ -205,7 +205,7 @@ Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::by
   // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by itself.
   // (It fills whole words.)
   if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) return queue({}, target);
-  IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::upload));
+  IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kTensorAlignment, vk::MemoryUse::upload));
   std::memcpy(staging.mapped, bytes.data(), bytes.size());
   return queue(staging, target);
 }
@@ -289,7 +289,7 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
     if (const auto& borrowed = static_cast<const DeviceVariable&>(*variable.state()->storage).borrowed(); borrowed && !borrowed->copy_source)
       return make_error(ErrorCode::unsupported, "read of variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
     const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
-    IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kAlignment, vk::MemoryUse::readback, yields));
+    IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::readback, yields));
     readback->allocations_.push_back(allocation);
     readback->sizes_.push_back(size);
   }

@@ -30,6 +30,8 @@ struct Inferred {
 // The shape and dtype of a primitive's result: one rule an op. Fails with the op, its operands and what it needs.
 Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes);
 
+inline bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op; }
+
 // A node after inference; the first error of the inputs goes through.
 Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes = {});
 Tensor make(Op op, std::initializer_list<Tensor> inputs, Attributes attributes = {});

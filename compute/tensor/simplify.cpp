@@ -12,8 +12,6 @@ bool is_value(const Tensor& tensor, double value) {
 }
 
 const Tensor operand_of(const Tensor& tensor, std::size_t index) { return Tensor(tensor.node()->inputs[index]); }
-bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op; }
-
 Tensor filled(const Tensor& like, double value) { return full(like.shape(), value, like.dtype()); }
 
 // Numbers known while the graph is built are computed as the device would: float32 arithmetic, wrapping int32.

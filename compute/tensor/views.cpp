@@ -7,7 +7,6 @@
 namespace imprint {
 namespace {
 
-bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op; }
 Tensor source_of(const Tensor& tensor) { return Tensor(tensor.node()->inputs[0]); }
 
 // Arranging one repeated value changes nothing but the shape.

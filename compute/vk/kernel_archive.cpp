@@ -7,11 +7,10 @@
 namespace imprint::vk {
 namespace {
 
-constexpr std::string_view kMagic = "imp-kern";
+constexpr std::string_view kArchiveMagic = "imp-kern";
 constexpr std::string_view kMaker = IMPRINT_VERSION;
 constexpr std::uint32_t kLayout = 1;
-constexpr std::size_t kHead = 16, kEnvelope = kHead + 16;
-constexpr std::uint32_t kSpirvMagic = 0x07230203u;
+constexpr std::size_t kHead = 16, kArchiveEnvelope = kHead + 16;
 
 template <std::unsigned_integral T>
 void put(std::vector<std::byte>& bytes, T value) {
@@ -129,7 +128,7 @@ std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> p
     for (const std::uint32_t word : kernel.spirv) put(content, word);
 
   std::vector<std::byte> bytes;
-  for (const char c : kMagic) bytes.push_back(static_cast<std::byte>(c));
+  for (const char c : kArchiveMagic) bytes.push_back(static_cast<std::byte>(c));
   put(bytes, kLayout);
   put(bytes, table_bytes);
   put(bytes, Hasher().number(table_bytes).bytes(content).digest());
@@ -139,8 +138,8 @@ std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> p
 
 Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<const std::byte> bytes) {
   Reader head(bytes);
-  const auto magic = head.take(kMagic.size());
-  if (!head.ok() || std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0)
+  const auto magic = head.take(kArchiveMagic.size());
+  if (!head.ok() || std::memcmp(magic.data(), kArchiveMagic.data(), kArchiveMagic.size()) != 0)
     return refuse(ErrorCode::corrupt_file, "these bytes are none: give a file that imprint bake wrote");
   const auto layout = head.number<std::uint32_t>();
   const auto table_bytes = head.number<std::uint32_t>();

@@ -28,6 +28,7 @@
 namespace imprint::vk {
 
 using Spirv = std::vector<std::uint32_t>;
+inline constexpr std::uint32_t kSpirvMagic = 0x07230203u;   // its first word
 
 // What a kernel is found by: whoever made it, and whatever its comments say, equal text gives equal keys.
 Hash128 source_key(std::string_view glsl);

@@ -9,8 +9,8 @@
 namespace imprint::vk {
 namespace {
 
-constexpr std::array<char, 8> kMagic = {'i', 'm', 'p', '-', 'p', 'l', 'c', '1'};
-constexpr std::size_t kEnvelope = kMagic.size() + 16;
+constexpr std::array<char, 8> kBlobMagic = {'i', 'm', 'p', '-', 'p', 'l', 'c', '1'};
+constexpr std::size_t kBlobEnvelope = kBlobMagic.size() + 16;
 
 std::array<std::byte, 16> hash_of(std::span<const std::byte> data) {
   const Hash128 hash = Hasher().bytes(data).digest();
@@ -25,18 +25,18 @@ std::array<std::byte, 16> hash_of(std::span<const std::byte> data) {
 }  // namespace
 
 std::vector<std::byte> wrap_pipeline_cache(std::span<const std::byte> data) {
-  std::vector<std::byte> blob(kEnvelope + data.size());
-  std::memcpy(blob.data(), kMagic.data(), kMagic.size());
-  std::ranges::copy(hash_of(data), blob.begin() + kMagic.size());
-  std::ranges::copy(data, blob.begin() + kEnvelope);
+  std::vector<std::byte> blob(kBlobEnvelope + data.size());
+  std::memcpy(blob.data(), kBlobMagic.data(), kBlobMagic.size());
+  std::ranges::copy(hash_of(data), blob.begin() + kBlobMagic.size());
+  std::ranges::copy(data, blob.begin() + kBlobEnvelope);
   return blob;
 }
 
 Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::byte> blob, const Capabilities& device) {
   const auto damaged = [](const char* how) { return make_error(ErrorCode::corrupt_file, std::string("pipeline cache: ") + how); };
-  if (blob.size() < kEnvelope || std::memcmp(blob.data(), kMagic.data(), kMagic.size()) != 0) return damaged("these bytes are none of ours");
-  const std::span<const std::byte> data = blob.subspan(kEnvelope);
-  if (!std::ranges::equal(blob.subspan(kMagic.size(), 16), hash_of(data))) return damaged("damaged or truncated: make a new one");
+  if (blob.size() < kBlobEnvelope || std::memcmp(blob.data(), kBlobMagic.data(), kBlobMagic.size()) != 0) return damaged("these bytes are none of ours");
+  const std::span<const std::byte> data = blob.subspan(kBlobEnvelope);
+  if (!std::ranges::equal(blob.subspan(kBlobMagic.size(), 16), hash_of(data))) return damaged("damaged or truncated: make a new one");
 
   VkPipelineCacheHeaderVersionOne header;
   if (data.size() < sizeof header) return damaged("the driver's part is too short");

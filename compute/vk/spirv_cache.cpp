@@ -21,8 +21,7 @@ struct FileHead {
   std::uint64_t word_count;
   std::uint64_t checksum_low, checksum_high;
 };
-constexpr std::uint64_t kMagic = 0x3156'5053'504d'4901ull;
-constexpr std::uint32_t kSpirvMagic = 0x07230203u;
+constexpr std::uint64_t kFileMagic = 0x3156'5053'504d'4901ull;
 
 fs::path path_of(std::string_view utf8) { return fs::path(std::u8string(utf8.begin(), utf8.end())); }
 
@@ -80,7 +79,7 @@ std::optional<Spirv> SpirvCache::load(const Hash128& key) const {
   std::ifstream stream(file, std::ios::binary);
   FileHead head{};
   Spirv spirv;
-  const bool whole = stream.read(reinterpret_cast<char*>(&head), sizeof head) && head.magic == kMagic &&
+  const bool whole = stream.read(reinterpret_cast<char*>(&head), sizeof head) && head.magic == kFileMagic &&
                      size >= sizeof head && head.word_count == (size - sizeof head) / sizeof(std::uint32_t) && head.word_count > 0 &&
                      size == sizeof head + head.word_count * sizeof(std::uint32_t);
   if (whole) {
@@ -97,7 +96,7 @@ std::optional<Spirv> SpirvCache::load(const Hash128& key) const {
 void SpirvCache::store(const Hash128& key, const Spirv& spirv) const {
   if (directory_.empty()) return;
   const Hash128 sum = checksum(key, spirv);
-  const FileHead head{kMagic, spirv.size(), sum.low, sum.high};
+  const FileHead head{kFileMagic, spirv.size(), sum.low, sum.high};
   const std::array<std::span<const std::byte>, 2> bytes = {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(spirv))};
   write_file(file_of(key), bytes, log_);
 }

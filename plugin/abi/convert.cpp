@@ -6,8 +6,6 @@
 namespace imprint::abi {
 namespace {
 
-Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
-
 Status check_array(const char* call, const char* name, const void* pointer, std::size_t count) {
   if (count > 0 && !pointer) return refuse(call, std::string(name) + " is null but its count is " + std::to_string(count));
   return {};

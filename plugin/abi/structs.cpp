@@ -6,8 +6,6 @@
 namespace imprint::abi {
 namespace {
 
-Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
-
 imp_header header_of(const void* given) {
   imp_header header;
   std::memcpy(&header, given, sizeof header);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "compute/base/result.h"
 #include "plugin/include/imprint/imprint.h"
@@ -24,6 +25,8 @@ struct StructKind {
 
 // No struct of any version is longer: what claims to be was never initialised.
 inline constexpr std::size_t kLongestStruct = 16384;
+
+inline Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
 
 // Copies a given struct into kind.size bytes at `copy`. Errors: invalid_argument for a null pointer, another type, a next chain, a size that no
 // version had, a tail that is set and not known here.

@@ -5,8 +5,6 @@
 namespace imprint::abi {
 namespace {
 
-Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
-
 // All but the buffer and the parts in it.
 Result<agent::SharedTensor> to_tensor(const char* call, const imp_tensor_desc* desc) {
   IMPRINT_ASSIGN(const imp_tensor_desc given, read_struct(call, "desc", desc));

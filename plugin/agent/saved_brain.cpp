@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the file's numbers are written as they lie in memory");
 
-constexpr char kMagic[8] = {'I', 'M', 'P', 'R', 'I', 'N', 'T', 'B'};
+constexpr char kBrainMagic[8] = {'I', 'M', 'P', 'R', 'I', 'N', 'T', 'B'};
 
 struct FileHeader {
   char magic[8];
@@ -84,7 +84,7 @@ Result<safetensors::File> open_body(std::span<const std::byte> bytes, const Brai
   if (bytes.size() < sizeof header)
     return corrupt("the file has " + std::to_string(bytes.size()) + " bytes; a header alone has " + std::to_string(sizeof header));
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return corrupt("the file does not begin as a saved brain; it is of another kind");
+  if (std::memcmp(header.magic, kBrainMagic, sizeof kBrainMagic) != 0) return corrupt("the file does not begin as a saved brain; it is of another kind");
   if (header_hash(header) != Hash128{header.header_low, header.header_high}) return corrupt("the header is damaged");
   if (header.version != kSavedBrainVersion)
     return make_error(ErrorCode::unsupported, "saved brain: format version " + std::to_string(header.version) + "; this library reads version " +
@@ -160,7 +160,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
   IMPRINT_ASSIGN(const std::vector<std::byte> body, safetensors::serialize(file));
 
   FileHeader header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  std::memcpy(header.magic, kBrainMagic, sizeof kBrainMagic);
   header.version = kSavedBrainVersion;
   const Hash128 schema = schema_hash(spec), body_hash = hash_of(body);
   header.schema_low = schema.low, header.schema_high = schema.high;

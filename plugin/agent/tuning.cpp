@@ -11,8 +11,8 @@ namespace imprint::agent {
 namespace {
 
 // What ends a blob with tables: their hash, their size in bytes, these letters.
-constexpr std::string_view kMagic = "imp-tun1";
-constexpr std::size_t kTrailer = 16 + 8 + kMagic.size();
+constexpr std::string_view kTuningMagic = "imp-tun1";
+constexpr std::size_t kTrailer = 16 + 8 + kTuningMagic.size();
 
 std::array<std::byte, 24> trailer_of(std::string_view text) {
   const Hash128 hash = Hasher().text(text).digest();
@@ -92,7 +92,7 @@ void Tuning::stop() {
 }
 
 std::vector<std::byte> join_tuning(std::vector<std::byte> cache, std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text)), magic = std::as_bytes(std::span(kMagic));
+  const auto bytes = std::as_bytes(std::span(text)), magic = std::as_bytes(std::span(kTuningMagic));
   const auto trailer = trailer_of(text);
   cache.insert(cache.end(), bytes.begin(), bytes.end());
   cache.insert(cache.end(), trailer.begin(), trailer.end());
@@ -102,7 +102,7 @@ std::vector<std::byte> join_tuning(std::vector<std::byte> cache, std::string_vie
 
 CacheAndTuning split_tuning(std::span<const std::byte> blob) {
   const CacheAndTuning all_cache{blob, {}};
-  if (blob.size() < kTrailer || std::memcmp(blob.data() + blob.size() - kMagic.size(), kMagic.data(), kMagic.size()) != 0) return all_cache;
+  if (blob.size() < kTrailer || std::memcmp(blob.data() + blob.size() - kTuningMagic.size(), kTuningMagic.data(), kTuningMagic.size()) != 0) return all_cache;
   const std::span<const std::byte> trailer = blob.last(kTrailer).first(24);
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < 8; ++i) size |= std::uint64_t{static_cast<std::uint8_t>(trailer[16 + i])} << (8 * i);

@@ -21,7 +21,7 @@ std::string bar(float share, int width) {
   return std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(width - full), '.');
 }
 
-int percent(float share) { return static_cast<int>(share * 100.0f + 0.5f); }
+int whole_percent(float share) { return static_cast<int>(share * 100.0f + 0.5f); }
 
 void print_head(bool ghost) {
   std::printf("%7s", "time");
@@ -31,9 +31,9 @@ void print_head(bool ghost) {
 
 void print_check(const Check& check) {
   std::printf("%5.0f s", check.seconds);
-  for (const float success : check.per_trick) std::printf("  %s %3d%%", bar(success, 10).c_str(), percent(success));
-  std::printf("  %s %3d%%", bar(check.success, 10).c_str(), percent(check.success));
-  if (check.ghost) std::printf("  %4d%%", percent(*check.ghost));
+  for (const float success : check.per_trick) std::printf("  %s %3d%%", bar(success, 10).c_str(), whole_percent(success));
+  std::printf("  %s %3d%%", bar(check.success, 10).c_str(), whole_percent(check.success));
+  if (check.ghost) std::printf("  %4d%%", whole_percent(*check.ghost));
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -51,7 +51,7 @@ std::string cost(const char* what, const Spread& us) {
 void print_end(const Report& report) {
   const char* whom = report.pets > 1 ? "The pets" : "The pet";
   std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom, report.pets > 1 ? "follow" : "follows",
-              percent(report.final_success), report.simulated_seconds, report.wall_seconds);
+              whole_percent(report.final_success), report.simulated_seconds, report.wall_seconds);
   if (report.held_90_at_s) std::printf("; above 90 %% for good measure since %.0f s", *report.held_90_at_s);
   std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n", static_cast<unsigned long long>(report.decisions),
               static_cast<unsigned long long>(report.feedbacks), static_cast<unsigned long long>(report.demonstrations),

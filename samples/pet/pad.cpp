@@ -6,8 +6,8 @@ namespace pet {
 namespace {
 
 constexpr float kDead = 0.25f;      // sticks do not rest exactly in the middle
-constexpr float kWalkSpeed = 4.0f;  // m/s
-constexpr float kTurnSpeed = 1.8f;  // rad/s
+constexpr float kWalkAhead = 4.0f;  // m/s
+constexpr float kLookSpeed = 1.8f;  // rad/s
 constexpr float kPulled = 0.0f;     // half way
 
 float past_dead(float value) { return std::abs(value) < kDead ? 0.0f : (value - std::copysign(kDead, value)) / (1.0f - kDead); }
@@ -40,12 +40,12 @@ Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 pl
   const float x = past_dead(state->axes[PadState::kLeftX]), y = past_dead(state->axes[PadState::kLeftY]);
   if (x != 0.0f || y != 0.0f) {
     const Vec2 ahead{-right.y, right.x};
-    const float far = kWalkSpeed * seconds;
+    const float far = kWalkAhead * seconds;
     input.walk_to = Vec2{player.x + (right.x * x - ahead.x * y) * far, player.y + (right.y * x - ahead.y * y) * far};
   }
   Look look;
-  look.yaw = past_dead(state->axes[PadState::kRightX]) * kTurnSpeed * seconds;
-  look.pitch = -past_dead(state->axes[PadState::kRightY]) * kTurnSpeed * seconds;
+  look.yaw = past_dead(state->axes[PadState::kRightX]) * kLookSpeed * seconds;
+  look.pitch = -past_dead(state->axes[PadState::kRightY]) * kLookSpeed * seconds;
   look.reset = pressed(PadState::kRightThumb);
   return look;
 }

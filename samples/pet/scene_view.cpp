@@ -5,7 +5,7 @@ namespace {
 
 constexpr float kSpacing = 13.5f;  // metres between the middles of a kennel's yards
 constexpr float kBallSeen = 1.2f * kBallRadius;
-constexpr Vec3 kInk{0.10f, 0.16f, 0.10f};
+constexpr Vec3 kMarkInk{0.10f, 0.16f, 0.10f};
 
 // The first pet is ginger.
 Vec3 coat_of(std::size_t index) {
@@ -51,7 +51,7 @@ float pop(float t) { return t <= 0.0f ? 0.0f : t >= 1.0f ? 1.0f : 1.0f + 2.2f * 
 
 void blob_shadow(DrawList& list, const Affine& yard, Vec2 at, Vec2 radius, float heading, float strength) {
   list.add(MeshId::disc, yard * translation({at.x, at.y, 0.012f}) * rotation_z(heading) * scaling({radius.x, radius.y, 1.0f}),
-           {.tint = kInk, .opacity = strength}, Layer::mark);
+           {.tint = kMarkInk, .opacity = strength}, Layer::mark);
 }
 
 Vec3 arc(Vec3 from, Vec3 to, float lift, float t) { return mix(from, to, t) + Vec3{0.0f, 0.0f, lift * 4.0f * t * (1.0f - t)}; }

@@ -13,7 +13,7 @@
 namespace pet {
 namespace {
 
-constexpr float kWidth = 1600.0f, kMargin = 40.0f, kGap = 20.0f;
+constexpr float kWidth = 1600.0f, kSheetMargin = 40.0f, kSheetGap = 20.0f;
 constexpr float kPictureRatio = 9.0f / 16.0f;
 
 struct Area {
@@ -118,36 +118,36 @@ Picture draw_sheet(const SheetData& data) {
 
   const std::size_t count = std::min<std::size_t>(data.moments.size(), 8), columns = columns_of(count),
                     rows = count ? (count + columns - 1) / columns : 0;
-  const float cell = (kWidth - 2 * kMargin - kGap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
+  const float cell = (kWidth - 2 * kSheetMargin - kSheetGap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
   const float cell_height = cell * kPictureRatio + 46.0f;
   const float facts = data.facts.empty() ? 0.0f : 44.0f;
-  const float top = 128.0f, chart_top = top + static_cast<float>(rows) * (cell_height + kGap) + 4.0f, chart_height = 360.0f;
-  const float height = chart_top + chart_height + facts + kMargin;
+  const float top = 128.0f, chart_top = top + static_cast<float>(rows) * (cell_height + kSheetGap) + 4.0f, chart_height = 360.0f;
+  const float height = chart_top + chart_height + facts + kSheetMargin;
   Picture page = blank_page(static_cast<uint32_t>(kWidth), static_cast<uint32_t>(std::lround(height)));
 
   ImGui::GetIO().DisplaySize = {kWidth, height};
   ImGui::GetIO().DeltaTime = 1.0f / 60.0f;
   ImGui::NewFrame();
   ImDrawList& list = *ImGui::GetForegroundDrawList();
-  draw_text(list, fonts.title, {kMargin, 32.0f}, palette::kInk, data.title);
-  draw_text(list, fonts.body, {kMargin, 78.0f}, palette::kSoft, fitted(fonts.body, data.subtitle, kWidth - 2 * kMargin));
+  draw_text(list, fonts.title, {kSheetMargin, 32.0f}, palette::kInk, data.title);
+  draw_text(list, fonts.body, {kSheetMargin, 78.0f}, palette::kSoft, fitted(fonts.body, data.subtitle, kWidth - 2 * kSheetMargin));
   std::vector<Area> areas;
   for (std::size_t i = 0; i < count; ++i) {
     // A last row that is not full stands in the middle.
     const std::size_t in_row = std::min(columns, count - i / columns * columns);
-    const float indent = 0.5f * static_cast<float>(columns - in_row) * (cell + kGap);
-    const float left = kMargin + indent + static_cast<float>(i % columns) * (cell + kGap),
-                up = top + static_cast<float>(i / columns) * (cell_height + kGap);
+    const float indent = 0.5f * static_cast<float>(columns - in_row) * (cell + kSheetGap);
+    const float left = kSheetMargin + indent + static_cast<float>(i % columns) * (cell + kSheetGap),
+                up = top + static_cast<float>(i / columns) * (cell_height + kSheetGap);
     areas.push_back({left, up, left + cell, up + cell_height});
     draw_moment(list, fonts, data.moments[i], static_cast<int>(i + 1), areas.back());
   }
-  const float middle = kMargin + (kWidth - 2 * kMargin) * 0.62f;
-  draw_learning(list, fonts, data, {kMargin, chart_top, middle, chart_top + chart_height});
-  draw_tricks(list, fonts, data, {middle + kGap, chart_top, kWidth - kMargin, chart_top + chart_height});
+  const float middle = kSheetMargin + (kWidth - 2 * kSheetMargin) * 0.62f;
+  draw_learning(list, fonts, data, {kSheetMargin, chart_top, middle, chart_top + chart_height});
+  draw_tricks(list, fonts, data, {middle + kSheetGap, chart_top, kWidth - kSheetMargin, chart_top + chart_height});
   std::string line;
   for (const std::string& fact : data.facts) line += (line.empty() ? "" : "   |   ") + fact;
   if (!line.empty())
-    draw_text(list, fonts.small, {kMargin + 4.0f, chart_top + chart_height + 22.0f}, palette::kSoft, fitted(fonts.small, line, kWidth - 2 * kMargin));
+    draw_text(list, fonts.small, {kSheetMargin + 4.0f, chart_top + chart_height + 22.0f}, palette::kSoft, fitted(fonts.small, line, kWidth - 2 * kSheetMargin));
   ImGui::Render();
   paint(page, *ImGui::GetDrawData(), texture);
   for (std::size_t i = 0; i < count; ++i) {

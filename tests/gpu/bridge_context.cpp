@@ -17,7 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint32_t kFromBudget = ~0u;
 constexpr std::uint64_t kSecond = 1000ull * 1000 * 1000;
 
 class ContextTest : public testing::Test {

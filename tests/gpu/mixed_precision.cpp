@@ -15,16 +15,12 @@
 namespace imprint {
 namespace {
 
+using test::wave;
+
 class MixedPrecision : public test::SessionTest {
  protected:
   std::vector<float> run(Program& program, std::span<const HostTensor> inputs = {}) { return session().run(program, inputs).value()[0].floats; }
 };
-
-std::vector<float> wave(std::int64_t count, float scale, int seed) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i + 1) * (0.7f + 0.13f * static_cast<float>(seed)));
-  return values;
-}
 
 Variable matrix(const std::string& name, std::int64_t rows, std::int64_t columns, float scale, int seed) {
   return {name, {rows, columns}, wave(rows * columns, scale, seed)};

@@ -49,11 +49,11 @@ TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
 }
 
 // Stochastic descent on a minibatch that a device-side counter takes from a device-side shuffle, epochs and all.
-struct Trainer {
+struct SequenceTrainer {
   static constexpr std::int64_t kRows = 96, kBatch = 32, kEpochs = 4;
   Variable data, weights, generator, order, turn, loss;
   ProgramSequence sequence{.name = "trainer"};
-  Trainer() {
+  SequenceTrainer() {
     std::vector<float> rows(kRows * 4);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 50.0f;
     data = Variable("data", {kRows, 4}, rows);
@@ -81,13 +81,13 @@ struct Trainer {
 };
 
 TEST_F(ProgramSequenceTest, IsTheSameToTheBitHoweverItIsCut) {
-  Trainer whole;
+  SequenceTrainer whole;
   Program program = compile(whole.sequence);
   for (int run = 0; run < 2; ++run) ASSERT_TRUE(session().run(program).ok());
   const std::vector<float> expected = floats(whole.weights), loss = floats(whole.loss);
   EXPECT_THAT(ints(whole.turn), ElementsAre(12));
   for (const std::uint32_t length : {1u, 2u, 5u, 7u}) {
-    Trainer cut;
+    SequenceTrainer cut;
     Program pieces = compile(cut.sequence);
     for (int run = 0; run < 2; ++run) run_sliced(pieces, {length});
     EXPECT_EQ(floats(cut.weights), expected) << length;
@@ -95,7 +95,7 @@ TEST_F(ProgramSequenceTest, IsTheSameToTheBitHoweverItIsCut) {
   }
 
   // And as runs of programs of their own.
-  Trainer single;
+  SequenceTrainer single;
   Program shuffle = compile(single.sequence.parts[0].description), step = compile(single.sequence.parts[1].description);
   for (int run = 0; run < 2; ++run) {
     ASSERT_TRUE(session().run(shuffle).ok());
@@ -105,7 +105,7 @@ TEST_F(ProgramSequenceTest, IsTheSameToTheBitHoweverItIsCut) {
 }
 
 TEST_F(ProgramSequenceTest, KnowsWhenOthersSeeItsWrites) {
-  Trainer trainer;
+  SequenceTrainer trainer;
   const Variable published = Variable::zeros("published", {4, 4});
   trainer.sequence.parts.push_back({{.name = "publish", .updates = {Update::assign(published, trainer.weights.value())}}, 1});
   trainer.sequence.own = {trainer.weights, trainer.generator, trainer.order, trainer.turn, trainer.loss};

@@ -16,13 +16,9 @@
 namespace imprint {
 namespace {
 
-class RegionTest : public test::SessionTest {};
+using test::wave;
 
-std::vector<float> wave(std::int64_t count, float scale, int seed) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i + 1) * (0.7f + 0.13f * static_cast<float>(seed)));
-  return values;
-}
+class RegionTest : public test::SessionTest {};
 
 struct Step {
   nn::Sequential network;

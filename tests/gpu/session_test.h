@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -22,6 +23,13 @@ Session* shared_session();
 void run_slices(Program& program, std::span<const std::uint32_t> counts);
 // Fails the calling test when a validation layer has said anything since the last call.
 void expect_validation_silent();
+
+// Numbers between -scale and scale.
+inline std::vector<float> wave(std::int64_t count, float scale, int seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i + 1) * (0.7f + 0.13f * static_cast<float>(seed)));
+  return values;
+}
 
 class SessionTest : public testing::Test {
  protected:

@@ -20,7 +20,7 @@
 namespace imprint::bridge {
 namespace {
 
-#define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
+#define ASSERT_OK(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
 
 // A thread that asks while a callback waits for it.
 class Asker {
@@ -100,7 +100,7 @@ class Asker {
   std::thread thread_;
 };
 
-enum class Way { lock, submit, run_on_queue, exclusive };
+enum class Lent { lock, submit, run_on_queue, exclusive };
 
 // A host that lends everything that can be lent.
 struct Lender {
@@ -124,15 +124,15 @@ struct Lender {
     };
   }
 
-  imp_vk_device_info info(Way way) {
+  imp_vk_device_info info(Lent way) {
     imp_vk_device_info info = device_info(host, device);
     info.allocation_callbacks = &callbacks;
     info.queue.user = this;
-    info.exclusive = way == Way::exclusive;
-    if (way == Way::lock || way == Way::exclusive) {
+    info.exclusive = way == Lent::exclusive;
+    if (way == Lent::lock || way == Lent::exclusive) {
       info.queue.lock = [](void* user, VkQueue) { static_cast<Lender*>(user)->asker.ask("lock"); };
       info.queue.unlock = [](void* user, VkQueue) { static_cast<Lender*>(user)->asker.ask("unlock"); };
-    } else if (way == Way::submit) {
+    } else if (way == Lent::submit) {
       info.queue.submit = [](void* user, VkQueue, std::uint32_t count, const void* submits, std::uint64_t number) -> std::int32_t {
         auto& self = *static_cast<Lender*>(user);
         self.asker.ask("submit");
@@ -151,7 +151,7 @@ struct Lender {
     return info;
   }
 
-  imp_host lend(Way way) {
+  imp_host lend(Lent way) {
     imp_host lent = imp_host_init();
     lent.user = this;
     lent.log = [](void* user, imp_log_level, const char*) { static_cast<Lender*>(user)->asker.ask("log"); };
@@ -171,7 +171,7 @@ struct Lender {
       std::memcpy(&memory, &number, sizeof memory);
       self.free(self.device.device, memory, nullptr);
     };
-    if (way == Way::submit) {  // else the threads are ours
+    if (way == Lent::submit) {  // else the threads are ours
       lent.job_submit = [](void* user, void (*run)(void* data), void* data) {
         static_cast<Lender*>(user)->asker.ask("job_submit");
         run(data);
@@ -189,87 +189,87 @@ struct Lender {
   bool lost = false;
 };
 
-class T7Callbacks : public testing::TestWithParam<Way> {};
+class T7Callbacks : public testing::TestWithParam<Lent> {};
 
 TEST_P(T7Callbacks, FindNothingOfOursHeld) {
   const imp_api* api = table();
-  const Way way = GetParam();
+  const Lent way = GetParam();
   const std::string path = testing::TempDir() + "imprint-callbacks.brain";
-  Lender lender(way != Way::lock);  // by fences once
+  Lender lender(way != Lent::lock);  // by fences once
   ASSERT_TRUE(lender.host.ok());
   const imp_vk_device_info info = lender.info(way);
   const imp_host lent = lender.lend(way);
   imp_limits limits = imp_limits_init();
   limits.shadow_period_frames = 8;
   imp_context context{};
-  ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
+  ASSERT_OK(api->context_create(&info, &lent, &limits, &context));
   lender.asker.know(context, {});
   imp_tensor_desc observations = imp_tensor_desc_init();
   observations.rank = 1;
   observations.shape[0] = 4;
   imp_vk_buffer wish = imp_vk_buffer_init();
   imp_tensor tensor{};
-  ASSERT_WORKS(api->tensor_create_vk(context, &observations, &wish, &tensor));
+  ASSERT_OK(api->tensor_create_vk(context, &observations, &wish, &tensor));
   imp_brain_desc desc = small_brain(2, 1, 3);
   desc.observations = tensor;
   imp_brain brain{};
   imp_agent agent{};
-  ASSERT_WORKS(api->brain_create(context, &desc, &brain));
+  ASSERT_OK(api->brain_create(context, &desc, &brain));
   lender.asker.know(context, brain);
-  ASSERT_WORKS(api->agent_create(brain, 0, &agent));
-  ASSERT_WORKS(api->warmup(context, [](void* user, float) { static_cast<Lender*>(user)->asker.ask("progress"); }, &lender));
+  ASSERT_OK(api->agent_create(brain, 0, &agent));
+  ASSERT_OK(api->warmup(context, [](void* user, float) { static_cast<Lender*>(user)->asker.ask("progress"); }, &lender));
   std::uint64_t snapshot = 0;
   const auto frame = [&](std::uint64_t number, imp_result expected = IMP_OK) {
     imp_frame_info begin = imp_frame_info_init();
     begin.frame = number;
     begin.time_s = static_cast<double>(number) / 60;
-    ASSERT_WORKS(api->frame_begin(context, &begin));
+    ASSERT_OK(api->frame_begin(context, &begin));
     const float seen[4] = {1, 0, -1, static_cast<float>(number % 3)};
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = seen;
     shown.observation_count = 4;
-    ASSERT_WORKS(api->agent_observe_in_place(agent, 0));
-    ASSERT_WORKS(api->agent_demonstrate(agent, &shown));
-    if (number == 10) ASSERT_WORKS(api->brain_save(brain, path.c_str()));
-    if (number == 20) ASSERT_WORKS(api->brain_snapshot(brain, &snapshot));
+    ASSERT_OK(api->agent_observe_in_place(agent, 0));
+    ASSERT_OK(api->agent_demonstrate(agent, &shown));
+    if (number == 10) ASSERT_OK(api->brain_save(brain, path.c_str()));
+    if (number == 20) ASSERT_OK(api->brain_snapshot(brain, &snapshot));
     ASSERT_EQ(api->submit(context, UINT32_MAX), expected) << api->last_error();
     ASSERT_EQ(api->frame_end(context), expected) << api->last_error();
     if (expected != IMP_OK) return;
-    ASSERT_WORKS(api->quiesce(context, 60'000));
-    ASSERT_WORKS(api->resume(context));
+    ASSERT_OK(api->quiesce(context, 60'000));
+    ASSERT_OK(api->resume(context));
   };
   std::uint64_t number = 0;
   while (number < 30) ASSERT_NO_FATAL_FAILURE(frame(++number));
   limits.memory_cap_bytes = 1;  // learning leaves the device, which the log tells
-  ASSERT_WORKS(api->set_limits(context, &limits));
+  ASSERT_OK(api->set_limits(context, &limits));
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame(++number));
   limits.memory_cap_bytes = 0;
-  ASSERT_WORKS(api->set_limits(context, &limits));
+  ASSERT_OK(api->set_limits(context, &limits));
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame(++number));
   // A tensor whose memory goes at once.
   imp_tensor other{};
-  ASSERT_WORKS(api->tensor_create_vk(context, &observations, &wish, &other));
-  ASSERT_WORKS(api->drain(context, 60'000));
-  ASSERT_WORKS(api->tensor_destroy(other));
-  ASSERT_WORKS(api->drain(context, 60'000));
-  ASSERT_WORKS(api->trim(context, nullptr));
-  if (way == Way::submit) {
+  ASSERT_OK(api->tensor_create_vk(context, &observations, &wish, &other));
+  ASSERT_OK(api->drain(context, 60'000));
+  ASSERT_OK(api->tensor_destroy(other));
+  ASSERT_OK(api->drain(context, 60'000));
+  ASSERT_OK(api->trim(context, nullptr));
+  if (way == Lent::submit) {
     lender.lost = true;
     ASSERT_NO_FATAL_FAILURE(frame(++number, IMP_ERROR_DEVICE_LOST));
   }
-  ASSERT_WORKS(api->context_destroy(context));
+  ASSERT_OK(api->context_destroy(context));
   EXPECT_THAT(lender.asker.held(), testing::IsEmpty()) << "a lock was held while the host was called";
   std::set<std::string> expected = {"allocate_device_memory", "free_device_memory", "log", "pfnAllocation", "pfnFree", "progress"};
-  if (way == Way::lock || way == Way::exclusive) expected.insert({"lock", "unlock"});
-  if (way == Way::submit) expected.insert({"submit", "job_submit", "device_lost"});
-  if (way == Way::run_on_queue) expected.insert("run_on_queue");
+  if (way == Lent::lock || way == Lent::exclusive) expected.insert({"lock", "unlock"});
+  if (way == Lent::submit) expected.insert({"submit", "job_submit", "device_lost"});
+  if (way == Lent::run_on_queue) expected.insert("run_on_queue");
   EXPECT_THAT(lender.asker.called(), testing::IsSupersetOf(expected));
   EXPECT_EQ(lender.host.messages(), 0u) << lender.host.first_message();
 }
 
-constexpr const char* kWays[] = {"lock", "submit", "run_on_queue", "exclusive"};
-INSTANTIATE_TEST_SUITE_P(Of, T7Callbacks, testing::Values(Way::lock, Way::submit, Way::run_on_queue, Way::exclusive),
-                         [](const auto& one) { return std::string(kWays[static_cast<int>(one.param)]); });
+constexpr const char* kLent[] = {"lock", "submit", "run_on_queue", "exclusive"};
+INSTANTIATE_TEST_SUITE_P(Of, T7Callbacks, testing::Values(Lent::lock, Lent::submit, Lent::run_on_queue, Lent::exclusive),
+                         [](const auto& one) { return std::string(kLent[static_cast<int>(one.param)]); });
 
 }  // namespace
 }  // namespace imprint::bridge

@@ -13,7 +13,7 @@
 namespace imprint::bridge {
 
 inline constexpr std::uint64_t kFrames = 200, kWarmUp = 20;
-inline constexpr std::uint32_t kFromBudget = ~0u, kUnlimited = ~0u;
+inline constexpr std::uint32_t kUnlimited = ~0u;
 
 inline const HostProfile kBaseline{"baseline_1_1", VK_API_VERSION_1_1, false};
 inline const HostProfile kEverything{"everything_1_3", VK_API_VERSION_1_3, true};

@@ -12,11 +12,6 @@ namespace {
 
 constexpr VkDeviceSize kPictureBytes = VkDeviceSize{4} * Engine::kExtent.width * Engine::kExtent.height;
 
-bool works(VkResult result, const char* what) {
-  EXPECT_EQ(result, VK_SUCCESS) << what;
-  return result == VK_SUCCESS;
-}
-
 std::uint64_t hash_of(const std::uint8_t* bytes, std::size_t count) {
   std::uint64_t hash = 14695981039346656037ull;
   for (std::size_t i = 0; i < count; i += 8) {

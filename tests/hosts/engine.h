@@ -22,6 +22,8 @@ struct GLFWwindow;
 
 namespace imprint::hosts {
 
+bool works(VkResult result, const char* what);  // fails the calling test when not
+
 struct EngineOptions {
   std::uint32_t api_version = VK_API_VERSION_1_1;
   bool modern = false;  // timeline semaphores, synchronization2, float16 and what else new engines enable, where supported

@@ -13,12 +13,13 @@
 #include "tests/hosts/watched_loader.h"
 
 namespace imprint::hosts {
-namespace {
 
 bool works(VkResult result, const char* what) {
   EXPECT_EQ(result, VK_SUCCESS) << what;
   return result == VK_SUCCESS;
 }
+
+namespace {
 
 bool has_extension(VkPhysicalDevice device, const char* name) {
   std::uint32_t count = 0;

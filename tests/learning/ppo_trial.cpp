@@ -8,14 +8,6 @@
 namespace imprint::learning {
 namespace {
 
-constexpr std::int64_t kEpisodes = 100;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-
 HostTensor zeros_for(const Tensor& input) {
   const auto count = static_cast<std::size_t>(input.shape().element_count());
   if (input.dtype() == DType::float32) return HostTensor::from(std::vector<float>(count), input.shape());

@@ -4,7 +4,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/nn/classic_worlds.h"
@@ -13,6 +15,14 @@
 #include "tests/learning/environments.h"
 
 namespace imprint::learning {
+
+inline constexpr std::int64_t kEpisodes = 100;   // of an evaluation
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
 
 // A rate that stays, or falls to 0 in a line.
 struct Rate {

@@ -7,17 +7,6 @@
 #include "tests/learning/ppo_trial.h"
 
 namespace imprint::learning {
-namespace {
-
-constexpr std::int64_t kEpisodes = 100;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-
-}  // namespace
 
 Curve run_resident_trial(Session& session, const Setting& setting, std::uint64_t seed) {
   const nn::World world = setting.resident();

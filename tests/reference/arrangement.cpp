@@ -6,8 +6,6 @@
 namespace imprint::reference {
 namespace {
 
-std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
-
 double read(const Operand& operand, const Index& index) { return operand.values[position_of(index, operand.node.shape)]; }
 
 double padded(const Node& node, const Operand& x, const Index& index) {

@@ -6,35 +6,35 @@ namespace {
 using Inputs = std::span<const Tensor>;
 
 // One activation on a row and a half of lanes, and on a transposed operand, away from its kinks.
-void add(std::vector<OpCase>& cases, const std::string& name, std::function<Tensor(const Tensor&)> op, std::vector<double> avoid = {},
-         Tolerance tolerance = {}) {
+void add_activation(std::vector<OpCase>& cases, const std::string& name, std::function<Tensor(const Tensor&)> op, std::vector<double> avoid = {},
+                    Tolerance tolerance = {}) {
   cases.push_back({name + "/129", {{{129}, DType::float32, -4, 4, avoid}}, [op](Inputs in) { return op(in[0]); }, tolerance, {5e-5, 5e-4}});
   cases.push_back({name + "/transposed", {{{4, 3}, DType::float32, -4, 4, avoid}}, [op](Inputs in) { return op(transpose(in[0])); }, tolerance,
                    {5e-5, 5e-4}});
 }
 
 void add_pointwise(std::vector<OpCase>& cases) {
-  add(cases, "relu", relu, {0});
-  add(cases, "relu6", [](const Tensor& x) { return relu6(x * 2); }, {0, 3});
-  add(cases, "leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }, {0});
-  add(cases, "elu", [](const Tensor& x) { return elu(x, 1.5); }, {0});
-  add(cases, "selu", selu, {0});
-  add(cases, "celu", [](const Tensor& x) { return celu(x, 0.7); }, {0});
-  add(cases, "gelu", gelu);
-  add(cases, "gelu_tanh", gelu_tanh);
-  add(cases, "log_sigmoid", log_sigmoid);
-  add(cases, "hard_sigmoid", [](const Tensor& x) { return hard_sigmoid(x); }, {-3, 3});
-  add(cases, "silu", silu);
-  add(cases, "hard_swish", hard_swish, {-3, 3});
-  add(cases, "mish", mish);
-  add(cases, "softplus", [](const Tensor& x) { return softplus(x, 2); });
-  add(cases, "softsign", softsign, {0});
-  add(cases, "tanh_shrink", tanh_shrink);
-  add(cases, "hard_tanh", [](const Tensor& x) { return hard_tanh(x, -1, 2); }, {-1, 2});
-  add(cases, "hard_shrink", [](const Tensor& x) { return hard_shrink(x); }, {-0.5, 0.5});
-  add(cases, "soft_shrink", [](const Tensor& x) { return soft_shrink(x); }, {-0.5, 0.5});
-  add(cases, "threshold", [](const Tensor& x) { return threshold(x, 0.5, -3); }, {0.5});
-  add(cases, "thresholded_relu", [](const Tensor& x) { return thresholded_relu(x, 1); }, {1});
+  add_activation(cases, "relu", relu, {0});
+  add_activation(cases, "relu6", [](const Tensor& x) { return relu6(x * 2); }, {0, 3});
+  add_activation(cases, "leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }, {0});
+  add_activation(cases, "elu", [](const Tensor& x) { return elu(x, 1.5); }, {0});
+  add_activation(cases, "selu", selu, {0});
+  add_activation(cases, "celu", [](const Tensor& x) { return celu(x, 0.7); }, {0});
+  add_activation(cases, "gelu", gelu);
+  add_activation(cases, "gelu_tanh", gelu_tanh);
+  add_activation(cases, "log_sigmoid", log_sigmoid);
+  add_activation(cases, "hard_sigmoid", [](const Tensor& x) { return hard_sigmoid(x); }, {-3, 3});
+  add_activation(cases, "silu", silu);
+  add_activation(cases, "hard_swish", hard_swish, {-3, 3});
+  add_activation(cases, "mish", mish);
+  add_activation(cases, "softplus", [](const Tensor& x) { return softplus(x, 2); });
+  add_activation(cases, "softsign", softsign, {0});
+  add_activation(cases, "tanh_shrink", tanh_shrink);
+  add_activation(cases, "hard_tanh", [](const Tensor& x) { return hard_tanh(x, -1, 2); }, {-1, 2});
+  add_activation(cases, "hard_shrink", [](const Tensor& x) { return hard_shrink(x); }, {-0.5, 0.5});
+  add_activation(cases, "soft_shrink", [](const Tensor& x) { return soft_shrink(x); }, {-0.5, 0.5});
+  add_activation(cases, "threshold", [](const Tensor& x) { return threshold(x, 0.5, -3); }, {0.5});
+  add_activation(cases, "thresholded_relu", [](const Tensor& x) { return thresholded_relu(x, 1); }, {1});
   // Two halves of a smooth function meet at 0.
   const auto zeros_too = [](Inputs in) { return concat({in[0] * 0.0f, in[0]}, 0); };
   cases.push_back({"softplus/at_zero", {{{5}}}, [=](Inputs in) { return softplus(zeros_too(in)); }});

@@ -7,8 +7,8 @@ using Inputs = std::span<const Tensor>;
 
 const Tolerance kSums{2e-5, 2e-5};
 
-void add(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> inputs, Build build, Tolerance tolerance = kSums,
-         Tolerance gradient_tolerance = {1e-4, 2e-4}) {
+void add_fold(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> inputs, Build build, Tolerance tolerance = kSums,
+              Tolerance gradient_tolerance = {1e-4, 2e-4}) {
   cases.push_back({std::move(name), std::move(inputs), std::move(build), tolerance, gradient_tolerance});
 }
 
@@ -23,27 +23,27 @@ void add_reductions(std::vector<OpCase>& cases) {
   for (const Folding& folding : foldings) {
     const auto fold = folding.fold;
     const std::string name = folding.name;
-    add(cases, name + "/rows", {{{3, 129}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
-    add(cases, name + "/columns", {{{127, 3}}}, [fold](Inputs in) { return fold(in[0], {0}, true); });
-    add(cases, name + "/outer_and_inner", {{{3, 4, 5}}}, [fold](Inputs in) { return fold(in[0], {0, -1}, false); });
-    add(cases, name + "/middle", {{{3, 7, 5}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
-    add(cases, name + "/all", {{{5, 7, 3}}}, [fold](Inputs in) { return fold(in[0], {}, false); });
-    add(cases, name + "/computed", {{{3, 5}}, {{5}}}, [fold](Inputs in) { return fold(tanh(in[0] * in[1]), {1}, true) * in[0]; });
-    add(cases, name + "/no_rows", {{{0, 5}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
-    add(cases, name + "/transposed", {{{6, 5}}}, [fold](Inputs in) { return fold(transpose(in[0]), {1}, false); });
+    add_fold(cases, name + "/rows", {{{3, 129}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add_fold(cases, name + "/columns", {{{127, 3}}}, [fold](Inputs in) { return fold(in[0], {0}, true); });
+    add_fold(cases, name + "/outer_and_inner", {{{3, 4, 5}}}, [fold](Inputs in) { return fold(in[0], {0, -1}, false); });
+    add_fold(cases, name + "/middle", {{{3, 7, 5}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add_fold(cases, name + "/all", {{{5, 7, 3}}}, [fold](Inputs in) { return fold(in[0], {}, false); });
+    add_fold(cases, name + "/computed", {{{3, 5}}, {{5}}}, [fold](Inputs in) { return fold(tanh(in[0] * in[1]), {1}, true) * in[0]; });
+    add_fold(cases, name + "/no_rows", {{{0, 5}}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add_fold(cases, name + "/transposed", {{{6, 5}}}, [fold](Inputs in) { return fold(transpose(in[0]), {1}, false); });
   }
-  add(cases, "sum/long", {{{3, 5001}, DType::float32, 0, 1}}, [](Inputs in) { return sum(in[0]); });
-  add(cases, "sum/nothing", {{{3, 0}}}, [](Inputs in) { return sum(in[0], {1}); });
-  add(cases, "mean/nothing", {{{3, 0}}}, [](Inputs in) { return mean(in[0], {1}); });
-  add(cases, "variance/nothing", {{{3, 0}}}, [](Inputs in) { return variance(in[0], {1}); });
-  add(cases, "variance/of_one", {{{3, 1}}}, [](Inputs in) { return variance(in[0], {1}); });
+  add_fold(cases, "sum/long", {{{3, 5001}, DType::float32, 0, 1}}, [](Inputs in) { return sum(in[0]); });
+  add_fold(cases, "sum/nothing", {{{3, 0}}}, [](Inputs in) { return sum(in[0], {1}); });
+  add_fold(cases, "mean/nothing", {{{3, 0}}}, [](Inputs in) { return mean(in[0], {1}); });
+  add_fold(cases, "variance/nothing", {{{3, 0}}}, [](Inputs in) { return variance(in[0], {1}); });
+  add_fold(cases, "variance/of_one", {{{3, 1}}}, [](Inputs in) { return variance(in[0], {1}); });
   for (std::size_t back = 1; back <= 3; ++back) cases[cases.size() - back].differentiable = false;
-  add(cases, "sum/nothing_infinite", {}, [](Inputs) { return sum(full({3, 0}, __builtin_inf()), {1}); });
-  add(cases, "max/one", {{{3, 1}}}, [](Inputs in) { return max(in[0], {1}); });
-  add(cases, "prod/rows", {{{3, 7}, DType::float32, 0.5, 1.5}}, [](Inputs in) { return prod(in[0], {1}); });
-  add(cases, "prod/outer_and_inner", {{{3, 2, 4}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) { return prod(in[0], {0, 2}); });
-  add(cases, "prod/nothing", {{{3, 0}}}, [](Inputs in) { return prod(in[0], {1}); });
-  add(cases, "prod/zeros", {{{4, 5}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) {
+  add_fold(cases, "sum/nothing_infinite", {}, [](Inputs) { return sum(full({3, 0}, __builtin_inf()), {1}); });
+  add_fold(cases, "max/one", {{{3, 1}}}, [](Inputs in) { return max(in[0], {1}); });
+  add_fold(cases, "prod/rows", {{{3, 7}, DType::float32, 0.5, 1.5}}, [](Inputs in) { return prod(in[0], {1}); });
+  add_fold(cases, "prod/outer_and_inner", {{{3, 2, 4}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) { return prod(in[0], {0, 2}); });
+  add_fold(cases, "prod/nothing", {{{3, 0}}}, [](Inputs in) { return prod(in[0], {1}); });
+  add_fold(cases, "prod/zeros", {{{4, 5}, DType::float32, -1.5, 1.5, {0}}}, [](Inputs in) {
     // No zero, one zero, and two zeros in a row of factors.
     const Tensor mask = Tensor::from({1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0}, {4, 5});
     return prod(in[0] * mask, {1});
@@ -51,10 +51,10 @@ void add_reductions(std::vector<OpCase>& cases) {
   for (const char* kind : {"sum", "prod", "max", "min"}) {
     const std::string name = kind;
     const auto fold = name == "sum" ? &imprint::sum : name == "prod" ? &imprint::prod : name == "max" ? &imprint::max : &imprint::min;
-    add(cases, name + "/int32", {{{3, 7}, DType::int32, -9, 9}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
+    add_fold(cases, name + "/int32", {{{3, 7}, DType::int32, -9, 9}}, [fold](Inputs in) { return fold(in[0], {1}, false); });
     cases.back().differentiable = false;
   }
-  add(cases, "variance/biased", {{{3, 5}}}, [](Inputs in) { return variance(in[0], {1}, false, 0); });
+  add_fold(cases, "variance/biased", {{{3, 5}}}, [](Inputs in) { return variance(in[0], {1}, false, 0); });
 }
 
 void add_choices(std::vector<OpCase>& cases) {
@@ -76,7 +76,7 @@ void add_choices(std::vector<OpCase>& cases) {
 
 void add_products(std::vector<OpCase>& cases) {
   const auto product = [&](const std::string& name, const Shape& a, const Shape& b) {
-    add(cases, "matmul/" + name, {{a}, {b}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-5, 5e-5}, {2e-4, 2e-4});
+    add_fold(cases, "matmul/" + name, {{a}, {b}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-5, 5e-5}, {2e-4, 2e-4});
   };
   product("3x5_5x4", {3, 5}, {5, 4});
   product("1x1", {1, 1}, {1, 1});
@@ -100,16 +100,16 @@ void add_products(std::vector<OpCase>& cases) {
   product("vector_matrix", {5}, {5, 4});
   product("matrix_vector", {4, 5}, {5});
   product("batch_vector", {3, 4, 5}, {5});
-  add(cases, "matmul/transposed_left", {{{5, 33}}, {{5, 17}}}, [](Inputs in) { return matmul(transpose(in[0]), in[1]); }, {5e-5, 5e-5});
-  add(cases, "matmul/transposed_right", {{{17, 33}}, {{9, 33}}}, [](Inputs in) { return matmul(in[0], transpose(in[1])); }, {5e-5, 5e-5});
-  add(cases, "matmul/prologue_epilogue", {{{17, 33}}, {{33, 9}}, {{9}}},
+  add_fold(cases, "matmul/transposed_left", {{{5, 33}}, {{5, 17}}}, [](Inputs in) { return matmul(transpose(in[0]), in[1]); }, {5e-5, 5e-5});
+  add_fold(cases, "matmul/transposed_right", {{{17, 33}}, {{9, 33}}}, [](Inputs in) { return matmul(in[0], transpose(in[1])); }, {5e-5, 5e-5});
+  add_fold(cases, "matmul/prologue_epilogue", {{{17, 33}}, {{33, 9}}, {{9}}},
       [](Inputs in) { return relu(matmul(tanh(in[0]), in[1]) + in[2]); }, {5e-5, 5e-5}, {2e-4, 2e-4});
-  add(cases, "matmul/two_layers", {{{17, 5}}, {{5, 33}}, {{33}}, {{33, 3}}, {{3}}},
+  add_fold(cases, "matmul/two_layers", {{{17, 5}}, {{5, 33}}, {{33}}, {{33, 3}}, {{3}}},
       [](Inputs in) { return matmul(tanh(matmul(in[0], in[1]) + in[2]), in[3]) + in[4]; }, {1e-4, 5e-5}, {5e-4, 5e-4});
-  add(cases, "matmul/tiles_thin", {{{16, 4099}}, {{4099, 17}}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-4, 5e-5}, {2e-4, 2e-4});
+  add_fold(cases, "matmul/tiles_thin", {{{16, 4099}}, {{4099, 17}}}, [](Inputs in) { return matmul(in[0], in[1]); }, {5e-4, 5e-5}, {2e-4, 2e-4});
   // Few outputs of very many terms: partial products of stretches, and what is left behind the last of them.
   const auto deep = [&](const std::string& name, const Shape& a, const Shape& b, Tensor (*apply)(Inputs in)) {
-    add(cases, "matmul/deep_" + name, {{a}, {b}}, apply, {2e-3, 5e-5});
+    add_fold(cases, "matmul/deep_" + name, {{a}, {b}}, apply, {2e-3, 5e-5});
     cases.back().differentiable = false;   // the same products with fewer terms are
   };
   deep("batch", {2, 40, 1030}, {2, 1030, 24}, [](Inputs in) { return matmul(in[0], in[1]); });
@@ -123,20 +123,20 @@ void add_products(std::vector<OpCase>& cases) {
     const Tensor gradient = matmul(transpose(in[0]), in[1]);
     return gradient * rsqrt(sum(square(gradient)));
   });
-  add(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5},
+  add_fold(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5},
       {3e-4, 2e-4});
-  add(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); },
+  add_fold(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}}, [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); },
       {1e-4, 5e-5}, {3e-4, 2e-4});
-  add(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},
+  add_fold(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},
       [](Inputs in) { return matmul(slice(in[0], 1, 4, 132), slice(in[1], 0, 0, 264, 2)); }, {1e-4, 5e-5}, {3e-4, 2e-4});
-  add(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
+  add_fold(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
       [](Inputs in) { return silu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5}, {3e-4, 3e-4});   // no kinks: differences meet some among so many
-  add(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
+  add_fold(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
       [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
   for (const DType narrow : {DType::float16, DType::bfloat16}) {
     // Operands that memory holds narrow: sums are of what they were rounded to, wherever the kernel computes them.
     const auto narrow_product = [&](const std::string& name, const Shape& a, const Shape& b, bool transpose_left, bool transpose_right) {
-      add(cases, "matmul/" + std::string(dtype_name(narrow)) + "_" + name, {{a}, {b}},
+      add_fold(cases, "matmul/" + std::string(dtype_name(narrow)) + "_" + name, {{a}, {b}},
           [=](Inputs in) {
             const Tensor left = cast(in[0], narrow), right = cast(in[1], narrow);
             return matmul(transpose_left ? transpose(left) : left, transpose_right ? transpose(right) : right);
@@ -149,32 +149,32 @@ void add_products(std::vector<OpCase>& cases) {
     narrow_product("transposed", {96, 136}, {120, 96}, true, true);
     narrow_product("ragged", {129, 65}, {65, 127}, false, false);
     narrow_product("batch", {3, 72, 64}, {3, 64, 88}, false, false);
-    add(cases, "matmul/" + std::string(dtype_name(narrow)) + "_epilogue", {{{136, 72}}, {{72, 152}}, {{152}}},
+    add_fold(cases, "matmul/" + std::string(dtype_name(narrow)) + "_epilogue", {{{136, 72}}, {{72, 152}}, {{152}}},
         [=](Inputs in) { return cast(relu(matmul(cast(in[0], narrow), cast(in[1], narrow)) + in[2]), narrow); }, {2e-2, 1e-2}, {2e-1, 3e-2});
     cases.back().differentiable = false;   // a step lies where rounding puts it
   }
-  add(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}}, [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
+  add_fold(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}}, [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
 }
 
 void add_scans(std::vector<OpCase>& cases) {
   for (bool exclusive : {false, true})
     for (bool reverse : {false, true}) {
       const std::string form = std::string(exclusive ? "exclusive" : "inclusive") + (reverse ? "_reverse" : "");
-      add(cases, "cumsum/" + form, {{{3, 129}}}, [=](Inputs in) { return cumsum(in[0], 1, exclusive, reverse); }, {1e-4, 2e-5});
-      add(cases, "cumsum/columns_" + form, {{{7, 3}}}, [=](Inputs in) { return cumsum(in[0] * in[0], 0, exclusive, reverse); });
+      add_fold(cases, "cumsum/" + form, {{{3, 129}}}, [=](Inputs in) { return cumsum(in[0], 1, exclusive, reverse); }, {1e-4, 2e-5});
+      add_fold(cases, "cumsum/columns_" + form, {{{7, 3}}}, [=](Inputs in) { return cumsum(in[0] * in[0], 0, exclusive, reverse); });
     }
   for (bool reverse : {false, true}) {
     const std::string form = reverse ? "reverse" : "forward";
-    add(cases, "linear_recurrence/" + form, {{{3, 129}}, {{3, 129}, DType::float32, -0.9, 0.95}},
+    add_fold(cases, "linear_recurrence/" + form, {{{3, 129}}, {{3, 129}, DType::float32, -0.9, 0.95}},
         [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); }, {1e-4, 2e-5});
-    add(cases, "linear_recurrence/columns_" + form, {{{7, 3}}, {{3}}},
+    add_fold(cases, "linear_recurrence/columns_" + form, {{{7, 3}}, {{3}}},
         [=](Inputs in) { return linear_recurrence(in[0] * in[0], expand(in[1], {7, 3}), 0, reverse); }, {1e-4, 2e-5}, {2e-4, 2e-4});
-    add(cases, "linear_recurrence/one_" + form, {{{3, 1}}, {{3, 1}}}, [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
-    add(cases, "linear_recurrence/nothing_" + form, {{{3, 0}}, {{3, 0}}}, [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
+    add_fold(cases, "linear_recurrence/one_" + form, {{{3, 1}}, {{3, 1}}}, [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
+    add_fold(cases, "linear_recurrence/nothing_" + form, {{{3, 0}}, {{3, 0}}}, [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
   }
-  add(cases, "cumsum/one", {{{3, 1}}}, [](Inputs in) { return cumsum(in[0], 1); });
-  add(cases, "cumsum/nothing", {{{3, 0}}}, [](Inputs in) { return cumsum(in[0], 1); });
-  add(cases, "cumsum/int32", {{{3, 9}, DType::int32, -9, 9}}, [](Inputs in) { return cumsum(in[0], 1); });
+  add_fold(cases, "cumsum/one", {{{3, 1}}}, [](Inputs in) { return cumsum(in[0], 1); });
+  add_fold(cases, "cumsum/nothing", {{{3, 0}}}, [](Inputs in) { return cumsum(in[0], 1); });
+  add_fold(cases, "cumsum/int32", {{{3, 9}, DType::int32, -9, 9}}, [](Inputs in) { return cumsum(in[0], 1); });
   cases.back().differentiable = false;
 }
 

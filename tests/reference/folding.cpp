@@ -8,8 +8,6 @@
 namespace imprint::reference {
 namespace {
 
-std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
-
 double wrapped(const Node& node, double value) {
   if (node.dtype != DType::int32) return value;
   // Sums and products of two int32 numbers stay below 2^63, where an int64 is exact.

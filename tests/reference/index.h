@@ -10,6 +10,8 @@ namespace imprint::reference {
 
 using Index = std::array<std::int64_t, Shape::kMaxRank>;
 
+inline std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
+
 // Calls visit(index, position) for each element.
 template <class Visit>
 void for_each(const Shape& shape, Visit visit) {

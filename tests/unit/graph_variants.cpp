@@ -48,13 +48,13 @@ TEST(Variants, OneVariantIsNoChoice) {
   EXPECT_THAT(made, IsEmpty());
 }
 
-struct Fused {
+struct FusedAs {
   Graph graph;
   Schedule schedule;
 };
 
-Fused fused(const Tensor& output, const std::vector<Tensor>& inputs, const VariantTable* table = nullptr) {
-  Fused made{build_graph(std::span(&output, 1)).value(), {}};
+FusedAs fused(const Tensor& output, const std::vector<Tensor>& inputs, const VariantTable* table = nullptr) {
+  FusedAs made{build_graph(std::span(&output, 1)).value(), {}};
   FusionRequest request;
   request.outputs.push_back({made.graph.roots[0]});
   for (const Tensor& tensor : inputs)
@@ -77,13 +77,13 @@ std::vector<VariantChoice> choices(const Schedule& schedule) {
   return all;
 }
 
-Fused product(std::int64_t extent, const std::string& left, const VariantTable* table = nullptr) {
+FusedAs product(std::int64_t extent, const std::string& left, const VariantTable* table = nullptr) {
   const Tensor x = input(left, {extent, extent}), y = input("y", {extent, extent});
   return fused(matmul(x, y), {x, y}, table);
 }
 
 // A network's forward pass over a batch.
-Fused network(const std::string& name, const VariantTable* table = nullptr, std::int64_t batch = 4096) {
+FusedAs network(const std::string& name, const VariantTable* table = nullptr, std::int64_t batch = 4096) {
   const Tensor x = input(name + ".x", {batch, 16});
   const Variable w = Variable::zeros(name + ".w", {16, 32}), v = Variable::zeros(name + ".v", {32, 8});
   return fused(matmul(tanh(matmul(x, w.value())), v.value()), {x}, table);
@@ -113,7 +113,7 @@ TEST(Variants, EveryVariantOfAProductGivesItsTile) {
   std::vector<ProductTile> tiles;
   for (const std::string& variant : choice.variants) {
     const VariantTable table{{choice.kernel, variant}};
-    const Fused made = product(512, "x", &table);
+    const FusedAs made = product(512, "x", &table);
     EXPECT_THAT(made.schedule.notes, IsEmpty());
     EXPECT_EQ(choices(made.schedule).at(0).taken, variant);
     EXPECT_EQ(std::ranges::find(tiles, made.schedule.tasks.at(0).tile), tiles.end());
@@ -122,13 +122,13 @@ TEST(Variants, EveryVariantOfAProductGivesItsTile) {
 }
 
 TEST(Variants, RowsInvocationsAndTilesOfARegion) {
-  const Fused usual = network("net");
+  const FusedAs usual = network("net");
   ASSERT_EQ(usual.schedule.regions.size(), 1u);
   const auto all = choices(usual.schedule);
   const VariantChoice rows = choice_of(all, " rows"), invocations = choice_of(all, " invocations");
   ASSERT_GE(rows.variants.size(), 2u);
   const VariantTable table{{rows.kernel, rows.variants[1]}, {invocations.kernel, "512 invocations"}};
-  const Fused made = network("net", &table);
+  const FusedAs made = network("net", &table);
   EXPECT_NE(made.schedule.regions[0].row_block, usual.schedule.regions[0].row_block);
   EXPECT_NE(made.schedule.tasks[0].element_count, usual.schedule.tasks[0].element_count);
   EXPECT_EQ(made.schedule.regions[0].invocations, 512);
@@ -141,11 +141,11 @@ TEST(Variants, RowsInvocationsAndTilesOfARegion) {
 
 TEST(Variants, LanesAndInvocationsOfRowFolds) {
   const Tensor x = input("x", {1024, 1024});
-  const Fused usual = fused(softmax(x, 1), {x});
+  const FusedAs usual = fused(softmax(x, 1), {x});
   ASSERT_EQ(usual.schedule.tasks.at(0).kind, TaskKind::row_fold);
   const auto all = choices(usual.schedule);
   const VariantTable table{{choice_of(all, " lanes").kernel, "32 lanes a row"}, {choice_of(all, " invocations").kernel, "128 invocations"}};
-  const Fused made = fused(softmax(x, 1), {x}, &table);
+  const FusedAs made = fused(softmax(x, 1), {x}, &table);
   EXPECT_EQ(made.schedule.tasks[0].row_lanes, 32);
   EXPECT_EQ(made.schedule.tasks[0].invocations, 128);
 }
@@ -153,7 +153,7 @@ TEST(Variants, LanesAndInvocationsOfRowFolds) {
 TEST(Variants, ATableThatAsksForTheImpossibleIsNoted) {
   const std::string kernel = choice_of(choices(network("net").schedule), " rows").kernel;
   const VariantTable table{{kernel, "4096 rows a workgroup"}};
-  const Fused made = network("net", &table), usual = network("net");
+  const FusedAs made = network("net", &table), usual = network("net");
   EXPECT_EQ(made.schedule.regions[0].row_block, usual.schedule.regions[0].row_block);
   ASSERT_EQ(made.schedule.notes.size(), 1u);
   EXPECT_THAT(made.schedule.notes[0], HasSubstr("4096 rows a workgroup"));

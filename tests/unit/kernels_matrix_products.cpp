@@ -18,14 +18,14 @@ using testing::Not;
 
 enum class Units { nv, khr, workgroups };
 
-struct Built {
+struct BuiltProduct {
   Schedule schedule;
   DispatchSource dispatch;
   const Task& task() const { return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])]; }
 };
 
 // The kernel with the product. tile: the name of the variant to take; empty: by the cost model.
-Built build(const Tensor& output, Units units, const std::string& tile = {}) {
+BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {}) {
   Graph graph = build_graph(std::span(&output, 1)).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
@@ -40,7 +40,7 @@ Built build(const Tensor& output, Units units, const std::string& tile = {}) {
   DispatchLimits limits;
   limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
 
-  Built built;
+  BuiltProduct built;
   VariantTable table;
   if (!tile.empty()) {   // signatures are the choice's own affair: it is made once to learn this one
     Graph copy = graph;
@@ -57,22 +57,22 @@ Built build(const Tensor& output, Units units, const std::string& tile = {}) {
   return built;
 }
 
-std::string compiled(const DispatchSource& dispatch) {
+std::string product_errors(const DispatchSource& dispatch) {
   const vk::GlslCompiler compiler;
   const auto spirv = compiler.compile("product", dispatch.glsl);
   return spirv ? std::string() : spirv.error().message;
 }
 
-std::string compiled(const DispatchSource& dispatch, Units units) {
+std::string product_errors(const DispatchSource& dispatch, Units units) {
   const char* extension = units == Units::nv ? "GL_NV_cooperative_matrix" : units == Units::khr ? "GL_KHR_cooperative_matrix" : "GL_NV_cooperative_matrix2";
-  return vk::GlslCompiler::knows(extension) ? compiled(dispatch) : std::string();
+  return vk::GlslCompiler::knows(extension) ? product_errors(dispatch) : std::string();
 }
 
 Tensor half(const std::string& name, const Shape& shape) { return input(name, shape, DType::float16); }
 Tensor square(std::int64_t n) { return matmul(half("x", {n, n}), half("y", {n, n})); }
 
 TEST(MatrixProducts, AreWrittenInTheDialectThatThereIs) {
-  const Built nv = build(square(4096), Units::nv), khr = build(square(4096), Units::khr);
+  const BuiltProduct nv = build_product(square(4096), Units::nv), khr = build_product(square(4096), Units::khr);
   EXPECT_THAT(nv.dispatch.glsl, HasSubstr("#extension GL_NV_cooperative_matrix : require"));
   EXPECT_THAT(nv.dispatch.glsl, HasSubstr("coopMatMulAddNV"));
   EXPECT_THAT(nv.dispatch.glsl, Not(HasSubstr("KHR_cooperative_matrix")));
@@ -83,14 +83,14 @@ TEST(MatrixProducts, AreWrittenInTheDialectThatThereIs) {
   EXPECT_EQ(nv.dispatch.subgroup_size, 32u);
   EXPECT_EQ(khr.dispatch.subgroup_size, 32u);
   EXPECT_NE(vk::source_key(nv.dispatch.glsl), vk::source_key(khr.dispatch.glsl));   // so neither caches nor archives mix them
-  EXPECT_EQ(compiled(nv.dispatch, Units::nv), "");
-  EXPECT_EQ(compiled(khr.dispatch, Units::khr), "");
+  EXPECT_EQ(product_errors(nv.dispatch, Units::nv), "");
+  EXPECT_EQ(product_errors(khr.dispatch, Units::khr), "");
 }
 
 // Of one shape, and with the tile that it was written for.
 TEST(MatrixProducts, OfTheOlderDialectHaveTheTileThatWasMeasuredWithIt) {
-  for (const std::int64_t n : {128, 512, 4096}) EXPECT_EQ(build(square(n), Units::nv).task().tile, kMatrixUnitTile);
-  const Built large = build(square(4096), Units::khr), small = build(square(256), Units::khr);
+  for (const std::int64_t n : {128, 512, 4096}) EXPECT_EQ(build_product(square(n), Units::nv).task().tile, kMatrixUnitTile);
+  const BuiltProduct large = build_product(square(4096), Units::khr), small = build_product(square(256), Units::khr);
   EXPECT_GT(large.task().tile.rows * large.task().tile.columns, small.task().tile.rows * small.task().tile.columns);
 }
 
@@ -101,11 +101,11 @@ TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
   for (const Units units : {Units::khr, Units::workgroups})
     for (const Tensor& product : {whole, epilogue, turned}) {
       std::size_t seen = 0;
-      const Built usual = build(product, units);
+      const BuiltProduct usual = build_product(product, units);
       for (const std::string& variant : usual.task().choices.front().variants) {
-        const Built built = build(product, units, variant);
+        const BuiltProduct built = build_product(product, units, variant);
         EXPECT_EQ(product_tile_text(built.task().tile), variant);
-        EXPECT_EQ(compiled(built.dispatch, units), "") << variant << "\n" << built.dispatch.glsl;
+        EXPECT_EQ(product_errors(built.dispatch, units), "") << variant << "\n" << built.dispatch.glsl;
         EXPECT_EQ(built.dispatch.invocations, static_cast<std::uint32_t>(built.task().tile.invocations()));
         seen += built.task().tile.units != MatrixUnits::none;
       }
@@ -115,37 +115,37 @@ TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
 
 TEST(MatrixProducts, OfAWorkgroupLoadWhatDoesNotLieInEights) {
   const Tensor product = matmul(half("x", {1023, 1021}), half("y", {1021, 1019}));
-  EXPECT_EQ(build(product, Units::khr).task().tile.units, MatrixUnits::none);
-  const Built built = build(product, Units::workgroups);
+  EXPECT_EQ(build_product(product, Units::khr).task().tile.units, MatrixUnits::none);
+  const BuiltProduct built = build_product(product, Units::workgroups);
   EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_CLAMP gl_CooperativeMatrixClampModeConstantNV"));
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_STRIDE 1021"));
   EXPECT_EQ(built.dispatch.subgroup_size, 0u);   // whoever forms them, they are the workgroup's
-  EXPECT_EQ(compiled(built.dispatch, Units::workgroups), "");
+  EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
 }
 
 TEST(MatrixProducts, OfAWorkgroupClampNothingWhereTilesAreWhole) {
-  const Built built = build(square(4096), Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
+  const BuiltProduct built = build_product(square(4096), Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
   EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
   EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("ClampModeConstantNV\n")));
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define STORE_ARRAY b0f"));
-  EXPECT_EQ(compiled(built.dispatch, Units::workgroups), "");
+  EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
 }
 
 TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
   const Tensor product = gelu(matmul(half("x", {3, 256, 512}), half("y", {3, 512, 520})) + input("bias", {520}));
-  const Built built = build(product, Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
+  const BuiltProduct built = build_product(product, Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
   EXPECT_EQ(built.schedule.tasks.size(), 1u);   // with bias and activation
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("if (column >= 520) return sum;"));
   EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("#define STORE_ARRAY")));
-  EXPECT_EQ(compiled(built.dispatch, Units::workgroups), "");
+  EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
 }
 
 // A window's rows overlap: no line of memory is one of its lines.
 TEST(MatrixProducts, OfAWorkgroupNeedLinesOfMemory) {
   const Tensor x = half("x", {256, 1030});
-  EXPECT_NE(build(matmul(slice(x, 1, 0, 1030, 2), half("y", {515, 512})), Units::workgroups).task().tile.units, MatrixUnits::workgroup);
-  EXPECT_NE(build(matmul(cast(input("a", {256, 512}), DType::bfloat16), cast(input("b", {512, 512}), DType::bfloat16)), Units::workgroups).task().tile.units,
+  EXPECT_NE(build_product(matmul(slice(x, 1, 0, 1030, 2), half("y", {515, 512})), Units::workgroups).task().tile.units, MatrixUnits::workgroup);
+  EXPECT_NE(build_product(matmul(cast(input("a", {256, 512}), DType::bfloat16), cast(input("b", {512, 512}), DType::bfloat16)), Units::workgroups).task().tile.units,
             MatrixUnits::workgroup);
 }
 

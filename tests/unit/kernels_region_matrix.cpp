@@ -11,14 +11,14 @@
 namespace imprint {
 namespace {
 
-struct Built {
+struct BuiltRegion {
   Graph graph;
   Schedule schedule;
   std::vector<DispatchSource> dispatches;
 };
 
-Built build(const std::vector<Tensor>& outputs) {
-  Built built;
+BuiltRegion build_region(const std::vector<Tensor>& outputs) {
+  BuiltRegion built;
   built.graph = build_graph(outputs).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < built.graph.size(); ++n) {
@@ -35,7 +35,7 @@ Built build(const std::vector<Tensor>& outputs) {
   return built;
 }
 
-std::string compiled(const DispatchSource& dispatch) {
+std::string region_errors(const DispatchSource& dispatch) {
   const vk::GlslCompiler compiler;
   const auto spirv = compiler.compile("region", dispatch.glsl);
   return spirv ? std::string() : spirv.error().message;
@@ -46,17 +46,17 @@ Tensor network(std::int64_t rows, std::initializer_list<std::int64_t> extents, n
 }
 
 TEST(RegionMatrix, APolicyIsOneKernelThatRoundsItsWeights) {
-  const Built built = build({network(8192, {32, 64, 64, 8})});
+  const BuiltRegion built = build_region({network(8192, {32, 64, 64, 8})});
   ASSERT_EQ(built.dispatches.size(), 1u);
-  EXPECT_EQ(compiled(built.dispatches[0]), "");
+  EXPECT_EQ(region_errors(built.dispatches[0]), "");
   EXPECT_THAT(built.dispatches[0].glsl, testing::HasSubstr("coopMatMulAddNV"));
   EXPECT_THAT(built.dispatches[0].glsl, testing::HasSubstr("imp_tanh_half(v"));
 }
 
 TEST(RegionMatrix, ShapesThatAreNotMatricesOf16ArePadded) {
-  const Built built = build({network(5001, {20, 40, 24, 3}, nn::Activation::gelu)});
+  const BuiltRegion built = build_region({network(5001, {20, 40, 24, 3}, nn::Activation::gelu)});
   ASSERT_EQ(built.dispatches.size(), 1u);
-  EXPECT_EQ(compiled(built.dispatches[0]), "");
+  EXPECT_EQ(region_errors(built.dispatches[0]), "");
   EXPECT_THAT(built.dispatches[0].glsl, testing::HasSubstr("coopMatMulAddNV"));
 }
 
@@ -65,15 +65,15 @@ TEST(RegionMatrix, WhatNeedsARowGoesThroughSharedMemory) {
   const Tensor x = input("x", {8192, 32});
   const Tensor h = nn::mlp("body", {32, 64}, {.seed = 1})(x);
   const Tensor mixed = tanh(h) * (x.ok() ? sum(x, {1}, true) : x);
-  EXPECT_THAT(build({nn::mlp("head", {64, 4}, {.seed = 2})(mixed)}).dispatches.back().glsl, testing::Not(testing::HasSubstr("coopMatMulAddNV")));
+  EXPECT_THAT(build_region({nn::mlp("head", {64, 4}, {.seed = 2})(mixed)}).dispatches.back().glsl, testing::Not(testing::HasSubstr("coopMatMulAddNV")));
   const Tensor scale = input("scale", {8192, 1});
-  const Built built = build({nn::mlp("head", {64, 4}, {.seed = 2})(tanh(h) * scale), nn::mlp("value", {64, 1}, {.seed = 3})(tanh(h) * scale)});
-  EXPECT_EQ(compiled(built.dispatches.back()), "");
+  const BuiltRegion built = build_region({nn::mlp("head", {64, 4}, {.seed = 2})(tanh(h) * scale), nn::mlp("value", {64, 1}, {.seed = 3})(tanh(h) * scale)});
+  EXPECT_EQ(region_errors(built.dispatches.back()), "");
   EXPECT_THAT(built.dispatches.back().glsl, testing::HasSubstr("coopMatMulAddNV"));
 }
 
 TEST(RegionMatrix, FewRowsAndWideLayersAreLeftToOthers) {
-  for (const Built& built : {build({network(1024, {32, 64, 64, 8})}), build({network(8192, {32, 256, 8})})})
+  for (const BuiltRegion& built : {build_region({network(1024, {32, 64, 64, 8})}), build_region({network(8192, {32, 256, 8})})})
     for (const DispatchSource& dispatch : built.dispatches) EXPECT_THAT(dispatch.glsl, testing::Not(testing::HasSubstr("matrix_weights")));
 }
 

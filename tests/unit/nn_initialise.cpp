@@ -26,14 +26,14 @@ TEST(Initialise, OrthogonalRowsOrColumns) {
   }
 }
 
-struct Moments {
+struct WeightMoments {
   double mean = 0, deviation = 0, largest = 0;
 };
 
-Moments moments_of(const Initialisation& initialisation) {
+WeightMoments moments_of(const Initialisation& initialisation) {
   const std::vector<float> values =
       initial_values(initialisation, "w", {.rows = 200, .columns = 300, .fan_in = 200, .fan_out = 300, .seed = 3});
-  Moments m;
+  WeightMoments m;
   for (float value : values) m.mean += value / 60000.0, m.deviation += value * value / 60000.0, m.largest = std::fmax(m.largest, std::fabs(value));
   m.deviation = std::sqrt(m.deviation - m.mean * m.mean);
   return m;
@@ -41,14 +41,14 @@ Moments moments_of(const Initialisation& initialisation) {
 
 TEST(Initialise, SpreadsOfTheSchemes) {
   const auto expect_uniform = [](const Initialisation& initialisation, double bound) {
-    const Moments m = moments_of(initialisation);
+    const WeightMoments m = moments_of(initialisation);
     EXPECT_LE(m.largest, bound * (1 + 1e-6));
     EXPECT_GT(m.largest, bound * 0.999);
     EXPECT_NEAR(m.mean, 0, 0.01 * bound);
     EXPECT_NEAR(m.deviation, bound / std::sqrt(3.0), 0.01 * bound);
   };
   const auto expect_normal = [](const Initialisation& initialisation, double deviation) {
-    const Moments m = moments_of(initialisation);
+    const WeightMoments m = moments_of(initialisation);
     EXPECT_NEAR(m.mean, 0, 0.02 * deviation);
     EXPECT_NEAR(m.deviation, deviation, 0.02 * deviation);
     EXPECT_GT(m.largest, 3.5 * deviation);

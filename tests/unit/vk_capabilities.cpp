@@ -61,7 +61,7 @@ VkCooperativeMatrixFlexibleDimensionsPropertiesNV flexible_of(std::uint32_t gran
   return one;
 }
 
-Functions fake_functions() {
+Functions capability_functions() {
   Functions f;
   f.vkGetPhysicalDeviceProperties2 = [](VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties) {
     properties->properties.apiVersion = FakeDriver::of(device).version;
@@ -116,7 +116,7 @@ class CapabilitiesTest : public ::testing::Test {
     description_.features = features_.pNext ? &features_ : nullptr;
     description_.device_extensions = extensions_;
     description_.instance_extensions = instance_extensions_;
-    return read_capabilities(description_, fake_functions());
+    return read_capabilities(description_, capability_functions());
   }
   template <class T>
   void declare(T& features) {
@@ -281,7 +281,7 @@ TEST_F(CapabilitiesTest, takes_matrices_of_a_workgroup_with_all_that_their_kerne
   driver_.extensions = {"VK_NV_cooperative_matrix2"};
   driver_.flexible = {flexible_of(32, 128), flexible_of(32, 256)};
   extensions_ = {"VK_NV_cooperative_matrix2"};
-  Functions functions = fake_functions();
+  Functions functions = capability_functions();
   functions.vkGetPhysicalDeviceFeatures2 = [](VkPhysicalDevice, VkPhysicalDeviceFeatures2* features) {
     for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link; link = link->pNext)
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV) {

@@ -47,7 +47,7 @@ struct FakeMemoryDriver {
   static FakeMemoryDriver& of(H handle) { return *reinterpret_cast<FakeMemoryDriver*>(handle); }
 };
 
-Functions fake_functions() {
+Functions pool_functions() {
   Functions f;
   f.vkGetPhysicalDeviceMemoryProperties = [](VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties* properties) {
     *properties = FakeMemoryDriver::of(device).properties;
@@ -123,7 +123,7 @@ class FakeDevice final : public Device {
 
  private:
   FakeMemoryDriver& driver_;
-  Functions functions_ = fake_functions();
+  Functions functions_ = pool_functions();
   Capabilities capabilities_;
   std::vector<CapabilityLoss> losses_;
   DeviceOptions options_;

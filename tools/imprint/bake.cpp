@@ -17,14 +17,14 @@
 namespace imprint::tools {
 namespace {
 
-struct Options {
+struct BakeOptions {
   std::vector<std::string> models, brains, profiles, devices;
   std::vector<std::uint32_t> batches{1};
   std::string output;
   bool mixed = false;
 };
 
-Result<std::vector<vk::CapabilityProfile>> profiles_of(const Options& options) {
+Result<std::vector<vk::CapabilityProfile>> profiles_of(const BakeOptions& options) {
   std::vector<vk::CapabilityProfile> profiles;
   for (const std::string& device : options.devices) {
     IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(device));
@@ -57,7 +57,7 @@ Status add_model(Baker& baker, const onnx::Model& model, const std::string& name
   return baker.add({.name = name, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .precision = precision});
 }
 
-Status add_models(Baker& baker, const Options& options) {
+Status add_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.models) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
     IMPRINT_ASSIGN(const onnx::Model model, onnx::parse(bytes));
@@ -73,7 +73,7 @@ Status add_models(Baker& baker, const Options& options) {
   return {};
 }
 
-Status add_brains(Baker& baker, const Options& options) {
+Status add_brains(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.brains) {
     IMPRINT_ASSIGN(const std::vector<BrainFile> brains, load_brains(file));
     for (const BrainFile& brain : brains) {
@@ -88,7 +88,7 @@ Status add_brains(Baker& baker, const Options& options) {
   return {};
 }
 
-Status bake(const Options& options) {
+Status bake(const BakeOptions& options) {
   if (options.models.empty() && options.brains.empty())
     return make_error(ErrorCode::invalid_argument, "nothing to bake: name what the game loads with --model and --agent");
   IMPRINT_CHECK(check_writable(options.output));
@@ -115,7 +115,7 @@ Status bake(const Options& options) {
 
 void add_bake(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bake", "compile all kernels that models and brains need into one file, for a game without a compiler");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BakeOptions>();
   command->add_option("--model", options->models, "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")->type_name("MODEL.onnx");
   command->add_option("--batch", options->batches, "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
       ->delimiter(',')->check(CLI::PositiveNumber)->type_name("N,...")->capture_default_str();

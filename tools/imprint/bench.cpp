@@ -15,7 +15,7 @@
 namespace imprint::tools {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string suite = "all", device, json, markdown, only, tuning;
   bool list = false;
   Repeats repeats;
@@ -42,7 +42,7 @@ constexpr Suite kSuites[] = {
     {"floor", floor_cases, false}, {"policy", policy_cases, true}, {"learn", learn_cases, true},    {"pet", pet_cases, true},
     {"kennel", kennel_cases, true}, {"ops", ops_cases, false},     {"worlds", worlds_cases, false}, {"frame", frame_cases, true}};
 
-std::vector<BenchCase> chosen_cases(const Options& options) {
+std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
@@ -54,7 +54,7 @@ std::vector<BenchCase> chosen_cases(const Options& options) {
   return cases;
 }
 
-Error nothing_to_run(const Options& options) {
+Error nothing_to_run(const BenchOptions& options) {
   const bool on_cpu = bridge::names_processor(options.device);
   for (const Suite& suite : kSuites)
     if (on_cpu && options.suite == suite.name && !suite.on_cpu)
@@ -152,7 +152,7 @@ std::string markdown_text(const Computer& computer, const std::vector<BenchResul
   return text;
 }
 
-Status run_bench(const Options& options) {
+Status run_bench(const BenchOptions& options) {
   const std::vector<BenchCase> cases = chosen_cases(options);
   if (cases.empty()) return nothing_to_run(options);
   if (options.list) {
@@ -320,7 +320,7 @@ std::vector<BenchCase> program_cases() {
 }
 
 void add_bench(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "measure what runs cost on a device");
   command->footer(kColumns);
   std::vector<std::string> names{"all"};

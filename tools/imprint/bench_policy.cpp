@@ -11,15 +11,15 @@
 namespace imprint::tools {
 namespace {
 
-constexpr std::int64_t kObservations = 32, kActions = 8;
+constexpr std::int64_t kInputs = 32, kOutputs = 8;
 
-nn::Sequential make_policy() { return nn::mlp("policy", {kObservations, 64, 64, kActions}, {.activation = nn::Activation::tanh, .seed = 1}); }
+nn::Sequential make_policy() { return nn::mlp("policy", {kInputs, 64, 64, kOutputs}, {.activation = nn::Activation::tanh, .seed = 1}); }
 
 Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std::int64_t batch, Precision precision) {
   Noise noise;
-  std::vector<float> values(static_cast<std::size_t>(batch * kObservations));
+  std::vector<float> values(static_cast<std::size_t>(batch * kInputs));
   for (float& value : values) value = 2 * noise.next() - 1;
-  const Variable observation("observation", {batch, kObservations}, values), action = Variable::zeros("action", {batch, kActions});
+  const Variable observation("observation", {batch, kInputs}, values), action = Variable::zeros("action", {batch, kOutputs});
   ProgramDescription description{.name = "policy", .slots = kChainedRuns, .precision = precision};
   description.updates = {Update::assign(action, make_policy()(observation.value()))};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
@@ -27,7 +27,7 @@ Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std
 }
 
 Result<BenchResult> run_copied_policy(BenchDevice& device, const std::string& name, std::int64_t batch) {
-  const Tensor observation = input("observation", {batch, kObservations});
+  const Tensor observation = input("observation", {batch, kInputs});
   ProgramDescription description{.name = "policy", .inputs = {observation}, .outputs = {make_policy()(observation)}, .slots = kChainedRuns};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   Noise noise;

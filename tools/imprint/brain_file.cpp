@@ -117,7 +117,7 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
   };
 }
 
-Result<BrainFile> parse(const std::string& file, const Json& json) {
+Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
   const auto refuse = [&](const std::string& what) { return make_error(ErrorCode::corrupt_file, "'" + file + "': " + what); };
   if (!json.is_object()) return refuse("this is no JSON object with the fields of imp_brain_desc, nor a list of such");
   BrainFile brain;
@@ -140,12 +140,12 @@ Result<std::vector<BrainFile>> load_brains(const std::string& file) {
   const Json json = Json::parse(text, text + bytes.size(), nullptr, false);
   std::vector<BrainFile> brains;
   if (!json.is_array()) {
-    IMPRINT_ASSIGN(BrainFile brain, parse(file, json));
+    IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, json));
     brains.push_back(std::move(brain));
     return brains;
   }
   for (const Json& one : json) {
-    IMPRINT_ASSIGN(BrainFile brain, parse(file, one));
+    IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, one));
     brains.push_back(std::move(brain));
   }
   return brains;

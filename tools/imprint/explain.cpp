@@ -13,7 +13,7 @@
 namespace imprint::tools {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string program, device, json, tuning;
   std::int64_t batch = 1;
   bool glsl = false;
@@ -87,7 +87,7 @@ void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const D
   if (glsl && !dispatch.glsl.empty()) std::printf("\n%s\n", dispatch.glsl.c_str());
 }
 
-void print_table(const Explained& explained, const BenchDevice& device, const Options& options) {
+void print_table(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
   const DeviceFigures& figures = options.figures;
   const ProgramStats& stats = explained.stats;
   std::printf("%s on %s: %u dispatches of %u kernels, %u barriers, %sB of intermediates (%sB if none shared memory)\n", explained.name.c_str(),
@@ -113,7 +113,7 @@ void print_table(const Explained& explained, const BenchDevice& device, const Op
   if (figures.launch_us > 0) std::printf("\nfloor of one run: %.2f us\n", total);
 }
 
-nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const Options& options) {
+nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const ExplainOptions& options) {
   nlohmann::ordered_json json{{"barrier_before", dispatch.barrier_before}, {"workgroups", dispatch.workgroups}, {"invocations", dispatch.invocations}};
   for (const KernelFigures& kernel : dispatch.kernels) {
     json["kernels"].push_back({{"kind", kernel.kind}, {"text", kernel.text}, {"stages", kernel.stages}, {"bytes_read", kernel.bytes_read},
@@ -128,7 +128,7 @@ nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const Options& o
   return json;
 }
 
-Status write_json(const Explained& explained, const BenchDevice& device, const Options& options) {
+Status write_json(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
   const ProgramStats& stats = explained.stats;
   nlohmann::ordered_json json{{"program", explained.name}, {"device", device.computer.name()}, {"dispatches", stats.dispatches}, {"kernels", stats.kernels},
                               {"barriers", stats.barriers}, {"bytes", stats.bytes_moved}, {"operations", stats.flops},
@@ -144,7 +144,7 @@ Status write_json(const Explained& explained, const BenchDevice& device, const O
   return file ? Status() : make_error(ErrorCode::io, "cannot write " + options.json);
 }
 
-Status explain(Options& options) {
+Status explain(ExplainOptions& options) {
   if (!options.json.empty()) IMPRINT_CHECK(check_writable(options.json));
   BenchDevice device{.name = options.device, .repeats = {.warmup = 3, .measured = 20, .seconds = 0.5}};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
@@ -163,7 +163,7 @@ Status explain(Options& options) {
 
 void add_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "show what a program becomes on a device, and what that costs at the least");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))->capture_default_str();

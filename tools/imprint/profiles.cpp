@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<vk::CapabilityProfile> parse(const std::string& file, const Json& json) {
+Result<vk::CapabilityProfile> parse_profile(const std::string& file, const Json& json) {
   const auto refuse = [&](const std::string& what) { return make_error(ErrorCode::corrupt_file, "profile '" + file + "': " + what); };
   if (!json.is_object()) return refuse("this is no JSON object: write one with imprint devices --profile");
   vk::CapabilityProfile profile;
@@ -40,7 +40,7 @@ Result<vk::CapabilityProfile> find_profile(const std::string& name_or_file) {
   if (!bytes)
     return make_error(bytes.error().code, "profile '" + name_or_file + "' is none of " + profile_names() + ", and no file: " + bytes.error().message);
   const auto* text = reinterpret_cast<const char*>(bytes->data());
-  return parse(name_or_file, Json::parse(text, text + bytes->size(), nullptr, false));
+  return parse_profile(name_or_file, Json::parse(text, text + bytes->size(), nullptr, false));
 }
 
 std::string profile_json(const vk::CapabilityProfile& profile) {

@@ -16,7 +16,7 @@ namespace {
 
 using onnx::ElementType;
 
-struct Options {
+struct RunOptions {
   std::string model, input, output, device, kernels;
   bool explain = false, mixed = false;
 };
@@ -55,7 +55,7 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   return safetensors::Array::of(wide, tensor.shape);
 }
 
-Status run(const Options& options) {
+Status run(const RunOptions& options) {
   IMPRINT_CHECK(check_writable(options.output));
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
@@ -104,7 +104,7 @@ Status run(const Options& options) {
 
 void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "run a model on a device");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   command->add_option("model", options->model, "an ONNX file")->required()->type_name("MODEL.onnx");
   command->add_option("--input", options->input, "tensors under the names of the model's inputs")->required()->type_name("IN.safetensors");
   command->add_option("--output", options->output, "where the outputs go, under their names")->required()->type_name("OUT.safetensors");

@@ -14,7 +14,7 @@
 namespace imprint::tools {
 namespace {
 
-struct Options {
+struct TuneOptions {
   std::vector<std::string> models, workloads;
   std::string device, table;
   std::int64_t batch = 1;
@@ -36,7 +36,7 @@ bool print_step(const TuningStep& step, std::string& kernel) {
 }
 
 // What the file has of other devices, and of this one.
-Status read_table(const Options& options, const vk::Capabilities& device, std::string& text, VariantTable& known) {
+Status read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text, VariantTable& known) {
   if (!std::filesystem::exists(options.table)) return {};
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.table));
   text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -46,7 +46,7 @@ Status read_table(const Options& options, const vk::Capabilities& device, std::s
   return {};
 }
 
-Status tune(const Options& options) {
+Status tune(const TuneOptions& options) {
   if (options.models.empty() && options.workloads.empty())
     return make_error(ErrorCode::invalid_argument, "nothing to measure: name models, or programs with --workload");
   IMPRINT_CHECK(check_writable(options.table));
@@ -103,7 +103,7 @@ void add_tune(CLI::App& app) {
       "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves less than 2 % stays as the cost model has it.\n"
       "The table holds each device and driver that it was written on: run this on each, with one file. imprint bench and explain take it with\n"
       "--tuning, a game with imp_api::tuning_set.");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
   command->add_option("--table", options->table, "the file; kernels that it knows on this device are not measured again")->type_name("FILE")->required();
