@@ -212,7 +212,10 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
     untaught.taught = false;
     ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
   }
-  if (!options.log.empty()) log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner});
+  if (!options.log.empty()) {
+    const uint32_t version = replay ? replay->header().version : kLogVersion;
+    log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner, version});
+  }
   if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
   context.warmup(progress);
   if (!options.load.empty()) {

@@ -10,12 +10,10 @@
 namespace pet {
 namespace {
 
-constexpr uint32_t kVersion = 3;
 constexpr const char* kFirstWord = "imprint-pet-log";
 
-// Pets that were left to themselves knew no sofa in version 1: without idleness it plays the same. In version 2 they knew no unease.
 std::optional<uint32_t> version_of(const std::string& line) {
-  for (uint32_t version = 1; version <= kVersion; ++version) {
+  for (uint32_t version = 1; version <= kLogVersion; ++version) {
     if (line == kFirstWord + (" " + std::to_string(version))) return version;
   }
   return std::nullopt;
@@ -101,7 +99,7 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) 
     : path_(path), file_(std::fopen(path.c_str(), "w")) {
   if (!file_) throw std::runtime_error("cannot write the log " + path);
-  std::fprintf(file_, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord, kVersion, header.seed, header.pets, header.idle ? 1 : 0,
+  std::fprintf(file_, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord, header.version, header.seed, header.pets, header.idle ? 1 : 0,
                name(header.teacher), name(header.learner));
   // A full disk or device is known now rather than after the game.
   if (const std::string why = problem(); !why.empty()) {

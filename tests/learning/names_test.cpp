@@ -70,8 +70,12 @@ TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {
   EXPECT_EQ(SessionLogReader(file).header().version, 2u);
   std::ofstream(file) << "imprint-pet-log 1\nseed 1 pets 1 idle 0\n1 0 cue sit\n";
   EXPECT_EQ(SessionLogReader(file).header().version, 1u);
-  { SessionLogWriter written(file, {}); }
-  EXPECT_EQ(SessionLogReader(file).header().version, 3u);
+  for (const uint32_t version : {1u, 2u, kLogVersion}) {
+    LogHeader header;
+    header.version = version;
+    { SessionLogWriter written(file, header); }
+    EXPECT_EQ(SessionLogReader(file).header().version, version);
+  }
   std::filesystem::remove(file);
 }
 
