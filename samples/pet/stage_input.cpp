@@ -226,12 +226,19 @@ std::optional<Vec2> StageInput::yard_point(Vec2 at) const {
 
 void StageInput::mouse(int button, bool pressed, Vec2 at) {
   if (!pressed) {
+    if (button != drag_button_) return;
     if (drag_ == Drag::pet && lures_) pending_.let_go = true;
     if (drag_ == Drag::pet && !lures_ && !strokes_) ++pending_.praise;  // a tap, or one stroke along its back
     drag_ = Drag::none;
     return;
   }
   if (!camera_ || overlay_->wants_mouse()) return;
+  if (button == GLFW_MOUSE_BUTTON_RIGHT && on_pet(at)) {
+    ++pending_.scold;
+    return;
+  }
+  if (drag_ != Drag::none) return;  // the hand is full: a pet that is led is let go by the button that took it
+  drag_button_ = button;
   if (button == GLFW_MOUSE_BUTTON_LEFT) {
     if (on_ball(at)) {
       drag_ = Drag::ball;
@@ -244,8 +251,6 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
       pending_.walk_to = point;
       drag_ = Drag::walk;
     }
-  } else if (button == GLFW_MOUSE_BUTTON_RIGHT && on_pet(at)) {
-    ++pending_.scold;
   } else {
     drag_ = Drag::view;
   }

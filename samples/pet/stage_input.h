@@ -41,6 +41,7 @@ class StageInput {
   Overlay* overlay_ = nullptr;
   PlayerInput pending_;
   Drag drag_ = Drag::none;
+  int drag_button_ = 0;  // that began it, and alone ends it
   // With the button down on the pet, in metres there: how far the hand has moved, and how far since it last praised; where it began, in pixels.
   float handled_ = 0.0f, stroked_ = 0.0f;
   Vec2 took_;

@@ -160,7 +160,7 @@ class PetInput : public PetStage {
     overlay_ = std::make_unique<Overlay>(*host_, renderer_->overlay_pass(), nullptr);
     input_.attach(camera_, *overlay_);
     events_ = input_.events();
-    camera_.frame(static_cast<float>(kExtent.width), static_cast<float>(kExtent.height), {0.0f, 0.1f, 0.75f, 0.9f}, {}, {5.0f, 5.0f}, 1.0f);
+    aim();
     see();
   }
   void TearDown() override {
@@ -171,6 +171,9 @@ class PetInput : public PetStage {
     renderer_.reset();
   }
 
+  void aim() {
+    camera_.frame(static_cast<float>(kExtent.width), static_cast<float>(kExtent.height), {0.0f, 0.1f, 0.75f, 0.9f}, {}, {5.0f, 5.0f}, 1.0f);
+  }
   void see() {
     Anchors anchors;
     anchors.camera = &camera_;
@@ -183,8 +186,9 @@ class PetInput : public PetStage {
     const Vec2 a = pet(), b = pixel({world_.pet.position.x + camera_.right().x, world_.pet.position.y + camera_.right().y});
     return std::hypot(a.x - b.x, a.y - b.y);
   }
-  void press(Vec2 at) { events_.mouse(0, true, hand_ = at); }
-  void release() { events_.mouse(0, false, hand_); }
+  static constexpr int kLeft = 0, kRight = 1, kMiddle = 2;  // GLFW's
+  void press(Vec2 at, int button = kLeft) { events_.mouse(button, true, hand_ = at); }
+  void release(int button = kLeft) { events_.mouse(button, false, hand_); }
   // In small steps, as a mouse moves.
   void move(Vec2 to) {
     const Vec2 from = hand_;
@@ -266,6 +270,56 @@ TEST_F(PetInput, DraggedAwayItIsLuredAndLetGo) {
   const PlayerInput tapped = input_.take();
   EXPECT_EQ(tapped.praise, 1u);
   EXPECT_FALSE(tapped.lure_to || tapped.let_go);
+}
+
+TEST_F(PetInput, AnotherButtonNeitherTakesTheLeashNorDropsIt) {
+  for (const int other : {kMiddle, kRight}) {
+    SCOPED_TRACE(other);
+    press(pet());
+    move(pixel({2.0f, 2.0f}));
+    ASSERT_TRUE(input_.take().lure_to);
+    press(hand_, other);
+    move(pixel({2.0f, -2.0f}));
+    release(other);
+    const PlayerInput led = input_.take();
+    EXPECT_TRUE(led.lure_to) << "it is led on";
+    EXPECT_FALSE(led.let_go || led.walk_to);
+    EXPECT_EQ(led.praise + led.scold, 0u);
+    release();
+    EXPECT_TRUE(input_.take().let_go);
+    EXPECT_FALSE(input_.take().let_go);
+  }
+}
+
+TEST_F(PetInput, ARightClickOnAHeldPetIsAScoldAlone) {
+  press(pet());
+  press(hand_, kRight);
+  release(kRight);
+  const PlayerInput scolded = input_.take();
+  EXPECT_EQ(scolded.scold, 1u);
+  EXPECT_EQ(scolded.praise, 0u);
+  move(pixel({2.0f, 2.0f}));
+  EXPECT_TRUE(input_.take().lure_to) << "the left button is still down";
+  release();
+  const PlayerInput let_go = input_.take();
+  EXPECT_TRUE(let_go.let_go);
+  EXPECT_EQ(let_go.praise, 0u);
+}
+
+TEST_F(PetInput, TheViewIsTurnedByTheButtonThatTookIt) {
+  const Vec3 eye = camera_.eye();
+  press(pixel({3.5f, -3.5f}), kMiddle);
+  press(hand_, kLeft);
+  release(kLeft);
+  move({hand_.x + 40.0f, hand_.y});
+  aim();
+  EXPECT_NE(camera_.eye().x, eye.x);
+  EXPECT_FALSE(input_.take().walk_to);
+  release(kMiddle);
+  const Vec3 turned = camera_.eye();
+  move({hand_.x + 40.0f, hand_.y});
+  aim();
+  EXPECT_EQ(camera_.eye().x, turned.x);
 }
 
 TEST_F(PetInput, HoldingPraisesAgainOnlyWhereThatIsWanted) {
