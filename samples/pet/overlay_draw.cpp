@@ -1,7 +1,6 @@
 #include "samples/pet/overlay_draw.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -42,6 +41,9 @@ float nice_step(float span, int most) {
     if (span / step <= static_cast<float>(most)) return step;
   return 3600.0f;
 }
+
+// Not the first byte of a letter in UTF-8.
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 void draw_line(ImDrawList& list, const std::vector<ImVec2>& points, ImU32 color, float thickness) {
   if (points.size() == 1) list.AddCircleFilled(points[0], thickness * 1.5f, color);
@@ -161,7 +163,10 @@ void draw_text_centered(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 color, 
 std::string fitted(ImFont* font, const std::string& text, float width) {
   if (text_size(font, text).x <= width) return text;
   std::string cut = text;
-  while (!cut.empty() && text_size(font, cut + "...").x > width) cut.pop_back();
+  while (!cut.empty() && text_size(font, cut + "...").x > width) {
+    while (cut.size() > 1 && is_continuation(cut.back())) cut.pop_back();
+    cut.pop_back();
+  }
   return cut + "...";
 }
 
@@ -244,7 +249,11 @@ std::string clock_text(double seconds) {
 }
 
 std::string capitalized(std::string text) {
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  if (text.empty()) return text;
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  // U+00E0 .. U+00FE, less the sign of division among them: their capitals are 0x20 before. That of U+00FF no font here has.
+  const auto second = static_cast<unsigned char>(text.size() > 1 ? text[1] : 0);
+  if (text[0] == '\xc3' && second >= 0xa0 && second <= 0xbe && second != 0xb7) text[1] = static_cast<char>(second - 0x20);
   return text;
 }
 

@@ -48,7 +48,7 @@ void draw_text(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 color, const std
 ImVec2 text_size(ImFont* font, const std::string& text);
 // Centred at `at.x`, its top at `at.y`.
 void draw_text_centered(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 color, const std::string& text);
-// Cut with an ellipsis where it would be wider.
+// Cut with an ellipsis where it would be wider, between two letters of UTF-8.
 std::string fitted(ImFont* font, const std::string& text, float width);
 
 void draw_card(ImDrawList& list, ImVec2 low, ImVec2 high, float rounding);
@@ -65,7 +65,7 @@ void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, c
 
 std::string percent(float value);        // "95%"
 std::string clock_text(double seconds);  // "1:24"
-std::string capitalized(std::string text);
+std::string capitalized(std::string text);  // of UTF-8; letters of ASCII and Latin-1
 
 }  // namespace pet
 

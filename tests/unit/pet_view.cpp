@@ -110,6 +110,42 @@ TEST(PetCamera, FramesTheYardWithinItsRegion) {
   }
 }
 
+TEST(PetText, IsCutBetweenLetters) {
+  ImFontAtlas atlas;
+  const Fonts fonts = add_fonts(atlas, 14.0f);
+  ASSERT_TRUE(atlas.Build());
+  const std::string letters = "\u00fc\u00f6\u00fcx\u20ac\u00e4", text = letters + letters;
+  std::map<std::string, int> cuts;
+  for (float width = text_size(fonts.body, text).x; width > 0.0f; width -= 0.5f) {
+    const std::string cut = fitted(fonts.body, text, width);
+    if (cut == text) continue;
+    ASSERT_GE(cut.size(), 3u);
+    ASSERT_EQ(cut.substr(cut.size() - 3), "...");
+    const std::size_t kept = cut.size() - 3;
+    EXPECT_EQ(cut.substr(0, kept), text.substr(0, kept));
+    EXPECT_NE(static_cast<unsigned char>(text[kept]) & 0xc0, 0x80) << kept << " bytes end within a letter";
+    ++cuts[cut];
+  }
+  EXPECT_GE(cuts.size(), 8u);
+}
+
+TEST(PetText, BeginsWithACapital) {
+  for (const auto& [text, capital] : std::map<std::string, std::string>{{"", ""},
+                                                                        {"sit", "Sit"},
+                                                                        {"Sit", "Sit"},
+                                                                        {"5 x", "5 x"},
+                                                                        {"\u00fcber", "\u00dcber"},
+                                                                        {"\u00e0 table", "\u00c0 table"},
+                                                                        {"\u00fe", "\u00de"},
+                                                                        {"\u00dcber", "\u00dcber"},
+                                                                        {"\u00f7", "\u00f7"},
+                                                                        {"\u00ff", "\u00ff"},
+                                                                        {"\u00df", "\u00df"},
+                                                                        {"\xc3", "\xc3"}}) {
+    EXPECT_EQ(capitalized(text), capital);
+  }
+}
+
 TEST(PetSheet, ShowsMomentsCurveAndTricks) {
   const Picture red{64, 36, [] {
                       std::vector<std::uint8_t> rgba;
