@@ -35,6 +35,20 @@ bool is_latin(std::string_view text) {
   return true;
 }
 
+bool is_free(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::symlink_status(file, error).type() == std::filesystem::file_type::not_found;
+}
+
+bool is_readable(const std::string& file) {
+  try {
+    (void)read_names(file);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 void put(CueNameText& into, std::string_view text) {
   into.fill('\0');
   std::copy(text.begin(), text.end(), into.begin());
@@ -75,7 +89,12 @@ std::string names_file(const std::string& pet_file) { return pet_file + ".names"
 CueNames read_names(const std::string& file) {
   CueNames names;
   std::ifstream lines(file);
-  if (!lines) return names;
+  if (!lines) {
+    // Only what is not there is nothing: what cannot be opened now, for want of a right or of a handle, are names all the same.
+    std::error_code error;
+    if (!std::filesystem::exists(file, error) && !error) return names;
+    throw std::runtime_error("cannot open " + file + (error ? ": " + error.message() : std::string()));
+  }
   std::string line;
   size_t number = 1;
   const auto refuse = [&](const std::string& why) { return std::runtime_error(file + ", line " + std::to_string(number) + ": " + why); };
@@ -89,23 +108,36 @@ CueNames read_names(const std::string& file) {
     if (!cue || blank == std::string::npos) throw refuse("expected a command and its name");
     if (const std::string why = names.set(*cue, line.substr(blank)); !why.empty()) throw refuse(why);
   }
+  if (lines.bad()) throw std::runtime_error("cannot read " + file);
   return names;
 }
 
 std::string write_names(const std::string& file, const CueNames& names) {
-  std::error_code error;
-  if (!names.changed()) {
-    std::filesystem::remove(file, error);
-    return error ? "cannot remove " + file + ": " + error.message() : std::string();
-  }
   const std::string temporary = file + ".new";
-  std::ofstream text(temporary);
-  text << kFirstLine << "\n";
-  for (const Cue cue : kTricks) text << name(cue) << " " << names.of(cue) << "\n";
-  text.close();
-  if (!text) return "cannot write " + temporary;
-  std::filesystem::rename(temporary, file, error);
-  return error ? "cannot write " + file + ": " + error.message() : std::string();
+  if (names.changed()) {
+    std::ofstream text(temporary);
+    text << kFirstLine << "\n";
+    for (const Cue cue : kTricks) text << name(cue) << " " << names.of(cue) << "\n";
+    text.close();
+    if (!text) return "cannot write " + temporary;
+  }
+  std::error_code error;
+  if (!is_readable(file)) {
+    std::filesystem::rename(file, free_name(file + ".unread"), error);
+    if (error) return "cannot keep " + file + " aside: " + error.message();
+  }
+  if (names.changed()) {
+    std::filesystem::rename(temporary, file, error);
+    return error ? "cannot write " + file + ": " + error.message() : std::string();
+  }
+  std::filesystem::remove(file, error);
+  return error ? "cannot remove " + file + ": " + error.message() : std::string();
+}
+
+std::string free_name(const std::string& file) {
+  std::string found = file;
+  for (int number = 2; !is_free(found) || !is_free(names_file(found)); ++number) found = file + "-" + std::to_string(number);
+  return found;
 }
 
 }  // namespace pet

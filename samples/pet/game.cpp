@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -139,7 +140,8 @@ struct Game::Inside {
   std::vector<IdleDecision> idle;
   float pace = 1.0f;  // of the first pet's idle moments
   Keeper keeper;
-  std::string names_problem;  // of the newest save
+  bool has_names = false;  // that were loaded or given: what is on disk is theirs to replace
+  std::map<size_t, std::string> names_problems;  // of saves, by their wish
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
   OverlayState overlay;
@@ -228,18 +230,19 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   show();
 }
 
-// Names go the way of every signal, so that a log has them. They are no reason to do without the pet.
+// They are no reason to do without the pet. What cannot be read stays where it is until other names take its place.
 void Game::Inside::load_names(const std::function<void(const std::string&)>& log) {
-  const std::string file = names_file(options.load);
   try {
-    const CueNames names = read_names(file);
-    for (const Cue cue : kTricks) {
-      if (std::string_view(names.of(cue)) != name(cue)) inputs.push_back(name_cue(cue, names.of(cue)));
-    }
+    overlay.names = read_names(names_file(options.load));
   } catch (const std::runtime_error& error) {
-    std::error_code ignored;
-    std::filesystem::rename(file, file + ".unread", ignored);
-    log(std::string("the names of the commands are kept aside: ") + error.what());
+    log(std::string("the commands go by their own words: ") + error.what());
+    return;
+  }
+  has_names = overlay.names.changed();
+  if (replay) return;
+  // They are said once more as signals, so that a log has them.
+  for (const Cue cue : kTricks) {
+    if (std::string_view(overlay.names.of(cue)) != name(cue)) inputs.push_back(name_cue(cue, overlay.names.of(cue)));
   }
 }
 
@@ -301,7 +304,10 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
       command_over_s = clock_s;
       break;
     case SignalKind::kName: {
+      const std::string before = overlay.names.of(signal.cue);
       const std::string why = overlay.names.set(signal.cue, signal.text.data());
+      if (why.empty() && before == overlay.names.of(signal.cue)) break;
+      has_names = has_names || why.empty();
       report_status(why.empty() ? std::string("You call ") + name(signal.cue) + " \"" + overlay.names.of(signal.cue) + "\" now: say it by typing (Enter) or by its key."
                                 : why);
       break;
@@ -499,16 +505,20 @@ const std::vector<IdleDecision>& Game::idle_decisions() const { return inside_->
 bool Game::examining() const { return inside_->checkup.running(); }
 
 size_t Game::save(const std::string& path) {
+  const size_t wish = save_brain(path);
   // A hundred bytes, when the player asks for it or leaves.
-  inside_->names_problem = write_names(names_file(path), inside_->overlay.names);
-  return inside_->keeper.save(path, PetBrain::Which::kFirst);
+  if (inside_->has_names) inside_->names_problems[wish] = write_names(names_file(path), inside_->overlay.names);
+  return wish;
 }
+
+size_t Game::save_brain(const std::string& path) { return inside_->keeper.save(path, PetBrain::Which::kFirst); }
 
 bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
 const std::string& Game::save_problem(size_t wish) const {
   const std::string& problem = inside_->keeper.problem(wish);
-  return problem.empty() ? inside_->names_problem : problem;
+  const auto of_names = inside_->names_problems.find(wish);
+  return problem.empty() && of_names != inside_->names_problems.end() ? of_names->second : problem;
 }
 
 std::string Game::log_problem() const { return inside_->log_file ? inside_->log_file->problem() : std::string(); }

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
+
+#include "samples/pet/cue_names.h"
 
 namespace pet {
 namespace {
@@ -27,6 +30,18 @@ Keeping keeping(const Options& options, const std::string& own_file, bool own_ex
   if (keeping.remembered) keeping.load = own_file;
   if (keeping.save.empty()) keeping.save = own_file;
   return keeping;
+}
+
+std::optional<std::string> keep_aside(const std::string& pet_file) {
+  const std::string aside = free_name(pet_file + ".unread");
+  std::error_code error;
+  std::filesystem::rename(names_file(pet_file), names_file(aside), error);
+  const bool named = !error;
+  if (error && error != std::errc::no_such_file_or_directory) return std::nullopt;
+  std::filesystem::rename(pet_file, aside, error);
+  if (!error) return aside;
+  if (named) std::filesystem::rename(names_file(aside), names_file(pet_file), error);
+  return std::nullopt;
 }
 
 std::string own_pet_file(const Options& options) {

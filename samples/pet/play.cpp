@@ -102,11 +102,10 @@ class WindowGame {
       // A pet of last night that cannot be read must not keep anybody from playing; it is kept aside.
       std::fprintf(stderr, "pet: %s\n", error.what());
       options_.load.clear();
-      std::error_code in_the_way;
-      std::filesystem::rename(own_file_, own_file_ + ".unread", in_the_way);
-      if (in_the_way && options_.save == own_file_) options_.save = keeping_.save = "";
+      const std::optional<std::string> aside = keep_aside(own_file_);
+      if (!aside && options_.save == own_file_) options_.save = keeping_.save = "";
       run_ = std::make_unique<Run>(&stage_.host(), options_, log);
-      tell("The saved pet could not be read and is kept aside; this is a new one. " + keeping_.words(), kKeepingSeconds);
+      tell("The saved pet could not be read and is kept in " + aside.value_or(own_file_) + "; this is a new one. " + keeping_.words(), kKeepingSeconds);
     }
     std::printf("%s\n", keeping_.words().c_str());
     std::fflush(stdout);

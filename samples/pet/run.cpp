@@ -59,8 +59,9 @@ void Run::frame() {
   end();
 }
 
-std::string Run::save(const std::string& path) {
-  const size_t wish = game_->save(path);
+std::string Run::save(const std::string& path) { return wait_saved(game_->save(path)); }
+
+std::string Run::wait_saved(size_t wish) {
   while (!game_->saved(wish)) frame();
   return game_->save_problem(wish);
 }
@@ -74,7 +75,7 @@ Report Run::finish() {
   bool readable = true;
   if (options_.access == Access::kRecord && (saved_file.empty() || !problem.empty())) {
     saved_file = file.path();
-    const std::string unread = save(saved_file);
+    const std::string unread = wait_saved(game_->save_brain(saved_file));
     readable = unread.empty();
     if (problem.empty()) problem = unread;
   }

@@ -29,6 +29,7 @@ class Run {
 
  private:
   void wait_idle();
+  std::string wait_saved(size_t wish);
 
   VulkanHost* host_;
   uint64_t frame_ = 0;  // without a host

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "samples/pet/cue_names.h"
@@ -62,6 +63,46 @@ TEST(CueNames, AreKeptBesideThePet) {
     EXPECT_THROW(read_names(file), std::runtime_error) << wrong;
   }
   std::filesystem::remove(file);
+}
+
+// No handle is left for one more file, then there are some again.
+TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
+  const std::string file = names_file(temporary("closed"));
+  CueNames names;
+  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  ASSERT_EQ(write_names(file, names), "");
+  rlimit handles{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &handles), 0);
+  const rlimit none{0, handles.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string why;
+  try {
+    (void)read_names(file);
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &handles), 0);
+  EXPECT_NE(why.find("cannot open " + file), std::string::npos) << why;
+  EXPECT_STREQ(read_names(file).of(Cue::kBed), "home");
+  std::filesystem::remove(file);
+}
+
+TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
+  const std::string file = names_file(temporary("aside"));
+  CueNames names;
+  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  for (const char* place : {".unread", ".unread-2"}) {
+    std::ofstream(file) << place;
+    ASSERT_EQ(write_names(file, names), "");
+    EXPECT_STREQ(read_names(file).of(Cue::kBed), "home");
+    std::string text;
+    std::getline(std::ifstream(file + place), text);
+    EXPECT_EQ(text, place);
+  }
+  std::ofstream(file) << "x";
+  ASSERT_EQ(write_names(file, CueNames()), "");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  for (const char* place : {".unread", ".unread-2", ".unread-3"}) EXPECT_TRUE(std::filesystem::remove(file + place)) << place;
 }
 
 TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "samples/pet/cue_names.h"
 #include "samples/pet/keeping.h"
 #include "samples/pet/pad.h"
 #include "samples/pet/reaction_test.h"
@@ -54,6 +55,28 @@ TEST(Keeping, TheOwnPetMayBeKeptElsewhere) {
   const Keeping made = keeping(options, "own", true);
   EXPECT_EQ(made.load, "own");
   EXPECT_EQ(made.save, "elsewhere");
+}
+
+TEST(Keeping, AnUnreadablePetIsKeptAsideWithItsNames) {
+  const std::string folder = testing::TempDir() + "pet-aside", own = folder + "/own.imprint";
+  std::filesystem::create_directories(folder);
+  CueNames names;
+  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  for (const char* place : {".unread", ".unread-2"}) {
+    EXPECT_FALSE(keep_aside(own)) << "there is none";
+    std::ofstream(own) << "no pet" << place;
+    ASSERT_EQ(write_names(names_file(own), names), "");
+    EXPECT_EQ(keep_aside(own), own + place);
+    EXPECT_FALSE(std::filesystem::exists(own) || std::filesystem::exists(names_file(own)));
+    EXPECT_STREQ(read_names(names_file(own + place)).of(Cue::kBed), "home");
+    std::string text;
+    std::getline(std::ifstream(own + place), text);
+    EXPECT_EQ(text, std::string("no pet") + place);
+  }
+  ASSERT_EQ(write_names(names_file(own), names), "");
+  EXPECT_FALSE(keep_aside(own)) << "names without a pet";
+  EXPECT_STREQ(read_names(names_file(own)).of(Cue::kBed), "home") << "are where they were";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Keeping, RemembersHowQuickThePlayerIs) {

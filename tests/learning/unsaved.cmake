@@ -47,3 +47,23 @@ string(JSON learned GET "${report}" learned)
 if(NOT status EQUAL 1 OR NOT minibatches EQUAL 0 OR NOT learned STREQUAL "OFF" OR driver STREQUAL "" OR NOT frames EQUAL metered)
   message(FATAL_ERROR "expected status 1, no minibatches and a driver, found ${status}: ${message}\n${report}")
 endif()
+
+# Names that cannot be written take neither the pet nor its hash with them, and what is saved for the hash alone leaves nothing behind.
+file(WRITE ${OUT}/named.log "imprint-pet-log 3\nseed 1 pets 1 idle 0 teacher off learner feedback\n1 0 name bed home\n30 end\n")
+file(MAKE_DIRECTORY ${OUT}/temporary ${OUT}/named.imprint.names.new)
+foreach(save "" ${OUT}/named.imprint)
+  set(saving)
+  if(save)
+    set(saving --save ${save})
+  endif()
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env TMPDIR=${OUT}/temporary ${PET} --headless --no-ghost --replay ${OUT}/named.log ${saving}
+      --report ${OUT}/named.json
+    RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE message)
+  file(READ ${OUT}/named.json report)
+  string(JSON problem ERROR_VARIABLE none GET "${report}" save_problem)
+  string(JSON hash GET "${report}" weights_hash)
+  file(GLOB left ${OUT}/temporary/*.names)
+  if(hash STREQUAL "" OR left OR (save AND NOT problem MATCHES "named.imprint.names") OR (save AND NOT EXISTS ${save}) OR (NOT save AND NOT status EQUAL 0))
+    message(FATAL_ERROR "expected a hash, a pet and nothing left behind, found ${status}, \"${left}\": ${message}\n${report}")
+  endif()
+endforeach()

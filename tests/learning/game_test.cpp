@@ -1,0 +1,180 @@
+// Whole games on the processor, a second long: what they leave on disk of the names of commands, and in their logs.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "samples/pet/run.h"
+#include "samples/pet/session_log.h"
+
+namespace pet {
+namespace {
+
+Options short_game() {
+  Options options;
+  options.headless = true;
+  options.teacher = TeacherKind::kOff;
+  options.seconds = 0.5;
+  options.ghost = false;
+  options.access = Access::kCpu;
+  return options;
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream text(file);
+  return {std::istreambuf_iterator<char>(text), {}};
+}
+
+CueNames with(Cue cue, const char* text) {
+  CueNames names;
+  EXPECT_EQ(names.set(cue, text), "");
+  return names;
+}
+
+class PetGame : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_);
+    Options options = short_game();
+    options.save = pet_;
+    ASSERT_EQ(play(options).save_problem, "");
+    ASSERT_FALSE(std::filesystem::exists(names_file(pet_))) << "nobody named anything";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Report play(const Options& options, const std::function<void(Game&)>& first = {}) {
+    complaint_.clear();
+    pet::Run run(nullptr, options, [this](const std::string& message) { complaint_ += message; });
+    if (first) first(run.game());
+    while (!run.game().finished()) run.frame();
+    names_ = run.game().overlay().names;
+    return run.finish();
+  }
+
+  const std::string folder_ = testing::TempDir() + "pet-game";
+  const std::string pet_ = folder_ + "/own.imprint", log_ = folder_ + "/log";
+  CueNames names_;  // at the end of the game
+  std::string complaint_;
+};
+
+TEST_F(PetGame, NamesOutliveAGameThatEndsBeforeItsFirstFrame) {
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  Options options = short_game();
+  options.load = options.save = pet_;
+  EXPECT_EQ(play(options, [](Game& game) { game.finish(); }).save_problem, "");
+  EXPECT_STREQ(names_.of(Cue::kBed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::kBed), "home");
+}
+
+TEST_F(PetGame, NamesOutliveAReplay) {
+  Options recorded = short_game();
+  recorded.load = pet_;
+  recorded.log = log_;
+  play(recorded);
+  ASSERT_EQ(text_of(log_).find("name"), std::string::npos);
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  Options again = short_game();
+  again.teacher = TeacherKind::kNone;
+  again.replay = log_;
+  again.load = again.save = pet_;
+  EXPECT_EQ(play(again).save_problem, "");
+  EXPECT_STREQ(names_.of(Cue::kBed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::kBed), "home");
+}
+
+TEST_F(PetGame, LoadedNamesAreInTheLog) {
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  Options recorded = short_game();
+  recorded.load = pet_;
+  recorded.log = log_;
+  play(recorded, [](Game& game) { EXPECT_STREQ(game.overlay().names.of(Cue::kBed), "home") << "from the start"; });
+  EXPECT_NE(text_of(log_).find("1 0 name bed home\n"), std::string::npos) << text_of(log_);
+  Options again = short_game();
+  again.teacher = TeacherKind::kNone;
+  again.replay = log_;
+  again.save = folder_ + "/replayed.imprint";
+  play(again);
+  EXPECT_STREQ(read_names(names_file(again.save)).of(Cue::kBed), "home");
+}
+
+TEST_F(PetGame, ANewPetTakesNoNamesAway) {
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  Options options = short_game();
+  options.save = pet_;
+  EXPECT_EQ(play(options).save_problem, "");
+  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::kBed), "home");
+}
+
+TEST_F(PetGame, NamesThatAreGivenBackAreNotKept) {
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  Options options = short_game();
+  options.load = options.save = pet_;
+  EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::kBed, "")); }).save_problem, "");
+  EXPECT_FALSE(std::filesystem::exists(names_file(pet_)));
+}
+
+TEST_F(PetGame, NamesThatCannotBeReadStayAndArePutAsideOnlyForOthers) {
+  const std::string names = names_file(pet_), nonsense = "nonsense\n";
+  std::ofstream(names) << nonsense;
+  Options options = short_game();
+  options.load = pet_;
+  options.save = folder_ + "/other.imprint";
+  EXPECT_EQ(play(options).save_problem, "");
+  EXPECT_NE(complaint_.find(names), std::string::npos) << complaint_;
+  EXPECT_EQ(text_of(names), nonsense) << "a pet that is loaded stays as it is";
+
+  options.save = pet_;
+  EXPECT_EQ(play(options).save_problem, "");
+  EXPECT_EQ(text_of(names), nonsense) << "and nobody named anything";
+
+  EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::kSit, "Platz")); }).save_problem, "");
+  EXPECT_STREQ(read_names(names).of(Cue::kSit), "Platz");
+  EXPECT_EQ(text_of(names + ".unread"), nonsense);
+}
+
+// A link to itself is there and cannot be opened, by whomever.
+TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
+  const std::string names = names_file(pet_);
+  std::filesystem::create_symlink(names, names);
+  Options options = short_game();
+  options.load = options.save = pet_;
+  EXPECT_EQ(play(options).save_problem, "");
+  EXPECT_NE(complaint_.find(names), std::string::npos) << complaint_;
+  EXPECT_TRUE(std::filesystem::is_symlink(names));
+}
+
+TEST_F(PetGame, EachSaveHasItsOwnProblem) {
+  const std::string bad = folder_ + "/bad.imprint", good = folder_ + "/good.imprint";
+  std::filesystem::create_directory(names_file(bad) + ".new");  // names cannot be written there
+  pet::Run run(nullptr, short_game(), [](const std::string&) {});
+  run.game().input(name_cue(Cue::kSit, "Platz"));
+  run.frame();
+  const size_t first = run.game().save(bad);
+  const size_t second = run.game().save(good);
+  while (!run.game().saved(second)) run.frame();
+  EXPECT_NE(run.game().save_problem(first).find(names_file(bad)), std::string::npos) << run.game().save_problem(first);
+  EXPECT_EQ(run.game().save_problem(second), "");
+  EXPECT_TRUE(std::filesystem::exists(bad)) << "the pet itself is kept";
+  EXPECT_STREQ(read_names(names_file(good)).of(Cue::kSit), "Platz");
+}
+
+TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
+  std::ofstream(log_) << "imprint-pet-log 2\nseed 7 pets 1 idle 1 teacher person\n1 0 redraw 5\n400 0 praise\n480 end\n";
+  Options options = short_game();
+  options.teacher = TeacherKind::kNone;
+  options.replay = log_;
+  options.log = folder_ + "/again";
+  const std::string hash = play(options).weights_hash;
+  ASSERT_NE(hash, "");
+  EXPECT_EQ(SessionLogReader(options.log).header().version, 2u);
+  options.replay = options.log;
+  options.log.clear();
+  EXPECT_EQ(play(options).weights_hash, hash);
+}
+
+}  // namespace
+}  // namespace pet
