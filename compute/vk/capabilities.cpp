@@ -21,8 +21,8 @@ struct Offer {
   }
 };
 
-// A feature bit in a struct of a chain, or several that only count together. It counts with the extension, or from the version on that knows the struct: elsewhere the driver would
-// ignore it too. The structs of whole versions have no extension, and VkPhysicalDeviceVulkan11Features came with 1.2 only.
+// A feature bit in a struct of a chain, or several that only count together. It counts with the extension, or from the version on that knows the struct:
+// elsewhere the driver would ignore it too. The structs of whole versions have no extension, and VkPhysicalDeviceVulkan11Features came with 1.2 only.
 struct FeatureBit {
   VkStructureType type;
   std::size_t offset;
@@ -170,19 +170,33 @@ std::vector<Properties> enumerate(VkPhysicalDevice physical_device, VkResult(VKA
   return list;
 }
 
-// The matrices that kernels are written for, among those that the device has.
-bool has_subgroup_matrices(VkPhysicalDevice physical_device, const Functions& functions) {
+// What kernels are written for, among what the device lists: matrices of 16 x 16 x 16 a subgroup, of float16. result: the member of the listed sums' type.
+template <class Properties>
+bool has_subgroup_matrices(const std::vector<Properties>& list, VkComponentTypeKHR Properties::*result, VkComponentTypeKHR sums) {
+  return std::ranges::any_of(list, [&](const Properties& one) {
+    return one.scope == VK_SCOPE_SUBGROUP_KHR && one.MSize == 16 && one.NSize == 16 && one.KSize == 16 && one.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+           one.BType == VK_COMPONENT_TYPE_FLOAT16_KHR && one.CType == sums && one.*result == sums;
+  });
+}
+
+bool has_matrices_nv(VkPhysicalDevice physical_device, const Functions& functions) {
+  const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesNV, VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV);
+  return has_subgroup_matrices(list, &VkCooperativeMatrixPropertiesNV::DType, VK_COMPONENT_TYPE_FLOAT32_KHR);
+}
+
+// Sums that are rounded have a type of their own here.
+bool has_matrices_khr(VkPhysicalDevice physical_device, const Functions& functions) {
   const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR, VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
-  const auto sums_in = [&](VkComponentTypeKHR type) {
-    return std::ranges::any_of(list, [&](const VkCooperativeMatrixPropertiesKHR& one) {
-      return one.scope == VK_SCOPE_SUBGROUP_KHR && one.MSize == 16 && one.NSize == 16 && one.KSize == 16 && one.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-             one.BType == VK_COMPONENT_TYPE_FLOAT16_KHR && one.CType == type && one.ResultType == type;
-    });
-  };
+  const auto sums_in = [&](VkComponentTypeKHR type) { return has_subgroup_matrices(list, &VkCooperativeMatrixPropertiesKHR::ResultType, type); };
   return sums_in(VK_COMPONENT_TYPE_FLOAT32_KHR) && sums_in(VK_COMPONENT_TYPE_FLOAT16_KHR);
 }
 
+// Matrices of a workgroup, whose extents are multiples of 64 x 64 x 32 and at most 256.
 bool has_workgroup_matrices(VkPhysicalDevice physical_device, const Functions& functions) {
+  VkPhysicalDeviceCooperativeMatrix2PropertiesNV most{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &most};
+  functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
+  if (most.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize < 256 || most.cooperativeMatrixFlexibleDimensionsMaxDimension < 256) return false;
   const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV,
                               VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV);
   const auto of = [&](std::uint32_t invocations) {
@@ -194,6 +208,13 @@ bool has_workgroup_matrices(VkPhysicalDevice physical_device, const Functions& f
     });
   };
   return of(128) && of(256);
+}
+
+// Leaves of what the features say what kernels are written for.
+void keep_usable_matrices(VkPhysicalDevice physical_device, const Functions& functions, Capabilities& found) {
+  found.cooperative_matrix_nv = found.cooperative_matrix_nv && has_matrices_nv(physical_device, functions);
+  found.cooperative_matrix_khr = found.cooperative_matrix_khr && has_matrices_khr(physical_device, functions);
+  found.cooperative_matrix2_nv = found.cooperative_matrix2_nv && has_workgroup_matrices(physical_device, functions);
 }
 
 Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& functions, const Offer& offer) {
@@ -234,8 +255,6 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
 
   Capabilities supported = read_chain(features.pNext, offer).first;
   read_extensions(offer, supported);
-  supported.cooperative_matrix_khr = supported.cooperative_matrix_khr && has_subgroup_matrices(physical_device, functions);
-  supported.cooperative_matrix2_nv = supported.cooperative_matrix2_nv && has_workgroup_matrices(physical_device, functions);
   return supported;
 }
 
@@ -297,7 +316,7 @@ Status read_queue_family(const DeviceDescription& description, const Functions& 
   return {};
 }
 
-CapabilityLoss loss_of(const Bonus& bonus, bool declared, bool declared_too_early, bool supported, const Offer& host) {
+CapabilityLoss loss_of(const Bonus& bonus, bool declared, bool declared_too_early, bool supported, bool usable, const Offer& host) {
   const std::string extension = bonus.extension;
   const bool core = bonus.core_since != kNever;
   const std::string where = !core ? extension : "vulkan " + version_text(bonus.core_since) + " or " + extension;
@@ -311,6 +330,10 @@ CapabilityLoss loss_of(const Bonus& bonus, bool declared, bool declared_too_earl
     loss.kind = declared ? RemedyKind::declare_less : RemedyKind::none;
     loss.cause = declared ? "declared but not supported by the device" : "not supported by the device";
     loss.remedy = declared ? "declare only what vkCreateDevice was given" : "none on this device";
+  } else if (!usable) {
+    loss.kind = RemedyKind::none;
+    loss.cause = "the device's matrices have other shapes or types than kernels are written for";
+    loss.remedy = "none on this device";
   } else if (declared_too_early) {
     loss.kind = RemedyKind::raise_version;
     loss.cause = "declared, but not part of the declared vulkan " + version_text(host.version);
@@ -359,6 +382,8 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   auto [declared, too_early] = read_chain(description.features ? description.features->pNext : nullptr, host);
   read_extensions(host, declared);
   const Capabilities supported = supported_by(description.physical_device, functions, device);
+  Capabilities usable = supported;
+  keep_usable_matrices(description.physical_device, functions, usable);
 
   CapabilityReport report;
   Capabilities& effective = report.capabilities;
@@ -366,9 +391,9 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   read_properties(description.physical_device, functions, device, effective);
   IMPRINT_CHECK(read_queue_family(description, functions, effective));
   for (const Bonus& bonus : kBonuses) {
-    const bool is_declared = declared.*bonus.member, is_supported = supported.*bonus.member, is_too_early = too_early.*bonus.member;
-    effective.*bonus.member = is_declared && is_supported;
-    if (!(is_declared && is_supported)) report.losses.push_back(loss_of(bonus, is_declared, is_too_early, is_supported, host));
+    const bool is_declared = declared.*bonus.member, is_usable = usable.*bonus.member;
+    effective.*bonus.member = is_declared && is_usable;
+    if (!(is_declared && is_usable)) report.losses.push_back(loss_of(bonus, is_declared, too_early.*bonus.member, supported.*bonus.member, is_usable, host));
   }
 
   if (!effective.subgroup_size_control) effective.min_subgroup_size = effective.max_subgroup_size = 0;

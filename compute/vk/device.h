@@ -67,9 +67,10 @@ struct Capabilities {
   bool host_query_reset = false;
   bool memory_budget = false;
   bool vulkan_memory_model = false;
-  bool cooperative_matrix_nv = false;
-  bool cooperative_matrix_khr = false;  // with matrices of 16 x 16 x 16 a subgroup, of float16, summed in float32 and in float16
-  bool cooperative_matrix2_nv = false;  // with matrices of 64 x 64 x 32 and multiples of that a workgroup, of float16, summed in float32; of 128 and 256 invocations
+  bool cooperative_matrix_nv = false;   // with matrices of 16 x 16 x 16 a subgroup, of float16, summed in float32
+  bool cooperative_matrix_khr = false;  // the same, summed in float16 too
+  // With matrices of 64 x 64 x 32 and multiples of that up to 256 a workgroup, of float16, summed in float32; of 128 and 256 invocations.
+  bool cooperative_matrix2_nv = false;
   bool debug_utils = false;
   bool pipeline_creation_cache_control = false;
 

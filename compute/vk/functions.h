@@ -13,7 +13,8 @@
   X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkEnumerateDeviceExtensionProperties)
 // Null where no driver knows the extension; for reading capabilities only.
 #define IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)                                                            \
-  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
+  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesNV) X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)   \
+  X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
 #define IMPRINT_VK_DEVICE_FUNCTIONS(X)                                                                       \
   X(vkAllocateMemory) X(vkFreeMemory) X(vkMapMemory) X(vkUnmapMemory)                                        \
   X(vkCreateBuffer) X(vkDestroyBuffer) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements)                \

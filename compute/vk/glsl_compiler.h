@@ -1,5 +1,6 @@
 #pragma once
-// GLSL compute shaders to SPIR-V 1.3 for Vulkan 1.1 (1.6 for 1.3 where a text asks for GL_NV_cooperative_matrix2), through glslang. Nothing of glslang shows outside the .cpp.
+// GLSL compute shaders to SPIR-V 1.3 for Vulkan 1.1 (1.6 for 1.3 where a text asks for GL_NV_cooperative_matrix2), through glslang. Nothing of glslang shows
+// outside the .cpp.
 
 #include <string>
 #include <string_view>

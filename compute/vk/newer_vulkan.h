@@ -37,6 +37,7 @@ using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR
 #ifndef VK_NV_cooperative_matrix2
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV static_cast<VkStructureType>(1000593000)
 #define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV static_cast<VkStructureType>(1000593001)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV static_cast<VkStructureType>(1000593002)
 
 struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
   VkStructureType sType;
@@ -48,6 +49,13 @@ struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
   VkBool32 cooperativeMatrixPerElementOperations;
   VkBool32 cooperativeMatrixTensorAddressing;
   VkBool32 cooperativeMatrixBlockLoads;
+};
+struct VkPhysicalDeviceCooperativeMatrix2PropertiesNV {
+  VkStructureType sType;
+  void* pNext;
+  std::uint32_t cooperativeMatrixWorkgroupScopeMaxWorkgroupSize;
+  std::uint32_t cooperativeMatrixFlexibleDimensionsMaxDimension;
+  std::uint32_t cooperativeMatrixWorkgroupScopeReservedSharedMemory;
 };
 struct VkCooperativeMatrixFlexibleDimensionsPropertiesNV {
   VkStructureType sType;

@@ -30,7 +30,9 @@ struct FakeDriver {
   std::set<VkStructureType> supported;  // structs whose first feature is there
   std::vector<VkQueueFamilyProperties> families = {{VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT, 1, 64, {}}, {VK_QUEUE_TRANSFER_BIT, 1, 0, {}}};
   std::vector<VkStructureType> asked;
+  std::vector<VkCooperativeMatrixPropertiesNV> matrices_nv;
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+  std::uint32_t most_extent = 1024, most_invocations = 256;   // of a workgroup's matrices
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
 
   VkPhysicalDevice handle() { return reinterpret_cast<VkPhysicalDevice>(this); }
@@ -42,6 +44,14 @@ VkResult list_out(const std::vector<T>& own, std::uint32_t* count, T* out) {
   if (out) std::copy_n(own.begin(), *count, out);
   *count = static_cast<std::uint32_t>(own.size());
   return VK_SUCCESS;
+}
+
+VkCooperativeMatrixPropertiesNV matrices_nv_of(std::uint32_t columns, VkComponentTypeNV sums) {
+  VkCooperativeMatrixPropertiesNV one{VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV, nullptr, 16, columns, 16};
+  one.AType = one.BType = VK_COMPONENT_TYPE_FLOAT16_NV;
+  one.CType = one.DType = sums;
+  one.scope = VK_SCOPE_SUBGROUP_NV;
+  return one;
 }
 
 VkCooperativeMatrixPropertiesKHR matrices_of(std::uint32_t columns, VkComponentTypeKHR sums) {
@@ -78,6 +88,11 @@ Functions capability_functions() {
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
         reinterpret_cast<VkPhysicalDeviceSubgroupProperties*>(link)->subgroupSize = 32;
       }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV) {
+        auto& most = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2PropertiesNV*>(link);
+        most.cooperativeMatrixFlexibleDimensionsMaxDimension = FakeDriver::of(device).most_extent;
+        most.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize = FakeDriver::of(device).most_invocations;
+      }
     }
   };
   f.vkGetPhysicalDeviceFeatures2 = [](VkPhysicalDevice device, VkPhysicalDeviceFeatures2* features) {
@@ -97,6 +112,9 @@ Functions capability_functions() {
     for (std::uint32_t i = 0; list && i < *count; ++i) std::strcpy(list[i].extensionName, own[i].c_str());
     *count = static_cast<std::uint32_t>(own.size());
     return VK_SUCCESS;
+  };
+  f.vkGetPhysicalDeviceCooperativeMatrixPropertiesNV = [](VkPhysicalDevice device, std::uint32_t* count, VkCooperativeMatrixPropertiesNV* out) {
+    return list_out(FakeDriver::of(device).matrices_nv, count, out);
   };
   f.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = [](VkPhysicalDevice device, std::uint32_t* count, VkCooperativeMatrixPropertiesKHR* out) {
     return list_out(FakeDriver::of(device).matrices, count, out);
@@ -140,6 +158,7 @@ class CapabilitiesTest : public ::testing::Test {
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline_{kTimeline};
   VkPhysicalDeviceSynchronization2Features sync2_{kSync2};
   VkPhysicalDevice16BitStorageFeatures storage16_{kStorage16};
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
   VkPhysicalDeviceDescriptorIndexingFeatures other_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES};
@@ -272,9 +291,27 @@ TEST_F(CapabilitiesTest, takes_matrices_only_in_the_shapes_that_kernels_are_writ
   EXPECT_TRUE(has());
   driver_.matrices.back().scope = VK_SCOPE_WORKGROUP_KHR;
   EXPECT_FALSE(has()) << "not of a subgroup";
+  const auto report = read();
+  const CapabilityLoss* told = loss(*report, "cooperativeMatrix (VK_KHR_cooperative_matrix)");
+  ASSERT_TRUE(told);
+  EXPECT_THAT(told->cause, HasSubstr("other shapes")) << "the host has declared nothing wrong";
+  EXPECT_EQ(told->kind, RemedyKind::none);
   extensions_.clear();
   driver_.matrices.back().scope = VK_SCOPE_SUBGROUP_KHR;
   EXPECT_FALSE(has()) << "not declared";
+}
+
+TEST_F(CapabilitiesTest, takes_matrices_of_the_older_extension_in_those_shapes_only) {
+  driver_.extensions = {"VK_NV_cooperative_matrix"};
+  extensions_ = {"VK_NV_cooperative_matrix"};
+  driver_.supported = {matrix_nv_.sType};
+  matrix_nv_.cooperativeMatrix = VK_TRUE;
+  declare(matrix_nv_);
+  const auto has = [&] { return read()->capabilities.cooperative_matrix_nv; };
+  driver_.matrices_nv = {matrices_nv_of(8, VK_COMPONENT_TYPE_FLOAT32_NV), matrices_nv_of(16, VK_COMPONENT_TYPE_FLOAT16_NV)};
+  EXPECT_FALSE(has());
+  driver_.matrices_nv.push_back(matrices_nv_of(16, VK_COMPONENT_TYPE_FLOAT32_NV));
+  EXPECT_TRUE(has());
 }
 
 TEST_F(CapabilitiesTest, takes_matrices_of_a_workgroup_with_all_that_their_kernels_use) {
@@ -303,6 +340,13 @@ TEST_F(CapabilitiesTest, takes_matrices_of_a_workgroup_with_all_that_their_kerne
   EXPECT_FALSE(has()) << "not of 128 invocations";
   driver_.flexible = {flexible_of(32, 128), flexible_of(128, 256)};
   EXPECT_FALSE(has()) << "too coarse";
+  driver_.flexible = {flexible_of(32, 128), flexible_of(32, 256)};
+  EXPECT_TRUE(has());
+  driver_.most_extent = 128;
+  EXPECT_FALSE(has()) << "too small";
+  driver_.most_extent = 256;
+  driver_.most_invocations = 128;
+  EXPECT_FALSE(has()) << "of too few invocations";
 }
 
 TEST_F(CapabilitiesTest, passes_over_structs_that_it_does_not_know) {
