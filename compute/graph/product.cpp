@@ -195,7 +195,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   const bool has_workgroups = options.matrix_workgroups && matrix_operand(graph, materialized, matmul, 0) && matrix_operand(graph, materialized, matmul, 1);
   for (const OnUnits& measured : kSubgroupTiles) {
     const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes && measured.tile.invocations() <= options.most_invocations;
-    if (measured.tile == kMatrixUnitTile ? has_units : has_units && options.matrix_tiles && fits) add(measured.tile, cycles_on_units(shape, measured, options));
+    if (has_units && fits && (options.matrix_tiles || measured.tile == kMatrixUnitTile)) add(measured.tile, cycles_on_units(shape, measured, options));
   }
   if (has_workgroups)
     for (const OnUnits& measured : kWorkgroupTiles) add(measured.tile, cycles_on_units(shape, measured, options));

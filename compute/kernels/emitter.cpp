@@ -420,7 +420,8 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
     close();
     const std::int64_t done = turns * stride * terms, rest = (length - done + stride - 1) / stride;
     if (rest == 0) return result;
-    if (stride > 1 && rest <= terms && !along && entry.op != Op::matmul && !finds_position(entry.op)) {   // the same for what is left, of which some invocations have one term less
+    // The same for what is left, of which some invocations have one term less.
+    if (stride > 1 && rest <= terms && !along && entry.op != Op::matmul && !finds_position(entry.op)) {
       std::vector<std::string> last;
       for (std::int64_t term = 0; term < rest; ++term) {
         const IndexExpression own_k = position + term * stride;

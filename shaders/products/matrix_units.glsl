@@ -2,8 +2,8 @@
 // time: its invocations copy that much of both operands into shared memory, as they lie in memory, while the loads of the next turn are already under way;
 // each of its subgroups multiplies SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs' worth in matrices of 16 x 16 (include/matrices_nv.glsl, matrices_khr.glsl).
 //
-// The kernel around this page defines SUBGROUP_ROWS, SUBGROUP_COLUMNS and what products/tiles.glsl says, with loads of eight neighbours as a uvec4, tile_left and tile_right as uvec4
-// arrays, and, where sums go straight to memory and tiles are whole, STORE_MATRIX(sums, batch, row, column) for matrices.
+// The kernel around this page defines SUBGROUP_ROWS, SUBGROUP_COLUMNS and what products/tiles.glsl says, with loads of eight neighbours as a uvec4, tile_left
+// and tile_right as uvec4 arrays, and, where sums go straight to memory and tiles are whole, STORE_MATRIX(sums, batch, row, column) for matrices.
 // Indices are unsigned: with signed ones 227 TFLOP/s were 210.
 
 #define MATRIX_ROWS (SUBGROUP_ROWS / 16)

@@ -7,6 +7,7 @@
 #include "compute/graph/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/dispatch_source.h"
+#include "compute/program/device_profile.h"
 #include "compute/tensor/tensor.h"
 #include "compute/vk/glsl_compiler.h"
 
@@ -25,7 +26,7 @@ struct BuiltProduct {
 };
 
 // The kernel with the product. tile: the name of the variant to take; empty: by the cost model.
-BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {}) {
+BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {}, std::int64_t shared_bytes = 49152) {
   Graph graph = build_graph(std::span(&output, 1)).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
@@ -35,7 +36,7 @@ BuiltProduct build_product(const Tensor& output, Units units, const std::string&
   options.matrix_units = true;
   options.matrix_tiles = units != Units::nv;
   options.matrix_workgroups = units == Units::workgroups;
-  options.region_shared_bytes = 49152;
+  options.region_shared_bytes = shared_bytes;
   options.most_invocations = 1024;
   DispatchLimits limits;
   limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
@@ -94,6 +95,15 @@ TEST(MatrixProducts, OfTheOlderDialectHaveTheTileThatWasMeasuredWithIt) {
   EXPECT_GT(large.task().tile.rows * large.task().tile.columns, small.task().tile.rows * small.task().tile.columns);
 }
 
+// What lies in shared memory fits in it, or there are no matrix units.
+TEST(MatrixProducts, KeepToTheSharedMemoryThatThereIs) {
+  constexpr std::int64_t kLeast = 16384;   // of every device
+  EXPECT_EQ(build_product(square(4096), Units::nv, {}, kLeast).task().tile.units, MatrixUnits::none);
+  const ProductTile tile = build_product(square(4096), Units::khr, {}, kLeast).task().tile;
+  EXPECT_EQ(tile.units, MatrixUnits::subgroup);
+  EXPECT_LE(16 * (unit_elements(tile, 0) + unit_elements(tile, 1)), kLeast);
+}
+
 TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
   const Tensor bias = input("bias", {1024});
   const Tensor whole = square(1024), epilogue = relu(matmul(half("x", {1000, 512}), half("y", {512, 1024})) + bias);
@@ -139,6 +149,19 @@ TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("if (column >= 520) return sum;"));
   EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("#define STORE_ARRAY")));
   EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
+}
+
+// They are matrices of GL_KHR_cooperative_matrix, which asks for its own feature.
+TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
+  vk::CapabilityProfile profile;
+  profile.cooperative_matrix_nv = profile.cooperative_matrix2_nv = true;
+  profile.vulkan_memory_model = profile.shader_float16 = profile.storage_16bit = true;
+  profile.subgroup_size = 32;
+  profile.max_workgroup_invocations = 256;
+  EXPECT_TRUE(fusion_options(profile).matrix_units);
+  EXPECT_FALSE(fusion_options(profile).matrix_workgroups);
+  profile.cooperative_matrix_khr = true;
+  EXPECT_TRUE(fusion_options(profile).matrix_workgroups);
 }
 
 // A window's rows overlap: no line of memory is one of its lines.
