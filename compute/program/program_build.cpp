@@ -162,15 +162,15 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
     if (source.precision == Precision::mixed16) runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' stays in float32: " + reason);
   }
-  // Without a compiler kernels are those that the cost model takes: what is measured may not have been baked.
-  std::shared_ptr<const VariantTable> variants;
-  if (vk::GlslCompiler::present()) {
-    if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
-    variants = runtime.variants();
-  }
   Status built;
   std::unique_ptr<Impl> impl;
   for (const vk::CapabilityProfile& profile : profiles) {
+    // Kernels of an archive alone are those that the cost model takes: what is measured may not have been baked.
+    std::shared_ptr<const VariantTable> variants;
+    if (vk::GlslCompiler::present() && &profile == &profiles.back()) {
+      if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
+      variants = runtime.variants();
+    }
     impl = std::make_unique<Impl>(runtime);
     impl->source = source;   // fusion renumbers the nodes of its own
     built = impl->build(variants.get(), profile);
