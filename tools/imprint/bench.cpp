@@ -19,12 +19,13 @@ struct BenchOptions {
   std::string suite = "all", device, json, markdown, only, tuning;
   bool list = false;
   Repeats repeats;
+  std::uint32_t in_a_row = kChainedRuns;
 };
 
 // What the columns are, for the table and --help.
 constexpr const char* kColumns =
     "Microseconds. gpu: one run encoded between timestamps, with its copies where it has any; replayed: as the command buffer recorded for it; pieces:\n"
-    "its dispatches as the separately recorded pieces that slicing executes; chained: a run as recorded in a row of eight; wall: submit to the end of\n"
+    "its dispatches as the separately recorded pieces that slicing executes; chained: a run as recorded in a row of --in-a-row; wall: submit to the end of\n"
     "the wait; cpu: the submitting thread's. Rows of suite frame are of frames that did what the row names: inferred (learning-off), ran a slice of\n"
     "learning (learning-on), or did both, frame after frame on a thread kept busy (tick); or of every frame with work, in a game that learns, with the 99th\n"
     "percentile, the dearest, and how often the frame thread waited (every). There cpu is the frame thread's CPU time in all of Imprint's calls of a frame\n"
@@ -161,7 +162,7 @@ Status run_bench(const BenchOptions& options) {
   }
   IMPRINT_CHECK(check_writable(options.json));
   IMPRINT_CHECK(check_writable(options.markdown));
-  BenchDevice device{.name = options.device, .repeats = options.repeats};
+  BenchDevice device{.name = options.device, .repeats = options.repeats, .in_a_row = options.in_a_row};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
   if (!device.computer.on_cpu()) {
     IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
@@ -225,7 +226,7 @@ Spread spread(std::vector<double> samples) {
 namespace {
 
 // The thread that asks is the one that computes: its time is the wall's.
-Result<BenchResult> measure_on_cpu(const Repeats& repeats, Program& program, const std::string& name) {
+Result<BenchResult> measure_on_cpu(const Repeats& repeats, std::uint32_t in_a_row, Program& program, const std::string& name) {
   std::vector<double> wall_us, chained_us;
   const auto now_us = [] { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
   const double start = now_us();
@@ -236,9 +237,9 @@ Result<BenchResult> measure_on_cpu(const Repeats& repeats, Program& program, con
     const double before = now_us();
     IMPRINT_CHECK(program.run_pieces(0, 0, program.piece_count()));
     const double after = now_us();
-    for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) IMPRINT_CHECK(program.run_pieces(slot, 0, program.piece_count()));
+    for (std::uint32_t run = 0; run < in_a_row; ++run) IMPRINT_CHECK(program.run_pieces(run % program.slot_count(), 0, program.piece_count()));
     wall_us.push_back(after - before);
-    chained_us.push_back((now_us() - after) / program.slot_count());
+    chained_us.push_back((now_us() - after) / in_a_row);
   }
   BenchResult result;
   result.name = name;
@@ -263,7 +264,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
     return BenchResult{.name = name};
   }
   if (device.computer.on_cpu()) {
-    IMPRINT_ASSIGN(BenchResult result, measure_on_cpu(device.repeats, program, name));
+    IMPRINT_ASSIGN(BenchResult result, measure_on_cpu(device.repeats, device.in_a_row, program, name));
     add_figures(program.stats(), result);
     return result;
   }
@@ -291,8 +292,8 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
     execute(into, kernels(0));
   }));
   IMPRINT_ASSIGN(const Timing chained, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
-    for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) {
-      const VkCommandBuffer run = program.whole(slot, kSecondary);
+    for (std::uint32_t i = 0; i < device.in_a_row; ++i) {
+      const VkCommandBuffer run = program.whole(i % program.slot_count(), kSecondary);
       execute(into, std::span(&run, 1));
     }
   }));
@@ -303,9 +304,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   result.samples = encoded.gpu_us.size();
   result.pieces_us = spread(alone.gpu_us);
   result.chained_us = spread(chained.gpu_us);
-  result.chained_us.median /= program.slot_count();
-  result.chained_us.p95 /= program.slot_count();
-  result.chained_us.p99 /= program.slot_count();
+  for (double* one : {&result.chained_us.median, &result.chained_us.p95, &result.chained_us.p99}) *one /= device.in_a_row;
   result.allocations = vulkan.counters().allocations - allocations;
   add_figures(program.stats(), result);
   return result;
@@ -343,6 +342,9 @@ void add_bench(CLI::App& app) {
         return CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-3 && seconds <= 3600 ? std::string() : "'" + text + "' is not within 0.001 to 3600";
       })
       ->capture_default_str();
+  command->add_option("--in-a-row", options->in_a_row, "runs that the column chained is of, at most 1000")
+      ->check(CLI::Range(1u, 1000u))
+      ->option_text("N=" + std::to_string(kChainedRuns));
   command->add_flag("--list", options->list, "print the names and stop");
   set_work(*command, [options] { return run_bench(*options); });
 }

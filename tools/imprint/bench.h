@@ -23,6 +23,9 @@ void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);  // explain.cpp
 void add_tune(CLI::App& app);     // tune.cpp
 
+// Runs of BenchResult::chained_us unless asked otherwise (--in-a-row): compile programs with this many slots, of which longer rows take each again.
+inline constexpr std::uint32_t kChainedRuns = 8;
+
 struct Spread {
   double median = 0, p95 = 0, p99 = 0;
 };
@@ -63,6 +66,7 @@ struct BenchDevice {
   Computer computer;
   std::unique_ptr<GpuTimer> timer;  // null on the processor
   Repeats repeats;
+  std::uint32_t in_a_row = kChainedRuns;
   std::function<Status(Program&)> look;  // what is done with a case's program in the place of measuring it; empty: it is measured
 
   Runtime& runtime() { return computer.runtime(); }
@@ -85,9 +89,6 @@ std::vector<BenchCase> frame_cases();
 
 // All suites but frame, whose programs are the plugin's own.
 std::vector<BenchCase> program_cases();
-
-// Runs of a program in flight for BenchResult::chained_us: compile programs with this many slots.
-inline constexpr std::uint32_t kChainedRuns = 8;
 
 // Warm-up, then measured runs of slots 0 .. slot_count - 1. The inputs must have been written.
 Result<BenchResult> measure_program(BenchDevice& device, Program& program, const std::string& name);
