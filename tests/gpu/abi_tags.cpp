@@ -6,9 +6,7 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -17,6 +15,7 @@
 
 #include <imprint/imprint.hpp>
 
+#include "header_text.h"
 #include "tests/hosts/assert_works.h"
 
 namespace {
@@ -27,8 +26,7 @@ using namespace imprint::game;
 // [create], [frame], [frame or create] or [any] of each function of the table, as the header has it: behind the function, or in the comment before it,
 // which may be of several.
 std::map<std::string, std::string> tags_of_header() {
-  std::ifstream file(IMPRINT_TEST_HEADER);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text = kHeaderText;
   const std::size_t first = text.find("typedef struct imp_api {"), last = text.find("} imp_api;");
   if (first == text.npos || last == text.npos) return {};
   text = text.substr(first, last - first);

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "plugin/agent/world.h"
-#include "tests/gpu/kept_driver.h"
 
 namespace imprint::agent::test {
 
@@ -72,7 +71,6 @@ class WorldTest : public ::testing::Test {
       world = World::open_on_cpu(options.options, budget).value();
       return;
     }
-    imprint::test::keep_driver();
     auto opened = World::open(options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     world = std::move(*opened);

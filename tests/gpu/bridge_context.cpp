@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "engine-bridge/standalone.h"
-#include "tests/gpu/kept_driver.h"
 #include "tests/hosts/regression.h"
 
 namespace imprint::bridge {
@@ -30,7 +29,6 @@ class ContextTest : public testing::Test {
     options.validation = true;
     options.optional_features = optional_features;
     options.api_version = api_version;
-    test::keep_driver();
     auto opened = Standalone::open(options);
     ASSERT_TRUE(opened) << opened.error().message;
     standalone_ = std::move(*opened);

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/gpu/kept_driver.h"
 
 namespace imprint::bridge {
 namespace {
@@ -56,10 +55,7 @@ struct Height {
   bool optional_features;
 };
 
-class StandaloneAt : public testing::TestWithParam<Height> {
- protected:
-  void SetUp() override { test::keep_driver(); }
-};
+class StandaloneAt : public testing::TestWithParam<Height> {};
 
 TEST_P(StandaloneAt, OpensComputesAndCloses) {
   StandaloneOptions options;

@@ -33,14 +33,6 @@ bool contains(std::string_view name, std::string_view part) {
   return !std::ranges::search(name, part, same).empty() || part.empty();
 }
 
-// A driver that is loaded and unloaded some forty times in one process may refuse the next time: this instance keeps it.
-VkInstance keep_driver(PFN_vkCreateInstance create_instance) {
-  VkInstance instance = VK_NULL_HANDLE;
-  const VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-  create_instance(&info, nullptr, &instance);
-  return instance;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Instance>> Instance::create(std::uint32_t api_version) {
@@ -75,8 +67,7 @@ Result<std::unique_ptr<Instance>> Instance::create(std::uint32_t api_version) {
   info.enabledExtensionCount = static_cast<std::uint32_t>(self->extensions_.size());
   info.ppEnabledExtensionNames = self->extensions_.data();
   const auto create_instance = reinterpret_cast<PFN_vkCreateInstance>(self->get_instance_proc_addr_(nullptr, "vkCreateInstance"));
-  static const VkInstance kept = keep_driver(create_instance);
-  if (!kept || create_instance(&info, nullptr, &self->handle_) != VK_SUCCESS) return lacking("vkCreateInstance failed");
+  if (create_instance(&info, nullptr, &self->handle_) != VK_SUCCESS) return lacking("vkCreateInstance failed");
   if (self->validated_) {
     self->function<PFN_vkCreateDebugUtilsMessengerEXT>("vkCreateDebugUtilsMessengerEXT")(self->handle_, &messenger, nullptr, &self->messenger_);
   }

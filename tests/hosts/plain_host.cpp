@@ -26,17 +26,6 @@ bool has_layer(const char* name) {
   return std::ranges::any_of(list, [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
 }
 
-// A driver that is loaded and unloaded some forty times in one process may refuse the next time: this instance keeps it.
-void keep_driver() {
-  static const VkInstance kept = [] {
-    VkInstance instance = VK_NULL_HANDLE;
-    const VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-    vkCreateInstance(&info, nullptr, &instance);
-    return instance;
-  }();
-  EXPECT_NE(kept, VK_NULL_HANDLE);
-}
-
 }  // namespace
 
 struct PlainHost::Bonuses {
@@ -100,7 +89,6 @@ bool PlainHost::make_instance(const HostProfile& profile) {
   }
   info.enabledExtensionCount = static_cast<std::uint32_t>(instance_extensions_.size());
   info.ppEnabledExtensionNames = instance_extensions_.data();
-  keep_driver();
   if (!check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance")) return false;
   volkLoadInstanceOnly(instance_);
   if (!profile.validation) return true;

@@ -1,5 +1,6 @@
 #include "tests/hosts/pupil.h"
 
+#include <filesystem>
 #include <optional>
 
 #include "samples/pet/checkup.h"
@@ -13,10 +14,13 @@ namespace {
 constexpr std::uint64_t kSettleFrames = 12;  // for minibatches under way when the lessons end
 constexpr float kLearned = 0.8f;             // an untaught pet stays below 0.2
 
+// One for all hosts: beside their programs, wherever those are.
+std::string shader_cache() { return std::filesystem::read_symlink("/proc/self/exe").replace_filename("shader-cache").string(); }
+
 pet::BrainContext::Setup context_setup(const PupilOptions& options, std::vector<std::string>& warnings) {
   pet::BrainContext::Setup setup;
   setup.access = options.submit ? pet::Access::kSubmit : pet::Access::kRecord;
-  setup.shader_cache = HOSTS_SHADER_CACHE;
+  setup.shader_cache = shader_cache();
   setup.log = [&warnings](const std::string& message) { warnings.push_back(message); };
   return setup;
 }
