@@ -1,7 +1,6 @@
 #include "compute/base/job_queue.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -101,6 +100,11 @@ void JobQueue::withdraw(const void* owner) {
   std::unique_lock lock(mutex_);
   std::erase_if(jobs_, [&](const Job& job) { return job.owner == owner; });
   finished_.wait(lock, [&] { return std::ranges::find(running_, owner) == running_.end(); });
+}
+
+void JobQueue::stand_still(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  finished_.wait_for(lock, timeout, [&] { return running_.empty(); });
 }
 
 std::size_t JobQueue::waiting() const {

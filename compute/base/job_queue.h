@@ -1,6 +1,7 @@
 #pragma once
 // Work that is no frame's, such as compiling and writing files. Whose threads do it is for the host to say: ours, its own, or those that wait for it.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,8 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
   // Returns when done() is true, asked after each job and under the queue's lock, or when the time is over, but for a job begun on this thread. True: done.
   bool wait(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
   void withdraw(const void* owner);  // forgets its jobs that nobody has begun, and waits for those that run
+  // Until no job runs, those excepted that nobody has begun, or the time is over.
+  void stand_still(std::chrono::milliseconds timeout);
   std::size_t waiting() const;
 
  private:

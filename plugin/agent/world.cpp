@@ -205,6 +205,12 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
   return {};
 }
 
+void World::stand_still() {
+  constexpr std::chrono::milliseconds kTheirTime{200};
+  context_->stand_still();
+  jobs_->stand_still(kTheirTime);
+}
+
 void World::set_memory_cap(std::uint64_t bytes) {
   if (!context_->vulkan()) return;
   context_->device().memory().set_cap(bytes);

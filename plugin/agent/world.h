@@ -47,6 +47,9 @@ class World {
   bridge::DeviceLink* link() { return standalone_ ? standalone_->link() : nullptr; }  // of our device with the host's
   JobQueue& jobs() { return *jobs_; }                // any thread
   Tuning& tuning() { return *tuning_; }
+  // Any thread. The device was found lost, and the first is about to be told: what threads of ours had begun on it comes to its end, and nothing follows.
+  // Bounded, for the case that one of them waits for who asks.
+  void stand_still();
   std::string report() const;
   WorldStats stats() const;                          // any thread
 

@@ -132,6 +132,7 @@ class Life {
       if (end_.first == IMP_OK) end_ = {{}, submitted, api_->last_error(), "submit", true};
     }
     const imp_result ended = api_->frame_end(context_);
+    if (ended == IMP_ERROR_DEVICE_LOST) shim_.told();
     if (fault_ == VK_ERROR_DEVICE_LOST && (submitted != IMP_OK || ended != IMP_OK)) {
       if (end_.first == IMP_OK) end_ = {{}, ended, api_->last_error(), "frame_end", true};
       return false;

@@ -155,6 +155,30 @@ TEST(JobQueue, WithdrawnJobsNeverBegin) {
   opens.join();
 }
 
+// Who asks that nothing runs any more waits for the one that does, not for those behind it, and not for ever.
+TEST(JobQueue, StandsStillWhenWhatRanIsDone) {
+  const auto none = make(0);
+  none->add(nullptr, [] { ADD_FAILURE() << "nobody asked for it"; });
+  none->stand_still(std::chrono::minutes(1));  // at once
+  none->withdraw(nullptr);
+
+  const auto queue = make(1);
+  std::promise<void> begun, go;
+  std::atomic<bool> finished{false};
+  queue->add(nullptr, [&] {
+    begun.set_value();
+    go.get_future().wait();
+    finished = true;
+  });
+  begun.get_future().wait();
+  queue->stand_still(std::chrono::milliseconds(1));
+  EXPECT_FALSE(finished) << "its time was over";
+  std::thread opens([&] { go.set_value(); });
+  queue->stand_still(std::chrono::minutes(1));
+  EXPECT_TRUE(finished);
+  opens.join();
+}
+
 // What a job holds is let go before anybody hears that it is done.
 TEST(JobQueue, AJobHoldsNothingOnceItIsDone) {
   const auto queue = make(1);
