@@ -14,6 +14,7 @@ PFN_vkGetDeviceQueue get_device_queue = nullptr;
 PFN_vkGetDeviceQueue2 get_device_queue2 = nullptr;
 PFN_vkCreateSemaphore create_semaphore = nullptr;
 PFN_vkQueueSubmit queue_submit = nullptr;
+PFN_vkQueueSubmit2 queue_submit2 = nullptr;
 std::atomic<std::uint64_t> idle_waits, queues, timelines, submissions;
 
 VKAPI_ATTR VkResult VKAPI_CALL on_device_wait_idle(VkDevice device) { return ++idle_waits, device_wait_idle(device); }
@@ -43,6 +44,10 @@ VKAPI_ATTR VkResult VKAPI_CALL on_queue_submit(VkQueue queue, std::uint32_t coun
   return ++submissions, queue_submit(queue, count, submits, fence);
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL on_queue_submit2(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* submits, VkFence fence) {
+  return ++submissions, queue_submit2(queue, count, submits, fence);
+}
+
 PFN_vkVoidFunction watched(const char* name, PFN_vkVoidFunction real);
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_loader(VkDevice device, const char* name) { return watched(name, host_device_loader(device, name)); }
@@ -68,7 +73,9 @@ PFN_vkVoidFunction watched(const char* name, PFN_vkVoidFunction found) {
                           replace("vkGetDeviceQueue", name, found, get_device_queue, on_get_device_queue) ||
                           replace("vkGetDeviceQueue2", name, found, get_device_queue2, on_get_device_queue2) ||
                           replace("vkCreateSemaphore", name, found, create_semaphore, on_create_semaphore) ||
-                          replace("vkQueueSubmit", name, found, queue_submit, on_queue_submit);
+                          replace("vkQueueSubmit", name, found, queue_submit, on_queue_submit) ||
+                          replace("vkQueueSubmit2", name, found, queue_submit2, on_queue_submit2) ||
+                          replace("vkQueueSubmit2KHR", name, found, queue_submit2, on_queue_submit2);
   (void)is_watched;
   return found;
 }

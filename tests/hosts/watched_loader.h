@@ -15,7 +15,7 @@ struct GuestCalls {
   std::uint64_t idle_waits = 0;   // vkDeviceWaitIdle, vkQueueWaitIdle
   std::uint64_t queues = 0;       // vkGetDeviceQueue, vkGetDeviceQueue2
   std::uint64_t timelines = 0;    // vkCreateSemaphore of timeline type
-  std::uint64_t submissions = 0;  // vkQueueSubmit
+  std::uint64_t submissions = 0;  // vkQueueSubmit, vkQueueSubmit2
 };
 
 // Counts from nothing. One host at a time in a process: Vulkan's loader functions carry no user pointer.

@@ -1,4 +1,5 @@
-# cmake -D NM=nm -D LIBRARY=libimprint.so -P house_symbols.cmake: fails unless the library defines exactly one dynamic symbol, imp_get_api.
+# cmake -D NM=nm -D LIBRARY=libimprint.so -P house_symbols.cmake: fails unless the library defines exactly one dynamic symbol, imp_get_api, and could not
+# wait for a device or a queue to go idle if it wanted to.
 execute_process(COMMAND ${NM} --dynamic --defined-only ${LIBRARY} OUTPUT_VARIABLE table ERROR_VARIABLE problem RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "cannot read the symbols of ${LIBRARY}: ${problem}")
@@ -15,4 +16,19 @@ if(NOT names STREQUAL "imp_get_api")
   string(REPLACE ";" ", " names "${names}")
   message(FATAL_ERROR "${LIBRARY} exports: ${names}; expected only imp_get_api. Hide the rest: hidden visibility and --exclude-libs,ALL")
 endif()
-message(STATUS "${LIBRARY} exports imp_get_api and nothing else")
+
+# A Vulkan function is reached by linking to it, or by its name and the host's vkGetInstanceProcAddr.
+execute_process(COMMAND ${NM} --dynamic --undefined-only ${LIBRARY} OUTPUT_VARIABLE linked RESULT_VARIABLE status)
+string(REGEX MATCH " vk[A-Z][A-Za-z0-9]+" vulkan "${linked}")
+if(NOT status EQUAL 0 OR vulkan)
+  message(FATAL_ERROR "${LIBRARY} links Vulkan's${vulkan}: ask the host's vkGetInstanceProcAddr for it")
+endif()
+file(STRINGS ${LIBRARY} asked REGEX "vk[A-Z]")
+if(NOT asked MATCHES "vkQueueSubmit")
+  message(FATAL_ERROR "${LIBRARY} holds no name of a Vulkan function: what it asks for cannot be told")
+endif()
+string(REGEX MATCH "vk(Device|Queue)WaitIdle" waits "${asked}")
+if(waits)
+  message(FATAL_ERROR "${LIBRARY} asks for ${waits}: never wait for a device or a queue to go idle")
+endif()
+message(STATUS "${LIBRARY} exports imp_get_api and nothing else, links nothing of Vulkan's, and asks for no function that waits for idle")
