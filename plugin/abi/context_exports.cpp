@@ -42,15 +42,19 @@ Status take_host(const char* call, const imp_host& host, const Limits& limits, C
 
 // Not a fault: a context takes what lives on it along. But who counts wants to know.
 void name_what_is_left(ContextEntry& entry) {
-  std::string brains;
-  std::size_t brain_count = 0, agent_count = 0;
-  entry.brains.each([&](const std::shared_ptr<agent::Brain>& brain) {
-    brains += (brain_count++ ? ", '" : "'") + brain->spec().name + "'";
-  });
+  struct Kind {
+    std::size_t count = 0;
+    std::string names;
+    void add(const std::string& name) { names += (count++ ? ", '" : "'") + name + "'"; }
+    std::string text(const char* kind) const { return std::to_string(count) + " " + kind + (count ? " (" + names + ")" : ""); }
+  } brains, tensors;
+  std::size_t agent_count = 0;
+  entry.brains.each([&](const std::shared_ptr<agent::Brain>& brain) { brains.add(brain->spec().name); });
+  entry.tensors.each([&](const agent::SharedTensor& tensor) { tensors.add(tensor.name); });
   entry.agents.each([&](const AgentPlace&) { ++agent_count; });
-  if (brain_count == 0 && agent_count == 0) return;
-  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + std::to_string(brain_count) + " brains" +
-                                       (brain_count ? " (" + brains + ")" : "") + " and " + std::to_string(agent_count) + " agents");
+  if (brains.count + tensors.count + agent_count == 0) return;
+  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + brains.text("brains") + ", " + tensors.text("tensors") + " and " +
+                                       std::to_string(agent_count) + " agents");
 }
 
 // In the place of the host's: on the same GPU where it serves, on any, or on the processor. Device memory of the host's is of its own device.
@@ -236,7 +240,7 @@ imp_result IMP_CALL notify_device_lost(imp_context context) {
   return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
-    entry.world->context().stand_still();
+    entry.world->stand_still();
     return {};
   });
 }

@@ -382,6 +382,52 @@ TEST(T8Modes, AHostMayExitInTheMiddle) {
   for (const Way way : {Way::record, Way::lock, Way::exclusive}) EXPECT_EXIT(exit_in_a_frame(way), ::testing::ExitedWithCode(0), "");
 }
 
+// What goes with its context is counted and named, for a game that believes it has destroyed everything; and nothing is said when it has.
+TEST(T8Modes, WhatIsLeftIsCountedAndNamed) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  const imprint::vk::DeviceDescription device = host.describe();
+  for (const bool leaves : {true, false}) {
+    Side side{host};
+    imp_host lent = imp_host_init();
+    lent.user = &side;
+    lent.log = [](void* user, imp_log_level, const char* text) { static_cast<Side*>(user)->log.emplace_back(text); };
+    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::lock), &lent);
+    ASSERT_TRUE(context) << context.status.message();
+    const std::uint32_t branch = 3;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 2;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.agents_per_brain = 2;
+    Made<Brain> brains[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+      desc.name = i == 0 ? "cat" : "dog";
+      brains[i] = context->create_brain(desc);
+      ASSERT_TRUE(brains[i]) << brains[i].status.message();
+    }
+    Made<Agent> agents[] = {brains[0]->create_agent(), brains[0]->create_agent(), brains[1]->create_agent()};
+    Made<Tensor> tensor = context->create_tensor(tensor_desc("view", {4}), imp_vk_buffer_init());
+    ASSERT_TRUE(tensor) << tensor.status.message();
+    side.log.clear();
+    if (leaves) {
+      for (Made<Agent>& agent : agents) agent->release();
+      for (Made<Brain>& brain : brains) brain->release();
+      tensor->release();
+    } else {
+      for (Made<Agent>& agent : agents) agent->reset();
+      for (Made<Brain>& brain : brains) brain->reset();
+      tensor->reset();
+    }
+    ASSERT_WORKS(context->destroy());
+    std::string said;
+    for (const std::string& line : side.log)
+      if (line.find("destroyed with it") != line.npos) said += line;
+    EXPECT_EQ(said, leaves ? "context_destroy: destroyed with it: 2 brains ('cat', 'dog'), 1 tensors ('view') and 3 agents" : "");
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
 // What a host knows of its command buffer and Vulkan does not tell: an error, and a command buffer that nothing was recorded into.
 TEST(T8Modes, ACommandBufferThatCannotBeIsRefused) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});

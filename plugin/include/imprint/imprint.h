@@ -560,7 +560,7 @@ typedef struct imp_api {
   /* [create] A device and queue of our own. */
   imp_result (IMP_CALL* context_create_standalone)(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
                                                    imp_context* context);
-  /* [create] Destroys brains and agents too. The GPU must be done with what was recorded or submitted: with own submits it is waited for; with
+  /* [create] Destroys brains, agents and tensors too, of which the log is told how many there were, and their names. The GPU must be done with what was recorded or submitted: with own submits it is waited for; with
    * record, call frame_begin with the last safe_frame, and frame_end, first; else IMP_ERROR_WRONG_STATE and nothing is destroyed. */
   imp_result (IMP_CALL* context_destroy)(imp_context context);
   /* [create] What was adopted, what is missing, what that costs and how to get it: text, NUL-terminated. Two calls: buffer null gives *size. */
