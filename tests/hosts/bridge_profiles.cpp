@@ -26,7 +26,7 @@ TEST_P(T2Bonuses, OneOffAloneLearnsTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Without, T2Bonuses,
                          testing::Values("timelineSemaphore", "synchronization2", "hostQueryReset", "subgroupSizeControl", "shaderFloat16",
-                                         "pipelineCreationCacheControl"),
+                                         "storageBuffer16BitAccess", "pipelineCreationCacheControl"),
                          [](const auto& bonus) { return std::string(bonus.param); });
 
 // ---- devices as engines make them ----
@@ -59,7 +59,7 @@ std::vector<Engine> engines() {
        true,
        {"timelineSemaphore", "synchronization2", "hostQueryReset"},
        {"storageBuffer16BitAccess", "VK_EXT_memory_budget"}},
-      {kEverything, true, {"timelineSemaphore", "synchronization2", "hostQueryReset"}, {"VK_EXT_memory_budget"}},
+      {kEverything, true, {"timelineSemaphore", "synchronization2", "hostQueryReset", "storageBuffer16BitAccess"}, {"VK_EXT_memory_budget"}},
   };
 }
 

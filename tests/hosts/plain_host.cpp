@@ -124,18 +124,22 @@ void PlainHost::choose_features(const HostProfile& profile) {
     return std::ranges::any_of(offered, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
   };
   if (profile.everything) {
-    features_.pNext = &features_12_;
+    features_.pNext = &features_11_;
+    features_11_.pNext = &features_12_;
     features_12_.pNext = &features_13_;
     VkPhysicalDeviceFeatures2 supported{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    VkPhysicalDeviceVulkan11Features supported_11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
     VkPhysicalDeviceVulkan12Features supported_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceVulkan13Features supported_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
-    supported.pNext = &supported_12;
+    supported.pNext = &supported_11;
+    supported_11.pNext = &supported_12;
     supported_12.pNext = &supported_13;
     vkGetPhysicalDeviceFeatures2(physical_device_, &supported);
     const auto enable = [&](const char* name, VkBool32& field, VkBool32 there) {
       field = there && !(profile.without && std::strcmp(profile.without, name) == 0);
       if (field) enabled_.emplace_back(name);
     };
+    enable("storageBuffer16BitAccess", features_11_.storageBuffer16BitAccess, supported_11.storageBuffer16BitAccess);
     enable("timelineSemaphore", features_12_.timelineSemaphore, supported_12.timelineSemaphore);
     enable("shaderFloat16", features_12_.shaderFloat16, supported_12.shaderFloat16);
     enable("hostQueryReset", features_12_.hostQueryReset, supported_12.hostQueryReset);
