@@ -80,8 +80,8 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) { return (va
 
 // The memory types that serve a use, the best first. Types of equal standing keep the driver's order, which puts the faster first.
 std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& properties, std::uint32_t allowed, MemoryUse use) {
-  constexpr VkMemoryPropertyFlags kNever = VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
-                                           VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
+  constexpr VkMemoryPropertyFlags kUseless = VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
+                                             VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
   constexpr VkMemoryPropertyFlags kMappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags required = is_mapped(use) ? kMappable : 0;
   const VkMemoryPropertyFlags wanted = !is_mapped(use)             ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT}
@@ -93,7 +93,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
   std::vector<std::uint32_t> types;
   for (std::uint32_t i = 0; i < properties.memoryTypeCount; ++i) {
     const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;
-    if ((allowed >> i & 1u) && (flags & required) == required && !(flags & kNever)) types.push_back(i);
+    if ((allowed >> i & 1u) && (flags & required) == required && !(flags & kUseless)) types.push_back(i);
   }
   const auto rank = [&](std::uint32_t i) {
     const VkMemoryPropertyFlags flags = properties.memoryTypes[i].propertyFlags;

@@ -26,6 +26,8 @@ T expect(Made<T> made, const char* what) {
   return std::move(made.value);
 }
 
+}  // namespace
+
 class AgentMind : public Mind {
  public:
   AgentMind(Brain& brain, uint32_t index, Mode mode, Learner learner)
@@ -75,6 +77,8 @@ class AgentMind : public Mind {
   Agent agent_;
   Learner learner_;
 };
+
+namespace {
 
 uint32_t snapshots_of(uint32_t pets) { return pets <= 16 ? 8 : 2; }
 

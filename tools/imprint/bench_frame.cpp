@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kObservations = 28, kCues = 6, kActions = 10;  // the pet of samples/pet
+constexpr std::uint32_t kPetObservations = 28, kCues = 6, kPetActions = 10;  // the pet of samples/pet
 constexpr std::uint32_t kWarmupFrames = 120, kLatencyFrames = 2;
 
 // What a game's frames are like.
@@ -58,11 +58,11 @@ class Yard {
     IMPRINT_CHECK(check("context_create_standalone", api_.context_create_standalone(&standalone, nullptr, &limits, &context_)));
 
     imp_brain_desc desc = imp_brain_desc_init();
-    const std::uint32_t branch = kActions;
+    const std::uint32_t branch = kPetActions;
     desc.name = "pet";
-    std::array<float, kObservations> scale;
+    std::array<float, kPetObservations> scale;
     scale.fill(0.5f);
-    desc.observation_count = kObservations;
+    desc.observation_count = kPetObservations;
     desc.observation_scale = scale.data();
     desc.goal_count = kCues;
     desc.branch_count = 1;
@@ -124,7 +124,7 @@ class Yard {
       IMPRINT_CHECK(ask(agent, action));
     }
     if (moment == 0) {
-      IMPRINT_CHECK(check("agent_observe", api_.agent_observe(agent, observation_.data(), kObservations)));
+      IMPRINT_CHECK(check("agent_observe", api_.agent_observe(agent, observation_.data(), kPetObservations)));
     }
     if (moment == 50 % play_.decision_frames) {
       imp_feedback feedback = imp_feedback_init();
@@ -148,7 +148,7 @@ class Yard {
   std::vector<imp_agent> agents_;
   std::uint64_t frame_ = 0;
   Noise noise_;
-  std::array<float, kObservations> observation_{};
+  std::array<float, kPetObservations> observation_{};
 };
 
 void wait_until(Clock::time_point moment, bool busy) {
