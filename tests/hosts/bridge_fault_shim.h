@@ -63,8 +63,8 @@ class FaultShim {
   std::uint64_t touches_after_loss() const;
   void told();
   std::string first_touch() const;
-  // The first such call of each other thread since the game was told. It may have been on its way: its thread looked, found the device well, and
-  // slept. That is rare.
+  // The first such call of each other thread since the game was told. Only one whose thread looked, found the device well, and slept for longer than we
+  // wait for it before we tell.
   std::uint64_t late_calls() const;
   std::map<std::string, std::int64_t> alive() const;  // what was made and not destroyed, by kind
   std::string alive_text() const;              // "" when nothing is

@@ -245,7 +245,8 @@ TEST_P(T12Faults, AnyCallMayFail) {
     }
     ASSERT_FALSE(HasFailure());
   }
-  EXPECT_LE(lives_with_late_calls_, 1 + lives_ / 20) << "too many for calls that were on their way: a thread does not look whether the device is lost";
+  // Calls that were on their way are waited for before anybody is told, though not for ever.
+  EXPECT_LE(lives_with_late_calls_, 1u) << "of " << lives_ << " lives: a thread does not look whether the device is lost, or is not waited for";
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, T12Faults,
