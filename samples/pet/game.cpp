@@ -12,6 +12,7 @@
 #include "samples/pet/keeper.h"
 #include "samples/pet/lessons.h"
 #include "samples/pet/life.h"
+#include "samples/pet/life_file.h"
 #include "samples/pet/memories.h"
 #include "samples/pet/meters.h"
 #include "samples/pet/pet_brain.h"
@@ -100,6 +101,8 @@ struct Game::Inside {
   void report_status(const std::string& text);
   void show();
   void load_names(const std::function<void(const std::string&)>& log);
+  void load_lives(const std::function<void(const std::string&)>& log);
+  std::string save_beside(const std::string& path) const;
 
   std::unique_ptr<SessionLogReader> replay;
   Options options;
@@ -141,7 +144,7 @@ struct Game::Inside {
   float pace = 1.0f;  // of the first pet's idle moments
   Keeper keeper;
   bool has_names = false;  // that were loaded or given: what is on disk is theirs to replace
-  std::map<size_t, std::string> names_problems;  // of saves, by their wish
+  std::map<size_t, std::string> beside_problems;  // of what is kept beside the brain, by the wish to save
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
   OverlayState overlay;
@@ -223,6 +226,7 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   if (!options.load.empty()) {
     brain.load(options.load);
     load_names(log);
+    load_lives(log);
   }
   memories.begin();
   overlay.budget_us = static_cast<float>(options.budget_us);
@@ -244,6 +248,24 @@ void Game::Inside::load_names(const std::function<void(const std::string&)>& log
   for (const Cue cue : kTricks) {
     if (std::string_view(overlay.names.of(cue)) != name(cue)) inputs.push_back(name_cue(cue, overlay.names.of(cue)));
   }
+}
+
+// As the names: a pet without them is a pet.
+void Game::Inside::load_lives(const std::function<void(const std::string&)>& log) {
+  try {
+    const std::vector<float> unease = read_life(life_file(options.load));
+    for (size_t pet = 0; pet < std::min(unease.size(), lives.size()); ++pet) lives[pet]->set_unease(unease[pet]);
+  } catch (const std::runtime_error& error) {
+    log(std::string("the pet is at ease with everything: ") + error.what());
+  }
+}
+
+// A hundred bytes, when the player asks for it or leaves. Why it is not on disk; empty: it is.
+std::string Game::Inside::save_beside(const std::string& path) const {
+  std::vector<float> unease;
+  for (const auto& life : lives) unease.push_back(life->unease());
+  const std::string of_names = has_names ? write_names(names_file(path), overlay.names) : std::string(), of_lives = write_life(life_file(path), unease);
+  return of_names.empty() ? of_lives : of_names;
 }
 
 void Game::Inside::say(const std::string& caption) {
@@ -506,8 +528,7 @@ bool Game::examining() const { return inside_->checkup.running(); }
 
 size_t Game::save(const std::string& path) {
   const size_t wish = save_brain(path);
-  // A hundred bytes, when the player asks for it or leaves.
-  if (inside_->has_names) inside_->names_problems[wish] = write_names(names_file(path), inside_->overlay.names);
+  inside_->beside_problems[wish] = inside_->save_beside(path);
   return wish;
 }
 
@@ -517,8 +538,8 @@ bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
 const std::string& Game::save_problem(size_t wish) const {
   const std::string& problem = inside_->keeper.problem(wish);
-  const auto of_names = inside_->names_problems.find(wish);
-  return problem.empty() && of_names != inside_->names_problems.end() ? of_names->second : problem;
+  const auto beside = inside_->beside_problems.find(wish);
+  return problem.empty() && beside != inside_->beside_problems.end() ? beside->second : problem;
 }
 
 std::string Game::log_problem() const { return inside_->log_file ? inside_->log_file->problem() : std::string(); }

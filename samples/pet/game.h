@@ -70,10 +70,10 @@ class Game {
   // An examination is under way.
   bool examining() const;
 
-  // Keeps the pet in a file, and the names of commands in one beside it, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why one of them is not on disk.
+  // Keeps the pet in a file, and the names of commands and what it is uneasy about beside it, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why one of them is not on disk.
   // Where no names were loaded and none given in this game, a file of names that is there stays.
   size_t save(const std::string& path);
-  // Without the names: a file for the sake of its hash.
+  // Without what is beside it: a file for the sake of its hash.
   size_t save_brain(const std::string& path);
   bool saved(size_t wish) const;
   const std::string& save_problem(size_t wish) const;

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "samples/pet/cue_names.h"
+#include "samples/pet/life_file.h"
 
 namespace pet {
 namespace {
@@ -39,7 +40,10 @@ std::optional<std::string> keep_aside(const std::string& pet_file) {
   const bool named = !error;
   if (error && error != std::errc::no_such_file_or_directory) return std::nullopt;
   std::filesystem::rename(pet_file, aside, error);
-  if (!error) return aside;
+  if (!error) {
+    std::filesystem::rename(life_file(pet_file), life_file(aside), error);
+    return aside;
+  }
   if (named) std::filesystem::rename(names_file(aside), names_file(pet_file), error);
   return std::nullopt;
 }

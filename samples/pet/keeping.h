@@ -21,8 +21,8 @@ struct Keeping {
 // own_file: where the person's own pet is kept; empty when there is no such place.
 Keeping keeping(const Options& options, const std::string& own_file, bool own_exists);
 
-// Moves a pet that cannot be read out of the way of the next one, and its names with it: to free_name(pet_file + ".unread"), which is the answer.
-// Nothing when that cannot be done: then both are where they were.
+// Moves a pet that cannot be read out of the way of the next one, with what is kept beside it: to free_name(pet_file + ".unread"), which is the answer.
+// Nothing when that cannot be done: then all is where it was.
 std::optional<std::string> keep_aside(const std::string& pet_file);
 
 // The person's own pet; a kennel has another shape, so another file. Empty when there is no place for it.

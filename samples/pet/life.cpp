@@ -155,7 +155,7 @@ void Life::feedback(FeedbackKind kind, bool exact) {
   // What lasts can be praised and scolded for as long as it lasts.
   const bool on_sofa = world_.lies_on_sofa(), to_sofa = world_.acting() && world_.sofa_bound();
   exact = exact || on_sofa || (options_.uneasy && to_sofa);
-  if (options_.taught && (on_sofa || to_sofa)) remember_sofa(kind == FeedbackKind::kScold);
+  if (options_.taught && (on_sofa || to_sofa)) set_unease(kind == FeedbackKind::kScold ? 1.0f : 0.0f);
   double said_s = world_.time_s();
   if (kind == FeedbackKind::kTreat && !exact && !onsets_.empty()) {
     const double due_s = onsets_.back().time_s + reaction_s_;
@@ -308,8 +308,8 @@ float Life::unease() const {
   return unease_ * static_cast<float>(std::exp((unease_s_ - world_.time_s()) / kUneaseSeconds));
 }
 
-void Life::remember_sofa(bool scolded) {
-  unease_ = scolded ? 1.0f : 0.0f;
+void Life::set_unease(float unease) {
+  unease_ = unease;
   unease_s_ = world_.time_s();
 }
 

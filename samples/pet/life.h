@@ -78,6 +78,10 @@ class Life {
   bool showing() const { return showing_; }
   bool waiting_for_answer() const { return asked_frame_.has_value(); }
 
+  // About the sofa, 0 .. 1, now; 0 where it is no part of this life (LifeOptions::uneasy). It is kept with the pet: no time passes while the game is closed.
+  float unease() const;
+  void set_unease(float unease);
+
  private:
   struct Onset {
     double time_s;
@@ -99,8 +103,6 @@ class Life {
   void take_hand();
   void let_go();
   void feel();
-  void remember_sofa(bool scolded);
-  float unease() const;
   void command(Cue cue);
   void begin_command(Cue cue);
   void end_chain(bool success);

@@ -121,7 +121,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
       ->option_text("record|submit|cpu");
   const std::string own = own_pet_file(Options());
   app.add_option("--save", options.save,
-                 "keep the pet in this file at the end, and your names of commands in FILE.names. Without it the window keeps your own pet, in\n" + own +
+                 "keep the pet in this file at the end, your names of commands in FILE.names, and what it is uneasy about in FILE.life.\n"
+                 "Without it the window keeps your own pet, in\n" + own +
                      ",\nand no pet of --load, --teacher, --fresh or --replay")
       ->option_text("FILE");
   app.add_option("--load", options.load, "start with the pet of this file, which stays as it is unless --save names it too")

@@ -17,6 +17,7 @@
 #include "samples/pet/reaction_test.h"
 #include "samples/pet/run.h"
 #include "samples/pet/stage.h"
+#include "samples/pet/world.h"
 
 namespace pet {
 namespace {
@@ -214,7 +215,7 @@ class WindowGame {
       if (last_cue_ == Cue::kNone) tell("Give a command first, then show it.");
       send(SignalKind::kShow);
     }
-    if (input.walk_to) game().input(move(SignalKind::kMovePlayer, *input.walk_to));
+    if (input.walk_to) game().input(move(SignalKind::kMovePlayer, standing_place(game().yard(0), *input.walk_to)));
     if (input.lure_to) game().input(move(SignalKind::kLure, *input.lure_to));
     if (input.let_go) send(SignalKind::kLetGo);
     if (input.ball_to) game().input(move(SignalKind::kMoveBall, *input.ball_to));

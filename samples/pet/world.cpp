@@ -396,6 +396,22 @@ void World::turn_head() {
   pet.head_turn += std::clamp(turn, -7.0f * kStep, 7.0f * kStep);
 }
 
+Vec2 standing_place(const WorldView& yard, Vec2 wanted) {
+  constexpr float kFoot = 0.35f;
+  constexpr Vec2 kMiddle;
+  Vec2 place = clamp_to_yard(wanted);
+  const auto beside = [&](Vec2 thing, float radius) {
+    const float distance = length(place - thing);
+    if (distance >= radius + kFoot) return;
+    const Vec2 out = ahead(thing, towards(thing, distance > 1e-3f ? place : kMiddle), radius + kFoot);
+    // Where the fence is in the way, on the side of the yard.
+    place = length(clamp_to_yard(out) - out) == 0.0f ? out : ahead(thing, towards(thing, kMiddle), radius + kFoot);
+  };
+  beside(yard.bowl, kBowlRadius);
+  beside(yard.bed, kBedRadius);
+  return place;
+}
+
 void World::move_player(Vec2 position) { view_.player.position = clamp_to_yard(position); }
 
 void World::move_ball(Vec2 position) {

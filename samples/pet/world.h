@@ -21,6 +21,8 @@ const std::array<float, kObservationCount>& observation_scale();
 // The action that is right now for a cue; none for Cue::kNone.
 class World;
 std::optional<Action> right_action(Cue cue, const World& world);
+// Where the player stands who wants to go somewhere: within the yard, and beside the bed and the bowl rather than in them.
+Vec2 standing_place(const WorldView& yard, Vec2 wanted);
 
 class World {
  public:

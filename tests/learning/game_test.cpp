@@ -1,13 +1,17 @@
-// Whole games on the processor, a second long: what they leave on disk of the names of commands, and in their logs.
+// Whole games on the processor, a second long: what they leave on disk of the names of commands and of their lives, and in their logs.
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <string>
 
+#include "samples/pet/life.h"
+#include "samples/pet/life_file.h"
 #include "samples/pet/run.h"
 #include "samples/pet/session_log.h"
 
@@ -145,6 +149,28 @@ TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
   EXPECT_EQ(play(options).save_problem, "");
   EXPECT_NE(complaint_.find(names), std::string::npos) << complaint_;
   EXPECT_TRUE(std::filesystem::is_symlink(names));
+}
+
+TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
+  EXPECT_FALSE(std::filesystem::exists(life_file(pet_))) << "at ease";
+  ASSERT_EQ(write_life(life_file(pet_), std::array{0.5f}), "");
+  Options options = short_game();
+  options.load = pet_;
+  options.save = folder_ + "/later.imprint";
+  options.seconds = 9.0;
+  EXPECT_EQ(play(options).save_problem, "");
+  const std::vector<float> later = read_life(life_file(options.save));
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_NEAR(later[0], 0.5 * std::exp(-9.0 / kUneaseSeconds), 1e-4);
+  EXPECT_EQ(read_life(life_file(pet_)), std::vector{0.5f}) << "a pet that is loaded stays as it is";
+
+  std::ofstream(life_file(pet_)) << "nonsense\n";
+  EXPECT_EQ(play(options).save_problem, "");
+  EXPECT_NE(complaint_.find(life_file(pet_) + ", line 1"), std::string::npos) << complaint_;
+  EXPECT_FALSE(std::filesystem::exists(life_file(options.save))) << "the pet comes all the same, at ease";
+  options.load = options.save = pet_;
+  EXPECT_EQ(play(options).save_problem, "");
+  EXPECT_EQ(text_of(life_file(pet_) + ".unread"), "nonsense\n");
 }
 
 TEST_F(PetGame, EachSaveHasItsOwnProblem) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "samples/pet/checkup.h"
 #include "samples/pet/lessons.h"
 #include "samples/pet/life.h"
+#include "samples/pet/life_file.h"
 #include "samples/pet/report.h"
 #include "samples/pet/session_log.h"
 #include "samples/pet/teacher.h"
@@ -57,6 +59,28 @@ TEST(Yard, WalksArriveAndAreNear) {
       EXPECT_EQ(world.observe()[8 + 4 * thing + 3], 1.0f);
       EXPECT_FALSE(world.ready()) << "it looks at the player first";
     }
+  }
+}
+
+TEST(Yard, ThePlayerStandsBesideThingsNotInThem) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    World world;
+    world.redraw(random);
+    const WorldView& yard = world.view();
+    for (const Vec2 thing : {yard.bed, yard.bowl}) {
+      for (const Vec2 wanted : {thing, Vec2{thing.x + 0.2f, thing.y - 0.1f}, Vec2{thing.x - 0.3f, thing.y}, Vec2{thing.x, thing.y + 0.3f}}) {
+        world.move_player(standing_place(yard, wanted));
+        const Vec2 at = yard.player.position;
+        EXPECT_GT(std::hypot(at.x - yard.bed.x, at.y - yard.bed.y), kBedRadius + 0.2f) << seed;
+        EXPECT_GT(std::hypot(at.x - yard.bowl.x, at.y - yard.bowl.y), kBowlRadius) << seed;
+        EXPECT_LT(std::hypot(at.x - wanted.x, at.y - wanted.y), 3.0f) << seed;
+      }
+    }
+    const Vec2 free = {yard.bed.x > 0.0f ? -4.0f : 4.0f, -4.1f};
+    if (std::hypot(free.x - yard.bowl.x, free.y - yard.bowl.y) < 1.0f) continue;
+    EXPECT_EQ(standing_place(yard, free).x, free.x);
+    EXPECT_EQ(standing_place(yard, free).y, free.y);
   }
 }
 
@@ -234,6 +258,41 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
   careless.life.apply(signal(SignalKind::kScold));
   EXPECT_EQ(careless.mind.last_weight, 1.0f);
   EXPECT_EQ(felt(careless), kComfort) << "as it was when that log was written";
+}
+
+TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
+  const std::string file = life_file((std::filesystem::temp_directory_path() / ("imprint-life-" + std::to_string(getpid()))).string());
+  EXPECT_TRUE(read_life(file).empty()) << "as beside the pets of older games";
+  Alone pet(kSofaAction, -3.0f);
+  pet.until_it_lies();
+  EXPECT_EQ(pet.life.unease(), 0.0f);
+  pet.life.apply(signal(SignalKind::kScold));
+  for (int i = 0; i < 60 * 200; ++i) pet.life.step();
+  const float left = pet.life.unease();
+  EXPECT_NEAR(left, std::exp(-200.0 / kUneaseSeconds), 1e-3);
+  ASSERT_EQ(write_life(file, std::array{0.0f, left}), "");
+  ASSERT_EQ(read_life(file), (std::vector{0.0f, left}));
+
+  Alone again(kSofaAction, -3.0f);
+  again.life.set_unease(read_life(file)[1]);
+  EXPECT_EQ(again.life.unease(), left);
+  again.until_it_lies();
+  for (int i = 0; i < 600 && again.mind.scolded == 0; ++i) again.pass();
+  EXPECT_EQ(again.mind.scolded, 1) << "it finds no comfort there, and nobody said a word";
+  EXPECT_NEAR(again.mind.last_value, kComfort + left * (kDread - kComfort), 0.05f);
+
+  ASSERT_EQ(write_life(file, std::array{0.0f, 0.0f}), "");
+  EXPECT_FALSE(std::filesystem::exists(file)) << "a pet at ease needs none";
+  EXPECT_NE(write_life("/nowhere/at/all.life", std::array{1.0f}), "");
+  for (const char* wrong : {"", "x", "imprint-pet-life 2\nunease 1\n", "imprint-pet-life 1\nunease\n", "imprint-pet-life 1\nunease 1.5\n", "imprint-pet-life 1\nunease nan\n",
+                            "imprint-pet-life 1\nunease -0.5\n", "imprint-pet-life 1\nunease 0.5 0.5\n", "imprint-pet-life 1\nsofa 1\n"}) {
+    std::ofstream(file) << wrong;
+    EXPECT_THROW(read_life(file), std::runtime_error) << wrong;
+  }
+  ASSERT_EQ(write_life(file, std::array{0.25f}), "");
+  EXPECT_EQ(read_life(file), std::vector{0.25f});
+  EXPECT_TRUE(std::filesystem::remove(file + ".unread")) << "what cannot be read is kept aside";
+  std::filesystem::remove(file);
 }
 
 TEST(Sofa, UneasyAboutItItIsRelievedByWhateverElseItDoes) {
