@@ -111,6 +111,7 @@ class DeviceModel : public testing::TestWithParam<std::string> {
 
 TEST_P(DeviceModel, EqualsReference) { expect_reference(".ref"); }
 TEST_P(DeviceModel, EqualsReferenceOfOne) { expect_reference(".b1.ref"); }
+TEST_P(DeviceModel, EqualsReferenceAtOne) { expect_reference(".ref", 1); }
 TEST_P(DeviceModel, EqualsReferenceAt64) { expect_reference(".ref", 64); }
 TEST_P(DeviceModel, EqualsReferenceAt1024) { expect_reference(".ref", 1024); }
 TEST_P(DeviceModel, EqualsInterpreterAt64) { expect_interpreter(64); }
