@@ -36,8 +36,10 @@ bool is_latin(std::string_view text) {
 }
 
 bool is_free(const std::string& file) {
+  // A place that cannot be looked at is no reason to look further: moving something there says why not.
   std::error_code error;
-  return std::filesystem::symlink_status(file, error).type() == std::filesystem::file_type::not_found;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(file, error).type();
+  return type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
 }
 
 bool is_readable(const std::string& file) {
