@@ -60,16 +60,16 @@ void reduce_sum_square(OpContext& context) {
   reduce(context, [](const Tensor& x, const Axes& axes, bool keep) { return imprint::sum(imprint::square(x), axes, keep); });
 }
 
-template <Tensor (*function)(const Tensor&, int, bool)>
+template <Tensor (*function)(const Tensor&, const Axes&, bool)>
 void arg_reduce(OpContext& context) {
   const Tensor x = context.tensor(0);
   if (!context.require(x.rank() > 0, "a scalar has no axis to search")) return;
   const int axis = context.axis(context.int_attribute("axis", 0), x.rank());
   const bool keep = context.int_attribute("keepdims", 1) != 0;
-  if (context.int_attribute("select_last_index", 0) == 0) return context.set(0, function(x, axis, keep), ElementType::int64);
+  if (context.int_attribute("select_last_index", 0) == 0) return context.set(0, function(x, {axis}, keep), ElementType::int64);
   // The last of equals is the first of them seen from the other end.
   const auto last = static_cast<int>(x.extent(axis) - 1);
-  context.set(0, imprint::sub(Tensor(last), function(imprint::flip(x, axis), axis, keep)), ElementType::int64);
+  context.set(0, imprint::sub(Tensor(last), function(imprint::flip(x, axis), {axis}, keep)), ElementType::int64);
 }
 
 void cumulative_sum(OpContext& context) {

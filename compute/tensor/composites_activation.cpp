@@ -66,6 +66,9 @@ Tensor tanh_shrink(const Tensor& x) { return x - tanh(x); }
 Tensor hard_tanh(const Tensor& x, double low, double high) { return saturate(x, low, high); }
 Tensor hard_shrink(const Tensor& x, double lambda) { return where(abs(x) <= Tensor(lambda), 0.0f, x); }
 Tensor soft_shrink(const Tensor& x, double lambda) { return x - clamp(x, -lambda, lambda); }
+Tensor shrink(const Tensor& x, double lambda, double bias) {
+  return where(abs(x) <= Tensor(lambda), 0.0f, x - Tensor(bias) * sign(x));
+}
 Tensor threshold(const Tensor& x, double limit, double value) { return where(x <= Tensor(limit), Tensor(value), x); }
 Tensor thresholded_relu(const Tensor& x, double alpha) { return where(x <= Tensor(alpha), 0.0f, x); }
 

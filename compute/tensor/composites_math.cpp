@@ -24,6 +24,9 @@ Tensor erfc(const Tensor& x) {
   return where(is_small, 1.0f - erf(x), t * exp(exponent - large * large));
 }
 
+Tensor deg2rad(const Tensor& x) { return x * Tensor(std::numbers::pi / 180); }
+Tensor rad2deg(const Tensor& x) { return x * Tensor(180 / std::numbers::pi); }
+
 Tensor is_finite(const Tensor& x) { return logical_not(logical_or(is_nan(x), is_inf(x))); }
 
 Tensor hypot(const Tensor& a, const Tensor& b) {
@@ -33,6 +36,12 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
   const Tensor larger = maximum(abs(a), abs(b));
   const Tensor scale = stop_gradient(where(logical_or(equal(larger, 0.0f), is_inf(larger)), 1.0f, larger));
   return sqrt(square(a / scale) + square(b / scale)) * scale;
+}
+
+// Equality apart, for infinities: their difference is NaN, or below a bound that is infinite too.
+Tensor is_close(const Tensor& a, const Tensor& b, double relative, double absolute) {
+  const Tensor bound = Tensor(absolute) + Tensor(relative) * abs(b);
+  return logical_or(equal(a, b), logical_and(is_finite(b), abs(a - b) <= bound));
 }
 
 // Written with where rather than minimum and maximum: a value on the boundary keeps its whole gradient and NaN stays NaN, as in PyTorch.

@@ -44,6 +44,14 @@ Tensor log_softmax(const Tensor& x, int axis) {
 
 Tensor softmin(const Tensor& x, int axis) { return softmax(-x, axis); }
 
+// Scaled by what is largest, the 1 too.
+Tensor quiet_softmax(const Tensor& x, int axis) {
+  if (std::optional<Tensor> refused = refuse("quiet_softmax", x, axis)) return *refused;
+  const Tensor largest = stop_gradient(clamp_min(max(x, {axis}, true), 0));
+  const Tensor powers = exp(x - largest);
+  return powers / (exp(-largest) + sum(powers, {axis}, true));
+}
+
 // Ba, Kiros, Hinton, Layer Normalization, 2016.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
   if (std::optional<Tensor> refused = refuse("layer_norm", x, -1)) return *refused;

@@ -67,12 +67,26 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
 }
 
-Tensor arg_reduce(Op op, const Tensor& x, int axis, bool keep_dims) {
+Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
-  const Result<std::vector<int>> folded = folded_axes(op_info(op).name, x, {axis});
+  const Result<std::vector<int>> folded = folded_axes(op_info(op).name, x, axes);
   if (!folded) return Tensor(folded.error());
-  const Tensor out = make(op, {x}, {.ints = {folded->front()}});
-  return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
+  Shape kept = x.shape();
+  for (int axis : *folded) kept[axis] = 1;
+  Tensor line = x;  // with one axis to fold
+  int fold = folded->size() == 1 ? folded->front() : 0;
+  if (folded->size() != 1) {
+    Axes order;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (!std::ranges::binary_search(*folded, axis)) order.push_back(axis);
+    fold = static_cast<int>(order.size());
+    order.insert(order.end(), folded->begin(), folded->end());
+    Shape shape = without(x.shape(), *folded);
+    shape.append(count_folded(x.shape(), *folded));
+    line = reshape(permute(x, order), shape);
+  }
+  const Tensor out = make(op, {line}, {.ints = {fold}});
+  return out.ok() ? reshape(out, keep_dims ? kept : without(x.shape(), *folded)) : out;
 }
 
 // Of too few elements there is nothing to say. Not by 0 * inf: some devices take that for 0.
@@ -86,8 +100,8 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op
 Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_prod, "prod", x, axes, keep_dims); }
 Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_max, "max", x, axes, keep_dims); }
 Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_min, "min", x, axes, keep_dims); }
-Tensor argmax(const Tensor& x, int axis, bool keep_dims) { return arg_reduce(Op::argmax, x, axis, keep_dims); }
-Tensor argmin(const Tensor& x, int axis, bool keep_dims) { return arg_reduce(Op::argmin, x, axis, keep_dims); }
+Tensor argmax(const Tensor& x, const Axes& axes, bool keep_dims) { return arg_reduce(Op::argmax, x, axes, keep_dims); }
+Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) { return arg_reduce(Op::argmin, x, axes, keep_dims); }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;

@@ -8,6 +8,7 @@
 // float16 and bfloat16 halve what memory holds and moves. A cast to one rounds; where a kernel goes on with the value itself it need not be stored
 // first. Gradients by them are float32, so weights kept in float32 and cast for each product learn as usual. Devices without 16-bit storage refuse them.
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -110,6 +111,7 @@ Tensor asin(const Tensor&); Tensor acos(const Tensor&); Tensor atan(const Tensor
 Tensor sinh(const Tensor&); Tensor cosh(const Tensor&); Tensor tanh(const Tensor&);
 Tensor asinh(const Tensor&); Tensor acosh(const Tensor&); Tensor atanh(const Tensor&);
 Tensor erf(const Tensor&); Tensor erfc(const Tensor&);
+Tensor deg2rad(const Tensor&); Tensor rad2deg(const Tensor&);        // of angles
 Tensor is_nan(const Tensor&); Tensor is_inf(const Tensor&); Tensor is_finite(const Tensor&);
 Tensor logical_not(const Tensor&); Tensor bit_not(const Tensor&);
 Tensor cast(const Tensor&, DType dtype);
@@ -122,6 +124,8 @@ Tensor remainder(const Tensor&, const Tensor&); Tensor fmod(const Tensor&, const
 Tensor pow(const Tensor&, const Tensor&); Tensor atan2(const Tensor& y, const Tensor& x); Tensor hypot(const Tensor&, const Tensor&);
 Tensor minimum(const Tensor&, const Tensor&); Tensor maximum(const Tensor&, const Tensor&);
 Tensor equal(const Tensor&, const Tensor&); Tensor not_equal(const Tensor&, const Tensor&);
+// |a - b| <= absolute + relative * |b|; equal infinities are close, NaN is close to nothing. float32.
+Tensor is_close(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8);
 Tensor less(const Tensor&, const Tensor&); Tensor less_equal(const Tensor&, const Tensor&);
 Tensor greater(const Tensor&, const Tensor&); Tensor greater_equal(const Tensor&, const Tensor&);
 Tensor logical_and(const Tensor&, const Tensor&); Tensor logical_or(const Tensor&, const Tensor&); Tensor logical_xor(const Tensor&, const Tensor&);
@@ -152,6 +156,7 @@ Tensor silu(const Tensor&); Tensor hard_swish(const Tensor&); Tensor mish(const 
 Tensor softplus(const Tensor&, double beta = 1); Tensor softsign(const Tensor&); Tensor tanh_shrink(const Tensor&);
 Tensor hard_tanh(const Tensor&, double low = -1, double high = 1);
 Tensor hard_shrink(const Tensor&, double lambda = 0.5); Tensor soft_shrink(const Tensor&, double lambda = 0.5);
+Tensor shrink(const Tensor&, double lambda, double bias);            // x - bias above lambda, x + bias below -lambda, else 0
 Tensor threshold(const Tensor&, double threshold, double value); Tensor thresholded_relu(const Tensor&, double alpha = 1);
 Tensor glu(const Tensor&, int axis = -1);                            // a * sigmoid(b), halves along axis
 
@@ -165,11 +170,17 @@ Tensor max(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor min(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor variance(const Tensor&, const Axes& axes = {}, bool keep_dims = false, double correction = 1);  // / (n - correction)
 Tensor logsumexp(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor argmax(const Tensor&, int axis, bool keep_dims = false);      // int32, the first of equals
-Tensor argmin(const Tensor&, int axis, bool keep_dims = false);
+// int32, the first of equals; over several axes, its place among their elements in row-major order.
+Tensor argmax(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
+Tensor argmin(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
+template <std::same_as<int> Axis>  // which {} is not: that means all
+Tensor argmax(const Tensor& x, Axis axis, bool keep_dims = false) { return argmax(x, Axes{axis}, keep_dims); }
+template <std::same_as<int> Axis>
+Tensor argmin(const Tensor& x, Axis axis, bool keep_dims = false) { return argmin(x, Axes{axis}, keep_dims); }
 Tensor any(const Tensor&, const Axes& axes = {}, bool keep_dims = false);   // bool
 Tensor all(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor softmax(const Tensor&, int axis = -1); Tensor log_softmax(const Tensor&, int axis = -1); Tensor softmin(const Tensor&, int axis = -1);
+Tensor quiet_softmax(const Tensor&, int axis = -1);                  // exp(x) / (1 + sum exp(x)): may choose nothing (Miller, Attention Is Off By One, 2023)
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon = 1e-5);   // over the last axis; gain, bias [n]
 Tensor cumsum(const Tensor&, int axis, bool exclusive = false, bool reverse = false);
 // out[t] = factors[t] * out[t - 1] + terms[t] along axis, from 0 before the first; reverse: from the last to the first, out[t + 1] for out[t - 1].

@@ -33,6 +33,7 @@ void add_pointwise(std::vector<OpCase>& cases) {
   add_activation(cases, "hard_tanh", [](const Tensor& x) { return hard_tanh(x, -1, 2); }, {-1, 2});
   add_activation(cases, "hard_shrink", [](const Tensor& x) { return hard_shrink(x); }, {-0.5, 0.5});
   add_activation(cases, "soft_shrink", [](const Tensor& x) { return soft_shrink(x); }, {-0.5, 0.5});
+  add_activation(cases, "shrink", [](const Tensor& x) { return shrink(x, 0.5, 0.2); }, {-0.5, 0.5});
   add_activation(cases, "threshold", [](const Tensor& x) { return threshold(x, 0.5, -3); }, {0.5});
   add_activation(cases, "thresholded_relu", [](const Tensor& x) { return thresholded_relu(x, 1); }, {1});
   // Two halves of a smooth function meet at 0.
@@ -63,6 +64,8 @@ void add_normalisations(std::vector<OpCase>& cases) {
   cases.push_back({"log_softmax/far", {{{3, 5}, DType::float32, -300, 300}}, [](Inputs in) { return log_softmax(in[0]); }, {1e-4, 1e-5}});
   cases.push_back({"softmax/masked", {{{3, 5}}, {{3, 5}, DType::boolean}},
                    [](Inputs in) { return softmax(masked_fill(in[0], in[1], -1e8)); }});
+  cases.push_back({"quiet_softmax/3x5", {{{3, 5}}}, [](Inputs in) { return quiet_softmax(in[0]); }});
+  cases.push_back({"quiet_softmax/far", {{{3, 5}, DType::float32, -300, 300}}, [](Inputs in) { return quiet_softmax(in[0], 0); }, {1e-5, 1e-4}});
   cases.push_back({"softmin/3x5", {{{3, 5}}}, [](Inputs in) { return softmin(in[0], 0); }});
   cases.push_back({"logsumexp/rows", {{{3, 129}}}, [](Inputs in) { return logsumexp(in[0], {1}); }});
   cases.push_back({"logsumexp/all", {{{3, 5}}}, [](Inputs in) { return logsumexp(in[0]); }});

@@ -68,6 +68,9 @@ void add_choices(std::vector<OpCase>& cases) {
   add_choice("argmax/one", {{{3, 1}}}, [](Inputs in) { return argmax(in[0], 1); });
   add_choice("argmin/ties", {{{9, 7}, DType::int32, 0, 2}}, [](Inputs in) { return argmin(in[0], -1); });
   add_choice("argmin/rows", {{{2, 3, 5}}}, [](Inputs in) { return argmin(in[0], 1); });
+  add_choice("argmax/axes", {{{3, 5, 7}}}, [](Inputs in) { return argmax(in[0], {0, 2}); });
+  add_choice("argmax/all", {{{3, 43}}}, [](Inputs in) { return argmax(in[0]); });
+  add_choice("argmin/axes", {{{2, 9, 4}, DType::int32, 0, 2}}, [](Inputs in) { return argmin(in[0], {-1, 1}, true); });
   add_choice("any/rows", {{{9, 3}, DType::boolean}}, [](Inputs in) { return any(in[0], {1}); });
   add_choice("all/rows", {{{9, 3}, DType::boolean}}, [](Inputs in) { return all(in[0], {1}); });
   add_choice("any/nothing", {{{3, 0}, DType::boolean}}, [](Inputs in) { return stack({any(in[0], {1}), all(in[0], {1})}, 0); });

@@ -44,6 +44,8 @@ TEST(Composites, Mathematics) {
   expect_pointwise("log2", log2, [](double x) { return std::log2(x); }, positive);
   expect_pointwise("log10", log10, [](double x) { return std::log10(x); }, positive);
   expect_pointwise("erfc", erfc, [](double x) { return std::erfc(x); });
+  expect_pointwise("deg2rad", deg2rad, [](double x) { return x * std::numbers::pi / 180; });
+  expect_pointwise("rad2deg", rad2deg, [](double x) { return x * 180 / std::numbers::pi; });
   expect_pointwise("is_finite", is_finite, [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, {0, 1, kNaN, kInfinity, -kInfinity});
 }
 
@@ -79,6 +81,8 @@ TEST(Composites, Activations) {
   expect_pointwise("hard_shrink", [](const Tensor& x) { return hard_shrink(x); }, [](double x) { return std::fabs(x) > 0.5 ? x : 0; });
   expect_pointwise("soft_shrink", [](const Tensor& x) { return soft_shrink(x); },
                    [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0; });
+  expect_pointwise("shrink", [](const Tensor& x) { return shrink(x, 0.25, 2); },
+                   [](double x) { return x > 0.25 ? x - 2 : x < -0.25 ? x + 2 : 0; });
   expect_pointwise("threshold", [](const Tensor& x) { return threshold(x, 0.25, -9); }, [](double x) { return x > 0.25 ? x : -9; });
   expect_pointwise("thresholded_relu", [](const Tensor& x) { return thresholded_relu(x, 1); }, [](double x) { return x > 1 ? x : 0; });
 }
@@ -103,6 +107,24 @@ TEST(Composites, BinaryAndTernary) {
   EXPECT_EQ(evaluate(prelu(a, Tensor::from({0.5}, {1})), bindings), (std::vector<double>{3, -1.5, 0, 1e30}));
 }
 
+TEST(Composites, Closeness) {
+  const Tensor a = input("a", {8}), b = input("b", {8});
+  const reference::Bindings bindings{{"a", {1, 1, 0, 100, kInfinity, kInfinity, kNaN, kInfinity}},
+                                     {"b", {1.000005, 1.00005, 1e-9, 100.0005, kInfinity, -kInfinity, kNaN, 1}}};
+  EXPECT_EQ(evaluate(is_close(a, b), bindings), (std::vector<double>{1, 0, 1, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(evaluate(is_close(a, b, 0, 1e-3), bindings), (std::vector<double>{1, 1, 1, 1, 1, 0, 0, 0}));
+}
+
+// Miller, Attention Is Off By One, 2023: softmax with one more logit, which is 0 and left out.
+TEST(Composites, QuietSoftmaxMayChooseNothing) {
+  const reference::Bindings bindings{{"x", {1, 2, 3, -500, -600, -700, 800, 0, 0}}};
+  const Tensor x = input("x", {3, 3});
+  const std::vector<double> quiet = evaluate(quiet_softmax(x), bindings);
+  const std::vector<double> with_zero = evaluate(narrow(softmax(pad(x, std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 1}})), 1, 0, 3), bindings);
+  for (std::size_t i = 0; i < quiet.size(); ++i) EXPECT_NEAR(quiet[i], with_zero[i], 1e-9) << i;
+  EXPECT_NEAR(quiet[3] + quiet[4] + quiet[5], 0, 1e-9);
+}
+
 TEST(Composites, Reductions) {
   const reference::Bindings bindings{{"x", {1, 2, 3, 4, 5, 60}}};
   const Tensor x = input("x", {2, 3});
@@ -116,6 +138,11 @@ TEST(Composites, Reductions) {
   EXPECT_NEAR(evaluate(variance(x, {1}, false, 0), bindings)[0], 2.0 / 3, 1e-6);
   EXPECT_EQ(evaluate(argmax(x, 1), bindings), (std::vector<double>{2, 2}));
   EXPECT_EQ(evaluate(argmin(x, 0), bindings), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(evaluate(argmax(x), bindings), std::vector<double>{5});
+  EXPECT_EQ(evaluate(argmax(x, {}), bindings), std::vector<double>{5});
+  EXPECT_EQ(evaluate(argmin(-x, {1, 0}), bindings), std::vector<double>{5}) << "in the tensor's own order";
+  EXPECT_EQ(evaluate(argmax(reshape(x, {1, 3, 2}), {0, 2}), bindings), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(argmax(x, {0, 1}, true).shape(), (Shape{1, 1}));
   EXPECT_EQ(evaluate(any(x > 59.0f, {1}), bindings), (std::vector<double>{0, 1}));
   EXPECT_EQ(evaluate(all(x > 1.0f, {1}), bindings), (std::vector<double>{0, 1}));
   EXPECT_EQ(sum(x, {1}, true).shape(), (Shape{2, 1}));
