@@ -1,4 +1,4 @@
-# cmake -D SOURCE= -D OUT= -D GENERATOR= -D LAUNCHER= -D C_COMPILER= -D CXX_COMPILER= -D CXX_FLAGS= -D UNITY= -D BATCH= -D COMMAND_LINE= -D PLUGIN= -D HOST= -P baked.cmake
+# cmake -D SOURCE= -D OUT= -D BUILD= -D GENERATOR= -D LAUNCHER= -D C_COMPILER= -D CXX_COMPILER= -D CXX_FLAGS= -D UNITY= -D BATCH= -D COMMAND_LINE= -D PLUGIN= -D HOST= -P baked.cmake
 # Bakes what a game needs, builds the plugin without a compiler, and lets the game run from the archive: to the same bits as with a compiler.
 cmake_minimum_required(VERSION 3.25)
 
@@ -23,18 +23,18 @@ function(expect what)
 endfunction()
 
 # What was compiled for this tree's own build folder comes from the compiler cache.
-set(ENV{CCACHE_BASEDIR} ${OUT}/build)
+set(ENV{CCACHE_BASEDIR} ${BUILD})
 set(unity)
 if(UNITY)
   set(unity -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=${BATCH})
 endif()
-run("configuring" 0 ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/build -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
+run("configuring" 0 ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
   -D CMAKE_CXX_FLAGS_RELEASE=${CXX_FLAGS} ${unity}
   -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_CXX_COMPILER=${CXX_COMPILER} -D CMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
   -D CMAKE_DISABLE_FIND_PACKAGE_glslang=ON
   -D IMPRINT_RUNTIME_COMPILER=OFF -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF -D IMPRINT_INSTALL=OFF)
-run("building" 0 ${CMAKE_COMMAND} --build ${OUT}/build --target imprint_plugin)
-set(without ${OUT}/build/plugin/libimprint.so)
+run("building" 0 ${CMAKE_COMMAND} --build ${BUILD} --target imprint_plugin)
+set(without ${BUILD}/plugin/libimprint.so)
 
 set(here)
 if(DEFINED ENV{IMPRINT_TEST_DEVICE})
