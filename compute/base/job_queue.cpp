@@ -70,12 +70,13 @@ bool JobQueue::run_one() {
 void JobQueue::run_next(std::unique_lock<std::mutex>& lock) {
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
-  running_.push_back(job.owner);
+  const std::uint64_t number = ++begun_;
+  running_.push_back({job.owner, number});
   lock.unlock();
   job.run();
   job.run = nullptr;  // and what it holds, before its owner may go
   lock.lock();
-  running_.erase(std::ranges::find(running_, job.owner));
+  running_.erase(std::ranges::find(running_, number, &Running::number));
   finished_.notify_all();
 }
 
@@ -99,12 +100,12 @@ bool JobQueue::wait(const std::function<bool()>& done, std::uint64_t timeout_ns)
 void JobQueue::withdraw(const void* owner) {
   std::unique_lock lock(mutex_);
   std::erase_if(jobs_, [&](const Job& job) { return job.owner == owner; });
-  finished_.wait(lock, [&] { return std::ranges::find(running_, owner) == running_.end(); });
+  finished_.wait(lock, [&] { return std::ranges::find(running_, owner, &Running::owner) == running_.end(); });
 }
 
 void JobQueue::stand_still(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  finished_.wait_for(lock, timeout, [&] { return running_.empty(); });
+  finished_.wait_for(lock, timeout, [&, last = begun_] { return std::ranges::none_of(running_, [&](const Running& job) { return job.number <= last; }); });
 }
 
 std::size_t JobQueue::waiting() const {

@@ -46,7 +46,7 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
   // Returns when done() is true, asked after each job and under the queue's lock, or when the time is over, but for a job begun on this thread. True: done.
   bool wait(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
   void withdraw(const void* owner);  // forgets its jobs that nobody has begun, and waits for those that run
-  // Until no job runs, those excepted that nobody has begun, or the time is over.
+  // Until the jobs that run now are done, whatever begins meanwhile, or the time is over.
   void stand_still(std::chrono::milliseconds timeout);
   std::size_t waiting() const;
 
@@ -54,6 +54,11 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
   struct Job {
     const void* owner = nullptr;
     std::function<void()> run;
+  };
+
+  struct Running {
+    const void* owner;
+    std::uint64_t number;  // of all that were begun
   };
 
   explicit JobQueue(const HostJobs& host) : host_(host) {}
@@ -65,7 +70,8 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
   mutable std::mutex mutex_;
   std::condition_variable added_, finished_;
   std::deque<Job> jobs_;
-  std::vector<const void*> running_;  // the owners
+  std::vector<Running> running_;
+  std::uint64_t begun_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -23,7 +23,10 @@ class GatePass {
     if (frame_) frame_->leave_frame_call();
     HostDevice& device = entry_.device;
     const bool lost = entry_.world->context().lost();
-    if (lost && !device.told_lost) entry_.world->stand_still();  // before anybody is told
+    if (lost && !device.stood_still) {  // before anybody is told
+      entry_.world->stand_still();
+      device.stood_still = true;
+    }
     if (lost && !device.told_lost.exchange(true) && device.lost)
       device.lost(device.user, "the device was lost; make a new context on a new device");
     gate_.leave(tag_, done_);

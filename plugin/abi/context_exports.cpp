@@ -240,7 +240,7 @@ imp_result IMP_CALL notify_device_lost(imp_context context) {
   return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
-    entry.world->stand_still();
+    entry.world->context().stand_still();  // jobs are waited for by the first call that says it: not here, where other contexts wait for us
     return {};
   });
 }

@@ -34,6 +34,7 @@ struct HostDevice {
   void (*free)(void* user, uint64_t memory) = nullptr;
   void* user = nullptr;
   std::atomic<bool> told_lost{false};
+  std::atomic<bool> stood_still{false};  // since the loss: what had begun on the device has ended
 
   vk::DeviceMemoryCalls memory();  // borrows this
 };

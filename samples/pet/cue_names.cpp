@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "samples/pet/life_file.h"
+
 namespace pet {
 namespace {
 
@@ -114,7 +116,7 @@ CueNames read_names(const std::string& file) {
   return names;
 }
 
-std::string write_names(const std::string& file, const CueNames& names) {
+std::string write_names(const std::string& file, const CueNames& names, bool unread) {
   const std::string temporary = file + ".new";
   if (names.changed()) {
     std::ofstream text(temporary);
@@ -124,9 +126,9 @@ std::string write_names(const std::string& file, const CueNames& names) {
     if (!text) return "cannot write " + temporary;
   }
   std::error_code error;
-  if (!is_readable(file)) {
+  if (unread || !is_readable(file)) {
     std::filesystem::rename(file, free_name(file + ".unread"), error);
-    if (error) return "cannot keep " + file + " aside: " + error.message();
+    if (error && error != std::errc::no_such_file_or_directory) return "cannot keep " + file + " aside: " + error.message();
   }
   if (names.changed()) {
     std::filesystem::rename(temporary, file, error);
@@ -138,7 +140,7 @@ std::string write_names(const std::string& file, const CueNames& names) {
 
 std::string free_name(const std::string& file) {
   std::string found = file;
-  for (int number = 2; !is_free(found) || !is_free(names_file(found)); ++number) found = file + "-" + std::to_string(number);
+  for (int number = 2; !is_free(found) || !is_free(names_file(found)) || !is_free(life_file(found)); ++number) found = file + "-" + std::to_string(number);
   return found;
 }
 

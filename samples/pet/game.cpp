@@ -102,7 +102,7 @@ struct Game::Inside {
   void show();
   void load_names(const std::function<void(const std::string&)>& log);
   void load_lives(const std::function<void(const std::string&)>& log);
-  std::string save_beside(const std::string& path) const;
+  std::string save_beside(const std::string& path);
 
   std::unique_ptr<SessionLogReader> replay;
   Options options;
@@ -144,6 +144,8 @@ struct Game::Inside {
   float pace = 1.0f;  // of the first pet's idle moments
   Keeper keeper;
   bool has_names = false;  // that were loaded or given: what is on disk is theirs to replace
+  bool unread_names = false, unread_lives = false;  // beside the pet that was loaded: never overwritten
+  bool keeps_unease = true;  // not in a replay of a game that knew none
   std::map<size_t, std::string> beside_problems;  // of what is kept beside the brain, by the wish to save
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
@@ -171,6 +173,7 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   life.idle = replay ? replay->header().idle : by_person || plans_idle;
   if (plans_idle) life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
   life.uneasy = !replay || replay->header().version >= 3;
+  keeps_unease = life.uneasy;
   life.brain_reaction_s = brain.setup().reaction_s;
   const bool has_pace = life.idle && !plans_idle && life.uneasy;
   if (has_pace) pace = pace_of(options.seed);
@@ -240,6 +243,7 @@ void Game::Inside::load_names(const std::function<void(const std::string&)>& log
     overlay.names = read_names(names_file(options.load));
   } catch (const std::runtime_error& error) {
     log(std::string("the commands go by their own words: ") + error.what());
+    unread_names = true;
     return;
   }
   has_names = overlay.names.changed();
@@ -257,14 +261,25 @@ void Game::Inside::load_lives(const std::function<void(const std::string&)>& log
     for (size_t pet = 0; pet < std::min(unease.size(), lives.size()); ++pet) lives[pet]->set_unease(unease[pet]);
   } catch (const std::runtime_error& error) {
     log(std::string("the pet is at ease with everything: ") + error.what());
+    unread_lives = true;
   }
 }
 
 // A hundred bytes, when the player asks for it or leaves. Why it is not on disk; empty: it is.
-std::string Game::Inside::save_beside(const std::string& path) const {
+std::string Game::Inside::save_beside(const std::string& path) {
+  const bool over_loaded = path == options.load;
+  std::string of_names, of_lives;
+  if (has_names) {
+    of_names = write_names(names_file(path), overlay.names, unread_names && over_loaded);
+    if (over_loaded && of_names.empty()) unread_names = false;
+  }
   std::vector<float> unease;
   for (const auto& life : lives) unease.push_back(life->unease());
-  const std::string of_names = has_names ? write_names(names_file(path), overlay.names) : std::string(), of_lives = write_life(life_file(path), unease);
+  const bool at_ease = std::all_of(unease.begin(), unease.end(), [](float value) { return value == 0.0f; });
+  if (keeps_unease && !(at_ease && unread_lives && over_loaded)) {
+    of_lives = write_life(life_file(path), unease, unread_lives && over_loaded);
+    if (over_loaded && of_lives.empty()) unread_lives = false;
+  }
   return of_names.empty() ? of_lives : of_names;
 }
 

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "samples/pet/cue_names.h"
 #include "samples/pet/life_file.h"
@@ -35,17 +37,17 @@ Keeping keeping(const Options& options, const std::string& own_file, bool own_ex
 
 std::optional<std::string> keep_aside(const std::string& pet_file) {
   const std::string aside = free_name(pet_file + ".unread");
-  std::error_code error;
-  std::filesystem::rename(names_file(pet_file), names_file(aside), error);
-  const bool named = !error;
-  if (error && error != std::errc::no_such_file_or_directory) return std::nullopt;
-  std::filesystem::rename(pet_file, aside, error);
-  if (!error) {
-    std::filesystem::rename(life_file(pet_file), life_file(aside), error);
-    return aside;
+  const std::pair<std::string, std::string> moves[] = {
+      {names_file(pet_file), names_file(aside)}, {life_file(pet_file), life_file(aside)}, {pet_file, aside}};
+  std::error_code error, ignored;
+  for (size_t i = 0; i < std::size(moves); ++i) {
+    std::filesystem::rename(moves[i].first, moves[i].second, error);
+    const bool beside = i + 1 < std::size(moves);
+    if (!error || (beside && error == std::errc::no_such_file_or_directory)) continue;
+    while (i-- > 0) std::filesystem::rename(moves[i].second, moves[i].first, ignored);
+    return std::nullopt;
   }
-  if (named) std::filesystem::rename(names_file(aside), names_file(pet_file), error);
-  return std::nullopt;
+  return aside;
 }
 
 std::string own_pet_file(const Options& options) {

@@ -50,10 +50,11 @@ std::vector<float> read_life(const std::string& file) {
     }
     unease.push_back(value);
   }
+  if (lines.bad()) throw std::runtime_error("cannot read " + file);
   return unease;
 }
 
-std::string write_life(const std::string& file, std::span<const float> unease) {
+std::string write_life(const std::string& file, std::span<const float> unease, bool unread) {
   const bool wanted = std::any_of(unease.begin(), unease.end(), [](float value) { return value > 0.0f; });
   const std::string temporary = file + ".new";
   if (wanted) {
@@ -68,9 +69,9 @@ std::string write_life(const std::string& file, std::span<const float> unease) {
     if (!text) return "cannot write " + temporary;
   }
   std::error_code error;
-  if (!is_readable_life(file)) {
+  if (unread || !is_readable_life(file)) {
     std::filesystem::rename(file, free_name(file + ".unread"), error);
-    if (error) return "cannot keep " + file + " aside: " + error.message();
+    if (error && error != std::errc::no_such_file_or_directory) return "cannot keep " + file + " aside: " + error.message();
   }
   if (wanted) {
     std::filesystem::rename(temporary, file, error);

@@ -14,8 +14,8 @@ std::string life_file(const std::string& pet_file);
 // and cannot be opened.
 std::vector<float> read_life(const std::string& file);
 // unease: 0 .. 1 of each pet. To another name first, then renamed; pets at ease need no file and take away the one that is there. A file that read_life
-// refuses is moved to the first of file.unread, file.unread-2 ... that is free. Why it is not on disk; empty: it is.
-std::string write_life(const std::string& file, std::span<const float> unease);
+// refuses, and one that it refused before (unread), is moved to the first of file.unread, file.unread-2 ... that is free. Why it is not on disk; empty: it is.
+std::string write_life(const std::string& file, std::span<const float> unease, bool unread = false);
 
 }  // namespace pet
 

@@ -529,7 +529,6 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   close();
 }
 
-// Numbers that are not finite reach no weight, though nobody on the processor could see them.
 // Its zeros were not written yet: they go to no memory that is somebody else's by now.
 TEST_F(T10SharedBrainMisuse, ATensorMayGoBeforeItWasEverUsed) {
   open(kEverything, true);
@@ -545,6 +544,7 @@ TEST_F(T10SharedBrainMisuse, ATensorMayGoBeforeItWasEverUsed) {
   close();
 }
 
+// Numbers that are not finite reach no weight, though nobody on the processor could see them.
 TEST_F(T10SharedBrainMisuse, NumbersThatAreNotFiniteCountAsZero) {
   open(kEverything, true);
   rows_ = shaders_->make_buffer(kAgents * kStride * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT);

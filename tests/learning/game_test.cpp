@@ -151,6 +151,24 @@ TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
   EXPECT_TRUE(std::filesystem::is_symlink(names));
 }
 
+// Locked while the game started, and there again when it ends.
+TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
+  const std::string names = names_file(pet_), life = life_file(pet_);
+  for (const std::string& file : {names, life}) std::filesystem::create_symlink(file, file);
+  Options options = short_game();
+  options.load = options.save = pet_;
+  const auto unlock = [&](Game& game) {
+    for (const std::string& file : {names, life}) std::filesystem::remove(file);
+    EXPECT_EQ(write_names(names, with(Cue::kBed, "home")), "");
+    EXPECT_EQ(write_life(life, std::array{0.5f}), "");
+    game.input(name_cue(Cue::kSit, "Platz"));
+  };
+  EXPECT_EQ(play(options, unlock).save_problem, "");
+  EXPECT_STREQ(read_names(names).of(Cue::kSit), "Platz");
+  EXPECT_STREQ(read_names(names + ".unread").of(Cue::kBed), "home");
+  EXPECT_EQ(read_life(life), std::vector{0.5f});
+}
+
 TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(life_file(pet_))) << "at ease";
   ASSERT_EQ(write_life(life_file(pet_), std::array{0.5f}), "");
@@ -170,7 +188,7 @@ TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(life_file(options.save))) << "the pet comes all the same, at ease";
   options.load = options.save = pet_;
   EXPECT_EQ(play(options).save_problem, "");
-  EXPECT_EQ(text_of(life_file(pet_) + ".unread"), "nonsense\n");
+  EXPECT_EQ(text_of(life_file(pet_)), "nonsense\n") << "and has nothing to put in its place";
 }
 
 TEST_F(PetGame, EachSaveHasItsOwnProblem) {

@@ -171,11 +171,14 @@ TEST(JobQueue, StandsStillWhenWhatRanIsDone) {
     finished = true;
   });
   begun.get_future().wait();
+  std::promise<void> end;
+  queue->add(nullptr, [&, over = end.get_future().share()] { over.wait(); });  // begins with the other's end
   queue->stand_still(std::chrono::milliseconds(1));
   EXPECT_FALSE(finished) << "its time was over";
   std::thread opens([&] { go.set_value(); });
   queue->stand_still(std::chrono::minutes(1));
   EXPECT_TRUE(finished);
+  end.set_value();
   opens.join();
 }
 

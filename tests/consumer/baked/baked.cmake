@@ -26,7 +26,10 @@ endfunction()
 set(ENV{CCACHE_BASEDIR} ${BUILD})
 set(unity)
 if(UNITY)
-  set(unity -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=${BATCH})
+  set(unity -D CMAKE_UNITY_BUILD=ON)
+  if(BATCH)
+    list(APPEND unity -D CMAKE_UNITY_BUILD_BATCH_SIZE=${BATCH})
+  endif()
 endif()
 run("configuring" 0 ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
   -D CMAKE_CXX_FLAGS_RELEASE=${CXX_FLAGS} ${unity}
