@@ -5,15 +5,30 @@
 
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
+#include "plugin/include/imprint/imprint.hpp"
 
 namespace imprint::abi {
 namespace {
 
 using ::testing::HasSubstr;
+
+// What a game holds after something could not be made may be asked, and says so.
+TEST(Coat, AnObjectThatWasNeverMadeRefuses) {
+  game::Context context;
+  game::Brain brain;
+  game::Agent agent;
+  for (const game::Status& status : {agent.set_goal(1), agent.act().status, brain.save("nowhere"), brain.create_agent().status, context.frame_end(),
+                                     context.record(nullptr).status, context.destroy(), context.create_brain(imp_brain_desc_init()).status}) {
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.code(), game::Code::wrong_state);
+    EXPECT_THAT(status.message(), HasSubstr("should have been made"));
+  }
+}
 
 TEST(Handles, PackAndUnpack) {
   const HandleParts parts{HandleKind::agent, 63, kContextGenerations, kSlots - 1, kGenerations};

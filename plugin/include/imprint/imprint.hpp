@@ -66,7 +66,9 @@ class [[nodiscard]] Status {
   imp_result result() const { return result_; }
   const char* name() const { return api_ ? api_->result_name(result_) : "no table"; }
   // The text of the newest failure on this thread: ask before the next call that fails.
-  const char* message() const { return ok() ? "" : api_ ? api_->last_error() : "the library does not serve this ABI version"; }
+  const char* message() const {
+    return ok() ? "" : api_ ? api_->last_error() : "what should have been made for this was not, or the library does not serve this ABI version";
+  }
 
  private:
   const imp_api* api_ = nullptr;
@@ -120,7 +122,11 @@ class Owner {
   }
 
  protected:
-  Status status(imp_result result) const { return {api_, result}; }
+  // An object that was never made has no table to ask.
+  template <class... Taken, class... Given>
+  Status call(imp_result(IMP_CALL* imp_api::*function)(Handle, Taken...), Given... given) const {
+    return api_ ? Status(api_, (api_->*function)(handle_, given...)) : Status();
+  }
 
   const imp_api* api_ = nullptr;
   Handle handle_{};
@@ -138,24 +144,24 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
  public:
   using Owner::Owner;
 
-  Status set_mode(Mode mode) { return status(api_->agent_set_mode(handle_, static_cast<imp_mode>(mode))); }
-  Status set_goal(std::uint32_t goal) { return status(api_->agent_set_goal(handle_, goal)); }
+  Status set_mode(Mode mode) { return call(&imp_api::agent_set_mode, static_cast<imp_mode>(mode)); }
+  Status set_goal(std::uint32_t goal) { return call(&imp_api::agent_set_goal, goal); }
   Status set_mask(std::span<const std::uint8_t> allowed) {
-    return status(api_->agent_set_mask(handle_, allowed.data(), detail::count_of(allowed.size())));
+    return call(&imp_api::agent_set_mask, allowed.data(), detail::count_of(allowed.size()));
   }
-  Status allow_all() { return status(api_->agent_set_mask(handle_, nullptr, 0)); }
+  Status allow_all() { return call(&imp_api::agent_set_mask, nullptr, 0); }
   Status observe(std::span<const float> observation) {
-    return status(api_->agent_observe(handle_, observation.data(), detail::count_of(observation.size())));
+    return call(&imp_api::agent_observe, observation.data(), detail::count_of(observation.size()));
   }
-  Status observe_in_place(std::uint64_t place) { return status(api_->agent_observe_in_place(handle_, place)); }
+  Status observe_in_place(std::uint64_t place) { return call(&imp_api::agent_observe_in_place, place); }
   // status.ready() tells an answer from one that is still on its way.
   Made<imp_action> act() {
     Made<imp_action> made{imp_action_init(), {}};
-    made.status = status(api_->agent_act(handle_, &made.value));
+    made.status = call(&imp_api::agent_act, &made.value);
     return made;
   }
   Status act_by_heuristic(std::span<const std::uint32_t> branches, std::span<const float> continuous = {}) {
-    return status(api_->agent_heuristic(handle_, branches.data(), continuous.data()));
+    return call(&imp_api::agent_heuristic, branches.data(), continuous.data());
   }
   Status feedback(float value, double time_s, Credit credit = Credit::by_onset, float weight = 1.0f) {
     imp_feedback feedback = imp_feedback_init();
@@ -163,11 +169,11 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     feedback.weight = weight;
     feedback.credit = static_cast<imp_credit>(credit);
     feedback.time_s = time_s;
-    return status(api_->agent_feedback(handle_, &feedback));
+    return call(&imp_api::agent_feedback, &feedback);
   }
-  Status demonstrate(const imp_demonstration& demonstration) { return status(api_->agent_demonstrate(handle_, &demonstration)); }
-  Status reward(float reward) { return status(api_->agent_reward(handle_, reward)); }
-  Status end_episode(EpisodeEnd end) { return status(api_->agent_end_episode(handle_, static_cast<imp_episode_end>(end))); }
+  Status demonstrate(const imp_demonstration& demonstration) { return call(&imp_api::agent_demonstrate, &demonstration); }
+  Status reward(float reward) { return call(&imp_api::agent_reward, reward); }
+  Status end_episode(EpisodeEnd end) { return call(&imp_api::agent_end_episode, static_cast<imp_episode_end>(end)); }
 };
 
 struct BrainHash {
@@ -181,32 +187,32 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
 
   Made<Agent> create_agent(std::uint32_t brain_index = 0) {
     imp_agent agent{};
-    const imp_result result = api_->agent_create(handle_, brain_index, &agent);
-    return {Agent(api_, agent), status(result)};
+    const Status made = call(&imp_api::agent_create, brain_index, &agent);
+    return {Agent(api_, agent), made};
   }
   Made<imp_brain_info> info() const {
     Made<imp_brain_info> made{imp_brain_info_init(), {}};
-    made.status = status(api_->brain_get_info(handle_, &made.value));
+    made.status = call(&imp_api::brain_get_info, &made.value);
     return made;
   }
   Made<imp_brain_stats> stats() const {
     Made<imp_brain_stats> made{imp_brain_stats_init(), {}};
-    made.status = status(api_->brain_get_stats(handle_, &made.value));
+    made.status = call(&imp_api::brain_get_stats, &made.value);
     return made;
   }
-  Status set_learning(bool enabled) { return status(api_->brain_set_learning(handle_, enabled ? 1u : 0u)); }
-  Status save(const char* path) { return status(api_->brain_save(handle_, path)); }
-  Status save_status() const { return status(api_->brain_save_status(handle_)); }
-  Status load(const char* path) { return status(api_->brain_load(handle_, path)); }
+  Status set_learning(bool enabled) { return call(&imp_api::brain_set_learning, enabled ? 1u : 0u); }
+  Status save(const char* path) { return call(&imp_api::brain_save, path); }
+  Status save_status() const { return call(&imp_api::brain_save_status); }
+  Status load(const char* path) { return call(&imp_api::brain_load, path); }
   Made<std::uint64_t> snapshot() {
     Made<std::uint64_t> made;
-    made.status = status(api_->brain_snapshot(handle_, &made.value));
+    made.status = call(&imp_api::brain_snapshot, &made.value);
     return made;
   }
-  Status restore(std::uint64_t snapshot) { return status(api_->brain_restore(handle_, snapshot)); }
+  Status restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
   Made<BrainHash> hash() const {
     Made<BrainHash> made;
-    made.status = status(api_->brain_hash(handle_, &made.value.low, &made.value.high));
+    made.status = call(&imp_api::brain_hash, &made.value.low, &made.value.high);
     return made;
   }
 };
@@ -218,11 +224,11 @@ class Tensor : public detail::Owner<imp_tensor, &imp_api::tensor_destroy> {
 
   Made<imp_vk_buffer> export_vk() const {
     Made<imp_vk_buffer> made{imp_vk_buffer_init(), {}};
-    made.status = status(api_->tensor_export_vk(handle_, &made.value));
+    made.status = call(&imp_api::tensor_export_vk, &made.value);
     return made;
   }
-  Status acquire() { return status(api_->tensor_acquire(handle_)); }
-  Status release_to_host() { return status(api_->tensor_release(handle_)); }
+  Status acquire() { return call(&imp_api::tensor_acquire); }
+  Status release_to_host() { return call(&imp_api::tensor_release); }
 };
 
 // Row-major extents.
@@ -256,69 +262,69 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
 
   Made<Brain> create_brain(const imp_brain_desc& desc) {
     imp_brain brain{};
-    const imp_result result = api_->brain_create(handle_, &desc, &brain);
-    return {Brain(api_, brain), status(result)};
+    const Status made = call(&imp_api::brain_create, &desc, &brain);
+    return {Brain(api_, brain), made};
   }
   Made<Brain> create_brain_from_onnx(const imp_policy_desc& desc) {
     imp_brain brain{};
-    const imp_result result = api_->brain_create_from_onnx(handle_, &desc, &brain);
-    return {Brain(api_, brain), status(result)};
+    const Status made = call(&imp_api::brain_create_from_onnx, &desc, &brain);
+    return {Brain(api_, brain), made};
   }
   Made<Tensor> import_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& buffer) {
     imp_tensor tensor{};
-    const imp_result result = api_->tensor_import_vk(handle_, &desc, &buffer, &tensor);
-    return {Tensor(api_, tensor), status(result)};
+    const Status made = call(&imp_api::tensor_import_vk, &desc, &buffer, &tensor);
+    return {Tensor(api_, tensor), made};
   }
   Made<Tensor> create_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& wish) {
     imp_tensor tensor{};
-    const imp_result result = api_->tensor_create_vk(handle_, &desc, &wish, &tensor);
-    return {Tensor(api_, tensor), status(result)};
+    const Status made = call(&imp_api::tensor_create_vk, &desc, &wish, &tensor);
+    return {Tensor(api_, tensor), made};
   }
   // Destroys now and says how it went; when refused, the context stays.
   Status destroy() {
-    const Status destroyed = status(api_->context_destroy(handle_));
+    const Status destroyed = call(&imp_api::context_destroy);
     if (destroyed) handle_ = {};
     return destroyed;
   }
-  Status report(char* buffer, std::size_t* size) const { return status(api_->context_report(handle_, buffer, size)); }
+  Status report(char* buffer, std::size_t* size) const { return call(&imp_api::context_report, buffer, size); }
   Made<imp_report> report() const {
     Made<imp_report> made{imp_report_init(), {}};
-    made.status = status(api_->context_get_report(handle_, &made.value));
+    made.status = call(&imp_api::context_get_report, &made.value);
     return made;
   }
   Made<imp_loss> loss(std::uint32_t index) const {
     Made<imp_loss> made{imp_loss_init(), {}};
-    made.status = status(api_->context_get_loss(handle_, index, &made.value));
+    made.status = call(&imp_api::context_get_loss, index, &made.value);
     return made;
   }
   Status warmup(void (*progress)(void* user, float fraction) = nullptr, void* user = nullptr) {
-    return status(api_->warmup(handle_, progress, user));
+    return call(&imp_api::warmup, progress, user);
   }
-  Status pipeline_cache(void* data, std::size_t* size) const { return status(api_->pipeline_cache_get(handle_, data, size)); }
-  Status set_pipeline_cache(std::span<const std::byte> data) { return status(api_->pipeline_cache_set(handle_, data.data(), data.size())); }
-  Status set_limits(const imp_limits& limits) { return status(api_->set_limits(handle_, &limits)); }
-  Status quiesce(std::uint32_t timeout_ms) { return status(api_->quiesce(handle_, timeout_ms)); }
-  Status resume() { return status(api_->resume(handle_)); }
-  Status notify_device_lost() { return status(api_->notify_device_lost(handle_)); }
+  Status pipeline_cache(void* data, std::size_t* size) const { return call(&imp_api::pipeline_cache_get, data, size); }
+  Status set_pipeline_cache(std::span<const std::byte> data) { return call(&imp_api::pipeline_cache_set, data.data(), data.size()); }
+  Status set_limits(const imp_limits& limits) { return call(&imp_api::set_limits, &limits); }
+  Status quiesce(std::uint32_t timeout_ms) { return call(&imp_api::quiesce, timeout_ms); }
+  Status resume() { return call(&imp_api::resume); }
+  Status notify_device_lost() { return call(&imp_api::notify_device_lost); }
   // The bytes given back.
   Made<std::uint64_t> trim() {
     Made<std::uint64_t> made;
-    made.status = status(api_->trim(handle_, &made.value));
+    made.status = call(&imp_api::trim, &made.value);
     return made;
   }
-  Status tuning(char* text, std::size_t* size) const { return status(api_->tuning_get(handle_, text, size)); }
-  Status set_tuning(std::string_view text) { return status(api_->tuning_set(handle_, text.data(), text.size())); }
-  Status stop_tuning() { return status(api_->tuning_stop(handle_)); }
+  Status tuning(char* text, std::size_t* size) const { return call(&imp_api::tuning_get, text, size); }
+  Status set_tuning(std::string_view text) { return call(&imp_api::tuning_set, text.data(), text.size()); }
+  Status stop_tuning() { return call(&imp_api::tuning_stop); }
   // The jobs that still wait.
   Made<std::uint32_t> run_jobs(std::uint32_t budget_us = UINT32_MAX) {
     Made<std::uint32_t> made;
-    made.status = status(api_->run_jobs(handle_, budget_us, &made.value));
+    made.status = call(&imp_api::run_jobs, budget_us, &made.value);
     return made;
   }
-  Status drain(std::uint32_t timeout_ms) { return status(api_->drain(handle_, timeout_ms)); }
+  Status drain(std::uint32_t timeout_ms) { return call(&imp_api::drain, timeout_ms); }
   Made<imp_context_stats> stats() const {
     Made<imp_context_stats> made{imp_context_stats_init(), {}};
-    made.status = status(api_->context_get_stats(handle_, &made.value));
+    made.status = call(&imp_api::context_get_stats, &made.value);
     return made;
   }
 
@@ -327,12 +333,12 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     info.frame = frame;
     info.safe_frame = safe_frame;
     info.time_s = time_s;
-    return status(api_->frame_begin(handle_, &info));
+    return call(&imp_api::frame_begin, &info);
   }
-  Status submit(std::uint32_t budget_us = UINT32_MAX) { return status(api_->submit(handle_, budget_us)); }
+  Status submit(std::uint32_t budget_us = UINT32_MAX) { return call(&imp_api::submit, budget_us); }
   Made<imp_estimate> estimate() {
     Made<imp_estimate> made{imp_estimate_init(), {}};
-    made.status = status(api_->estimate(handle_, &made.value));
+    made.status = call(&imp_api::estimate, &made.value);
     return made;
   }
   Status submit(std::span<const imp_vk_semaphore> waits, std::span<const imp_vk_semaphore> signals, std::uint32_t budget_us = UINT32_MAX) {
@@ -342,7 +348,7 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     info.waits = waits.data();
     info.completion_count = detail::count_of(signals.size());
     info.completions = signals.data();
-    return status(api_->submit_with(handle_, &info));
+    return call(&imp_api::submit_with, &info);
   }
   // The estimated microseconds of learning that did not fit.
   Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = UINT32_MAX) {
@@ -350,14 +356,14 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     info.command_buffer = command_buffer;
     info.budget_us = budget_us;
     Made<std::uint32_t> made;
-    made.status = status(api_->record(handle_, &info, &made.value));
+    made.status = call(&imp_api::record, &info, &made.value);
     return made;
   }
-  Status frame_end() { return status(api_->frame_end(handle_)); }
+  Status frame_end() { return call(&imp_api::frame_end); }
   // Imprint's own, for a queue of the host's to wait for what was submitted up to now.
   Made<imp_vk_semaphore> semaphore() {
     Made<imp_vk_semaphore> made;
-    made.status = status(api_->context_get_semaphore(handle_, &made.value));
+    made.status = call(&imp_api::context_get_semaphore, &made.value);
     return made;
   }
 };
