@@ -39,8 +39,7 @@ std::string names_file(const std::string& pet_file);
 // Without such a file, the names as they come. Throws std::runtime_error with the line that is wrong, or when the file is there and cannot be opened.
 CueNames read_names(const std::string& file);
 // To another name first, then renamed; names as they come need no file and take away the one that is there. A file that read_names refuses, or refused before
-// (unread), is moved to
-// free_name(file + ".unread") before another one takes its place. Why it is not on disk; empty: it is.
+// (unread), is moved to free_name(file + ".unread") before another one takes its place. Why it is not on disk; empty: it is.
 std::string write_names(const std::string& file, const CueNames& names, bool unread = false);
 
 // The first of file, file-2, file-3 ... that neither a pet nor what is kept beside it has.
