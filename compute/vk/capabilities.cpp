@@ -191,12 +191,15 @@ bool has_matrices_khr(VkPhysicalDevice physical_device, const Functions& functio
   return sums_in(VK_COMPONENT_TYPE_FLOAT32_KHR) && sums_in(VK_COMPONENT_TYPE_FLOAT16_KHR);
 }
 
-// Matrices of a workgroup, whose extents are multiples of 64 x 64 x 32 and at most 256.
-bool has_workgroup_matrices(VkPhysicalDevice physical_device, const Functions& functions) {
+bool has_workgroup_extents(VkPhysicalDevice physical_device, const Functions& functions) {
   VkPhysicalDeviceCooperativeMatrix2PropertiesNV most{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &most};
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
-  if (most.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize < 256 || most.cooperativeMatrixFlexibleDimensionsMaxDimension < 256) return false;
+  return most.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize >= 256 && most.cooperativeMatrixFlexibleDimensionsMaxDimension >= 256;
+}
+
+// Matrices of a workgroup, whose extents are multiples of 64 x 64 x 32 and at most 256.
+bool has_workgroup_matrices(VkPhysicalDevice physical_device, const Functions& functions) {
   const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV,
                               VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV);
   const auto of = [&](std::uint32_t invocations) {
@@ -210,11 +213,13 @@ bool has_workgroup_matrices(VkPhysicalDevice physical_device, const Functions& f
   return of(128) && of(256);
 }
 
-// Leaves of what the features say what kernels are written for.
-void keep_usable_matrices(VkPhysicalDevice physical_device, const Functions& functions, Capabilities& found) {
+// Leaves of what the features say what kernels are written for. A validation layer older than the extension of workgroup matrices takes the struct of
+// their limits for an error: it is asked for only where the host itself has given that extension's features.
+void keep_usable_matrices(VkPhysicalDevice physical_device, const Functions& functions, const Capabilities& declared, Capabilities& found) {
   found.cooperative_matrix_nv = found.cooperative_matrix_nv && has_matrices_nv(physical_device, functions);
   found.cooperative_matrix_khr = found.cooperative_matrix_khr && has_matrices_khr(physical_device, functions);
-  found.cooperative_matrix2_nv = found.cooperative_matrix2_nv && has_workgroup_matrices(physical_device, functions);
+  found.cooperative_matrix2_nv = found.cooperative_matrix2_nv && has_workgroup_matrices(physical_device, functions) &&
+                                 (!declared.cooperative_matrix2_nv || has_workgroup_extents(physical_device, functions));
 }
 
 Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& functions, const Offer& offer) {
@@ -383,7 +388,7 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   read_extensions(host, declared);
   const Capabilities supported = supported_by(description.physical_device, functions, device);
   Capabilities usable = supported;
-  keep_usable_matrices(description.physical_device, functions, usable);
+  keep_usable_matrices(description.physical_device, functions, declared, usable);
 
   CapabilityReport report;
   Capabilities& effective = report.capabilities;

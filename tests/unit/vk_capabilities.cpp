@@ -13,6 +13,7 @@
 namespace imprint::vk {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -81,6 +82,7 @@ Functions capability_functions() {
     properties->properties.limits.maxPerStageDescriptorStorageBuffers = 4;
     properties->properties.limits.maxDescriptorSetStorageBuffers = 24;
     for (auto* link = static_cast<VkBaseOutStructure*>(properties->pNext); link; link = link->pNext) {
+      FakeDriver::of(device).asked.push_back(link->sType);
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
         std::strcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverName, "paper");
         std::strcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverInfo, "1.2.3");
@@ -263,7 +265,7 @@ TEST_F(CapabilitiesTest, asks_the_device_only_for_structs_that_it_knows) {
   driver_.version = VK_API_VERSION_1_1;
   driver_.extensions = {"VK_KHR_synchronization2"};
   ASSERT_TRUE(read().ok());
-  EXPECT_THAT(driver_.asked, UnorderedElementsAre(kStorage16, kSync2));
+  EXPECT_THAT(driver_.asked, UnorderedElementsAre(kStorage16, kSync2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES));
 }
 
 TEST_F(CapabilitiesTest, takes_the_lower_of_both_versions) {
@@ -334,8 +336,10 @@ TEST_F(CapabilitiesTest, takes_matrices_of_a_workgroup_with_all_that_their_kerne
   const auto has = [&] { return read_capabilities(description_, functions)->capabilities.cooperative_matrix2_nv; };
   matrix2_.cooperativeMatrixTensorAddressing = matrix2_.cooperativeMatrixWorkgroupScope = matrix2_.cooperativeMatrixFlexibleDimensions = VK_TRUE;
   EXPECT_FALSE(has()) << "one of four is not declared";
+  EXPECT_THAT(driver_.asked, Not(Contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV))) << "an older layer would say so";
   matrix2_.cooperativeMatrixPerElementOperations = VK_TRUE;
   EXPECT_TRUE(has());
+  EXPECT_THAT(driver_.asked, Contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV));
   driver_.flexible = {flexible_of(32, 256)};
   EXPECT_FALSE(has()) << "not of 128 invocations";
   driver_.flexible = {flexible_of(32, 128), flexible_of(128, 256)};
