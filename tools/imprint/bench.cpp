@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "compute/vk/barrier.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/workloads.h"
 
@@ -22,17 +24,23 @@ struct BenchOptions {
   std::uint32_t in_a_row = kChainedRuns;
 };
 
-// What the columns are, for the table and --help.
+// What the columns are, for --help.
 constexpr const char* kColumns =
-    "Microseconds. gpu: one run encoded between timestamps, with its copies where it has any; replayed: as the command buffer recorded for it; pieces:\n"
-    "its dispatches as the separately recorded pieces that slicing executes; chained: a run as recorded in a row of --in-a-row; wall: submit to the end of\n"
-    "the wait; cpu: the submitting thread's. Rows of suite frame are of frames that did what the row names: inferred (learning-off), ran a slice of\n"
-    "learning (learning-on), or did both, frame after frame on a thread kept busy (tick); or of every frame with work, in a game that learns, with the 99th\n"
-    "percentile, the dearest, and how often the frame thread waited (every). There cpu is the frame thread's CPU time in all of Imprint's calls of a frame\n"
-    "together, wall is the same on the clock, and the line below says which calls it went to. GB/s and TFLOP/s (suite ops) go by gpu; GB/s counts operands\n"
-    "and results once. On a device in software the operands of suite ops are smaller, as its rows name them. Suite worlds ends with million steps a\n"
-    "second of all agents together, by chained. A measured run that allocates fails, as does a frame that waits. On the processor (--device cpu) suites policy, learn, pet, kennel\n"
-    "and frame run, and the calling thread does the work: wall and chained are of it, and so is gpu of suite frame.";
+    R"(Columns; medians, in microseconds, with the 95th percentile in brackets. What does not apply is left empty.
+  gpu        one run encoded between timestamps, with its copies where it has any
+  replayed   the same as the command buffer that was recorded for it
+  pieces     its dispatches as the separately recorded pieces that slicing executes
+  chained    a run in a row of --in-a-row in one command buffer, as a sequence of programs has its turns
+  wall       submit to the end of the wait
+  cpu        the submitting thread's
+  disp., barr., alloc.   dispatches, barriers and allocations of a run; a measured run that allocates fails, as does a frame that waits
+  kB, kFLOP  of a run, by its schedule; GB/s and TFLOP/s (suite ops) go by gpu and count operands and results once
+Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on) or did both, one after the other on a thread kept busy (tick);
+or every frame with work in a game that learns (every), with the 99th percentile, the dearest, and how often the frame thread waited. There cpu is the
+frame thread's CPU time in all of Imprint's calls of a frame together, wall is the same on the clock, and a second line says which calls it went to.
+Suite worlds ends with million steps a second of all agents together, by chained. On a device in software the operands of suite ops are smaller, as
+its rows name them. On the processor (--device cpu) suites policy, learn, pet, kennel and frame run, and the calling thread does the work: wall and
+chained are of it, and so is gpu of suite frame.)";
 
 struct Suite {
   const char* name;
@@ -92,16 +100,30 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
 }
 
 void print_header(const Computer& computer) {
-  std::printf("%s, %s; median (p95)\n%s\n\n", computer.name().c_str(), computer.driver().c_str(), kColumns);
+  std::printf("%s, %s; microseconds, median (p95); columns: imprint bench --help\n\n", computer.name().c_str(), computer.driver().c_str());
   std::printf("%-34s %19s %9s %9s %10s %19s %9s %6s %6s %6s %10s %10s %8s %8s\n", "name", "gpu", "replayed", "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
               "kB", "kFLOP", "GB/s", "TFLOP/s");
 }
 
+// Empty where nothing was measured.
+std::string column(double value, int width, int digits) {
+  char text[32] = "";
+  if (value != 0) std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return std::string(std::max(0, width - static_cast<int>(std::strlen(text))), ' ') + text;
+}
+
+std::string column(const Spread& spread) {
+  if (spread.median == 0) return std::string(19, ' ');
+  char text[48];
+  std::snprintf(text, sizeof text, "%9.1f (%7.1f)", spread.median, spread.p95);
+  return text;
+}
+
 void print_row(const BenchResult& r) {
-  std::printf("%-34s %9.1f (%7.1f) %9.1f %9.1f %10.2f %9.1f (%7.1f) %9.1f %6u %6u %6llu %10.1f %10.1f", r.name.c_str(), r.gpu_us.median,
-              r.gpu_us.p95, r.replayed_us.median, r.pieces_us.median, r.chained_us.median, r.wall_us.median, r.wall_us.p95, r.frame_cpu_us.median,
-              r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations), static_cast<double>(r.bytes) * 1e-3,
-              static_cast<double>(r.flops) * 1e-3);
+  std::printf("%-34s %s %s %s %s %s %s %6u %6u %6llu %s %s", r.name.c_str(), column(r.gpu_us).c_str(), column(r.replayed_us.median, 9, 1).c_str(),
+              column(r.pieces_us.median, 9, 1).c_str(), column(r.chained_us.median, 10, 2).c_str(), column(r.wall_us).c_str(),
+              column(r.frame_cpu_us.median, 9, 1).c_str(), r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations),
+              column(static_cast<double>(r.bytes) * 1e-3, 10, 1).c_str(), column(static_cast<double>(r.flops) * 1e-3, 10, 1).c_str());
   if (r.gb_per_s > 0 || r.tflop_per_s > 0) std::printf(" %8.1f %8.2f", r.gb_per_s, r.tflop_per_s);
   if (r.most_us > 0)
     std::printf("   p99 %.1f, most %.1f us of %llu frames, %llu waits", r.gpu_us.p99, r.most_us, static_cast<unsigned long long>(r.samples),
@@ -292,9 +314,9 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
     execute(into, kernels(0));
   }));
   IMPRINT_ASSIGN(const Timing chained, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
-    for (std::uint32_t i = 0; i < device.in_a_row; ++i) {
-      const VkCommandBuffer run = program.whole(i % program.slot_count(), kSecondary);
-      execute(into, std::span(&run, 1));
+    for (std::uint32_t i = 0; i < device.in_a_row; ++i) {  // as a ProgramSequence records its turns
+      vk::memory_barrier(f, into, vk::our_writes(vk::kWorkStages), vk::our_accesses(vk::kWorkStages));
+      program.encode(into, i % program.slot_count());
     }
   }));
   result.gpu_us = spread(encoded.gpu_us);

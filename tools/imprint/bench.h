@@ -37,8 +37,8 @@ struct BenchResult {
   std::string name;
   Spread gpu_us;        // timestamps round a whole run alone, encoded between them, copies of its inputs and outputs included where it has any
   Spread replayed_us;   // the same of the command buffer that was recorded for it, with the barrier in its front
-  Spread chained_us;    // the same round several runs as recorded back to back, each depending on the one before, divided by the runs (suite floor: by
-                        // dispatches)
+  Spread chained_us;    // the same round several runs encoded back to back as the turns of a ProgramSequence are, each depending on the one before,
+                        // divided by the runs (suite floor: by dispatches)
   Spread pieces_us;     // the same round the run's dispatches as the separately recorded pieces that slicing executes, without the copies
   Spread wall_us;       // submit until the host knows that it is complete
   Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all of Imprint's calls of a frame)
