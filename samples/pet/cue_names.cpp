@@ -1,17 +1,14 @@
 #include "samples/pet/cue_names.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
-#include <system_error>
+#include <vector>
 
-#include "samples/pet/life_file.h"
+#include "samples/pet/kept_beside.h"
 
 namespace pet {
 namespace {
 
-constexpr const char* kFirstLine = "imprint-pet-names 1";
+constexpr const char* kNamesHeading = "imprint-pet-names 1";
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
@@ -35,22 +32,6 @@ bool is_latin(std::string_view text) {
     if (next < (byte == 0xc2 ? 0xa1 : 0x80) || next > 0xbf) return false;
   }
   return true;
-}
-
-bool is_free(const std::string& file) {
-  // A place that cannot be looked at is no reason to look further: moving something there says why not.
-  std::error_code error;
-  const std::filesystem::file_type type = std::filesystem::symlink_status(file, error).type();
-  return type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
-}
-
-bool is_readable(const std::string& file) {
-  try {
-    (void)read_names(file);
-    return true;
-  } catch (const std::runtime_error&) {
-    return false;
-  }
 }
 
 void put(CueNameText& into, std::string_view text) {
@@ -88,60 +69,25 @@ bool CueNames::changed() const {
   return std::any_of(kTricks.begin(), kTricks.end(), [&](Cue cue) { return std::string_view(of(cue)) != name(cue); });
 }
 
-std::string names_file(const std::string& pet_file) { return pet_file + ".names"; }
-
 CueNames read_names(const std::string& file) {
   CueNames names;
-  std::ifstream lines(file);
-  if (!lines) {
-    // Only what is not there is nothing: what cannot be opened now, for want of a right or of a handle, are names all the same.
-    std::error_code error;
-    if (!std::filesystem::exists(file, error) && !error) return names;
-    throw std::runtime_error("cannot open " + file + (error ? ": " + error.message() : std::string()));
-  }
-  std::string line;
-  size_t number = 1;
-  const auto refuse = [&](const std::string& why) { return std::runtime_error(file + ", line " + std::to_string(number) + ": " + why); };
-  if (!std::getline(lines, line) || line != kFirstLine) throw refuse(std::string("expected \"") + kFirstLine + "\"");
   const CueNames own;
-  while (std::getline(lines, line)) {
-    ++number;
-    if (trimmed(line).empty()) continue;
+  read_lines(file, kNamesHeading, [&](const std::string& line) -> std::string {
+    if (trimmed(line).empty()) return {};
     const size_t blank = line.find(' ');
     const std::optional<Cue> cue = own.find(line.substr(0, blank));
-    if (!cue || blank == std::string::npos) throw refuse("expected a command and its name");
-    if (const std::string why = names.set(*cue, line.substr(blank)); !why.empty()) throw refuse(why);
-  }
-  if (lines.bad()) throw std::runtime_error("cannot read " + file);
+    if (!cue || blank == std::string::npos) return "expected a command and its name";
+    return names.set(*cue, line.substr(blank));
+  });
   return names;
 }
 
 std::string write_names(const std::string& file, const CueNames& names, bool unread) {
-  const std::string temporary = file + ".new";
+  std::vector<std::string> lines;
   if (names.changed()) {
-    std::ofstream text(temporary);
-    text << kFirstLine << "\n";
-    for (const Cue cue : kTricks) text << name(cue) << " " << names.of(cue) << "\n";
-    text.close();
-    if (!text) return "cannot write " + temporary;
+    for (const Cue cue : kTricks) lines.push_back(std::string(name(cue)) + " " + names.of(cue));
   }
-  std::error_code error;
-  if (unread || !is_readable(file)) {
-    std::filesystem::rename(file, free_name(file + ".unread"), error);
-    if (error && error != std::errc::no_such_file_or_directory) return "cannot keep " + file + " aside: " + error.message();
-  }
-  if (names.changed()) {
-    std::filesystem::rename(temporary, file, error);
-    return error ? "cannot write " + file + ": " + error.message() : std::string();
-  }
-  std::filesystem::remove(file, error);
-  return error ? "cannot remove " + file + ": " + error.message() : std::string();
-}
-
-std::string free_name(const std::string& file) {
-  std::string found = file;
-  for (int number = 2; !is_free(found) || !is_free(names_file(found)) || !is_free(life_file(found)); ++number) found = file + "-" + std::to_string(number);
-  return found;
+  return replace_lines(file, kNamesHeading, lines, unread || !takes(read_names, file));
 }
 
 }  // namespace pet

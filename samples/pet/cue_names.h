@@ -34,16 +34,10 @@ class CueNames {
   std::array<CueNameText, kCueCount> texts_;
 };
 
-// A file beside the pet's own: `file` with .names at its end. One line a command: "sit Platz".
-std::string names_file(const std::string& pet_file);
-// Without such a file, the names as they come. Throws std::runtime_error with the line that is wrong, or when the file is there and cannot be opened.
+// One line a command, in names_file: "sit Platz". Without such a file, the names as they come. Throws as read_lines does.
 CueNames read_names(const std::string& file);
-// To another name first, then renamed; names as they come need no file and take away the one that is there. A file that read_names refuses, or refused before
-// (unread), is moved to free_name(file + ".unread") before another one takes its place. Why it is not on disk; empty: it is.
+// As replace_lines; names as they come need no file. The old file is kept where read_names refuses it, or refused it before (unread).
 std::string write_names(const std::string& file, const CueNames& names, bool unread = false);
-
-// The first of file, file-2, file-3 ... that neither a pet nor what is kept beside it has.
-std::string free_name(const std::string& file);
 
 }  // namespace pet
 

@@ -10,6 +10,7 @@
 
 #include "samples/pet/checkup.h"
 #include "samples/pet/keeper.h"
+#include "samples/pet/kept_beside.h"
 #include "samples/pet/lessons.h"
 #include "samples/pet/life.h"
 #include "samples/pet/life_file.h"

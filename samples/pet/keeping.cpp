@@ -7,8 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "samples/pet/cue_names.h"
-#include "samples/pet/life_file.h"
+#include "samples/pet/kept_beside.h"
 
 namespace pet {
 namespace {

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "samples/pet/kept_beside.h"
 #include "samples/pet/life.h"
 #include "samples/pet/life_file.h"
 #include "samples/pet/run.h"

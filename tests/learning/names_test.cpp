@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "samples/pet/cue_names.h"
+#include "samples/pet/kept_beside.h"
 #include "samples/pet/session_log.h"
 
 namespace pet {

@@ -13,6 +13,7 @@
 
 #include "samples/pet/cue_names.h"
 #include "samples/pet/keeping.h"
+#include "samples/pet/kept_beside.h"
 #include "samples/pet/pad.h"
 #include "samples/pet/reaction_test.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "samples/pet/checkup.h"
+#include "samples/pet/kept_beside.h"
 #include "samples/pet/lessons.h"
 #include "samples/pet/life.h"
 #include "samples/pet/life_file.h"
