@@ -319,6 +319,12 @@ Status Program::Impl::make_io() {
     return error;
   }
   arena = *allocated;
+  stats.io_bytes = (input_bytes + output_bytes) * (source.slots + 1);
+  return make_slots();
+}
+
+Status Program::Impl::make_slots() {
+  vk::MemoryPool& pool = runtime.device().memory();
   for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
     if (input_bytes > 0) {
       IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
@@ -330,7 +336,6 @@ Status Program::Impl::make_io() {
       readback_slots.push_back(allocation);
     }
   }
-  stats.io_bytes = (input_bytes + output_bytes) * (source.slots + 1);
   return {};
 }
 

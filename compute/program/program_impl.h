@@ -53,7 +53,8 @@ struct Program::Impl : Program::Body {
 
   // ---- recording ----
   Status make_descriptor_sets();
-  Status make_io();
+  Status make_io();                  // the arena and the slots
+  Status make_slots();               // what the host writes inputs into and reads outputs from
   Status record();
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
@@ -63,7 +64,6 @@ struct Program::Impl : Program::Body {
   Status open_with_barrier();        // of a part
   Status place_ports(const Impl& part);
   void add_up_parts();
-  Status make_slots();
   Status record_sequence();
   void encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;

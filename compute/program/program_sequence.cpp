@@ -102,22 +102,6 @@ void Program::Impl::add_up_parts() {
   stats.io_bytes += (input_bytes + output_bytes) * source.slots;
 }
 
-Status Program::Impl::make_slots() {
-  vk::MemoryPool& pool = runtime.device().memory();
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
-    if (input_bytes > 0) {
-      IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
-      upload_slots.push_back(allocation);
-      std::memset(allocation.mapped, 0, input_bytes);
-    }
-    if (output_bytes > 0) {
-      IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(output_bytes, kAlignment, vk::MemoryUse::readback));
-      readback_slots.push_back(allocation);
-    }
-  }
-  return {};
-}
-
 void Program::Impl::record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const {
   for (const Copy& copy : upload_copies) {
     const VkBufferCopy region{upload_slots[slot].offset + copy.region.srcOffset, copy.region.dstOffset, copy.region.size};
