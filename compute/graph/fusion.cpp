@@ -6,6 +6,7 @@
 
 #include "compute/graph/cost.h"
 #include "compute/graph/early_reads.h"
+#include "compute/graph/element_reads.h"
 #include "compute/graph/fold_split.h"
 #include "compute/graph/narrow_products.h"
 #include "compute/graph/product.h"
@@ -255,27 +256,10 @@ class Fuser {
 
   // What the evaluation of a node reads from memory, and whether always at the element's own linear index.
   std::vector<Read> reads_of(NodeIndex index) const {
-    std::vector<Read> reads;
-    std::vector<std::pair<NodeIndex, bool>> stack, seen;
-    const auto visit_inputs = [&](NodeIndex node, bool aligned) {
-      const bool keeps = graph_[node].kind() == OpKind::elementwise || graph_[node].op == Op::reshape;
-      for (NodeIndex input : graph_[node].inputs) stack.emplace_back(input, aligned && keeps);
-    };
     if (is_memory_leaf(graph_[index])) return {{index, true}};
-    visit_inputs(index, true);
-    while (!stack.empty()) {
-      const auto [node, aligned] = stack.back();
-      stack.pop_back();
-      if (std::ranges::find(seen, std::pair(node, aligned)) != seen.end()) continue;
-      seen.emplace_back(node, aligned);
-      if (schedule_.materialized[at(node)]) {
-        const auto known = std::ranges::find(reads, node, &Read::node);
-        if (known == reads.end()) reads.push_back({node, aligned});
-        else known->aligned = known->aligned && aligned;
-      } else {
-        visit_inputs(node, aligned);
-      }
-    }
+    std::vector<Read> reads = reads_by_element(
+        graph_, index, [&](NodeIndex node) { return graph_[node].kind() == OpKind::elementwise || graph_[node].op == Op::reshape; },
+        [&](NodeIndex node) { return schedule_.materialized[at(node)] != 0; });
     std::ranges::sort(reads, {}, &Read::node);
     return reads;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "compute/graph/element_reads.h"
 #include "compute/graph/fusion.h"
 #include "compute/graph/memory_plan.h"
 #include "compute/graph/region.h"
@@ -51,27 +52,10 @@ class Planner {
 
   // Which members, and which memory, a member's evaluation reads, and whether only at its own index.
   std::vector<Read> reads_of(NodeIndex index) const {
-    std::vector<Read> reads;
-    std::vector<std::pair<NodeIndex, bool>> stack, seen;
-    const auto visit = [&](NodeIndex node, bool aligned) {
-      const bool keeps = graph_[node].kind() == OpKind::elementwise || (graph_[node].op == Op::reshape && same_layout(node, graph_[node].inputs[0]));
-      for (NodeIndex input : graph_[node].inputs) stack.emplace_back(input, aligned && keeps);
+    const auto keeps = [&](NodeIndex node) {
+      return graph_[node].kind() == OpKind::elementwise || (graph_[node].op == Op::reshape && same_layout(node, graph_[node].inputs[0]));
     };
-    visit(index, true);
-    while (!stack.empty()) {
-      const auto [node, aligned] = stack.back();
-      stack.pop_back();
-      if (std::ranges::find(seen, std::pair(node, aligned)) != seen.end()) continue;
-      seen.emplace_back(node, aligned);
-      if (stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)]) {
-        const auto known = std::ranges::find(reads, node, &Read::node);
-        if (known == reads.end()) reads.push_back({node, aligned});
-        else known->aligned = known->aligned && aligned;
-      } else {
-        visit(node, aligned);
-      }
-    }
-    return reads;
+    return reads_by_element(graph_, index, keeps, [&](NodeIndex node) { return stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)] != 0; });
   }
 
   RegionStage::Kind kind_of(NodeIndex index) const {
