@@ -217,17 +217,22 @@ Result<Inferred> concat(const Rule& rule) {
   return Inferred{rule.dtype(), out};
 }
 
+// Of the first input, `what`, and the second, the indices.
+Status require_same_but(const Rule& rule, const std::string& what, int axis) {
+  const Shape& first = rule.shape(0);
+  const Shape& indices = rule.shape(1);
+  bool same = first.rank() == indices.rank();
+  for (int k = 0; same && k < first.rank(); ++k) same = k == axis || first[k] == indices[k];
+  if (same) return {};
+  return rule.bad_shape(what + " " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) + " must agree on every axis but " +
+                        std::to_string(axis));
+}
+
 Result<Inferred> gather(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
-  const Shape& data = rule.shape(0);
-  const Shape& indices = rule.shape(1);
-  bool fits = data.rank() == indices.rank();
-  for (int k = 0; fits && k < data.rank(); ++k) fits = k == axis || data[k] == indices[k];
-  if (!fits)
-    return rule.bad_shape("data " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) + " must agree on every axis but " +
-                          std::to_string(axis));
-  return Inferred{rule.dtype(), indices};
+  IMPRINT_CHECK(require_same_but(rule, "data", axis));
+  return Inferred{rule.dtype(), rule.shape(1)};
 }
 
 Result<Inferred> take(const Rule& rule) {
@@ -321,16 +326,10 @@ Result<Inferred> scatter_add(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
   if (rule.dtype(2) != rule.dtype(0)) return rule.bad_dtype(2, "the dtype of the base, " + std::string(dtype_name(rule.dtype(0))));
-  const Shape& base = rule.shape(0);
-  const Shape& indices = rule.shape(1);
-  if (indices != rule.shape(2))
+  if (rule.shape(1) != rule.shape(2))
     return rule.bad_shape("indices " + describe(*rule.inputs[1]) + " and updates " + describe(*rule.inputs[2]) + " must have one shape");
-  bool fits = base.rank() == indices.rank();
-  for (int k = 0; fits && k < base.rank(); ++k) fits = k == axis || base[k] == indices[k];
-  if (!fits)
-    return rule.bad_shape("base " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) + " must agree on every axis but " +
-                          std::to_string(axis));
-  return Inferred{rule.dtype(), base};
+  IMPRINT_CHECK(require_same_but(rule, "base", axis));
+  return Inferred{rule.dtype(), rule.shape()};
 }
 
 Result<Inferred> unwindow(const Rule& rule) {
