@@ -109,24 +109,10 @@ Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view 
   return make_error(ErrorCode::not_found, "no device matches '" + std::string(wish) + "'; there are: " + listing(list));
 }
 
-struct DeviceSetup::Chain {
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
-  VkPhysicalDeviceShaderFloat16Int8Features float16_int8{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
-  VkPhysicalDevice16BitStorageFeatures storage_16bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
-  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
-  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
-  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_khr{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
-};
-
 Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance, VkPhysicalDevice physical_device, bool optional_features,
                                                        std::span<const char* const> extensions) {
   std::unique_ptr<DeviceSetup> setup(new DeviceSetup);
-  setup->chain_ = std::make_shared<Chain>();
+  setup->chain_ = std::make_unique<vk::FeatureStructs>();
   IMPRINT_ASSIGN(const auto available, device_extensions(instance, physical_device));
   const auto has = [&](const char* name) {
     return std::ranges::any_of(available, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
@@ -153,7 +139,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
     link.pNext = setup->features_.pNext;
     setup->features_.pNext = &link;
   };
-  Chain& c = *setup->chain_;
+  vk::FeatureStructs& c = *setup->chain_;
   add(c.timeline, "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2);
   add(c.synchronization2, "VK_KHR_synchronization2", VK_API_VERSION_1_3);
   add(c.float16_int8, "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2);

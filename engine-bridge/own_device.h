@@ -13,6 +13,7 @@
 
 #include "compute/base/result.h"
 #include "compute/vk/device.h"
+#include "compute/vk/feature_structs.h"
 #include "engine-bridge/own_instance.h"
 
 namespace imprint::bridge {
@@ -49,8 +50,7 @@ class DeviceSetup {
   DeviceSetup() = default;
   std::vector<const char*> extensions_;  // literals
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  struct Chain;
-  std::shared_ptr<Chain> chain_;
+  std::unique_ptr<vk::FeatureStructs> chain_;
 };
 
 class OwnDevice {

@@ -7,6 +7,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "compute/vk/feature_structs.h"
+
 namespace imprint::vk {
 namespace {
 
@@ -223,17 +225,7 @@ void keep_usable_matrices(VkPhysicalDevice physical_device, const Functions& fun
 }
 
 Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& functions, const Offer& offer) {
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
-  VkPhysicalDeviceShaderFloat16Int8Features float16_int8{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
-  VkPhysicalDevice16BitStorageFeatures storage_16bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
-  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
-  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
-  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_khr{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_nv{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
+  FeatureStructs structs;
 
   // Asked by the structs of single features, which any version with the extension knows; only those that the device knows are chained.
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
@@ -245,17 +237,17 @@ Capabilities supported_by(VkPhysicalDevice physical_device, const Functions& fun
     link.pNext = features.pNext;
     features.pNext = &link;
   };
-  ask(timeline);
-  ask(synchronization2);
-  ask(float16_int8);
-  ask(storage_16bit);
-  ask(subgroup);
-  ask(query_reset);
-  ask(cache);
-  ask(memory_model);
-  ask(matrix_nv);
-  ask(matrix_khr);
-  ask(matrix2_nv);
+  ask(structs.timeline);
+  ask(structs.synchronization2);
+  ask(structs.float16_int8);
+  ask(structs.storage_16bit);
+  ask(structs.subgroup);
+  ask(structs.query_reset);
+  ask(structs.cache);
+  ask(structs.memory_model);
+  ask(structs.matrix_nv);
+  ask(structs.matrix_khr);
+  ask(structs.matrix2_nv);
   functions.vkGetPhysicalDeviceFeatures2(physical_device, &features);
 
   Capabilities supported = read_chain(features.pNext, offer).first;
