@@ -153,15 +153,7 @@ Status CpuContext::enqueue(Job job) {
     immediate_.push_back({0, &program, job.slot, nullptr, std::move(job.on_complete)});
     return {};
   }
-  LearnJob learn;
-  learn.id = next_id_;
-  learn.program = reinterpret_cast<std::uintptr_t>(&program);
-  learn.stream = job.stream;
-  learn.deadline_frame = job.deadline_frame;
-  learn.piece_count = program.piece_count();
-  learn.commit_piece = program.commit_piece();
-  learn.cost = &cost_of(program);
-  if (Status added = schedule_.add(learn); !added) return make_error(added.error().code, "enqueue: '" + program.name() + "': " + added.error().message);
+  IMPRINT_CHECK(schedule_learn_job(schedule_, job, next_id_, cost_of(program)));
   learn_.push_back({next_id_++, &program, job.slot, nullptr, std::move(job.on_complete)});
   return {};
 }

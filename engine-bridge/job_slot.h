@@ -1,5 +1,5 @@
 #pragma once
-// What a new job asks of those that a context holds: that its slot is free, and its program not in the middle of a run.
+// What a new job asks of those that a context holds: that its slot is free, and its program not in the middle of a run; and how it joins them.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "compute/base/result.h"
 #include "compute/program/program.h"
+#include "engine-bridge/context.h"
 #include "engine-bridge/frame_schedule.h"
 
 namespace imprint::bridge {
@@ -27,6 +28,21 @@ inline Status check_not_begun(const Program& program, const FrameSchedule& sched
   const auto begun = [&](const LearnJob& learn) { return learn.program == reinterpret_cast<std::uintptr_t>(&program) && learn.cursor > 0; };
   if (std::ranges::none_of(schedule.jobs(), begun)) return {};
   return make_error(ErrorCode::wrong_state, "enqueue: '" + program.name() + "' is in the middle of a learn job: two runs of one program cannot overlap");
+}
+
+// Errors: those of FrameSchedule::add, with the program's name.
+inline Status schedule_learn_job(FrameSchedule& schedule, const Job& job, std::uint64_t id, const ProgramCost& cost) {
+  const Program& program = *job.program;
+  LearnJob learn;
+  learn.id = id;
+  learn.program = reinterpret_cast<std::uintptr_t>(&program);
+  learn.stream = job.stream;
+  learn.deadline_frame = job.deadline_frame;
+  learn.piece_count = program.piece_count();
+  learn.commit_piece = program.commit_piece();  // so that outputs, too, appear in the same frame whatever the budget
+  learn.cost = &cost;
+  const Status added = schedule.add(learn);
+  return added ? Status() : make_error(added.error().code, "enqueue: '" + program.name() + "': " + added.error().message);
 }
 
 }  // namespace imprint::bridge
