@@ -63,46 +63,36 @@ imp_result with_context(imp_context context, Tag tag, const char* call, Body&& b
   });
 }
 
+// find(entry, handle): what the handle names in its context, null when it is stale. body: Status(ContextEntry&, what was found)
+template <class Handle, class Find, class Body>
+imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call, const Find& find, Body&& body) noexcept {
+  return guarded([&]() -> imp_result {
+    ContextEntry* entry = find_context_of(handle);
+    if (!entry) return stale(call, kind);
+    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
+    GatePass pass(*entry, tag);
+    auto* found = find(*entry, handle);
+    if (!found) return stale(call, kind);
+    return pass.finish(body(*entry, *found));
+  });
+}
+
 // body: Status(ContextEntry&, const std::shared_ptr<agent::Brain>&)
 template <class Body>
 imp_result with_brain(imp_brain brain, Tag tag, const char* call, Body&& body) noexcept {
-  return guarded([&]() -> imp_result {
-    ContextEntry* entry = find_context_of(brain);
-    if (!entry) return stale(call, "brain");
-    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
-    GatePass pass(*entry, tag);
-    const std::shared_ptr<agent::Brain>* found = find_brain(*entry, brain);
-    if (!found) return stale(call, "brain");
-    return pass.finish(body(*entry, *found));
-  });
+  return with_found(brain, "brain", tag, call, find_brain, body);
 }
 
 // body: Status(agent::Brain&, std::uint32_t seat)
 template <class Body>
 imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) noexcept {
-  return guarded([&]() -> imp_result {
-    ContextEntry* entry = find_context_of(agent);
-    if (!entry) return stale(call, "agent");
-    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
-    GatePass pass(*entry, tag);
-    AgentPlace* place = find_agent(*entry, agent);
-    if (!place) return stale(call, "agent");
-    return pass.finish(body(*place->brain, place->seat));
-  });
+  return with_found(agent, "agent", tag, call, find_agent, [&](ContextEntry&, AgentPlace& place) { return body(*place.brain, place.seat); });
 }
 
 // body: Status(ContextEntry&, agent::SharedTensor&)
 template <class Body>
 imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body) noexcept {
-  return guarded([&]() -> imp_result {
-    ContextEntry* entry = find_context_of(tensor);
-    if (!entry) return stale(call, "tensor");
-    if (const Status status = entry->gate.enter(tag, call); !status.ok()) return translate(status);
-    GatePass pass(*entry, tag);
-    agent::SharedTensor* found = find_tensor(*entry, tensor);
-    if (!found) return stale(call, "tensor");
-    return pass.finish(body(*entry, *found));
-  });
+  return with_found(tensor, "tensor", tag, call, find_tensor, body);
 }
 
 // For [any] calls, which may meet anything else on another thread. body: Status(ContextEntry&), with the registry held; short.
