@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "engine-bridge/requirements.h"
 #include "plugin/abi/calls.h"
@@ -25,49 +27,39 @@ void put(char (&field)[size], const std::string& text) {
   field[length] = '\0';
 }
 
-}  // namespace
-
-imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes) {
+// How many of the plan's requirements of one kind there are, and where there is a place for them, those. put_one(into, one)
+template <class Into, class One, class PutOne>
+imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* count, Into* list, const char* what, std::vector<One> bridge::Requirements::*kind,
+                        const PutOne& put_one) noexcept {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {
-      constexpr const char* call = "vk_query_requirements";
       IMPRINT_CHECK(check_pointer(call, "count", count));
       IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
       IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
-      const auto there = static_cast<std::uint32_t>(found.wishes.size());
-      if (wishes && *count < there)
-        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " + std::to_string(*count) + " wishes; there are " +
-                                                           std::to_string(there));
-      for (std::uint32_t i = 0; wishes && i < there; ++i) {
-        put(wishes[i].feature, found.wishes[i].feature);
-        put(wishes[i].extension, found.wishes[i].extension);
-        put(wishes[i].cost, found.wishes[i].cost);
-      }
-      *count = there;
+      const std::vector<One>& there = found.*kind;
+      if (list && *count < there.size())
+        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " + std::to_string(*count) + " " + what + "; there are " +
+                                                           std::to_string(there.size()));
+      for (std::size_t i = 0; list && i < there.size(); ++i) put_one(list[i], there[i]);
+      *count = static_cast<std::uint32_t>(there.size());
       return {};
     }());
   });
 }
 
-imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count, imp_vk_extra_queue* queues) {
-  return guarded([&]() -> imp_result {
-    return translate([&]() -> Status {
-      constexpr const char* call = "vk_query_extra_queues";
-      IMPRINT_CHECK(check_pointer(call, "count", count));
-      IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
-      IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
-      const auto there = static_cast<std::uint32_t>(found.extra_queues.size());
-      if (queues && *count < there)
-        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " + std::to_string(*count) + " families; there are " +
-                                                           std::to_string(there));
-      for (std::uint32_t i = 0; queues && i < there; ++i) {
-        const bridge::Requirements::Family& family = found.extra_queues[i];
-        queues[i] = {family.index, family.queue_count, family.priority};
-      }
-      *count = there;
-      return {};
-    }());
+}  // namespace
+
+imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes) {
+  return list_of_plan("vk_query_requirements", plan, count, wishes, "wishes", &bridge::Requirements::wishes, [](imp_vk_wish& into, const auto& wish) {
+    put(into.feature, wish.feature);
+    put(into.extension, wish.extension);
+    put(into.cost, wish.cost);
   });
+}
+
+imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count, imp_vk_extra_queue* queues) {
+  return list_of_plan("vk_query_extra_queues", plan, count, queues, "families", &bridge::Requirements::extra_queues,
+                      [](imp_vk_extra_queue& into, const auto& family) { into = {family.index, family.queue_count, family.priority}; });
 }
 
 imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged) {
