@@ -19,6 +19,15 @@ Status check_finite(const char* call, const char* name, std::span<const float> v
   return {};
 }
 
+Status check_learns_from(const char* call, const char* what, bool can, const BrainSpec& spec, Mode mode) {
+  if (!can)
+    return make_error(ErrorCode::unsupported,
+                      std::string(call) + ": '" + spec.name + "' does not learn from " + what + "; its learner is " + learner_name(spec.learner));
+  if (mode == Mode::inference)
+    return make_error(ErrorCode::wrong_state, std::string(call) + ": the agent is in inference mode; set its mode to learning first");
+  return {};
+}
+
 // A demonstration counts twice a word of praise: it says what to do, and by that what not to do.
 constexpr float kRecordedWeight = 2.0f;
 
@@ -142,11 +151,7 @@ Status Brain::act_by_heuristic(std::uint32_t seat, std::span<const std::uint32_t
 
 Status Brain::feedback(std::uint32_t seat, const Feedback& feedback) {
   constexpr const char* call = "agent_feedback";
-  if (!traits_of(spec_.learner).feedback)
-    return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' does not learn from feedback; its learner is " +
-                                                  learner_name(spec_.learner));
-  if (seats_[seat].mode() == Mode::inference)
-    return make_error(ErrorCode::wrong_state, std::string(call) + ": the agent is in inference mode; set its mode to learning first");
+  IMPRINT_CHECK(check_learns_from(call, "feedback", traits_of(spec_.learner).feedback, spec_, seats_[seat].mode()));
   if (!std::isfinite(feedback.value) || feedback.value < -1 || feedback.value > 1)
     return refuse(call, "value is " + std::to_string(feedback.value) + "; expected -1 to 1");
   if (!std::isfinite(feedback.weight) || feedback.weight <= 0)
@@ -183,11 +188,7 @@ void Brain::close_scolded(std::uint32_t seat) {
 
 Status Brain::demonstrate(std::uint32_t seat, const Demonstration& demonstration) {
   constexpr const char* call = "agent_demonstrate";
-  if (!traits_of(spec_.learner).demonstrations)
-    return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' does not learn from demonstrations; its learner is " +
-                                                  learner_name(spec_.learner));
-  if (seats_[seat].mode() == Mode::inference)
-    return make_error(ErrorCode::wrong_state, std::string(call) + ": the agent is in inference mode; set its mode to learning first");
+  IMPRINT_CHECK(check_learns_from(call, "demonstrations", traits_of(spec_.learner).demonstrations, spec_, seats_[seat].mode()));
   if (demonstration.observation.size() != spec_.observation.count)
     return refuse(call, std::to_string(demonstration.observation.size()) + " observations; '" + spec_.name + "' expects " +
                             std::to_string(spec_.observation.count));
