@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
 #include "compute/program/bake.h"
 #include "plugin/agent/brain_programs.h"
 #include "tools/imprint/brain_file.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
 #include "tools/imprint/profiles.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 namespace {
@@ -46,14 +46,7 @@ void tell(const std::string& what, std::size_t kernels) { std::printf("%s: %zu k
 
 // As imprint run and programs of the library compile it.
 Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch, Precision precision) {
-  std::map<std::string, Shape> shapes;
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
-    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + name + "': input '" + input.name + "' has no shape to write kernels for");
-    Shape shape;
-    for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
-    shapes.emplace(input.name, shape);
-  }
-  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
   return baker.add({.name = name, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .precision = precision});
 }
 

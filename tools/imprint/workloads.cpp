@@ -1,9 +1,9 @@
 #include "tools/imprint/workloads.h"
 
 #include <algorithm>
+#include <map>
 
 #include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
 #include "compute/program/tuning_table.h"
 
 namespace imprint::tools {
@@ -45,16 +45,20 @@ Status look_at(BenchDevice& device, const BenchCase& workload, const std::functi
   return looked ? Status() : Status(looked.error());
 }
 
-Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch) {
-  IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
+Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch) {
   std::map<std::string, Shape> shapes;
-  for (const onnx::ValueInfo& input : model_inputs(loaded)) {
-    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + file + "': input '" + input.name + "' has no shape to make a program for");
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + name + "': input '" + input.name + "' has no shape to make a program for");
     Shape shape;
     for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
     shapes.emplace(input.name, shape);
   }
-  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(loaded, shapes));
+  return import_onnx(model, shapes);
+}
+
+Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch) {
+  IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_batch(loaded, file, batch));
   return Program::compile(runtime, {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1});
 }
 

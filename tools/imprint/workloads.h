@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/model/onnx_import.h"
 #include "compute/program/program.h"
 #include "tools/imprint/bench.h"
 
@@ -19,7 +20,8 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked);
 // Compiles the case's program, looks at it and runs nothing.
 Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
 
-// batch: of the model's open extents.
+// batch: what the model's open extents become. name: of the model in errors: unsupported (an input without a shape), and those of import_onnx.
+Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch);
 Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch);
 
 // Takes the tables of this device from a file, for what is compiled from now on. Errors: not_found, and those of read_tuning_tables.
