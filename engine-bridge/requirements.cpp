@@ -17,32 +17,31 @@ struct Feature {
   const char* extension;
   std::uint32_t core_since;
   VkStructureType own_type;
-  std::size_t own_offset, own_size;
+  std::size_t own_offset;
   VkStructureType version_type;
   std::size_t version_offset;
   const char* cost;
 };
 constexpr Feature kFeatures[] = {
     {"timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
-     offsetof(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore), sizeof(VkPhysicalDeviceTimelineSemaphoreFeatures),
+     offsetof(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, offsetof(VkPhysicalDeviceVulkan12Features, timelineSemaphore),
      "completion is followed by a fence for each submission, or by frame numbers"},
     {"synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES,
-     offsetof(VkPhysicalDeviceSynchronization2Features, synchronization2), sizeof(VkPhysicalDeviceSynchronization2Features),
+     offsetof(VkPhysicalDeviceSynchronization2Features, synchronization2),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, offsetof(VkPhysicalDeviceVulkan13Features, synchronization2),
      "barriers hold back all shader accesses and transfers, where copies and storage would do"},
     {"hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES,
-     offsetof(VkPhysicalDeviceHostQueryResetFeatures, hostQueryReset), sizeof(VkPhysicalDeviceHostQueryResetFeatures),
+     offsetof(VkPhysicalDeviceHostQueryResetFeatures, hostQueryReset),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, offsetof(VkPhysicalDeviceVulkan12Features, hostQueryReset),
      "timestamp queries are reset by a command before each use"},
     {"subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
-     offsetof(VkPhysicalDeviceSubgroupSizeControlFeatures, subgroupSizeControl), sizeof(VkPhysicalDeviceSubgroupSizeControlFeatures),
+     offsetof(VkPhysicalDeviceSubgroupSizeControlFeatures, subgroupSizeControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, offsetof(VkPhysicalDeviceVulkan13Features, subgroupSizeControl),
      "products run on matrix units only where all subgroups are of 32"},
     {"pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
-     offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl),
-     sizeof(VkPhysicalDevicePipelineCreationCacheControlFeatures), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+     offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
      offsetof(VkPhysicalDeviceVulkan13Features, pipelineCreationCacheControl), "a kernel that a frame asks for is compiled there instead of refused"},
 };
 struct Extension {

@@ -96,12 +96,6 @@ std::string ValueInfo::shape_text() const {
   return text + "]";
 }
 
-const TensorData* Graph::find_initializer(std::string_view initializer_name) const {
-  for (const TensorData& tensor : initializers)
-    if (tensor.name == initializer_name) return &tensor;
-  return nullptr;
-}
-
 std::int64_t Model::opset() const {
   const auto found = opsets.find("");
   return found == opsets.end() ? 0 : found->second;

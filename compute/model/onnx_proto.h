@@ -94,8 +94,6 @@ struct Graph {
   std::vector<ValueInfo> outputs;
   std::vector<ValueInfo> values;       // declared types of intermediates; not trusted
   std::size_t sparse_initializer_count = 0;
-
-  const TensorData* find_initializer(std::string_view initializer_name) const;
 };
 
 struct Model {

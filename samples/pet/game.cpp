@@ -540,8 +540,6 @@ const std::vector<std::vector<Action>>& Game::exam_decisions() const { return in
 
 const std::vector<IdleDecision>& Game::idle_decisions() const { return inside_->idle; }
 
-bool Game::examining() const { return inside_->checkup.running(); }
-
 size_t Game::save(const std::string& path) {
   const size_t wish = save_brain(path);
   inside_->beside_problems[wish] = inside_->save_beside(path);

@@ -67,8 +67,6 @@ class Game {
   const std::vector<std::vector<Action>>& exam_decisions() const;
   // What the first pet began although nobody asked for anything, oldest first.
   const std::vector<IdleDecision>& idle_decisions() const;
-  // An examination is under way.
-  bool examining() const;
 
   // Keeps the pet in a file, and the names of commands and what it is uneasy about beside it, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why one of them is not on disk.
   // Where no names were loaded and none given in this game, a file of names that is there stays.

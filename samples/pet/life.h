@@ -75,8 +75,6 @@ class Life {
 
   const World& world() const { return world_; }
   const Trial& trial() const { return trial_; }
-  bool showing() const { return showing_; }
-  bool waiting_for_answer() const { return asked_frame_.has_value(); }
 
   // About the sofa, 0 .. 1, now; 0 where it is no part of this life (LifeOptions::uneasy). It is kept with the pet: no time passes while the game is closed.
   float unease() const;

@@ -79,9 +79,6 @@ inline Mat4 operator*(const Mat4& a, const Mat4& b) {
     }
   return r;
 }
-constexpr Mat4 to_mat4(const Affine& a) {
-  return {{a.x.x, a.x.y, a.x.z, 0, a.y.x, a.y.y, a.y.z, 0, a.z.x, a.z.y, a.z.z, 0, a.origin.x, a.origin.y, a.origin.z, 1}};
-}
 struct Vec4 {
   float x = 0.0f, y = 0.0f, z = 0.0f, w = 0.0f;
 };

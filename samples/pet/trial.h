@@ -26,7 +26,6 @@ class Trial {
   Cue cue() const { return cue_; }
   State state() const { return state_; }
   bool over() const { return state_ != State::kRunning; }
-  bool flawless() const { return flawless_; }
   uint32_t decisions() const { return decisions_; }
 
  private:

@@ -334,12 +334,6 @@ void VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
   check(vkQueueSubmit(queue_, 1, &submit, slot.done), "vkQueueSubmit");
 }
 
-std::uint64_t VulkanHost::poll_safe_frame() {
-  for (const FrameSlot& slot : slots_)
-    if (slot.frame > safe_frame_ && vkGetFenceStatus(device_, slot.done) == VK_SUCCESS) safe_frame_ = slot.frame;
-  return safe_frame_;
-}
-
 void VulkanHost::wait_idle() {
   for (const FrameSlot& slot : slots_) check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences");
   for (const FrameSlot& slot : slots_) safe_frame_ = std::max(safe_frame_, slot.frame);

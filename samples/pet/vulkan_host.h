@@ -66,8 +66,6 @@ class VulkanHost {
   FrameStart begin_frame();
   // Submits. The semaphores are for a window's images and null without one; `wait` is waited for before colour output and transfers.
   void end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
-  // The newest frame that the GPU has completed, asked without waiting.
-  std::uint64_t poll_safe_frame();
   // Waits for all submitted frames; not while one is open. Before shutting down, and before resources of the last frames are replaced (a resize).
   void wait_idle();
   std::uint64_t safe_frame() const { return safe_frame_; }
