@@ -252,8 +252,10 @@ Result<BenchResult> measure_on_cpu(const Repeats& repeats, std::uint32_t in_a_ro
   std::vector<double> wall_us, chained_us;
   const auto now_us = [] { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
   const double start = now_us();
-  for (std::uint32_t run = 0; run < repeats.warmup || now_us() - start < 2e5; ++run)
+  for (std::uint32_t run = 0; run < repeats.warmup || now_us() - start < 2e5; ++run) {
     IMPRINT_CHECK(program.run_pieces(run % program.slot_count(), 0, program.piece_count()));
+    if (now_us() - start > repeats.seconds * 1e6) break;
+  }
   const double measuring = now_us();
   while (wall_us.size() < repeats.measured && (wall_us.size() < 10 || now_us() - measuring < repeats.seconds * 1e6)) {
     const double before = now_us();
@@ -356,7 +358,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file")->type_name("FILE");
   command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites but frame")->type_name("FILE");
   command->add_option("--only", options->only, "only benchmarks whose name contains this")->type_name("TEXT");
-  command->add_option("--warmup", options->repeats.warmup, "runs before measuring")->option_text("N=20");
+  command->add_option("--warmup", options->repeats.warmup, "runs before measuring, for no longer than --seconds")->option_text("N=20");
   command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")->check(CLI::Range(1u, 100000u))->option_text("N=200");
   command->add_option("--seconds", options->repeats.seconds, "time for the measured runs of a benchmark, 0.001 to 3600")
       ->check([](const std::string& text) {

@@ -20,7 +20,7 @@ struct Timing {
 
 // How often to run. A case that is slow on this device stops early, but not before it has a spread.
 struct Repeats {
-  std::uint32_t warmup = 20;        // runs, and at least 0.2 s so that the clock of the GPU rises
+  std::uint32_t warmup = 20;        // runs, and at least 0.2 s so that the clock of the GPU rises; but no longer than `seconds`
   std::uint32_t measured = 200;     // runs at most
   double seconds = 3;               // of measuring, after which 10 runs are enough
 };
