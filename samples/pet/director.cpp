@@ -137,7 +137,7 @@ void Director::write(const Game& game, const Report& report) {
   }
   char line[160];
   const auto fact = [&] { sheet.facts.emplace_back(line); };
-  std::snprintf(line, sizeof line, "%llu signals and %llu demonstrations", static_cast<unsigned long long>(report.feedbacks),
+  std::snprintf(line, sizeof line, "%llu signals; %llu actions shown in lessons", static_cast<unsigned long long>(report.feedbacks),
                 static_cast<unsigned long long>(report.demonstrations));
   fact();
   std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions", static_cast<unsigned long long>(report.minibatches),

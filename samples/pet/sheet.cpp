@@ -89,7 +89,7 @@ void draw_learning(ImDrawList& list, const Fonts& fonts, const SheetData& data, 
                {FeedbackKind::kScold, "scold"},
                {FeedbackKind::kTreat, "treat"},
                {FeedbackKind::kClick, "click"},
-               {FeedbackKind::kDemonstration, "shown how"}};
+               {FeedbackKind::kDemonstration, "lessons"}};
   float at = area.left + 30.0f;
   for (const auto& sign : signs) {
     std::size_t count = 0;
