@@ -74,6 +74,7 @@ constexpr imp_api kApi = {
     .tuning_get = tuning_get,
     .tuning_set = tuning_set,
     .tuning_stop = tuning_stop,
+    .brain_load_weights = brain_load_weights,
 };
 
 }  // namespace

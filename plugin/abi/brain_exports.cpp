@@ -142,6 +142,13 @@ imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {
   });
 }
 
+imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path) {
+  return with_brain(brain, Tag::create, "brain_load_weights", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+    IMPRINT_CHECK(check_pointer("brain_load_weights", "path", path));
+    return found->load_weights(path);
+  });
+}
+
 imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot) {
   return with_brain(brain, Tag::frame_or_create, "brain_snapshot", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
     IMPRINT_CHECK(check_pointer("brain_snapshot", "snapshot", snapshot));

@@ -56,6 +56,7 @@ imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled);
 imp_result IMP_CALL brain_save(imp_brain brain, const char* path);
 imp_result IMP_CALL brain_save_status(imp_brain brain);
 imp_result IMP_CALL brain_load(imp_brain brain, const char* path);
+imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path);
 imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot);
 imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot);
 imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high);

@@ -41,7 +41,7 @@ static_assert(offsetof(imp_report, tensor_sharing) == kKind<imp_report>.first_si
 static_assert(offsetof(imp_api, result_name) == 16 && offsetof(imp_api, vk_free_merged) == 368);
 static_assert(offsetof(imp_api, context_get_loss) == 392 && offsetof(imp_api, pipeline_cache_set) == 416);
 static_assert(offsetof(imp_api, submit_with) == 480 && offsetof(imp_api, context_get_semaphore) == 496);
-static_assert(offsetof(imp_api, tuning_stop) == sizeof(imp_api) - 8);
+static_assert(offsetof(imp_api, tuning_stop) == 520 && offsetof(imp_api, brain_load_weights) == sizeof(imp_api) - 8);
 
 }  // namespace
 #endif

@@ -121,6 +121,7 @@ class Brain : public std::enable_shared_from_this<Brain> {
   Status prepare_saving();
   Result<Hash128> hash();              // of the state on the device and the replay's fill; waits. Errors: unsupported (record only)
   Status load(const std::string& path);
+  Status load_weights(const std::string& path);
   Result<std::uint32_t> add_agent(std::uint32_t brain_index);  // its seat. Errors: invalid_argument, unsupported (all seats taken)
   void remove_agent(std::uint32_t seat);
   // Forgets what is on its way, as when it is destroyed: a save that was not read back fails, and the log says so.
@@ -173,6 +174,10 @@ class Brain : public std::enable_shared_from_this<Brain> {
   bool copies_wait() const;
   Status enqueue_requests(std::uint64_t frame, bool& writes);
   Status save_shadow(const std::string& path);
+  Status check_can_load(const char* call) const;
+  void drop_step();
+  Status replace_state(const char* call, std::vector<std::vector<std::byte>> contents);  // empty: the variable stays as it is
+  Status go_on_from_loaded();
   void finish_step(std::uint32_t slot);
   Status start_step();
   Status check_demonstrable(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches, std::span<const float> continuous) const;

@@ -120,56 +120,87 @@ Status Brain::restore(std::uint64_t snapshot) {
   return {};
 }
 
-Status Brain::load(const std::string& path) {
-  if (!saving_) return make_error(ErrorCode::unsupported, "brain_load: '" + spec_.name + "' is a policy from a file; a saved brain does not fit it");
+Status Brain::check_can_load(const char* call) const {
+  if (!saving_) return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' is a policy from a file; a saved brain does not fit it");
   if (!saving_->idle() || !requests_.empty())
-    return make_error(ErrorCode::wrong_state, "brain_load: a save, snapshot or restore of '" + spec_.name +
+    return make_error(ErrorCode::wrong_state, std::string(call) + ": a save, snapshot or restore of '" + spec_.name +
                                                   "' is still on its way; call drain, or run frames until brain_save_status says how it went");
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
-  IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, state_));
+  return {};
+}
 
-  settle_memory();
+// The step under way ends nowhere: what it would have changed is replaced.
+void Brain::drop_step() {
+  if (!learner_ || !learner_->compiled()) return;
+  at_.context.cancel(learner_->program());
+  learner_->end();
+  for (const std::uint32_t slot : learner_->slots_under_way()) {
+    vk::Device* device = at_.context.vulkan();
+    if (!device) {   // nothing is in flight
+      learner_->release(slot);
+      continue;
+    }
+    device->retire(device->last_ticket(), [weak = weak_from_this(), slot] {
+      if (const auto brain = weak.lock()) brain->learner_->release(slot);
+    });
+  }
+}
 
-  // From here on nothing is refused any more, but memory may run out in the middle.
+Status Brain::replace_state(const char* call, std::vector<std::vector<std::byte>> contents) {
   if (shadow_->begun()) shadow_->forget();  // it was of the brain before
   changed_ = true;
-  if (learner_ && learner_->compiled()) {
-    at_.context.cancel(learner_->program());
-    learner_->end();
-    for (const std::uint32_t slot : learner_->slots_under_way()) {
-      vk::Device* device = at_.context.vulkan();
-      if (!device) {   // nothing is in flight
-        learner_->release(slot);
-        continue;
-      }
-      device->retire(device->last_ticket(), [weak = weak_from_this(), slot] {
-        if (const auto brain = weak.lock()) brain->learner_->release(slot);
-      });
-    }
-  }
+  drop_step();
   for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (contents[i].empty()) continue;
     if (retreat_ && retreat_->replay && state_[i].name == kReplayName) {
-      retreat_->replay = std::make_shared<std::vector<std::byte>>(std::move(saved.state[i]));
+      retreat_->replay = std::make_shared<std::vector<std::byte>>(std::move(contents[i]));
       saving_->reader().replay_left(retreat_->replay);
       if (shadow_->prepared()) shadow_->reader().replay_left(retreat_->replay);
       continue;
     }
-    if (Status written = at_.context.runtime().write(state_[i].variable, saved.state[i]); !written.ok())
-      return make_error(written.error().code, "brain_load: '" + spec_.name + "' is only partly loaded, load it again: " + written.error().message);
+    if (Status written = at_.context.runtime().write(state_[i].variable, contents[i]); !written.ok())
+      return make_error(written.error().code, std::string(call) + ": '" + spec_.name + "' is only partly loaded, load it again: " + written.error().message);
   }
   forget_steps();
-  noise_seed_ = saved.host.seed;
-  counts_->set(saved.host.counters);
-  for (std::size_t i = 0; i < seats_.size(); ++i) seats_[i].set_draws(saved.host.draws[i]);
+  return {};
+}
+
+Status Brain::go_on_from_loaded() {
   if (learner_) {
-    learner_->replay() = std::move(saved.host.replay);
-    learner_->weights_replaced();
     learner_->set_going();
     // Cancelling forgot what the program costs.
     if (learner_->compiled()) IMPRINT_CHECK(at_.context.measure(learner_->program()));
   }
   publish();
   return {};
+}
+
+Status Brain::load(const std::string& path) {
+  IMPRINT_CHECK(check_can_load("brain_load"));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, state_));
+
+  settle_memory();
+
+  // From here on nothing is refused any more, but memory may run out in the middle.
+  IMPRINT_CHECK(replace_state("brain_load", std::move(saved.state)));
+  noise_seed_ = saved.host.seed;
+  counts_->set(saved.host.counters);
+  for (std::size_t i = 0; i < seats_.size(); ++i) seats_[i].set_draws(saved.host.draws[i]);
+  if (learner_) {
+    learner_->replay() = std::move(saved.host.replay);
+    learner_->weights_replaced();
+  }
+  return go_on_from_loaded();
+}
+
+Status Brain::load_weights(const std::string& path) {
+  IMPRINT_CHECK(check_can_load("brain_load_weights"));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(std::vector<std::vector<std::byte>> weights, decode_weights(bytes, spec_, state_));
+  settle_memory();
+  IMPRINT_CHECK(replace_state("brain_load_weights", std::move(weights)));
+  if (learner_) learner_->weights_restored();
+  return go_on_from_loaded();
 }
 
 }  // namespace imprint::agent

@@ -36,6 +36,7 @@ Error corrupt(const std::string& what) { return make_error(ErrorCode::corrupt_fi
 safetensors::Type file_type(DType dtype) { return dtype == DType::float32 ? safetensors::Type::float32 : safetensors::Type::int32; }
 
 constexpr std::size_t kCounters = 6;
+constexpr const char* kNetwork = "network";
 
 std::array<std::int64_t, kCounters> counters_of(const HostState& host) {
   const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
@@ -79,7 +80,12 @@ Result<std::vector<std::int32_t>> read_ints(const safetensors::File& file, const
   return array->ints();
 }
 
-Result<safetensors::File> open_body(std::span<const std::byte> bytes, const BrainSpec& spec) {
+struct OpenedFile {
+  Hash128 schema;
+  safetensors::File body;
+};
+
+Result<OpenedFile> open_file(std::span<const std::byte> bytes) {
   FileHeader header;
   if (bytes.size() < sizeof header)
     return corrupt("the file has " + std::to_string(bytes.size()) + " bytes; a header alone has " + std::to_string(sizeof header));
@@ -94,13 +100,27 @@ Result<safetensors::File> open_body(std::span<const std::byte> bytes, const Brai
     return corrupt("the body has " + std::to_string(body.size()) + " bytes; its header says " + std::to_string(header.body_size));
   if (hash_of(body) != Hash128{header.body_low, header.body_high}) return corrupt("the body is damaged");
   IMPRINT_ASSIGN(safetensors::File file, safetensors::parse(body));
-  if (schema_hash(spec) != Hash128{header.schema_low, header.schema_high}) {
-    const auto found = file.metadata.find("schema");
-    return make_error(ErrorCode::shape_mismatch, "saved brain: the file holds a brain of " +
-                                                     (found == file.metadata.end() ? std::string("another schema") : found->second) +
-                                                     "; this brain has " + schema_text(spec));
-  }
-  return file;
+  return OpenedFile{{header.schema_low, header.schema_high}, std::move(file)};
+}
+
+std::string metadata_of(const safetensors::File& file, const char* name, const char* otherwise) {
+  const auto found = file.metadata.find(name);
+  return found == file.metadata.end() ? otherwise : found->second;
+}
+
+Error other_schema(const safetensors::File& file, const BrainSpec& spec, const char* hint) {
+  return make_error(ErrorCode::shape_mismatch, "saved brain: the file holds a brain of " + metadata_of(file, "schema", "another schema") + "; this brain has " +
+                                                   schema_text(spec) + hint);
+}
+
+// Of the array `name`, as `entry` asks for it.
+Result<std::vector<std::byte>> content_of(const safetensors::File& file, const std::string& name, const StateVariable& entry) {
+  IMPRINT_ASSIGN(const safetensors::Array* array, find_array(file, name, file_type(entry.variable.dtype()), entry.variable.shape()));
+  if (entry.variable.dtype() == DType::float32)
+    IMPRINT_CHECK(check_finite(name, array->bytes));
+  else
+    IMPRINT_CHECK(check_range(name, array->bytes, entry.low, entry.high));
+  return array->bytes;
 }
 
 Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
@@ -156,7 +176,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
     file.arrays.emplace("waiting.counts", safetensors::Array::of(std::span<const std::int32_t>(counts), Shape{spec.brain_count}));
     file.arrays.emplace("waiting.rows", safetensors::Array::of(std::span<const float>(rows), Shape{total, width}));
   }
-  file.metadata = {{"format", "imprint brain"}, {"name", spec.name}, {"schema", schema_text(spec)}};
+  file.metadata = {{"format", "imprint brain"}, {"name", spec.name}, {"schema", schema_text(spec)}, {kNetwork, network_hash(spec).hex()}};
   IMPRINT_ASSIGN(const std::vector<std::byte> body, safetensors::serialize(file));
 
   FileHeader header{};
@@ -176,7 +196,11 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
 }
 
 Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpec& spec, std::span<const StateVariable> variables) {
-  IMPRINT_ASSIGN(const safetensors::File file, open_body(bytes, spec));
+  IMPRINT_ASSIGN(const OpenedFile opened, open_file(bytes));
+  const safetensors::File& file = opened.body;
+  const std::string network = metadata_of(file, kNetwork, "");
+  if (opened.schema != schema_hash(spec))
+    return other_schema(file, spec, network == network_hash(spec).hex() ? "; its weights fit: take them by brain_load_weights" : "");
   const bool learns = spec.learner != LearnerKind::none;
   const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0);
   if (file.arrays.size() != expected)
@@ -184,13 +208,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
 
   SavedBrain brain;
   for (const StateVariable& entry : variables) {
-    IMPRINT_ASSIGN(const safetensors::Array* array,
-                   find_array(file, entry.name, file_type(entry.variable.dtype()), entry.variable.shape()));
-    if (entry.variable.dtype() == DType::float32)
-      IMPRINT_CHECK(check_finite(entry.name, array->bytes));
-    else
-      IMPRINT_CHECK(check_range(entry.name, array->bytes, entry.low, entry.high));
-    brain.state.push_back(array->bytes);
+    IMPRINT_ASSIGN(brain.state.emplace_back(), content_of(file, entry.name, entry));
   }
 
   IMPRINT_ASSIGN(const safetensors::Array* counters, find_array(file, "host.counters", safetensors::Type::int64, Shape{kCounters}));
@@ -210,6 +228,26 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
     IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
   }
   return brain;
+}
+
+Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::byte> bytes, const BrainSpec& spec, std::span<const StateVariable> variables) {
+  IMPRINT_ASSIGN(const OpenedFile opened, open_file(bytes));
+  const safetensors::File& file = opened.body;
+  const std::string network = metadata_of(file, kNetwork, "");
+  if (network.empty())
+    return make_error(ErrorCode::unsupported, "saved brain: an older library wrote the file, which does not say what its weights fit: load it whole by brain_load and save it again");
+  if (network != network_hash(spec).hex()) return other_schema(file, spec, "");
+  std::vector<std::vector<std::byte>> contents(variables.size());
+  constexpr std::string_view kTarget = "target.";
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const std::string& own = variables[i].name;
+    const bool is_target = own.starts_with(kTarget);
+    const std::string name = is_target ? "network." + own.substr(kTarget.size()) : own;
+    const bool is_network = name.starts_with("network."), is_critic = own.starts_with("critic.") && file.arrays.contains(own);
+    if (!is_network && !is_critic) continue;
+    IMPRINT_ASSIGN(contents[i], content_of(file, name, variables[i]));
+  }
+  return contents;
 }
 
 }  // namespace imprint::agent

@@ -11,7 +11,8 @@
 //   56     16   hash of bytes 0 .. 56
 //   72     ...  body: a safetensors file. Its arrays: the state on the device under its variables' names (weights, moments, step counters, replay
 //               memory, generator), and what the host keeps: "host.counters", "host.draws", "replay.next", "replay.filled", "waiting.counts",
-//               "waiting.rows". Its metadata say in words what brain this was.
+//               "waiting.rows". Its metadata say in words what brain this was, and "network" which brains its weights fit
+//               (network_hash, 32 hexadecimal digits).
 
 #include <array>
 #include <cstddef>
@@ -61,5 +62,9 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
 // Checks every byte. Errors: corrupt_file (not a saved brain, truncated, damaged, numbers that are not finite or out of range),
 // unsupported (a newer format version), shape_mismatch (a brain of another schema; both are described).
 Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpec& spec, std::span<const StateVariable> variables);
+
+// Of a saved brain of the same networks (schema.h) its weights alone, whatever its agents, learner and memory: the content of each variable that holds
+// weights, and nothing for the others. A target network gets the network's; a critic that the file does not have is left. Errors: as decode_brain.
+Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::byte> bytes, const BrainSpec& spec, std::span<const StateVariable> variables);
 
 }  // namespace imprint::agent

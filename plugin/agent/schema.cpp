@@ -165,8 +165,9 @@ Status validate(const BrainSpec& spec) {
   return check_learner(spec);
 }
 
-Hash128 schema_hash(const BrainSpec& spec) {
-  Hasher hasher;
+namespace {
+
+void add_networks(const BrainSpec& spec, Hasher& hasher) {
   hasher.text("imprint brain schema 1");
   hasher.number(spec.observation.count);
   for (std::uint32_t i = 0; i < spec.observation.count; ++i) hasher.number(spec.observation.scale.empty() ? 1.0f : spec.observation.scale[i]);
@@ -176,7 +177,21 @@ Hash128 schema_hash(const BrainSpec& spec) {
   hasher.number(spec.action.continuous_count);
   hasher.number(static_cast<std::uint32_t>(spec.hidden_sizes.size()));
   for (const std::uint32_t size : spec.hidden_sizes) hasher.number(size);
-  hasher.number(spec.activation).number(spec.brain_count).number(spec.agents_per_brain).number(spec.learner);
+  hasher.number(spec.activation).number(spec.brain_count);
+}
+
+}  // namespace
+
+Hash128 network_hash(const BrainSpec& spec) {
+  Hasher hasher;
+  add_networks(spec, hasher);
+  return hasher.digest();
+}
+
+Hash128 schema_hash(const BrainSpec& spec) {
+  Hasher hasher;
+  add_networks(spec, hasher);
+  hasher.number(spec.agents_per_brain).number(spec.learner);
   if (traits_of(spec.learner).replays) hasher.number(spec.replay_capacity);
   return hasher.digest();
 }

@@ -92,6 +92,8 @@ Status validate(const BrainSpec& spec);
 // Of everything that a saved brain must have in common with the brain that loads it: senses, actions, goals, network, number of brains and
 // agents, learner and the size of its memory. Rates, noise, timing and seeds may differ.
 Hash128 schema_hash(const BrainSpec& spec);
+// Of what weights need to mean the same in both: senses and their scale, actions, goals, network and number of brains.
+Hash128 network_hash(const BrainSpec& spec);
 
 // The same in words, for messages: "28 observations, 6 goals, actions 10, network 28-64-64-60 relu, 1 brain of 1 agent, feedback, replay 4096".
 std::string schema_text(const BrainSpec& spec);

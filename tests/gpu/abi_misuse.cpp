@@ -285,6 +285,7 @@ TEST_F(Misuse, WrongOrder) {
   EXPECT_FAILS(api()->brain_create(context, &desc, &made), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->brain_destroy(brain), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->brain_load(brain, "x"), IMP_ERROR_WRONG_STATE, "a frame is open");
+  EXPECT_FAILS(api()->brain_load_weights(brain, "x"), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->brain_hash(brain, &low, &high), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->agent_create(brain, 0, &made_agent), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->agent_destroy(agent), IMP_ERROR_WRONG_STATE, "a frame is open");
@@ -439,6 +440,8 @@ TEST_F(Misuse, Modes) {
   end();
   EXPECT_FAILS(api()->brain_restore(brain, 77), IMP_ERROR_NOT_FOUND, "77");
   EXPECT_FAILS(api()->brain_load(brain, "/nowhere/at/all"), IMP_ERROR_NOT_FOUND, "/nowhere/at/all");
+  EXPECT_FAILS(api()->brain_load_weights(brain, "/nowhere/at/all"), IMP_ERROR_NOT_FOUND, "/nowhere/at/all");
+  EXPECT_FAILS(api()->brain_load_weights(brain, nullptr), IMP_ERROR_INVALID_ARGUMENT, "null");
   EXPECT_FAILS(api()->brain_save(brain, nullptr), IMP_ERROR_INVALID_ARGUMENT, "null");
   EXPECT_FAILS(api()->brain_save(brain, ""), IMP_ERROR_INVALID_ARGUMENT, "empty");
   EXPECT_FAILS(api()->brain_save_status(brain), IMP_ERROR_NOT_FOUND, "never saved");

@@ -125,6 +125,7 @@ class T7Tags : public ::testing::Test {
         {"context_get_semaphore", [=] { return api->context_get_semaphore(c, nullptr); }},
         {"tuning_get", [=] { return api->tuning_get(c, nullptr, nullptr); }},
         {"tuning_set", [=] { return api->tuning_set(c, nullptr, 0); }},
+        {"brain_load_weights", [=] { return api->brain_load_weights(b, nullptr); }},
         {"tuning_stop", [=] { return api->tuning_stop(c); }},
     };
     if (has_tensor_) {

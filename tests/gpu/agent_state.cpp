@@ -73,6 +73,29 @@ class StateTest : public WorldTest, public ::testing::WithParamInterface<Learner
     return actions;
   }
 
+  // What the first agent of each brain chooses by the weights alone, without learning or exploring.
+  std::vector<std::uint32_t> by_weights(Brain& of) {
+    std::vector<std::uint32_t> chosen;
+    const bool learns = of.spec().learner != LearnerKind::none;
+    if (learns) EXPECT_OK(of.set_learning(false));
+    for (int i = 0; i < 6; ++i) pass();  // a step under way ends
+    for (const std::uint32_t seat : seats_) EXPECT_OK(of.set_mode(seat, Mode::inference));
+    for (std::uint32_t look = 0; look < 40; ++look) {
+      pass([&] {
+        for (const std::uint32_t seat : seats_) {
+          if (const auto answer = of.act(seat); look > 3 && answer.ok()) chosen.push_back((*answer)->choice.branches[0]);
+          float seen[4];
+          for (std::uint32_t k = 0; k < 4; ++k) seen[k] = static_cast<float>(8 * philox_uniform(look, k, 0, 5, 5) - 4);
+          EXPECT_OK(of.set_goal(seat, look % 2));
+          EXPECT_OK(of.observe(seat, seen));
+        }
+      });
+    }
+    for (const std::uint32_t seat : seats_) EXPECT_OK(of.set_mode(seat, Mode::learning));
+    if (learns) EXPECT_OK(of.set_learning(true));
+    return chosen;
+  }
+
   // A new context and brain, as after quitting the game.
   void restart(const BrainSpec& spec, const bridge::Budget& budget = {}) {
     seats_.clear();
@@ -162,6 +185,54 @@ TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
     EXPECT_EQ(hash(*brain), saved) << "a step of the brain before wrote into the loaded one";
     ASSERT_OK(brain->set_learning(true));
   }
+}
+
+// Trained by one agent a brain and with a learner; to serve three agents that only infer, or another learner.
+TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
+  start(small_spec());
+  live(*brain, 120);
+  const std::vector<std::uint32_t> trained = by_weights(*brain);
+  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->save(path("trained.brain")));
+  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->save_status());
+
+  BrainSpec silent = small_spec();
+  silent.learner = LearnerKind::none;
+  silent.agents_per_brain = 3;
+  silent.seed = 999;
+  restart(silent);
+  const Status whole = brain->load(path("trained.brain"));
+  ASSERT_FALSE(whole.ok());
+  EXPECT_EQ(whole.error().code, ErrorCode::shape_mismatch);
+  EXPECT_THAT(whole.error().message, ::testing::HasSubstr("take them by brain_load_weights"));
+  EXPECT_NE(by_weights(*brain), trained);
+  ASSERT_OK(brain->load_weights(path("trained.brain")));
+  EXPECT_EQ(by_weights(*brain), trained);
+
+  BrainSpec other = small_spec();
+  other.learner = LearnerKind::feedback;
+  other.replay_capacity = 32;
+  other.seed = 999;
+  restart(other);
+  live(*brain, 30);  // somewhere in a step
+  ASSERT_OK(brain->load_weights(path("trained.brain")));
+  EXPECT_EQ(by_weights(*brain), trained);
+  const std::uint64_t learned = brain->stats().counters.minibatches;
+  live(*brain, 60);
+  EXPECT_GT(brain->stats().counters.minibatches, learned);
+
+  const Hash128 before = hash(*brain);
+  EXPECT_EQ(brain->load_weights(path("nowhere.brain")).error().code, ErrorCode::not_found);
+  auto damaged = read_file(path("trained.brain"));
+  ASSERT_TRUE(damaged.ok());
+  (*damaged)[damaged->size() / 2] ^= std::byte{1};
+  ASSERT_OK(write_file_atomic(path("damaged.brain"), *damaged));
+  EXPECT_EQ(brain->load_weights(path("damaged.brain")).error().code, ErrorCode::corrupt_file);
+  EXPECT_EQ(hash(*brain), before);
+  other.observation.scale = {1, 1, 2, 1};  // of equal shape, but they would mean something else
+  restart(other);
+  EXPECT_EQ(brain->load_weights(path("trained.brain")).error().code, ErrorCode::shape_mismatch);
 }
 
 TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {

@@ -358,9 +358,9 @@ typedef struct imp_submit_info {
  *
  * Across devices (IMP_TENSORS_ACROSS_DEVICES) tensor_create_vk makes one memory that both devices have; tensor_export_vk gives the buffer and the memory
  * of the host's device. Sharing is exclusive, stages and access count for nothing, and Imprint's family is VK_QUEUE_FAMILY_EXTERNAL for the host. A tensor
- * is Imprint's at first: a frame with tensor_release, submitted, begins. The processor orders: submit is called when a fence of the host's tells that its release is complete, and the host acquires when drain or quiesce
- * has returned, or agent_act has answered what was asked in a later frame than the one of tensor_release. The host's GPU is done with a tensor when it is destroyed,
- * by tensor_destroy or context_destroy. */
+ * is Imprint's at first: a frame with tensor_release, submitted, begins. The processor orders: submit is called when a fence of the host's tells that
+ * its release is complete, and the host acquires when drain or quiesce has returned, or agent_act has answered what was asked in a later frame than the
+ * one of tensor_release. The host's GPU is done with a tensor when it is destroyed, by tensor_destroy or context_destroy. */
 
 typedef enum imp_dtype { IMP_DTYPE_FLOAT32 = 0, IMP_DTYPE_INT32 = 1 } imp_dtype;
 
@@ -560,8 +560,9 @@ typedef struct imp_api {
   /* [create] A device and queue of our own. */
   imp_result (IMP_CALL* context_create_standalone)(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
                                                    imp_context* context);
-  /* [create] Destroys brains, agents and tensors too, of which the log is told how many there were, and their names. The GPU must be done with what was recorded or submitted: with own submits it is waited for; with
-   * record, call frame_begin with the last safe_frame, and frame_end, first; else IMP_ERROR_WRONG_STATE and nothing is destroyed. */
+  /* [create] Destroys brains, agents and tensors too, of which the log is told how many there were, and their names. The GPU must be done with what was
+   * recorded or submitted: with own submits it is waited for; with record, call frame_begin with the last safe_frame, and frame_end, first; else
+   * IMP_ERROR_WRONG_STATE and nothing is destroyed. */
   imp_result (IMP_CALL* context_destroy)(imp_context context);
   /* [create] What was adopted, what is missing, what that costs and how to get it: text, NUL-terminated. Two calls: buffer null gives *size. */
   imp_result (IMP_CALL* context_report)(imp_context context, char* buffer, size_t* size);
@@ -609,7 +610,9 @@ typedef struct imp_api {
    * had no room then, which the log says, a save in a frame is IMP_ERROR_WRONG_STATE, and one between frames tries for the memory again. */
   imp_result (IMP_CALL* brain_save)(imp_brain brain, const char* path);
   imp_result (IMP_CALL* brain_save_status)(imp_brain brain); /* [frame or create] IMP_ERROR_NOT_FOUND when it was never saved; else as above */
-  /* [create] Replaces everything by a saved brain of equal schema, its seed included. A damaged, truncated or foreign file is refused with a reason
+  /* [create] Replaces everything by a saved brain, its seed included, whose observations with their scale, goals, actions, hidden layers, activation,
+   * brain_count, agents_per_brain, learner and replay_capacity are equal, else IMP_ERROR_SHAPE_MISMATCH with both; rates and timing may differ, and
+   * brain_load_weights asks for less. A damaged, truncated or foreign file is refused with a reason
    * and the running brain stays as it is. Takes effect before the next frame's work. IMP_ERROR_WRONG_STATE while a save or snapshot is on its way. */
   imp_result (IMP_CALL* brain_load)(imp_brain brain, const char* path);
   /* [frame or create] Keeps a copy on the device; *snapshot names it. Takes effect in order with the frames' work, when the minibatch under way is
@@ -634,9 +637,8 @@ typedef struct imp_api {
    * are refused, and another count. IMP_ERROR_WRONG_STATE before warmup. */
   imp_result (IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
   /* [frame] The answer to the newest request that is due: IMP_NOT_READY until action_latency_frames after agent_observe (with a decision period, after its
-   * turn). The first successful call
-   * for a decision marks the onset of the action at the frame's time_s; further calls repeat the answer until something new is asked. An agent may
-   * observe in every frame and is then answered in every frame. IMP_ERROR_NOT_FOUND when nothing was requested. */
+   * turn). The first successful call for a decision marks the onset of the action at the frame's time_s; further calls repeat the answer until something
+   * new is asked. An agent may observe in every frame and is then answered in every frame. IMP_ERROR_NOT_FOUND when nothing was requested. */
   imp_result (IMP_CALL* agent_act)(imp_agent agent, imp_action* action);
   /* [frame] Heuristic and record modes: what the game chose after agent_observe. branches: branch_count indices; continuous: continuous_count
    * values in [-1, 1]. IMP_ERROR_WRONG_STATE in other modes, and when nothing was seen since the last. */
@@ -689,8 +691,9 @@ typedef struct imp_api {
    * with a device of Imprint's own, and on the processor. */
   imp_result (IMP_CALL* tensor_import_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
   /* [create] A tensor in a buffer and memory of its own, zero at first, for the host to use too. Of `wish` count usage (VERTEX, INDEX, INDIRECT, ...,
-   * but not SHADER_DEVICE_ADDRESS; STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0. IMP_ERROR_UNSUPPORTED on the processor, and with
-   * a second device that has no memory in common with the host's, or gets none of this: hand numbers in by agent_observe then. */
+   * but not SHADER_DEVICE_ADDRESS; STORAGE, UNIFORM and TRANSFER come with it), sharing, families, stages and access; the rest is 0.
+   * IMP_ERROR_UNSUPPORTED on the processor, and with a second device that has no memory in common with the host's, or gets none of this: hand numbers in
+   * by agent_observe then. */
   imp_result (IMP_CALL* tensor_create_vk)(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
   /* [create] Where a tensor lies, for the host's descriptors and barriers. The buffer is valid until tensor_destroy. families is not filled. */
   imp_result (IMP_CALL* tensor_export_vk)(imp_tensor tensor, imp_vk_buffer* buffer);
@@ -702,8 +705,8 @@ typedef struct imp_api {
    * submit and record fail with that code. */
   imp_result (IMP_CALL* tensor_acquire)(imp_tensor tensor);
   imp_result (IMP_CALL* tensor_release)(imp_tensor tensor);
-  /* [frame] agent_observe from imp_brain_desc::observations (or imp_policy_desc's): what the agent sees now begins at element `place`, and is read on the GPU when this frame's
-   * work runs. One look a frame: the last call counts. Learning, crediting and recording work as with agent_observe; agent_demonstrate takes numbers. */
+  /* [frame] agent_observe from imp_brain_desc::observations (or imp_policy_desc's): what the agent sees now begins at element `place`, and is read on the
+   * GPU when this frame's work runs. One look a frame: the last call counts. Learning, crediting and recording work as with agent_observe; agent_demonstrate takes numbers. */
   imp_result (IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t place);
   /* [frame] As submit. With a device of Imprint's own IMP_ERROR_UNSUPPORTED for any semaphore, and nothing is submitted: call again without. */
   imp_result (IMP_CALL* submit_with)(imp_context context, const imp_submit_info* info);
@@ -726,6 +729,11 @@ typedef struct imp_api {
   imp_result (IMP_CALL* tuning_set)(imp_context context, const char* text, size_t size);
   /* [any] A warmup that is measuring (imp_limits::tuning_ms) stops doing so, and goes on with what it knows. From its progress callback too. */
   imp_result (IMP_CALL* tuning_stop)(imp_context context);
+  /* [create] Takes the weights alone of a file that brain_save wrote: trained by sixty-four agents, they may serve in one that learns no more, in another
+   * kind of learner or with another replay. Observations with their scale, goals, actions, hidden layers, activation and brain_count must be equal, else
+   * IMP_ERROR_SHAPE_MISMATCH. The optimiser, what is remembered, counters and seed stay as they are: for a brain just created those of the beginning. A
+   * rollout under way begins anew. Otherwise as brain_load; IMP_ERROR_UNSUPPORTED also for a file of a library that did not have this function yet. */
+  imp_result (IMP_CALL* brain_load_weights)(imp_brain brain, const char* path);
 } imp_api;
 
 /* The one exported function. *api points to a constant table that lives as long as the library. IMP_ERROR_UNSUPPORTED when this library cannot serve

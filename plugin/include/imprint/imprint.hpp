@@ -14,6 +14,10 @@
 //
 // Owners destroy what they hold, so declare them in the order context, tensor, brain, agent: an agent must not outlive its brain's context.
 
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
+#error "imprint.hpp needs C++20, in CMake target_compile_features(game PRIVATE cxx_std_20); imprint.h, the C interface, needs C11 or C++11"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -204,6 +208,7 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Status save(const char* path) { return call(&imp_api::brain_save, path); }
   Status save_status() const { return call(&imp_api::brain_save_status); }
   Status load(const char* path) { return call(&imp_api::brain_load, path); }
+  Status load_weights(const char* path) { return call(&imp_api::brain_load_weights, path); }
   Made<std::uint64_t> snapshot() {
     Made<std::uint64_t> made;
     made.status = call(&imp_api::brain_snapshot, &made.value);
@@ -328,12 +333,13 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return made;
   }
 
+  Status frame_begin(const imp_frame_info& info) { return call(&imp_api::frame_begin, &info); }
   Status frame_begin(std::uint64_t frame, double time_s, std::uint64_t safe_frame = 0) {
     imp_frame_info info = imp_frame_info_init();
     info.frame = frame;
     info.safe_frame = safe_frame;
     info.time_s = time_s;
-    return call(&imp_api::frame_begin, &info);
+    return frame_begin(info);
   }
   Status submit(std::uint32_t budget_us = UINT32_MAX) { return call(&imp_api::submit, budget_us); }
   Made<imp_estimate> estimate() {
@@ -351,13 +357,16 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return call(&imp_api::submit_with, &info);
   }
   // The estimated microseconds of learning that did not fit.
+  Made<std::uint32_t> record(const imp_record_info& info) {
+    Made<std::uint32_t> made;
+    made.status = call(&imp_api::record, &info, &made.value);
+    return made;
+  }
   Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = UINT32_MAX) {
     imp_record_info info = imp_record_info_init();
     info.command_buffer = command_buffer;
     info.budget_us = budget_us;
-    Made<std::uint32_t> made;
-    made.status = call(&imp_api::record, &info, &made.value);
-    return made;
+    return record(info);
   }
   Status frame_end() { return call(&imp_api::frame_end); }
   // Imprint's own, for a queue of the host's to wait for what was submitted up to now.
