@@ -1,6 +1,7 @@
 #include "compute/graph/cost.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace imprint {
@@ -80,23 +81,38 @@ double evaluations_asked(const Graph& graph, const std::vector<std::vector<NodeI
   });
 }
 
-// The cost of one element if the longer folds that it is made of had memory; lists them. The node itself is not one of them.
-double cost_above_folds(const Graph& graph, const std::vector<std::uint8_t>& memory, NodeIndex index, std::vector<NodeIndex>& folds) {
-  double cost = op_cost(graph, index);
-  for (std::size_t slot = 0; slot < graph[index].inputs.size(); ++slot) {
-    const NodeIndex input = graph[index].inputs[slot];
-    const double evaluations = evaluations_per_element(graph, index, slot);
-    if (memory[at(input)]) {
-      cost += evaluations;
-    } else if (fold_length(graph, input) >= 8 && !wants_lanes(graph, input)) {
-      if (std::ranges::find(folds, input) == folds.end()) folds.push_back(input);
-      cost += evaluations;
-    } else {
-      cost += evaluations * cost_above_folds(graph, memory, input, folds);
+// The cost of one element if the longer folds that it is made of had memory, and those folds; the node itself is not one of them. Remembers nodes: in a
+// chain of y * y + y there are as many ways to a node as two to the power of its depth.
+class AboveFolds {
+ public:
+  AboveFolds(const Graph& graph, const std::vector<std::uint8_t>& memory) : graph_(graph), memory_(memory) {}
+
+  double cost(NodeIndex index) {
+    if (const auto known = costs_.find(index); known != costs_.end()) return known->second;
+    double cost = op_cost(graph_, index);
+    for (std::size_t slot = 0; slot < graph_[index].inputs.size(); ++slot) {
+      const NodeIndex input = graph_[index].inputs[slot];
+      const double evaluations = evaluations_per_element(graph_, index, slot);
+      if (memory_[at(input)]) {
+        cost += evaluations;
+      } else if (fold_length(graph_, input) >= 8 && !wants_lanes(graph_, input)) {
+        if (std::ranges::find(folds_, input) == folds_.end()) folds_.push_back(input);
+        cost += evaluations;
+      } else {
+        cost += evaluations * this->cost(input);
+      }
     }
+    costs_.emplace(index, cost);
+    return cost;
   }
-  return cost;
-}
+  const std::vector<NodeIndex>& folds() const { return folds_; }
+
+ private:
+  const Graph& graph_;
+  const std::vector<std::uint8_t>& memory_;
+  std::unordered_map<NodeIndex, double> costs_;
+  std::vector<NodeIndex> folds_;
+};
 
 // Distinct nodes that would be computed inside this one, up to a limit.
 std::int32_t inline_size(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& has_memory, std::int32_t limit) {
@@ -313,10 +329,10 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) || is_cheap_scalar(node, cost[at(i)], options)) continue;
     // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory, which they can beside each other, than
     // that a kernel of its own combines them while everything waits.
-    std::vector<NodeIndex> folds;
-    const double above = cost_above_folds(graph, memory, i, folds);
-    if (!in_region && !folds.empty() && (again * above <= options.recompute_limit || above <= options.cheap_combination)) {
-      for (NodeIndex fold : folds) memory[at(fold)] = 1;
+    AboveFolds folds(graph, memory);
+    const double above = folds.cost(i);
+    if (!in_region && !folds.folds().empty() && (again * above <= options.recompute_limit || above <= options.cheap_combination)) {
+      for (NodeIndex fold : folds.folds()) memory[at(fold)] = 1;
       cost[at(i)] = above;
     } else {
       memory[at(i)] = 1;

@@ -134,6 +134,25 @@ TEST_F(ProgramTest, ForgetsUploadsOfWhatIsGone) {
   EXPECT_EQ(floats(a), std::vector<float>(4096, 1.0f));
 }
 
+// Each link reads the one before twice: there are two to the power of forty ways to the beginning.
+TEST_F(ProgramTest, ALongChainOfSharedLinksCompiles) {
+  const Variable base("base", {3}, std::vector<std::int32_t>{1, -1, 0}), which("which", {3}, std::vector<std::int32_t>{5, 7, 9});
+  const Variable result = Variable::zeros("result", {3}, DType::int32);
+  Tensor product = base.value(), power = base.value();
+  std::vector<std::int32_t> expected{1, -1, 0}, powers = expected;
+  for (int link = 0; link < 40; ++link) {
+    product = where(equal(remainder(which.value(), 2 + link), 1), product * power, product);
+    power = power * power;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if ((5 + 2 * static_cast<int>(i)) % (2 + link) == 1) expected[i] *= powers[i];
+      powers[i] *= powers[i];
+    }
+  }
+  Program program = compile({.name = "chain", .updates = {Update::assign(result, product)}});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(ints(result), expected);
+}
+
 TEST_F(ProgramTest, EmptyTensorsAndNegativeIntegersCompile) {
   const Tensor nothing = input("x", {3, 0});
   Program program = compile({.name = "empty", .inputs = {nothing}, .outputs = {sum(reshape(nothing, {0})), neg(full({4}, -5, DType::int32))}});
