@@ -185,17 +185,20 @@ Result<Allocation> PooledMemory::allocate(std::uint64_t size, std::uint64_t alig
   // Whole multiples of the granularity, so that no sliver is left which nothing fits into.
   const std::uint64_t bytes = round_up(size, granularity_);
   alignment = std::max(alignment, granularity_);
+  std::uint64_t cap = 0;
   {
     const std::lock_guard lock(mutex_);
     if (const auto allocation = find(size, bytes, alignment, kind)) return *allocation;
+    cap = cap_ > 0 ? cap_ : UINT64_MAX;
   }
 
   // A full block; where cap or device have no room for that, a small one; then the same with the empty blocks of other uses given back. Never one for
   // a small request alone: at the cap there would be hundreds, and there is a limit to their number too (maxMemoryAllocationCount). Two threads may
   // come here at once and both take a block: that costs memory, not correctness.
-  // What yields never takes a full one: the less lies together, the more of it comes free.
-  const std::uint64_t full = yields ? 0 : std::max(block_bytes_, bytes);
-  const std::uint64_t least = std::max(round_up(block_bytes_ / kSmallBlocks, granularity_), bytes);
+  // What yields never takes a full one: the less lies together, the more of it comes free. Each use has blocks of its own, so that a small cap asks for
+  // smaller ones: the first would leave nothing for the others.
+  const std::uint64_t full = yields ? 0 : std::max(std::min(block_bytes_, round_up(cap / 8, granularity_)), bytes);
+  const std::uint64_t least = std::max(round_up(std::min(block_bytes_ / kSmallBlocks, cap / 64), granularity_), bytes);
   auto block = create_block(std::max(full, least), kind);
   if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > least) block = create_block(least, kind);
   if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0) block = create_block(least, kind);
