@@ -22,7 +22,7 @@ enum class ErrorCode : std::int32_t {
   not_ready = 8,          // the answer is still being computed; ask again later
   io = 9,                 // the operating system refused a file
   corrupt_file = 10,      // bytes that are damaged, truncated or of a foreign format
-  compile_failed = 11,    // a shader did not compile: always a defect of ours, the text carries the log
+  compile_failed = 11,    // a shader did not compile, and the text carries the log: a defect of ours, or of GLSL that a game has given (nn::World)
   wrong_state = 12,       // calls in the wrong order
   not_found = 13,
   internal = 14,          // a broken invariant of ours

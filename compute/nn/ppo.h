@@ -91,7 +91,8 @@ class Ppo {
   // Errors: invalid_argument when the worlds are not as many as the agents, or see or do other things; unsupported when choices are masked.
   Result<ProgramDescription> start(const Worlds& worlds) const;
   Result<ProgramPart> rollout(const Worlds& worlds) const;
-  // `turns` steps of the most likely actions, from a fresh start. Output: float32 [1], the mean return of each copy's first episode, or of as much of
+  // `turns` steps of the most likely actions, from a fresh start: give it Worlds of its own, since those in which it learns would begin afresh too, and
+  // count the episodes. Output: float32 [1], the mean return of each copy's first episode, or of as much of
   // it as there was.
   Result<ProgramSequence> judge(const Worlds& worlds, std::uint32_t turns) const;
 

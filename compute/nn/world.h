@@ -10,7 +10,8 @@
 
 namespace imprint::nn {
 
-// What the text defines, with S, D, B, C for the counts below:
+// What the text defines; S, D, B and C stand for the numbers below (state, observations, branches, continuous) and are written as numbers. Vulkan devices
+// only: the processor's kernels are not GLSL.
 //   void start(out float state[S])                            a fresh episode; draw(low, high) gives uniform numbers, up to 256 of them
 //   void observe(in float state[S], out float observation[D])
 //   float advance(inout float state[S], in int choice[B], in float number[C], out bool terminated)

@@ -50,7 +50,7 @@ Status check_table(const Json& table) {
 Result<Json> parse(std::string_view text) {
   if (text.size() > kMostBytes) return damaged("it has " + std::to_string(text.size()) + " bytes; no table is that long");
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object() || !json.contains("imprint_tuning")) return damaged("this is none, or damaged or truncated");
+  if (json.is_discarded() || !json.is_object() || !json.contains("imprint_tuning")) return damaged("it is no table, or damaged or truncated: give a file that imprint tune wrote");
   const Json& version = json["imprint_tuning"];
   if (!version.is_number_unsigned()) return damaged("its version is no number");
   if (version != kVersion)

@@ -140,7 +140,7 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
   Reader head(bytes);
   const auto magic = head.take(kArchiveMagic.size());
   if (!head.ok() || std::memcmp(magic.data(), kArchiveMagic.data(), kArchiveMagic.size()) != 0)
-    return refuse(ErrorCode::corrupt_file, "these bytes are none: give a file that imprint bake wrote");
+    return refuse(ErrorCode::corrupt_file, "it does not begin as one: give a file that imprint bake wrote");
   const auto layout = head.number<std::uint32_t>();
   const auto table_bytes = head.number<std::uint32_t>();
   const Hash128 sum = head.hash();

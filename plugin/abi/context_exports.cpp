@@ -21,7 +21,9 @@ Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, co
     return make_error(ErrorCode::invalid_argument, std::string(call) + ": host.kernel_archive and kernel_archive_path are both given; one is enough");
   if (host.kernel_archive) return vk::KernelArchive::parse({static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(host.kernel_archive_path));
-  return vk::KernelArchive::parse(bytes);
+  auto archive = vk::KernelArchive::parse(bytes);
+  if (!archive) return make_error(archive.error().code, "'" + std::string(host.kernel_archive_path) + "': " + archive.error().message);
+  return archive;
 }
 
 Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry, vk::DeviceOptions& options) {

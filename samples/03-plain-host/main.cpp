@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   frame.frame = kFrames + 1;
   frame.safe_frame = host.safe_frame();
   if (const char* what = guest_close(&frame)) return fail(what, guest_error());
-  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu\n", host.device_name(), static_cast<unsigned long long>(kJudged),
-              static_cast<unsigned long long>(first), static_cast<unsigned long long>(last));
+  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu %llu\n", host.device_name(), static_cast<unsigned long long>(kJudged),
+              static_cast<unsigned long long>(first), static_cast<unsigned long long>(kJudged), static_cast<unsigned long long>(last));
   return last < kJudged * 9 / 10 ? fail("it has not learned", "fewer than 90 of its last 100 steps led to the light") : 0;
 }

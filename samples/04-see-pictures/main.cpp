@@ -94,8 +94,8 @@ int live(Host& host, const View& view) {
   }
   host.wait_for_all();
   if (!context->frame_begin(kFrames + 1, kFrames, host.safe_frame()) || !context->frame_end()) return fail("the last frame", "refused");
-  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu\n", host.device_name(), static_cast<unsigned long long>(kJudged),
-              static_cast<unsigned long long>(first), static_cast<unsigned long long>(last));
+  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu %llu\n", host.device_name(), static_cast<unsigned long long>(kJudged),
+              static_cast<unsigned long long>(first), static_cast<unsigned long long>(kJudged), static_cast<unsigned long long>(last));
   return last < kJudged * 9 / 10 ? fail("it has not learned", "fewer than 90 of its last 100 steps led to the light") : 0;
 }
 

@@ -2,6 +2,7 @@
 #   include/imprint/imprint.h, imprint.hpp      the plugin's faces
 #   include/imprint/compute.h                   the library's face; its rooms lie in include/imprint/compute and include/imprint/engine-bridge
 #   lib/cmake/imprint                           components plugin (shared, needs nothing) and compute (static)
+#   share/doc/imprint                           the licence, and licences/: those of what the plugin contains
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -37,6 +38,16 @@ endforeach()
 if(TARGET imprint_cli)
   install(TARGETS imprint_cli)
 endif()
+
+# Binary copies of these licences' works carry their notices: ours, and those of what is linked into the plugin, as the system's packages have them.
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+set(imprint_linked_packages libvulkan-dev nlohmann-json3-dev libprotozero-dev)
+if(IMPRINT_RUNTIME_COMPILER)
+  list(APPEND imprint_linked_packages glslang-dev spirv-tools)
+endif()
+foreach(package IN LISTS imprint_linked_packages)
+  install(FILES /usr/share/doc/${package}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences RENAME ${package}.txt OPTIONAL)
+endforeach()
 
 foreach(component plugin compute)
   install(EXPORT imprint-${component} NAMESPACE imprint:: FILE imprint-${component}.cmake DESTINATION ${imprint_package_dir})

@@ -111,7 +111,7 @@ void add_bake(CLI::App& app) {
   auto options = std::make_shared<BakeOptions>();
   command->add_option("--model", options->models, "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")->type_name("MODEL.onnx");
   command->add_option("--batch", options->batches, "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
-      ->delimiter(',')->check(CLI::PositiveNumber)->type_name("N,...")->capture_default_str();
+      ->delimiter(',')->check(CLI::Range(1, 1 << 30))->type_name("N,...")->capture_default_str();
   command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
                                             "of models as imprint run takes them: float32, or mixed")
       ->check(CLI::IsMember({"float32", "mixed"}));

@@ -11,7 +11,9 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
   vk::DeviceOptions options;
   if (!kernels.empty()) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(kernels));
-    IMPRINT_ASSIGN(options.kernels, vk::KernelArchive::parse(bytes));
+    auto archive = vk::KernelArchive::parse(bytes);
+    if (!archive) return make_error(archive.error().code, "'" + kernels + "': " + archive.error().message);
+    options.kernels = std::move(*archive);
   }
   if (bridge::names_processor(device)) {
     computer.runtime_ = Runtime::create_on_cpu();

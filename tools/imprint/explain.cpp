@@ -26,11 +26,16 @@ struct Explained {
   std::vector<ScheduleFigures> parts;
 };
 
-Result<Explained> built_in(BenchDevice& device, const std::string& asked) {
+Result<BenchCase> find_program(const std::string& asked) {
   auto found = find_workloads(asked);
   if (!found) return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file nor one of the programs of imprint bench --list");
-  Explained explained{.name = found->front().name};
-  IMPRINT_CHECK(look_at(device, found->front(), [&](Program& program) {
+  if (found->size() > 1) std::printf("%zu programs have '%s' in their names; this is the first\n", found->size(), asked.c_str());
+  return found->front();
+}
+
+Result<Explained> built_in(BenchDevice& device, const BenchCase& chosen) {
+  Explained explained{.name = chosen.name};
+  IMPRINT_CHECK(look_at(device, chosen, [&](Program& program) {
     explained.stats = program.stats();
     explained.parts = program.schedule();
   }));
@@ -144,17 +149,22 @@ Status write_json(const Explained& explained, const BenchDevice& device, const E
   return file ? Status() : make_error(ErrorCode::io, "cannot write " + options.json);
 }
 
+Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
+  if (options.program.ends_with(".onnx")) return model(device, options.program, options.batch);
+  IMPRINT_ASSIGN(const BenchCase chosen, find_program(options.program));
+  return built_in(device, chosen);
+}
+
 Status explain(ExplainOptions& options) {
   if (!options.json.empty()) IMPRINT_CHECK(check_writable(options.json));
   BenchDevice device{.name = options.device, .repeats = {.warmup = 3, .measured = 20, .seconds = 0.5}};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
+  if (!options.tuning.empty()) IMPRINT_CHECK(use_tuning_file(device.computer, options.tuning));
   if (!device.computer.on_cpu()) {
     IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
-    IMPRINT_CHECK(measure_figures(device, options.figures));
   }
-  if (!options.tuning.empty()) IMPRINT_CHECK(use_tuning_file(device.computer, options.tuning));
-  const bool is_file = options.program.ends_with(".onnx");
-  IMPRINT_ASSIGN(const Explained explained, is_file ? model(device, options.program, options.batch) : built_in(device, options.program));
+  IMPRINT_ASSIGN(const Explained explained, compile(device, options));
+  if (device.timer) IMPRINT_CHECK(measure_figures(device, options.figures));  // last, as it takes seconds
   print_table(explained, device, options);
   return options.json.empty() ? Status() : write_json(explained, device, options);
 }

@@ -108,7 +108,7 @@ void add_tune(CLI::App& app) {
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
   command->add_option("--table", options->table, "the file; kernels that it knows on this device are not measured again")->type_name("FILE")->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(1, 1 << 30))->capture_default_str();
   command->add_option("--seconds", options->seconds, "of measuring, compiling included, after which what is not measured is left to the cost model")
       ->check(CLI::Range(0.1, 1e5))
       ->capture_default_str();
