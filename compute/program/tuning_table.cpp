@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "compute/base/shallow_json.h"
+
 namespace imprint {
 namespace {
 
@@ -49,7 +51,7 @@ Status check_table(const Json& table) {
 
 Result<Json> parse(std::string_view text) {
   if (text.size() > kMostBytes) return damaged("it has " + std::to_string(text.size()) + " bytes; no table is that long");
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_shallow_json<Json>(text);
   if (json.is_discarded() || !json.is_object() || !json.contains("imprint_tuning")) return damaged("it is no table, or damaged or truncated: give a file that imprint tune wrote");
   const Json& version = json["imprint_tuning"];
   if (!version.is_number_unsigned()) return damaged("its version is no number");
@@ -61,17 +63,26 @@ Result<Json> parse(std::string_view text) {
   return json;
 }
 
+VariantTable kernels_of(const Json& table) {
+  VariantTable variants;
+  for (const auto& [kernel, variant] : table["kernels"].items()) variants[kernel] = variant.get<std::string>();
+  return variants;
+}
+
 }  // namespace
+
+Result<std::vector<VariantTable>> read_tuning_tables(std::string_view text) {
+  IMPRINT_ASSIGN(const Json json, parse(text));
+  std::vector<VariantTable> tables;
+  for (const Json& table : json["tables"]) tables.push_back(kernels_of(table));
+  return tables;
+}
 
 Result<VariantTable> read_tuning_tables(std::string_view text, const vk::Capabilities& device) {
   IMPRINT_ASSIGN(const Json json, parse(text));
   std::string others;
   for (const Json& table : json["tables"]) {
-    if (is_of(table["device"], device)) {
-      VariantTable variants;
-      for (const auto& [kernel, variant] : table["kernels"].items()) variants[kernel] = variant.get<std::string>();
-      return variants;
-    }
+    if (is_of(table["device"], device)) return kernels_of(table);
     others += (others.empty() ? "" : "; ") + table["device"]["name"].get<std::string>() + ", " + table["device"]["driver"].get<std::string>();
   }
   return make_error(ErrorCode::unsupported, "tuning table: it has nothing for " + device.device_name + ", " + device.driver_name + ", but for " +

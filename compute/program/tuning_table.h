@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compute/base/result.h"
 #include "compute/graph/variants.h"
@@ -17,6 +18,9 @@ namespace imprint {
 // The table of this device and this version of its driver. Errors: corrupt_file (no such text, or damaged), unsupported (another version of the format;
 // nothing for this device and driver).
 Result<VariantTable> read_tuning_tables(std::string_view text, const vk::Capabilities& device);
+
+// The tables of all devices and drivers, for who writes kernels for them elsewhere (bake.h). Errors: those of reading one, but for a missing table.
+Result<std::vector<VariantTable>> read_tuning_tables(std::string_view text);
 
 // beside: text whose tables of other devices and drivers stay; empty for none. Errors: those of reading it, but for a missing table.
 Result<std::string> write_tuning_tables(const VariantTable& table, const vk::Capabilities& device, std::string_view beside = {});

@@ -56,6 +56,14 @@ TEST(TuningTable, OneFileServesManyDevices) {
   EXPECT_EQ(read_tuning_tables(text, kOther).value(), again);
 }
 
+TEST(TuningTable, AllTablesOfAFileCanBeHad) {
+  const VariantTable others{{"k", "v"}};
+  const std::string text = write_tuning_tables(others, kOther, write_tuning_tables(kTable, kOwn).value()).value();
+  EXPECT_EQ(read_tuning_tables(text).value(), (std::vector{kTable, others}));
+  EXPECT_TRUE(read_tuning_tables(R"({"imprint_tuning": 1, "tables": []})").value().empty());
+  EXPECT_EQ(read_tuning_tables("{").error().code, ErrorCode::corrupt_file);
+}
+
 TEST(TuningTable, AnotherVersionIsRefused) {
   std::string text = write_tuning_tables(kTable, kOwn).value();
   const std::string version = "\"imprint_tuning\": 1";
@@ -85,6 +93,14 @@ TEST(TuningTable, WhatItHasToHold) {
   std::string text = write_tuning_tables(kTable, kOwn).value();
   text.replace(text.find("\"8 rows\""), 8, "8");
   EXPECT_THAT(read_tuning_tables(text, kOwn).error().message, HasSubstr("is no text"));
+}
+
+TEST(TuningTable, NoDepthOfNestingTakesTheStack) {
+  constexpr std::size_t kDepth = 4'000'000;
+  std::string text = write_tuning_tables(kTable, kOther).value();
+  text.insert(text.find("\"kernels\""), "\"more\": " + std::string(kDepth, '[') + std::string(kDepth, ']') + ", ");
+  EXPECT_EQ(read_tuning_tables(text, kOther).error().code, ErrorCode::corrupt_file);
+  EXPECT_EQ(write_tuning_tables(kTable, kOwn, text).error().code, ErrorCode::corrupt_file);
 }
 
 TEST(TuningTable, AnyByteMayBeWrong) {
