@@ -133,6 +133,8 @@ std::string node_text(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
   std::string text = node.source && !node.source->label.empty() ? node.source->label
                                                                : std::string(op_info(node.op).name) + "#" + std::to_string(index);
+  // Names come from files and games, and kernels have them in comments, which end with the line.
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text + " " + std::string(dtype_name(node.dtype)) + node.shape.text();
 }
 

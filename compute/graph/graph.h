@@ -53,7 +53,7 @@ struct Graph {
 // Errors: the first error that any of the tensors carries.
 Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* lifted = nullptr);
 
-// The element's name in messages and dumps: its label, or "op#index".
+// The element's name in messages and dumps: its label, or "op#index"; on one line.
 std::string node_text(const Graph& graph, NodeIndex index);
 
 }  // namespace imprint

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
+#include "compute/graph/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
@@ -22,10 +24,11 @@ constexpr std::size_t kMaxTasks = 32;              // functions in one shader
 constexpr std::int64_t kMaxPackedGroups = 16384;   // a task with more workgroups fills a device alone
 constexpr std::int64_t kBesideRegion = 16384;      // elements of a map that may run in the larger workgroups of a region
 
-// Names buffers and offsets in order of first use.
+// Names buffers and offsets in order of first use. beside_others: the dispatch has text of a caller's, to whom all names are left but those with imp_.
 class DispatchNames : public MemoryNames {
  public:
-  DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of) : source_(source), buffer_of_(buffer_of) {}
+  DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of, bool beside_others)
+      : source_(source), buffer_of_(buffer_of), prefix_(beside_others ? "imp_" : "") {}
 
   std::string array(const Place& place, DType dtype) override {
     return named(place, dtype == DType::float32 ? 'f' : dtype == DType::float16 ? 'h' : dtype == DType::bfloat16 ? 'b' : 'i');
@@ -38,16 +41,19 @@ class DispatchNames : public MemoryNames {
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
     if (found == source_.table.end()) found = source_.table.insert(found, place);
-    return "o" + std::to_string(found - source_.table.begin());
+    return prefix_ + "o" + std::to_string(found - source_.table.begin());
   }
 
   std::string declarations() const {
     std::string text = source_.pushes_table ? "layout(push_constant)" : "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ")";
-    text += " uniform Offsets { ivec4 offsets[" + std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
-    for (const std::string& name : arrays_)
-      text += "layout(std430, set = 0, binding = " + name.substr(1, name.size() - 2) + ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
+    const std::string offsets = prefix_ + "offsets";
+    text += " uniform Offsets { ivec4 " + offsets + "[" + std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
+    for (const std::string& name : arrays_) {
+      const std::size_t digits = prefix_.size() + 1;
+      text += "layout(std430, set = 0, binding = " + name.substr(digits, name.size() - digits - 1) + ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
+    }
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
-      text += "#define o" + std::to_string(entry) + " offsets[" + std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
+      text += "#define " + prefix_ + "o" + std::to_string(entry) + " " + offsets + "[" + std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
     return text;
   }
 
@@ -74,13 +80,14 @@ class DispatchNames : public MemoryNames {
     const std::int32_t buffer = buffer_of_(place);
     auto found = std::ranges::find(source_.buffers, buffer);
     if (found == source_.buffers.end()) found = source_.buffers.insert(found, buffer);
-    const std::string name = "b" + std::to_string(found - source_.buffers.begin()) + kind;
+    const std::string name = prefix_ + "b" + std::to_string(found - source_.buffers.begin()) + kind;
     arrays_.insert(name);
     return name;
   }
 
   DispatchSource& source_;
   const std::function<std::int32_t(const Place&)>& buffer_of_;
+  const std::string prefix_;
   std::set<std::string> arrays_;
 };
 
@@ -122,11 +129,11 @@ std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
 
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
                 DispatchSource& source) {
-  DispatchNames names(source, buffer_of);
+  const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
+  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, [&](std::int32_t t) { return kind_of(t) == TaskKind::custom; }));
   std::set<std::string> includes;
   std::string functions, calls, shared_arrays;
   int workgroup_size = kWorkgroupSize;
-  const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
   const auto has_shared_folds = [&](std::int32_t t) { return shares_folds(kind_of(t)); };
   const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
   const auto product = std::ranges::find_if(source.tasks, is_product);
@@ -218,10 +225,28 @@ void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector
   });
 }
 
+// Kernels count in 32 bits. More elements than that may be computed where nobody numbers them, axis by axis.
+Status check_counts(const Graph& graph, const Schedule& schedule) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
+    return make_error(ErrorCode::unsupported, node_text(graph, n) + ": " + std::to_string(count) + " " + of + "; kernels count to " + std::to_string(kMost) + ": take it in parts");
+  };
+  for (NodeIndex n = 0; n < graph.size(); ++n) {
+    const GraphNode& node = graph[n];
+    const bool is_numbered = node.op == Op::reshape || (node.kind() == OpKind::generate && node.op != Op::full && node.op != Op::iota);
+    if (is_numbered && node.shape.element_count() > kMost) return refuse(n, node.shape.element_count(), "elements are numbered");
+    if (const std::int64_t terms = fold_length(graph, n); terms > kMost) return refuse(n, terms, "terms are folded into one");
+  }
+  for (const Task& task : schedule.tasks)
+    if (task.element_count > kMost && !task.stores.empty()) return refuse(task.stores[0].node, task.element_count, "elements are computed");
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
                                                      const std::function<std::int32_t(const Place&)>& buffer_of) {
+  IMPRINT_CHECK(check_counts(graph, schedule));
   std::vector<DispatchSource> dispatches;
   std::set<std::int32_t> buffers;     // of the dispatch being filled
   std::size_t entries = 0;

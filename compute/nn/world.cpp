@@ -29,6 +29,27 @@ Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed) : world_(std
   state_.add("ended", ended_);
 }
 
+Status Worlds::check() const {
+  if (world_.state >= 1 && world_.observations >= 1) return {};
+  return make_error(ErrorCode::invalid_argument, "world '" + world_.name + "' has " + std::to_string(world_.state) + " numbers of state and shows " +
+                                                     std::to_string(world_.observations) + "; expected at least one of each");
+}
+
+Status Worlds::check(const Actions& actions) const {
+  IMPRINT_CHECK(check());
+  const auto branches = static_cast<std::int64_t>(world_.action.branches.size());
+  const auto fits = [&](const Tensor& given, DType dtype, std::int64_t width) { return given.dtype() == dtype && given.shape() == Shape{count_, width}; };
+  const auto refuse = [&](const Tensor& given, const char* what, std::int64_t width) {
+    if (!given.ok() && !is_empty(given)) return given.error();
+    return make_error(ErrorCode::shape_mismatch, "world '" + world_.name + "': " + what + " are " + (given.ok() ? describe(given) : std::string("not given")) + "; expected [" + std::to_string(count_) +
+                                                     ", " + std::to_string(width) + "]");
+  };
+  if (branches > 0 && !fits(actions.discrete, DType::int32, branches)) return refuse(actions.discrete, "int32 choices", branches);
+  if (world_.action.continuous > 0 && !fits(actions.continuous, DType::float32, world_.action.continuous))
+    return refuse(actions.continuous, "float32 numbers", world_.action.continuous);
+  return {};
+}
+
 // A result's columns: state, observation, last observation, reward, terminated, truncated, steps.
 std::string Worlds::glsl(bool starts) const {
   const std::int64_t state = world_.state, seen = world_.observations;
@@ -81,11 +102,13 @@ Worlds::Step Worlds::taken_apart(const Tensor& packed) const {
 }
 
 Worlds::Step Worlds::start() const {
+  if (Status bad = check(); !bad) return taken_apart(Tensor(bad.error()));
   const Tensor inputs[] = {state_numbers_.value(), steps_.value(), generator_.value()};
   return taken_apart(custom_rows(world_.name + ".start", glsl(true), inputs, world_.state + 2 * world_.observations + 4));
 }
 
 Worlds::Step Worlds::advance(const Actions& actions) const {
+  if (Status bad = check(actions); !bad) return taken_apart(Tensor(bad.error()));
   std::vector<Tensor> inputs{state_numbers_.value(), steps_.value(), generator_.value()};
   if (!world_.action.branches.empty()) inputs.push_back(actions.discrete);
   if (world_.action.continuous > 0) inputs.push_back(actions.continuous);

@@ -10,8 +10,8 @@
 
 namespace imprint::nn {
 
-// What the text defines; S, D, B and C stand for the numbers below (state, observations, branches, continuous) and are written as numbers. Vulkan devices
-// only: the processor's kernels are not GLSL.
+// What the text defines; S, D, B and C stand for the numbers below (state, observations, branches, continuous) and are written as numbers, and names that
+// begin with imp_ are not its own. Vulkan devices only: the processor's kernels are not GLSL.
 //   void start(out float state[S])                            a fresh episode; draw(low, high) gives uniform numbers, up to 256 of them
 //   void observe(in float state[S], out float observation[D])
 //   float advance(inout float state[S], in int choice[B], in float number[C], out bool terminated)
@@ -43,6 +43,7 @@ class Worlds {
   const World& world() const { return world_; }
   std::int64_t count() const { return count_; }
 
+  // A world without state or observations, or actions of another shape than it has, give a step of tensors that carry the error.
   Step start() const;  // all afresh; nothing ends
   Step advance(const Actions& actions) const;
   void assign(const Step& step, std::vector<Update>& updates) const;  // the copies go on from there
@@ -54,6 +55,8 @@ class Worlds {
   const Parameters& state() const { return state_; }  // "state", "observation", "steps", "generator", "returns", "ended"
 
  private:
+  Status check() const;
+  Status check(const Actions& actions) const;
   std::string glsl(bool starts) const;
   Step taken_apart(const Tensor& packed) const;
 

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <new>
 
 #include "compute/tensor/build.h"
 
@@ -61,11 +62,16 @@ Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> 
 }
 
 Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
-  // A shape that inference refuses is refused before anything of its size is allocated.
   Variable out;
-  const Tensor probe = full(shape, 0, dtype);
-  const std::size_t bytes = probe.ok() ? static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype) : 0;
-  MadeVariable made = make_variable(std::move(name), shape, dtype, std::vector<std::byte>(bytes));
+  MadeVariable made = make_variable(std::move(name), shape, dtype);   // a shape that is refused is so before anything of its size is allocated
+  if (made.state) {
+    try {
+      made.state->initial.resize(static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype));
+    } catch (const std::bad_alloc&) {
+      made = {{}, {}, std::make_shared<const Error>(make_error(
+          ErrorCode::out_of_host_memory, "variable \"" + made.state->name + "\": there is no memory for the zeros of shape " + shape.text()))};
+    }
+  }
   out.state_ = std::move(made.state);
   out.error_ = std::move(made.error);
   out.node_ = std::move(made.node);

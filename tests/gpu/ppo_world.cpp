@@ -116,6 +116,46 @@ TEST_F(WorldTest, AMistakeInTheTextIsTheCompilersToTell) {
   EXPECT_THAT(program.error().message, HasSubstr("nothing"));
 }
 
+// All but what begins with imp_: none of the names that kernels have for what is theirs.
+TEST_F(WorldTest, TheTextMayUseAnyName) {
+  World world{.name = "two\nlines", .state = 1, .observations = 1, .action = {{2}, 0}, .step_limit = 0};
+  world.glsl = R"(
+const float b0f = 1.0, offsets = 1.0, b1f = 1.0;
+float o0(float o1) { return o1; }
+void start(out float state[1]) { state[0] = 0.0; }
+void observe(in float state[1], out float observation[1]) { observation[0] = state[0]; }
+float advance(inout float state[1], in int choice[1], out bool terminated) {
+  float o2 = 2.0, group = 1.0, i = 1.0, result = 1.0, v1 = 1.0, last = 1.0, seen = 1.0;
+  terminated = false;
+  state[0] += o0(b0f) * offsets * group * i * result * v1 * last * seen * b1f;
+  return o2 * float(choice[0]);
+})";
+  const Worlds worlds(world, 2, 1);
+  ProgramDescription start{.name = "start"};
+  worlds.assign(worlds.start(), start.updates);
+  Program begin = compile(start), step = compile(Stepper(worlds).description);
+  ASSERT_TRUE(session().run(begin).ok());
+  const HostTensor choice = HostTensor::from_ints({0, 1}, {2, 1});
+  for (const float seen : {1.0f, 2.0f}) {
+    const auto outputs = session().run(step, std::span(&choice, 1)).value();
+    EXPECT_EQ(outputs[0].floats, (std::vector<float>{0, 2}));
+    EXPECT_EQ(outputs[4].floats, (std::vector<float>{seen, seen}));
+  }
+}
+
+TEST_F(WorldTest, SaysWhatAWorldLacks) {
+  World blind = cart_pole();
+  blind.observations = 0;
+  EXPECT_THAT(Worlds(blind, 2, 1).start().state.error().message, HasSubstr("world 'cart_pole' has 4 numbers of state and shows 0"));
+  EXPECT_FALSE(Worlds(blind, 2, 1).advance({}).reward.ok());
+  EXPECT_THAT(Worlds(cart_pole(), 2, 1).advance({}).reward.error().message, HasSubstr("int32 choices are not given; expected [2, 1]"));
+  Actions actions;
+  actions.discrete = input("choice", {3, 1}, DType::int32);
+  EXPECT_THAT(Worlds(cart_pole(), 2, 1).advance(actions).reward.error().message, HasSubstr("expected [2, 1]"));
+  actions.discrete = input("choice", {2, 1});
+  EXPECT_FALSE(Worlds(cart_pole(), 2, 1).advance(actions).reward.ok());
+}
+
 struct Resident {
   PpoOptions options;
   Worlds worlds;

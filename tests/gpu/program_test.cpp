@@ -294,6 +294,39 @@ TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
   EXPECT_NEAR(found[2].floats[0], 1.0, 1e-5);
 }
 
+// They come from games and from files, and kernels have them in their comments.
+TEST_F(ProgramTest, NamesMayHoldAnything) {
+  const std::string names[] = {"two\nlines", "two\r\nlines", "#error\n#error", std::string("a\0b\n;", 5), "back\\", "/* open", "*/", "\xff\xfe", std::string(5000, 'x')};
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name.substr(0, 20));
+    const Variable bias(name, {4}, std::vector<float>{1, 2, 3, 4}), weight(name, {4, 4}, std::vector<float>(16, 0.5f));
+    const Tensor x = input(name, {3, 4});
+    Program program = compile(ProgramDescription{.name = name,
+                                                 .inputs = {x},
+                                                 .outputs = {tanh(matmul(x, weight.value()) + bias.value()).named(name), sum(x, {0}).named(name)},
+                                                 .updates = {Update::assign(bias, bias.value() * 2.0f)}});
+    const HostTensor given = HostTensor::from(std::vector<float>(12, 0.1f), {3, 4});
+    const auto found = session().run(program, std::span(&given, 1)).value();
+    EXPECT_NEAR(found[0].floats[0], std::tanh(1.2), 1e-5);
+    EXPECT_NEAR(found[1].floats[3], 0.3, 1e-5);
+    EXPECT_EQ(floats(bias), (std::vector<float>{2, 4, 6, 8}));
+  }
+}
+
+// Kernels number elements in 32 bits. A sum over a table of all pairs, of which nothing is stored, may have more of them; a new shape for it may not.
+TEST_F(ProgramTest, WhatKernelsCannotCountIsRefused) {
+  if (runtime().on_cpu()) GTEST_SKIP() << "the processor counts in 64 bits";
+  const Variable rows("rows", {50000, 1}, std::vector<float>(50000, 1)), columns("columns", {1, 50000}, std::vector<float>(50000, 2));
+  const Tensor pairs = rows.value() * columns.value();
+  EXPECT_TRUE(Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {sum(pairs, {1})}}).ok());
+  for (const Tensor& value : {sum(reshape(pairs, {25000, 100000}), {1}), max(pairs), sum(flatten(pairs))}) {
+    const auto program = Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {value}});
+    ASSERT_FALSE(program.ok());
+    EXPECT_EQ(program.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(program.error().message, testing::HasSubstr("kernels count to 2147483647"));
+  }
+}
+
 TEST_F(ProgramTest, LargeFoldsAndProducts) {
   // Past the sizes where a fold becomes a group's work and a product gets tiles.
   const Tensor x = input("x", {130, 300}), w = input("w", {300, 140});

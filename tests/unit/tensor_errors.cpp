@@ -80,5 +80,12 @@ TEST(Errors, Variables) {
   EXPECT_FALSE(Variable::zeros("huge", {std::int64_t{1} << 50}).ok());
 }
 
+TEST(Errors, ZerosThatNoMemoryHolds) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends programs that ask for so much";
+#endif
+  expect_error(Variable::zeros("huge", {std::int64_t{1} << 47}).value(), ErrorCode::out_of_host_memory, {"variable \"huge\"", "[140737488355328]"});
+}
+
 }  // namespace
 }  // namespace imprint
