@@ -9,6 +9,10 @@ const RegionValue* Region::find(NodeIndex node) const {
   return found != values.end() && found->node == node ? &*found : nullptr;
 }
 
+bool Schedule::takes_from_table() const {
+  return std::ranges::any_of(tasks, [](const Task& task) { return std::ranges::any_of(task.choices, &VariantChoice::from_table); });
+}
+
 std::string_view task_kind_name(TaskKind kind) {
   static constexpr std::string_view kNames[] = {"map", "group fold", "column fold", "scan", "product", "region", "custom", "row fold"};
   return kNames[static_cast<std::size_t>(kind)];

@@ -145,6 +145,7 @@ struct Schedule {
   std::vector<Task> tasks;                  // in order of level
   std::vector<Region> regions;
   std::vector<std::string> notes;           // what could not be fused as asked, and why
+  bool takes_from_table() const;            // whether a table of variants decided anything
   std::vector<std::shared_ptr<VariableState>> variables;
   std::int32_t level_count = 0;
 };

@@ -53,7 +53,8 @@ Status each_partition(std::size_t count, std::vector<std::int32_t>& block, const
 // As Program::Impl::build, with places that are said instead of found.
 class Writer {
  public:
-  Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile) : source_(source), profile_(profile) {}
+  Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile, const VariantTable* variants)
+      : source_(source), profile_(profile), variants_(variants) {}
 
   Result<std::vector<vk::KernelSource>> kernels(const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
     auto fused = kernels(fused_, source_.fuse, buffer_of);
@@ -73,6 +74,7 @@ class Writer {
     if (!made) {
       FusionOptions options = fusion_options(source_, profile_);
       options.fuse = fuse;
+      options.variants = fuse ? variants_ : nullptr;
       Scheduled fresh{source_.graph, {}};
       FusionRequest request = source_.request;
       IMPRINT_ASSIGN(fresh.schedule, imprint::fuse(fresh.graph, request, options));
@@ -85,12 +87,37 @@ class Writer {
 
   const ProgramGraph& source_;
   const vk::CapabilityProfile& profile_;
+  const VariantTable* const variants_;
   std::optional<Scheduled> fused_, plain_;
 };
 
+// In every way to share memory. variants: null for the cost model's.
+Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile, const VariantTable* variants,
+                   const std::function<void(vk::KernelSource&)>& use) {
+  Writer writer(source, profile, variants);
+  std::vector<std::int32_t> block;
+  return each_partition(parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Status {
+    const auto block_of = [&](std::int32_t part) {
+      const auto found = std::ranges::find(parts.movable, part);
+      return found == parts.movable.end() ? parts.count + part : shared[static_cast<std::size_t>(found - parts.movable.begin())];
+    };
+    // The arena's is 0 in every program.
+    auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
+      if (place.kind == PlaceKind::constant) return 1 + block_of(0);
+      if (place.kind != PlaceKind::variable) return 0;
+      const auto& variable = schedule.variables[static_cast<std::size_t>(place.index)];
+      const auto position = std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
+      return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
+    });
+    if (!kernels) return make_error(kernels.error().code, "profile '" + profile.name + "': " + kernels.error().message);
+    for (vk::KernelSource& kernel : *kernels) use(kernel);
+    return {};
+  });
+}
+
 }  // namespace
 
-Baker::Baker(std::vector<vk::CapabilityProfile> profiles) : profiles_(std::move(profiles)) {
+Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables) : profiles_(std::move(profiles)), tables_(std::move(tables)) {
   for (vk::CapabilityProfile& profile : profiles_) profile = profile.as_compiled_here();
 }
 
@@ -114,25 +141,9 @@ Status Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Vari
   const Parts parts = parts_of(source, groups, apart);
   for (const vk::CapabilityProfile& profile : profiles_) {
     if (!profile.storage_16bit) IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, "profile '" + profile.name + "' has no storage_16bit"));
-    Writer writer(source, profile);
-    std::vector<std::int32_t> block;
-    IMPRINT_CHECK(each_partition(parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Status {
-      const auto block_of = [&](std::int32_t part) {
-        const auto found = std::ranges::find(parts.movable, part);
-        return found == parts.movable.end() ? parts.count + part : shared[static_cast<std::size_t>(found - parts.movable.begin())];
-      };
-      // The arena's is 0 in every program.
-      auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
-        if (place.kind == PlaceKind::constant) return 1 + block_of(0);
-        if (place.kind != PlaceKind::variable) return 0;
-        const auto& variable = schedule.variables[static_cast<std::size_t>(place.index)];
-        const auto position = std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
-        return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
-      });
-      if (!kernels) return make_error(kernels.error().code, "profile '" + profile.name + "': " + kernels.error().message);
-      for (vk::KernelSource& kernel : *kernels) sources_.try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl});
-      return {};
-    }));
+    const auto keep = [&](vk::KernelSource& kernel) { sources_.try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl}); };
+    IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, keep));
+    for (const VariantTable& table : tables_) IMPRINT_CHECK(each_kernel(source, parts, profile, &table, keep));
   }
   return {};
 }

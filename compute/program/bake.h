@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/graph/variants.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 #include "compute/vk/capability_profile.h"
@@ -23,8 +24,9 @@ struct ProgramGraph;   // program_body.h
 class Baker {
  public:
   // In the order in which a device that can run several of them chooses, see vk::KernelArchive::profile_for.
-  // What this library's compiler does not know of a profile is left out of it, and of the archive.
-  explicit Baker(std::vector<vk::CapabilityProfile> profiles);
+  // What this library's compiler does not know of a profile is left out of it, and of the archive. tables: of measured variants (tuning_table.h), whose
+  // kernels are baked beside those that the cost model takes, for games that ship the tables too (Runtime::set_variants).
+  explicit Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables = {});
 
   // What Program::compile would ask for, on a device of each profile. A kernel is written for what lies in one block of memory and what does not. Each
   // group's variables are placed together (Runtime::place_together), the other variables too, external ones in buffers of their own; which groups and
@@ -49,6 +51,7 @@ class Baker {
   Status add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart);
 
   std::vector<vk::CapabilityProfile> profiles_;
+  std::vector<VariantTable> tables_;
   std::map<Hash128, Source> sources_;
 };
 

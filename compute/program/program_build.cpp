@@ -164,17 +164,28 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   }
   Status built;
   std::unique_ptr<Impl> impl;
+  const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
+    impl = std::make_unique<Impl>(runtime);
+    impl->source = source;   // fusion renumbers the nodes of its own
+    built = impl->build(variants, profile);
+    return built.ok();
+  };
   for (const vk::CapabilityProfile& profile : profiles) {
-    // Kernels of an archive alone are those that the cost model takes: what is measured may not have been baked.
+    // An archive beside a compiler that does not know all of its kernels was written for those that the cost model takes.
     std::shared_ptr<const VariantTable> variants;
-    if (vk::GlslCompiler::present() && &profile == &profiles.back()) {
+    if (&profile == &profiles.back()) {
       if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
       variants = runtime.variants();
     }
-    impl = std::make_unique<Impl>(runtime);
-    impl->source = source;   // fusion renumbers the nodes of its own
-    built = impl->build(variants.get(), profile);
-    if (built) return impl;
+    if (build_for(profile, variants.get())) return impl;
+    if (built.error().code == ErrorCode::not_found && impl->schedule.takes_from_table()) {
+      const std::string missing = built.error().message;
+      if (build_for(profile, nullptr)) {
+        runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' is as the cost model has it, not as the tuning table: what that asks for was not baked "
+                                                          "(imprint bake --tuning): " + missing);
+        return impl;
+      }
+    }
     // Of an archive's kernels, which may not have all; a text that the compiler does not know is an error of the compiler.
     if (built.error().code != ErrorCode::not_found && built.error().code != ErrorCode::compile_failed) break;
   }

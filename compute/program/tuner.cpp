@@ -9,6 +9,7 @@
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/program/tuner_timer.h"
+#include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
 namespace {
@@ -175,6 +176,8 @@ Tuner::~Tuner() = default;
 
 Result<std::shared_ptr<Tuner>> Tuner::create(Runtime& runtime, vk::Queue& queue, VariantTable known, TuningOptions options) {
   if (runtime.on_cpu()) return make_error(ErrorCode::unsupported, "tuning: the processor's kernels have no variants");
+  if (!vk::GlslCompiler::present())
+    return make_error(ErrorCode::unsupported, "tuning: a library without a shader compiler makes no variants: ship a table, and an archive of imprint bake --tuning");
   options.runs = std::max(1u, options.runs);
   std::shared_ptr<Tuner> tuner(new Tuner(runtime, queue, std::move(known), std::move(options)));
   IMPRINT_ASSIGN(tuner->timer_, TuningTimer::create(static_cast<RuntimeImpl&>(runtime), queue));

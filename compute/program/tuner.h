@@ -46,7 +46,7 @@ struct TuningStats {
 class Tuner {
  public:
   // queue: of the runtime's device; both outlive the tuner. known: as the table starts. Errors: unsupported (the processor's runtime; a queue without
-  // timestamps), out_of_*_memory.
+  // timestamps; a library without a compiler), out_of_*_memory.
   static Result<std::shared_ptr<Tuner>> create(Runtime& runtime, vk::Queue& queue, VariantTable known, TuningOptions options);
   ~Tuner();
 

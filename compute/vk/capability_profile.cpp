@@ -85,6 +85,14 @@ std::string CapabilityProfile::lack(const CapabilityProfile& device) const {
   return {};
 }
 
+std::string CapabilityProfile::below_vulkan() const {
+  const CapabilityProfile least;   // as members begin
+  for (const ProfileField& field : kFields)
+    if (field.number && field.get(*this) < field.get(least))
+      return std::string(field.name) + " is " + std::to_string(field.get(*this)) + "; every device has at least " + std::to_string(field.get(least));
+  return {};
+}
+
 void ProfileField::set(CapabilityProfile& profile, std::uint32_t value) const {
   if (number) {
     profile.*number = value;

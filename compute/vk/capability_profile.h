@@ -37,6 +37,8 @@ struct CapabilityProfile {
   bool equals(const CapabilityProfile& other) const;
   // Why the device cannot run what was written for this profile: "needs max_shared_memory_bytes 49152, it has 32768"; empty when it can.
   std::string lack(const CapabilityProfile& device) const;
+  // Why no device is so: Vulkan 1.1 promises more. Empty where it does not.
+  std::string below_vulkan() const;
 };
 
 // One of the members, for files. Exactly one pointer is set.

@@ -85,6 +85,7 @@ Result<CapabilityProfile> read_profile(Reader& reader) {
     if (!field) return refuse(ErrorCode::unsupported, "profile '" + profile.name + "' speaks of " + name + ", which this library does not know: bake it again");
     field->set(profile, value);
   }
+  if (const std::string below = profile.below_vulkan(); reader.ok() && !below.empty()) return damaged("profile '" + profile.name + "': " + below);
   return profile;
 }
 

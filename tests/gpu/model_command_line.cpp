@@ -218,6 +218,9 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   };
   std::ofstream(path("profile.json")) << R"({"max_shared_memory": 3})";
   std::ofstream(path("negative.json")) << R"({"max_shared_memory_bytes": -3})";
+  std::ofstream(path("nothing.json")) << R"({"max_workgroup_invocations": 0})";
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');   // as deep as the stack would not be
+  std::ofstream(path("deep.json")) << R"({"observation_count": )" << deep << "}";
   const std::string good = brain(R"({"observation_count": 3, "branch_sizes": [4]})");
   const struct {
     std::string arguments, complaint;
@@ -227,6 +230,11 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {good + " --profile " + path("profile.json"), "there is no field 'max_shared_memory'"},
       {good + " --profile " + path("negative.json"), "max_shared_memory_bytes is -3; expected a whole number of 32 bits"},
       {good + " --profile " + path("brain.json"), "there is no field 'observation_count'"},
+      {good + " --profile " + path("nothing.json"), "max_workgroup_invocations is 0; every device has at least 128"},
+      {good + " --profile " + path("deep.json"), "this is no JSON object"},
+      {"bake --agent " + path("deep.json") + output, "this is no JSON object"},
+      {good + " --tuning " + path("brain.json"), "brain.json': tuning table: "},
+      {good + " --tuning none.json", "cannot read 'none.json'"},
       {good + " --device cpu", "device 'cpu' has no kernels of Vulkan's"},
       {"bake --model none.onnx" + output, "cannot read 'none.onnx'"},
       {"bake --model " + path("profile.json") + output, "onnx: "},
@@ -243,6 +251,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   } brains[] = {
       {"{", "this is no JSON object"},
       {"[3]", "this is no JSON object"},
+      {"[]", "the list has no brain"},
       {R"({"observations_count": 3})", "imp_brain_desc has no field 'observations_count'"},
       {R"({"observation_count": -3})", "observation_count is -3; expected a whole number of 32 bits"},
       {R"({"observation_count": 4294967296})", "expected a whole number of 32 bits"},

@@ -96,6 +96,35 @@ TEST_F(BakeTest, EveryWayToShareMemoryIsBaked) {
   EXPECT_GE(texts.size(), 3u) << "the ways are not told apart";
 }
 
+TEST_F(BakeTest, MeasuredVariantsAreBakedToo) {
+  const auto layers = [] {   // for one device each
+    constexpr std::int64_t kRows = 300, kWidth = 96;
+    const Variable weight("weight", {kWidth, kWidth}, test::wave(kWidth * kWidth, 0.2f, 1)), data("data", {kRows, kWidth}, test::wave(kRows * kWidth, 1, 2));
+    const Tensor hidden = tanh(matmul(data.value(), weight.value()));
+    return ProgramDescription{.name = "layers", .outputs = {tanh(matmul(hidden, weight.value())), softmax(data.value())}};
+  };
+  Program usual = compile(layers());
+  VariantTable table;
+  for (const ScheduleFigures& part : usual.schedule())
+    for (const DispatchFigures& dispatch : part.dispatches)
+      for (const KernelFigures& kernel : dispatch.kernels)
+        for (const VariantChoice& choice : kernel.choices) table[choice.kernel] = choice.variants.back();
+  ASSERT_FALSE(table.empty());
+  Baker plain({profile()}), with_table({profile()}, {table});
+  ASSERT_TRUE(plain.add(layers()).ok());
+  ASSERT_TRUE(with_table.add(layers()).ok());
+  ASSERT_GT(with_table.kernel_count(), plain.kernel_count());
+  const auto archive = archive_of(with_table);
+  for (const bool is_shipped : {false, true}) {
+    const auto device = open({.kernels = archive});
+    if (is_shipped) device->session().runtime().set_variants(std::make_shared<const VariantTable>(table));
+    auto there = Program::compile(device->session().runtime(), layers());
+    ASSERT_TRUE(there.ok()) << there.error().message;
+    EXPECT_EQ(device->context().device().pipelines().stats().glsl_compiles, 0u);
+    EXPECT_EQ(there->glsl() != usual.glsl(), is_shipped);
+  }
+}
+
 TEST_F(BakeTest, SequencesAreBakedPartByPart) {
   Trainer trainer;
   const ProgramSequence sequence{.name = "rounds", .parts = {{trainer.description, 3}}};

@@ -114,6 +114,12 @@ TEST_F(KernelArchiveTest, survives_every_byte_that_its_sum_agrees_with) {
   EXPECT_GT(refused, 100u);
 }
 
+TEST_F(KernelArchiveTest, refuses_a_profile_that_no_device_has) {
+  CapabilityProfile less = profile("less");
+  less.max_workgroup_invocations = 0;
+  EXPECT_THAT(refusal(write_kernel_archive(std::vector{large_, less}, "", {})).message, HasSubstr("profile 'less': max_workgroup_invocations is 0; every device has at least 128"));
+}
+
 TEST_F(KernelArchiveTest, says_who_should_bake_again) {
   std::vector<std::byte> other = bytes();
   const auto version = std::search(other.begin(), other.end(), reinterpret_cast<const std::byte*>("0."), reinterpret_cast<const std::byte*>("0.") + 2);

@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "compute/model/file.h"
 #include "compute/program/bake.h"
+#include "compute/program/tuning_table.h"
 #include "plugin/agent/brain_programs.h"
 #include "tools/imprint/brain_file.h"
 #include "tools/imprint/commands.h"
@@ -18,7 +20,7 @@ namespace imprint::tools {
 namespace {
 
 struct BakeOptions {
-  std::vector<std::string> models, brains, profiles, devices;
+  std::vector<std::string> models, brains, profiles, devices, tunings;
   std::vector<std::uint32_t> batches{1};
   std::string output;
   bool mixed = false;
@@ -86,7 +88,14 @@ Status bake(const BakeOptions& options) {
     return make_error(ErrorCode::invalid_argument, "nothing to bake: name what the game loads with --model and --agent");
   IMPRINT_CHECK(check_writable(options.output));
   IMPRINT_ASSIGN(const std::vector<vk::CapabilityProfile> profiles, profiles_of(options));
-  Baker baker(profiles);
+  std::vector<VariantTable> tables;
+  for (const std::string& file : options.tunings) {
+    IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
+    auto read = read_tuning_tables({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!read) return make_error(read.error().code, "'" + file + "': " + read.error().message);
+    std::ranges::move(*read, std::back_inserter(tables));
+  }
+  Baker baker(profiles, std::move(tables));
   IMPRINT_CHECK(add_models(baker, options));
   IMPRINT_CHECK(add_brains(baker, options));
 
@@ -121,6 +130,8 @@ void add_bake(CLI::App& app) {
                       "repeated, the best first, since a device takes the first that it can run. Default: desktop and baseline")->type_name("PROFILE");
   command->add_option("--device", options->devices, "a device here as profile, in front of the others; may be repeated. Without it no Vulkan is needed")
       ->type_name("DEVICE");
+  command->add_option("--tuning", options->tunings, "tables of imprint tune, of any devices: kernels in the variants that they name are baked too, for a "
+                      "game that gives them to imp_api::tuning_set; may be repeated")->type_name("FILE");
   command->add_option("--output", options->output, "the archive, for imp_host::kernel_archive or imprint run --kernels")->required()->type_name("FILE");
   set_work(*command, [options] { return bake(*options); });
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "compute/base/shallow_json.h"
 #include "compute/model/file.h"
 
 namespace imprint::tools {
@@ -136,14 +137,14 @@ Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
 
 Result<std::vector<BrainFile>> load_brains(const std::string& file) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file, 64 << 20));
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const Json json = Json::parse(text, text + bytes.size(), nullptr, false);
+  const Json json = parse_shallow_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::vector<BrainFile> brains;
   if (!json.is_array()) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, json));
     brains.push_back(std::move(brain));
     return brains;
   }
+  if (json.empty()) return make_error(ErrorCode::corrupt_file, "'" + file + "': the list has no brain");
   for (const Json& one : json) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, one));
     brains.push_back(std::move(brain));

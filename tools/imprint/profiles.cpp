@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "compute/base/shallow_json.h"
 #include "compute/model/file.h"
 
 namespace imprint::tools {
@@ -28,6 +29,7 @@ Result<vk::CapabilityProfile> parse_profile(const std::string& file, const Json&
     if (!fits) return refuse(key + " is " + value.dump() + "; expected " + (field->flag ? "true or false" : "a whole number of 32 bits"));
     field->set(profile, field->flag ? value.get<bool>() : value.get<std::uint32_t>());
   }
+  if (const std::string below = profile.below_vulkan(); !below.empty()) return refuse(below);
   return profile;
 }
 
@@ -39,8 +41,7 @@ Result<vk::CapabilityProfile> find_profile(const std::string& name_or_file) {
   const auto bytes = read_file(name_or_file, 1 << 20);
   if (!bytes)
     return make_error(bytes.error().code, "profile '" + name_or_file + "' is none of " + profile_names() + ", and no file: " + bytes.error().message);
-  const auto* text = reinterpret_cast<const char*>(bytes->data());
-  return parse_profile(name_or_file, Json::parse(text, text + bytes->size(), nullptr, false));
+  return parse_profile(name_or_file, parse_shallow_json<Json>({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
 }
 
 std::string profile_json(const vk::CapabilityProfile& profile) {

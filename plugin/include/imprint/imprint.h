@@ -290,8 +290,8 @@ typedef struct imp_limits {
   uint32_t tuning_ms;            /* time that a warmup may spend on measuring which variants of the kernels that it compiles are the fastest on this GPU,
                                     milliseconds, compiling those variants included; what is begun is finished. They run on zeros beside the brains, which
                                     takes as much device memory again while it lasts; where the cap has no room the cost model chooses. Later starts know
-                                    what was measured from pipeline_cache_get, other computers from tuning_get. Needs own submits and timestamps, else
-                                    nothing is measured. 0 = nothing is measured */
+                                    what was measured from pipeline_cache_get, other computers from tuning_get. Needs own submits, timestamps and a compiler,
+                                    else nothing is measured. 0 = nothing is measured */
   uint32_t deterministic;        /* 1: which variant of a kernel runs is fixed: nothing is measured, and what a pipeline cache brings of measurements is not
                                     used, so that equal libraries, GPUs and drivers compute equal bits. tuning_set still counts: what the host ships is the
                                     host's choice. As at creation; set_limits does not change it */
@@ -724,7 +724,7 @@ typedef struct imp_api {
    * processor. */
   imp_result (IMP_CALL* tuning_get)(imp_context context, char* text, size_t* size);
   /* [create] Before warmup, for the programs that it compiles: the table for this GPU and this version of its driver goes before what was measured and
-   * before the cost model. A failure takes nothing: IMP_ERROR_UNSUPPORTED when there is no table for them, or the text is of another version,
+   * before the cost model. A library without a compiler has the kernels for it from imprint bake --tuning. A failure takes nothing: IMP_ERROR_UNSUPPORTED when there is no table for them, or the text is of another version,
    * IMP_ERROR_CORRUPT_FILE for what is damaged. What it asks for and cannot be made is left to the cost model, which the log says. */
   imp_result (IMP_CALL* tuning_set)(imp_context context, const char* text, size_t size);
   /* [any] A warmup that is measuring (imp_limits::tuning_ms) stops doing so, and goes on with what it knows. From its progress callback too. */

@@ -1,5 +1,6 @@
-/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS: a policy acts and a pet learns some steps through the library, with its kernels from the archive; what
- * they did goes to RESULTS, to the bit. Exit status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
+/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]: a policy acts and a pet learns some steps through the library, with its kernels from the
+ * archive, in the variants of the tuning table; what they did goes to RESULTS, to the bit. With MS the table is measured for so many milliseconds, and
+ * written. Exit status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
  * message of the validation layer came. */
 
 #ifdef _WIN32
@@ -47,6 +48,17 @@ static void* read_all(const char* path, size_t* size) {
   if (bytes && fread(bytes, 1, *size, file) != *size) *size = 0;
   fclose(file);
   return bytes;
+}
+
+static void write_table(imp_context context, const char* path) {
+  size_t size = 0;
+  CHECK(tuning_get(context, NULL, &size));
+  char* text = malloc(size);
+  CHECK(tuning_get(context, text, &size));
+  FILE* file = fopen(path, "wb");
+  if (!file || fwrite(text, 1, size, file) != size) printf("cannot write %s\n", path), exit(1);
+  fclose(file);
+  free(text);
 }
 
 static void observe(imp_agent agent, uint32_t count) {
@@ -103,7 +115,7 @@ static imp_get_api_function load(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) return fprintf(stderr, "baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS\n"), 1;
+  if (argc < 5 || argc > 7) return fprintf(stderr, "baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]\n"), 1;
   const imp_get_api_function get_api = load(argv[1]);
   if (!get_api || get_api(IMP_ABI_VERSION, &api) < 0) return fprintf(stderr, "%s is not Imprint\n", argv[1]), 1;
 
@@ -115,8 +127,16 @@ int main(int argc, char** argv) {
   imp_host host = imp_host_init();
   host.log = note;
   if (strcmp(argv[2], "none") != 0) host.kernel_archive_path = argv[2];
+  imp_limits limits = imp_limits_init();
+  limits.tuning_ms = argc > 6 ? (uint32_t)atoi(argv[6]) : 0;
   imp_context context = {0};
-  CHECK(context_create_standalone(&device, &host, NULL, &context));
+  CHECK(context_create_standalone(&device, &host, &limits, &context));
+  if (argc == 6) {
+    size_t size = 0;
+    char* table = read_all(argv[5], &size);
+    CHECK(tuning_set(context, table, size));
+    free(table);
+  }
 
   imp_policy_desc policy = imp_policy_desc_init();
   policy.data = read_all(argv[3], &policy.size);
@@ -145,6 +165,7 @@ int main(int argc, char** argv) {
   CHECK(agent_create(brain, 0, &pet));
   for (uint32_t i = 0; i < kPolicyAgents; ++i) CHECK(agent_create(actor, 0, &actors[i]));
   CHECK(warmup(context, NULL, NULL));
+  if (argc > 6) write_table(context, argv[5]);
 
   FILE* results = fopen(argv[4], "wb");
   if (!results) return fprintf(stderr, "cannot write %s\n", argv[4]), 1;
