@@ -201,7 +201,7 @@ void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& upd
     const Moments moments{where(started, grown.mean, known.mean), where(started, grown.variance, known.variance),
                           where(started, grown.count, known.count)};
     return_moments_.assign(moments, updates);
-    updates.push_back(Update::assign(discounted_return_, where(started, returned * continues, zeros_like(returned))));
+    updates.push_back(Update::assign(discounted_return_, where(logical_and(started, is_finite(returned)), returned * continues, zeros_like(returned))));
     reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);  // scaled alone: which rewards are losses is the game's to say
   }
   // A truncated episode's last state is valued when the rollout is in, with all others.

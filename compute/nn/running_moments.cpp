@@ -23,9 +23,10 @@ Moments RunningMoments::with(const Tensor& rows) const {
   const Tensor total = count_.value() + fresh_count;
   const Tensor share = fresh_count / total;
   const Tensor apart = fresh_mean - mean_.value();
+  const Tensor is_sound = logical_and(is_finite(fresh_mean), is_finite(fresh_variance));
   Moments moments;
-  moments.mean = mean_.value() + apart * share;
-  moments.variance = variance_.value() * (1.0f - share) + fresh_variance * share + square(apart) * share * (1.0f - share);
+  moments.mean = where(is_sound, mean_.value() + apart * share, mean_.value());
+  moments.variance = where(is_sound, variance_.value() * (1.0f - share) + fresh_variance * share + square(apart) * share * (1.0f - share), variance_.value());
   moments.count = total;
   return moments;
 }

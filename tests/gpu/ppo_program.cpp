@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "compute/nn/ppo.h"
 #include "compute/program/run.h"
@@ -126,6 +127,35 @@ TEST_F(PpoProgramTest, LearnsAsTheOracleDoes) {
       for (std::size_t i = 0; i < found.size(); ++i)
         ASSERT_NEAR(found[i], expected[i], 2e-5 * (1 + std::abs(expected[i]))) << parameter.name << " " << i;
     }
+}
+
+// An observation and a reward that are none, of one agent in one step: the next rollout knows nothing of them.
+TEST_F(PpoProgramTest, WhatIsNotFiniteIsForgotten) {
+  Learner learner(rich());
+  std::vector<Program> programs;
+  for (const ProgramDescription& step : learner.steps) programs.push_back(compile(step));
+  Program update = compile(learner.update);
+  const std::vector<HostTensor> rates{HostTensor::from({static_cast<float>(kLearningRate)}, {}), HostTensor::from({static_cast<float>(kClipRange)}, {})};
+  int time = 0;
+  std::vector<float> metrics;
+  for (const int kind : Learner::plan()) {
+    ++time;
+    if (kind == Learner::kUpdate) {
+      metrics = session().run(update, rates).value()[0].floats;
+      continue;
+    }
+    std::vector<HostTensor> inputs;
+    for (const Tensor& input : learner.steps[static_cast<std::size_t>(kind)].inputs) {
+      inputs.push_back(on_host(input, experience(input, time)));
+      if (time == 2 && input.node()->label == "reward") inputs.back().floats[0] = std::numeric_limits<float>::infinity();
+      if (time == 2 && input.node()->label == "observation") inputs.back().floats[5] = std::numeric_limits<float>::quiet_NaN();
+    }
+    ASSERT_TRUE(session().run(programs[static_cast<std::size_t>(kind)], inputs).ok());
+  }
+  for (const float metric : metrics) EXPECT_TRUE(std::isfinite(metric));   // of the second rollout
+  for (const Parameters* parameters : {&learner.ppo.parameters(), &learner.ppo.acting_parameters()})
+    for (const Parameter& parameter : *parameters)
+      for (const float value : floats(parameter.variable)) ASSERT_TRUE(std::isfinite(value)) << parameter.name;
 }
 
 TEST_F(PpoProgramTest, AnUpdateIsTheSameToTheBitHoweverItIsCut) {
