@@ -57,7 +57,7 @@ struct BenchResult {
   double gb_per_s = 0, tflop_per_s = 0;
   std::uint64_t waits = 0;  // suite frame: of the frame thread, while measuring
   double most_us = 0;       // suite frame, rows of every frame: the dearest by gpu_us
-  double steps_per_s = 0;  // suite worlds, by chained_us: of all agents together
+  double steps_per_s = 0;  // suite worlds, by chained_us (to the end: by wall_us): of all agents together
 };
 
 // A device opened once for all cases but those of the suite frame, which has contexts of its own on the same device.
