@@ -8,11 +8,9 @@
 namespace imprint {
 
 // Adds to a graph, before it is fused:
+//   - values of small updates once more for their other readers, which compute them from snapshots of the old content;
 //   - snapshots of small variables which are overwritten and which all rows of a caller's kernel read;
 //   - for updates by rows, the row numbers once more (GraphUpdate::own_rows), where they are a few operations on memory that is there from the start.
 void read_state_early(Graph& graph, FusionRequest& request);
-
-// Puts a snapshot behind each marked node, a variable, and lets all that read it read that. marked: per node.
-void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std::uint8_t>& marked);
 
 }  // namespace imprint

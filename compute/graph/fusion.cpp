@@ -14,6 +14,7 @@
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
 #include "compute/graph/row_reads.h"
+#include "compute/graph/task_order.h"
 #include "compute/graph/workgroups.h"
 
 namespace imprint {
@@ -41,7 +42,7 @@ class Fuser {
     store_updates();
     store_temporaries();
     plan_regions();
-    IMPRINT_CHECK(assign_levels());
+    IMPRINT_CHECK(order_tasks(schedule_));
     share_tiles();
     choose_workgroups(graph_, options_, schedule_);
     return std::move(schedule_);
@@ -542,47 +543,6 @@ class Fuser {
       }
   }
 
-  // Longest paths; what only leaves state behind comes as late as it can, so that all before may be cut freely; then tasks are put in order of level.
-  Status assign_levels() {
-    drop_idle_tasks();
-    std::vector<Task>& tasks = schedule_.tasks;
-    for (Task& task : tasks) task.level = 0;
-    std::size_t rounds = 0;
-    for (bool changed = true; changed;) {
-      if (rounds++ > tasks.size()) return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
-      changed = false;
-      for (Task& task : tasks)
-        for (std::int32_t before : task.after)
-          if (const std::int32_t level = tasks[static_cast<std::size_t>(before)].level + 1; task.level < level) {
-            task.level = level;
-            changed = true;
-          }
-    }
-    std::vector<std::uint8_t> waited_for(tasks.size(), 0);
-    std::int32_t last = 0;
-    for (const Task& task : tasks) {
-      last = std::max(last, task.level);
-      for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
-    }
-    leave_regions_alone();
-    for (std::size_t t = 0; t < tasks.size(); ++t)
-      if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) { return store.place.kind == PlaceKind::variable; }))
-        tasks[t].level = last;
-    std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-    std::ranges::stable_sort(order, {}, [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
-    for (std::size_t i = 0; i < order.size(); ++i) position[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
-    std::vector<Task> sorted;
-    for (std::int32_t t : order) {
-      Task& task = tasks[static_cast<std::size_t>(t)];
-      for (std::int32_t& before : task.after) before = position[static_cast<std::size_t>(before)];
-      schedule_.level_count = std::max(schedule_.level_count, task.level + 1);
-      sorted.push_back(std::move(task));
-    }
-    tasks = std::move(sorted);
-    return {};
-  }
-
   // Products of one level share a dispatch if they have one tile. What a table says of one of them stays.
   void share_tiles() {
     if (options_.product_turn_operations > 0) return;   // a few cores have enough with either
@@ -607,47 +567,6 @@ class Fuser {
     }
   }
 
-  // Those that leave nothing: row numbers that every writer has on the spot.
-  void drop_idle_tasks() {
-    std::vector<std::int32_t> position(schedule_.tasks.size(), -1);
-    std::vector<Task> kept;
-    for (std::size_t t = 0; t < position.size(); ++t) {
-      Task& task = schedule_.tasks[t];
-      if (task.stores.empty()) continue;
-      position[t] = static_cast<std::int32_t>(kept.size());
-      kept.push_back(std::move(task));
-    }
-    for (Task& task : kept) {
-      for (std::int32_t& before : task.after) before = position[static_cast<std::size_t>(before)];
-      std::erase(task.after, -1);
-    }
-    schedule_.tasks = std::move(kept);
-  }
-
-  // A region's dispatch has room for small maps alone: what else runs beside one and is not waited for yet runs later, beside something else.
-  void leave_regions_alone() {
-    std::vector<Task>& tasks = schedule_.tasks;
-    std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
-    for (const Task& task : tasks)
-      for (std::int32_t before : task.after) latest[static_cast<std::size_t>(before)] = std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
-    std::vector<std::uint8_t> has_region, has_other;
-    for (const Task& task : tasks) {
-      const auto level = static_cast<std::size_t>(task.level);
-      has_region.resize(std::max(has_region.size(), level + 1));
-      has_other.resize(has_region.size());
-      (task.kind == TaskKind::region ? has_region : has_other)[level] = 1;
-    }
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      Task& task = tasks[t];
-      if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] || latest[t] == INT32_MAX) continue;
-      for (std::int32_t level = task.level + 1; level <= latest[t]; ++level)
-        if (has_other[static_cast<std::size_t>(level)] && !has_region[static_cast<std::size_t>(level)]) {
-          task.level = level;
-          break;
-        }
-    }
-  }
-
   const Graph& graph_;
   const FusionRequest& request_;
   const RegionSplit& split_;
@@ -659,48 +578,6 @@ class Fuser {
   std::vector<std::int32_t> task_of_;  // per node, -1: none
   std::vector<std::uint8_t> added_;    // per node: its task stands, if it has one
 };
-
-}  // namespace
-
-namespace {
-
-// Whether the value takes more than its own elements of memory to compute.
-bool waits_for_others(const Graph& graph, NodeIndex index) {
-  const GraphNode& node = graph[index];
-  if (is_memory_leaf(node)) return false;
-  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.kind() != OpKind::generate) return true;
-  return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return waits_for_others(graph, input); });
-}
-
-// A counter of steps that were not skipped, say: everything reads it, it is updated by what is known only at the end, and whoever reads the updated
-// value would have to wait for the kernel that stores it. Readers compute it instead, from a copy of the old content that is taken early, so that the
-// store can run beside them.
-void free_small_updates(Graph& graph, FusionRequest& request) {
-  constexpr std::int64_t kMost = 4096;   // elements
-  const auto consumers = graph.consumers();
-  std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
-  std::vector<std::size_t> freed;
-  for (std::size_t u = 0; u < request.updates.size(); ++u) {
-    const GraphUpdate& update = request.updates[u];
-    const GraphNode& node = graph[update.value];
-    if (update.rows >= 0 || node.kind() != OpKind::elementwise || node.element_count() > kMost || consumers[at(update.value)].empty()) continue;
-    const bool is_wide = std::ranges::any_of(consumers[at(update.value)], [&](NodeIndex consumer) {
-      return graph[consumer].kind() == OpKind::view || graph[consumer].element_count() > node.element_count() || node.element_count() == 1;
-    });
-    if (!is_wide || !waits_for_others(graph, update.value)) continue;
-    freed.push_back(u);
-    for (NodeIndex i = 0; i < graph.size(); ++i)
-      if (graph[i].op == Op::variable && graph[i].source->variable == request.variables[static_cast<std::size_t>(update.variable)]) snapshot[at(i)] = 1;
-  }
-  if (freed.empty()) return;
-
-  take_snapshots(graph, request, snapshot);
-  for (std::size_t u : freed) {
-    GraphNode own = graph[request.updates[u].value];
-    graph.nodes.push_back(std::move(own));
-    request.updates[u].value = graph.size() - 1;
-  }
-}
 
 }  // namespace
 
@@ -718,10 +595,7 @@ void FusionRequest::renumber(const std::vector<NodeIndex>& index) {
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options) {
   std::vector<std::string> notes;
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
-  if (options.fuse) {
-    free_small_updates(graph, request);
-    read_state_early(graph, request);
-  }
+  if (options.fuse) read_state_early(graph, request);
   RowBlockLimits limits;
   bool tails = options.tails;
   for (;;) {

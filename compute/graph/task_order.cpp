@@ -1,0 +1,97 @@
+#include "compute/graph/task_order.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace imprint {
+namespace {
+
+// Those that leave nothing: row numbers that every writer has on the spot.
+void drop_idle_tasks(std::vector<Task>& tasks) {
+  std::vector<std::int32_t> position(tasks.size(), -1);
+  std::vector<Task> kept;
+  for (std::size_t t = 0; t < position.size(); ++t) {
+    Task& task = tasks[t];
+    if (task.stores.empty()) continue;
+    position[t] = static_cast<std::int32_t>(kept.size());
+    kept.push_back(std::move(task));
+  }
+  for (Task& task : kept) {
+    for (std::int32_t& before : task.after) before = position[static_cast<std::size_t>(before)];
+    std::erase(task.after, -1);
+  }
+  tasks = std::move(kept);
+}
+
+// A region's dispatch has room for small maps alone: what else runs beside one and is not waited for yet runs later, beside something else.
+void leave_regions_alone(std::vector<Task>& tasks) {
+  std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
+  for (const Task& task : tasks)
+    for (std::int32_t before : task.after) latest[static_cast<std::size_t>(before)] = std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
+  std::vector<std::uint8_t> has_region, has_other;
+  for (const Task& task : tasks) {
+    const auto level = static_cast<std::size_t>(task.level);
+    has_region.resize(std::max(has_region.size(), level + 1));
+    has_other.resize(has_region.size());
+    (task.kind == TaskKind::region ? has_region : has_other)[level] = 1;
+  }
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    Task& task = tasks[t];
+    if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] || latest[t] == INT32_MAX) continue;
+    for (std::int32_t level = task.level + 1; level <= latest[t]; ++level)
+      if (has_other[static_cast<std::size_t>(level)] && !has_region[static_cast<std::size_t>(level)]) {
+        task.level = level;
+        break;
+      }
+  }
+}
+
+void sort_by_level(Schedule& schedule) {
+  std::vector<Task>& tasks = schedule.tasks;
+  std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
+  for (std::size_t i = 0; i < order.size(); ++i) position[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  std::vector<Task> sorted;
+  for (std::int32_t t : order) {
+    Task& task = tasks[static_cast<std::size_t>(t)];
+    for (std::int32_t& before : task.after) before = position[static_cast<std::size_t>(before)];
+    schedule.level_count = std::max(schedule.level_count, task.level + 1);
+    sorted.push_back(std::move(task));
+  }
+  tasks = std::move(sorted);
+}
+
+}  // namespace
+
+Status order_tasks(Schedule& schedule) {
+  std::vector<Task>& tasks = schedule.tasks;
+  drop_idle_tasks(tasks);
+  for (Task& task : tasks) task.level = 0;
+  std::size_t rounds = 0;
+  for (bool changed = true; changed;) {
+    if (rounds++ > tasks.size()) return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
+    changed = false;
+    for (Task& task : tasks)
+      for (std::int32_t before : task.after)
+        if (const std::int32_t level = tasks[static_cast<std::size_t>(before)].level + 1; task.level < level) {
+          task.level = level;
+          changed = true;
+        }
+  }
+  std::vector<std::uint8_t> waited_for(tasks.size(), 0);
+  std::int32_t last = 0;
+  for (const Task& task : tasks) {
+    last = std::max(last, task.level);
+    for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
+  }
+  leave_regions_alone(tasks);
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) { return store.place.kind == PlaceKind::variable; }))
+      tasks[t].level = last;
+  sort_by_level(schedule);
+  return {};
+}
+
+}  // namespace imprint
