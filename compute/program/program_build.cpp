@@ -49,6 +49,27 @@ Status check_update(const Update& update) {
   return {};
 }
 
+// Input ports; one that the graph does not read is a port all the same, of node -1.
+Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < description.inputs.size(); ++i) {
+    const Node& node = *description.inputs[i].node();
+    if (node.op != Op::input) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " + std::to_string(i) + " was not made by input()");
+    for (const Port& port : result.inputs)
+      if (port.name == node.label) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input '" + node.label + "' is listed twice");
+    offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
+    NodeIndex found = -1;
+    for (NodeIndex n = 0; n < result.graph.size(); ++n)
+      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
+        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
+          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': two inputs named '" + node.label + "' with different shapes or types");
+        found = n;
+      }
+    result.request.inputs.push_back(found);
+  }
+  return {};
+}
+
 }  // namespace
 
 FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
@@ -129,22 +150,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
     result.keep.push_back(update.target);
   }
 
-  offset = 0;
-  for (std::size_t i = 0; i < description.inputs.size(); ++i) {
-    const Node& node = *description.inputs[i].node();
-    if (node.op != Op::input) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " + std::to_string(i) + " was not made by input()");
-    for (const Port& port : result.inputs)
-      if (port.name == node.label) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input '" + node.label + "' is listed twice");
-    offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
-    NodeIndex found = -1;
-    for (NodeIndex n = 0; n < result.graph.size(); ++n)
-      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
-        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
-          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': two inputs named '" + node.label + "' with different shapes or types");
-        found = n;
-      }
-    result.request.inputs.push_back(found);
-  }
+  IMPRINT_CHECK(add_inputs(description, result));
   return result;
 }
 
