@@ -37,15 +37,26 @@ class RegionEmitter : public Emitter {
   void barrier();
   void load_weights(const RegionStage& stage);
   void spread(const RegionStage& stage);
+
+  // ---- products (region_products.cpp) ----
   void product(const RegionStage& stage);
+  std::int64_t unrolled_terms(const RegionStage& stage, std::int64_t terms) const;
+  void evaluate_tile(const RegionStage& stage, const Tiling& tiling, const std::vector<Row>& rows, const std::vector<IndexExpression>& columns,
+                     const IndexExpression& lane, const std::vector<std::string>& sums);
   void add_parts(const RegionStage& stage, const Tiling& tiling);
+  Tiling tiling_of(const RegionStage& stage) const;
+  NodeIndex side(NodeIndex product, bool of_rows) const;                // the operand that has the rows, or the other, behind its views
+
+  // ---- folds over the rows (region_folds.cpp) ----
   void outer_product(const RegionStage& stage);
   OuterTile outer_tile(const RegionStage& stage, const std::string& tile);
+  std::vector<IndexExpression> tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside);
   void store_outer(const RegionStage& stage, const OuterTile& tile, const std::vector<std::string>& names, const std::vector<std::vector<std::string>>& sides);
   void row_fold(const RegionStage& stage);
   bool folds_beside(const RegionStage& stage) const;
   void fold_beside(const RegionStage& stage);
   void add_rows_beside();
+  void store_partial(NodeIndex member, const std::string& name, const IndexExpression& feature);
 
   // ---- rows and elements ----
   void invocations_take(std::int64_t count, const std::string& name);   // opens a loop, or a condition where one turn does
@@ -57,12 +68,8 @@ class RegionEmitter : public Emitter {
   ElementIndex element(NodeIndex node, const IndexExpression& row, const IndexExpression& feature);
   void evaluate(const RegionStage& stage, const IndexExpression& feature, const Row& row);
   void keep(NodeIndex member, const ElementIndex& index, const Row& row);
-  void store_partial(NodeIndex member, const std::string& name, const IndexExpression& feature);
   IndexExpression shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row);
   IndexExpression feature_of(const RegionValue& value, const ElementIndex& index);
-  Tiling tiling_of(const RegionStage& stage) const;
-  NodeIndex side(NodeIndex product, bool of_rows) const;                // the operand that has the rows, or the other, behind its views
-  std::vector<IndexExpression> tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside);
 
   // ---- memory: as vectors of four where positions are known to be beside each other ----
   bool is_shared(NodeIndex node) const;
