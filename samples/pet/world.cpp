@@ -284,82 +284,9 @@ void World::step() {
   view_.time_s = static_cast<double>(++steps_) * kStepSeconds;  // counted, so that hours do not drift
   step_drives();
   if (pet.acting) {
-    Vec2 goal = pet.position;
-    float reach = 0.0f, jump = 0.0f;
-    Pose last = Pose::kStand;
-    switch (pet.action) {
-      case Action::kSit:
-        last = Pose::kSit;
-        break;
-      case Action::kLie:
-        last = Pose::kLie;
-        if (sofa_bound()) goal = seat_of(view_.sofa), reach = kReachSofa, last = Pose::kRest;
-        break;
-      case Action::kSpin:
-        last = Pose::kSpin;
-        break;
-      case Action::kJump:
-        last = Pose::kJump;
-        break;
-      case Action::kBark:
-        last = Pose::kBark;
-        break;
-      case Action::kGive:
-        last = Pose::kGive;
-        break;
-      case Action::kGoPlayer:
-        goal = view_.player.position, reach = kReachPlayer;
-        break;
-      case Action::kGoBall:
-        goal = pet.holding ? pet.position : view_.ball, reach = kReachBall, last = Pose::kPick;
-        break;
-      case Action::kGoBed:
-        goal = view_.bed, reach = kReachBed, last = Pose::kRest;
-        break;
-      case Action::kGoBowl:
-        goal = view_.bowl, reach = kReachBowl, last = Pose::kEat;
-        break;
-    }
-    if (arrived_s_ < 0.0 && walk_to(goal, reach)) {
-      arrived_s_ = view_.time_s;
-      pet.pose = last;
-    }
-    if (arrived_s_ >= 0.0) {
-      const double part = (view_.time_s - arrived_s_) / duration(pet.action);
-      pet.pose_progress = std::min(static_cast<float>(part), 1.0f);
-      if (pet.action == Action::kSpin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
-      if (sofa_bound()) pet.heading = wrap(pet.heading + std::clamp(wrap(kPi - pet.heading), -kTurnSpeed * kStep, kTurnSpeed * kStep));  // along it
-      if (pet.action == Action::kJump) jump = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
-      if (part >= 1.0) {
-        switch (pet.action) {
-          case Action::kGoBall:
-            pet.holding = true;
-            break;
-          case Action::kGive:
-            gave_to_player_ = pet.holding && near_player();
-            pet.holding = false;
-            view_.ball = clamp_to_yard(ahead(pet.position, pet.heading, 0.5f));
-            view_.ball_height = 0.0f;
-            break;
-          case Action::kGoBowl:
-            pet.drives.hunger = 0.0f;
-            break;
-          default:
-            break;
-        }
-        end_action(true);
-        jump = 0.0f;
-      }
-    }
-    stand_on_ground(jump);
+    step_action();
   } else if (view_.lure.active) {
-    // Where the player stands there is no room for it.
-    const bool to_player = view_.lure.leads && (view_.lure.action == Action::kGoPlayer || view_.lure.action == Action::kGive);
-    if (walk_to(to_player ? view_.player.position : view_.lure.at, to_player ? kReachPlayer : kReachHand)) {
-      pet.pose = Pose::kStand;
-      pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
-    }
-    stand_on_ground(0.0f);
+    step_led();
   } else {
     if (pet.position.y > kSofaFront && pet.position.y < kSofaEdge) {  // called off half way up: down again
       pet.position.y -= kClimbSpeed * kStep;
@@ -373,6 +300,87 @@ void World::step() {
   }
   view_.player.heading = towards(view_.player.position, pet.position);
   turn_head();
+}
+
+World::Course World::course() const {
+  const Vec2 here = view_.pet.position;
+  switch (view_.pet.action) {
+    case Action::kSit:
+      return {here, 0.0f, Pose::kSit};
+    case Action::kLie:
+      return sofa_bound() ? Course{seat_of(view_.sofa), kReachSofa, Pose::kRest} : Course{here, 0.0f, Pose::kLie};
+    case Action::kSpin:
+      return {here, 0.0f, Pose::kSpin};
+    case Action::kJump:
+      return {here, 0.0f, Pose::kJump};
+    case Action::kBark:
+      return {here, 0.0f, Pose::kBark};
+    case Action::kGive:
+      return {here, 0.0f, Pose::kGive};
+    case Action::kGoPlayer:
+      return {view_.player.position, kReachPlayer, Pose::kStand};
+    case Action::kGoBall:
+      return {view_.pet.holding ? here : view_.ball, kReachBall, Pose::kPick};
+    case Action::kGoBed:
+      return {view_.bed, kReachBed, Pose::kRest};
+    case Action::kGoBowl:
+      return {view_.bowl, kReachBowl, Pose::kEat};
+  }
+  return {here, 0.0f, Pose::kStand};
+}
+
+void World::step_action() {
+  PetView& pet = view_.pet;
+  float jump = 0.0f;
+  const Course way = course();
+  if (arrived_s_ < 0.0 && walk_to(way.goal, way.reach)) {
+    arrived_s_ = view_.time_s;
+    pet.pose = way.last;
+  }
+  if (arrived_s_ >= 0.0) {
+    const double part = (view_.time_s - arrived_s_) / duration(pet.action);
+    pet.pose_progress = std::min(static_cast<float>(part), 1.0f);
+    if (pet.action == Action::kSpin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
+    if (sofa_bound()) pet.heading = wrap(pet.heading + std::clamp(wrap(kPi - pet.heading), -kTurnSpeed * kStep, kTurnSpeed * kStep));  // along it
+    if (pet.action == Action::kJump) jump = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
+    if (part >= 1.0) {
+      leave_outcome();
+      end_action(true);
+      jump = 0.0f;
+    }
+  }
+  stand_on_ground(jump);
+}
+
+void World::leave_outcome() {
+  PetView& pet = view_.pet;
+  switch (pet.action) {
+    case Action::kGoBall:
+      pet.holding = true;
+      break;
+    case Action::kGive:
+      gave_to_player_ = pet.holding && near_player();
+      pet.holding = false;
+      view_.ball = clamp_to_yard(ahead(pet.position, pet.heading, 0.5f));
+      view_.ball_height = 0.0f;
+      break;
+    case Action::kGoBowl:
+      pet.drives.hunger = 0.0f;
+      break;
+    default:
+      break;
+  }
+}
+
+void World::step_led() {
+  PetView& pet = view_.pet;
+  // Where the player stands there is no room for it.
+  const bool to_player = view_.lure.leads && (view_.lure.action == Action::kGoPlayer || view_.lure.action == Action::kGive);
+  if (walk_to(to_player ? view_.player.position : view_.lure.at, to_player ? kReachPlayer : kReachHand)) {
+    pet.pose = Pose::kStand;
+    pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
+  }
+  stand_on_ground(0.0f);
 }
 
 void World::step_drives() {

@@ -73,6 +73,16 @@ class World {
   void move_ball(Vec2 position);
 
  private:
+  // Where the pet goes for its action, how near, and the pose in which it carries it out there.
+  struct Course {
+    Vec2 goal;
+    float reach;
+    Pose last;
+  };
+  Course course() const;
+  void step_action();
+  void step_led();
+  void leave_outcome();  // what a completed action has done to the yard
   void end_action(bool completed);
   bool walk_to(Vec2 goal, float stop_distance);
   Vec2 way_to(Vec2 goal) const;
