@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "samples/pet/mesh_math.h"
 #include "samples/pet/overlay.h"
@@ -14,140 +15,173 @@ struct Box {
   ImVec2 low, high;
 };
 
-// A box of that size above a point, kept within the free part of the picture.
-Box box_above(Vec2 point, ImVec2 size, float lift, const Region& free, VkExtent2D picture) {
-  const float left = free.left * static_cast<float>(picture.width), right = free.right * static_cast<float>(picture.width);
-  const float top = free.top * static_cast<float>(picture.height);
-  const float x = std::clamp(point.x - size.x * 0.5f, left, std::max(left, right - size.x));
-  const float y = std::max(point.y - lift - size.y, top);
-  return {{x, y}, {x + size.x, y + size.y}};
-}
+// Those of one picture, in this order.
+class Bubbles {
+ public:
+  Bubbles(const Fonts& fonts, float scale, const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size)
+      : fonts_(fonts), scale_(scale), state_(state), anchors_(anchors), world_(*anchors.world), free_(free), size_(size) {}
 
-// Moves a box beside another that it would cover: to the side that it leans to, or the other where there is no room.
-void keep_clear(Box& box, const Box& other, float gap, const Region& free, VkExtent2D picture) {
-  if (box.low.x > other.high.x + gap || other.low.x > box.high.x + gap || box.low.y > other.high.y + gap || other.low.y > box.high.y + gap) return;
-  const float left = free.left * static_cast<float>(picture.width), right = free.right * static_cast<float>(picture.width),
-              width = box.high.x - box.low.x;
-  const float at_right = other.high.x + gap, at_left = other.low.x - gap - width;
-  const bool leans_right = box.low.x + box.high.x >= other.low.x + other.high.x;
-  const bool fits_right = at_right + width <= right, fits_left = at_left >= left;
-  const float x = (leans_right && fits_right) || !fits_left ? at_right : at_left;
-  box.high.x = x + width;
-  box.low.x = x;
-}
+  // The action that the newest signals were credited to, by name, at the place where it began.
+  void credits() {
+    for (const FeedbackMarker& marker : world_.markers) {
+      const float age = std::max(static_cast<float>(world_.time_s - marker.time_s), anchors_.youngest_sign);
+      if (!marker.credited || age > 1.5f) continue;
+      const auto at = on_ground(marker.onset_position);
+      if (!at) continue;
+      const float shown = smooth(0.1f, 0.3f, age) * (1.0f - smooth(1.2f, 1.5f, age));
+      kept_.assign(1, {label(*at, px(16), name(marker.action, marker.unasked), marker.kind, color_of(marker.kind), shown), px(4)});
+    }
+  }
+
+  // Where the hand leads it.
+  void lead() {
+    if (!world_.lure.active) return;
+    const auto at = on_ground(world_.lure.at);
+    if (!at) return;
+    const std::string text = world_.lure.leads ? std::string("let go: ") + name(world_.lure.action) : "lead it to something";
+    label(*at, px(20), text, FeedbackKind::kDemonstration, world_.lure.leads ? palette::kShow : palette::kSoft, 1.0f);
+  }
+
+  // The player's word.
+  void word() {
+    if (world_.cue == Cue::kNone || world_.trial_over) return;
+    const auto at = anchors_.camera->project(anchors_.player);
+    if (!at) return;
+    const float spoken = static_cast<float>(world_.time_s - world_.cue_since_s);
+    std::string text = capitalized(state_.names.of(world_.cue));
+    for (const Cue next : world_.then) text += std::string(", ") + state_.names.of(next);
+    if (spoken < 2.0f) text += "!";
+    const ImVec2 inner = text_size(fonts_.title, text);
+    const Box box = box_above(*at, {inner.x + px(24), inner.y + px(10)}, px(12));
+    kept_.push_back({box, px(14)});
+    const ImU32 fill = faded(palette::rgb(0x2b93b8), spoken < 2.0f ? 1.0f : 0.72f);
+    list_.AddRectFilled(box.low, box.high, fill, px(10));
+    const float foot = std::clamp(at->x, box.low.x + px(16), box.high.x - px(16));
+    list_.AddTriangleFilled({foot - px(7), box.high.y - 1}, {foot, box.high.y + px(10)}, {foot + px(7), box.high.y - 1}, fill);
+    draw_text(list_, fonts_.title, {box.low.x + px(12), box.low.y + px(4)}, IM_COL32_WHITE, text);
+  }
+
+  // The pet's thought: its two best ideas, and how sure it is.
+  void thought() {
+    const Thought& thought = world_.pet.thought;
+    if (!thought.valid) return;
+    const auto at = anchors_.camera->project(anchors_.pet);
+    if (!at) return;
+    const float row = px(21), name_width = std::max(text_size(fonts_.bold, name(thought.actions[0], thought.unasked)).x,
+                                                    text_size(fonts_.body, name(thought.actions[1], thought.unasked)).x);
+    const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
+    Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26));
+    const Box head{{at->x - px(22), at->y}, {at->x + px(22), at->y + px(30)}};
+    keep_clear(box, head, px(6));
+    for (const Kept& other : kept_) keep_clear(box, other.box, other.gap);
+    cloud(box, *at);
+    for (int i = 0; i < 2; ++i) {
+      const float y = box.low.y + px(6) + row * static_cast<float>(i);
+      const float x = box.low.x + px(14);
+      draw_text(list_, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft,
+                name(thought.actions[static_cast<std::size_t>(i)], thought.unasked));
+      const float left = box.high.x - px(12) - bar - mark;
+      draw_bar(list_, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)],
+               i == 0 ? palette::kShow : palette::kGhost);
+    }
+    if (thought.undecided)
+      draw_text(list_, fonts_.title, {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f}, palette::kLearn, "?");
+  }
+
+  void ghost() {
+    if (!anchors_.ghost) return;
+    const auto at = anchors_.camera->project(anchors_.ghost_pet);
+    if (!at) return;
+    const std::string text = "learning off";
+    const ImVec2 inner = text_size(fonts_.small, text);
+    const Box box = box_above(*at, {inner.x + px(14), inner.y + px(5)}, 0.0f);
+    list_.AddRectFilled(box.low, box.high, palette::rgb(0x5f7ba3, 215), px(8));
+    draw_text(list_, fonts_.small, {box.low.x + px(7), box.low.y + px(2)}, IM_COL32_WHITE, text);
+  }
+
+ private:
+  // What the thought keeps clear of, and how far: the newest credit and the player's word.
+  struct Kept {
+    Box box;
+    float gap;
+  };
+
+  float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
+
+  std::optional<Vec2> on_ground(Vec2 place) const {
+    return anchors_.camera->project({place.x + anchors_.offset.x, place.y + anchors_.offset.y, 0.0f});
+  }
+
+  // A box of that size above a point, kept within the free part of the picture.
+  Box box_above(Vec2 point, ImVec2 size, float lift) const {
+    const float left = free_.left * static_cast<float>(size_.width), right = free_.right * static_cast<float>(size_.width);
+    const float top = free_.top * static_cast<float>(size_.height);
+    const float x = std::clamp(point.x - size.x * 0.5f, left, std::max(left, right - size.x));
+    const float y = std::max(point.y - lift - size.y, top);
+    return {{x, y}, {x + size.x, y + size.y}};
+  }
+
+  // Moves a box beside another that it would cover: to the side that it leans to, or the other where there is no room.
+  void keep_clear(Box& box, const Box& other, float gap) const {
+    if (box.low.x > other.high.x + gap || other.low.x > box.high.x + gap || box.low.y > other.high.y + gap || other.low.y > box.high.y + gap) return;
+    const float left = free_.left * static_cast<float>(size_.width), right = free_.right * static_cast<float>(size_.width),
+                width = box.high.x - box.low.x;
+    const float at_right = other.high.x + gap, at_left = other.low.x - gap - width;
+    const bool leans_right = box.low.x + box.high.x >= other.low.x + other.high.x;
+    const bool fits_right = at_right + width <= right, fits_left = at_left >= left;
+    const float x = (leans_right && fits_right) || !fits_left ? at_right : at_left;
+    box.high.x = x + width;
+    box.low.x = x;
+  }
+
+  // A sign and its words, so far below a point.
+  Box label(Vec2 at, float below, const std::string& text, FeedbackKind sign, ImU32 color, float shown) {
+    const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
+    const ImVec2 low{at.x - width * 0.5f, at.y + below}, high{low.x + width, low.y + height};
+    list_.AddRectFilled(low, high, faded(palette::rgb(0xfffbf4, 240), shown), height * 0.5f);
+    list_.AddRect(low, high, faded(color, shown), height * 0.5f, 0, px(2));
+    draw_sign(list_, sign, {low.x + px(15), low.y + height * 0.5f}, px(6), faded(color, shown));
+    draw_text(list_, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, faded(palette::kInk, shown), text);
+    return {low, high};
+  }
+
+  // Rising dots lead to it from the head.
+  void cloud(const Box& box, Vec2 head) {
+    const ImU32 fill = palette::rgb(0xffffff, 236);
+    const float middle = (box.low.x + box.high.x) * 0.5f;
+    for (int i = 0; i < 2; ++i) {
+      const float t = 0.25f + 0.45f * static_cast<float>(i);
+      list_.AddCircleFilled({mix(head.x, std::clamp(head.x, box.low.x + px(20), box.high.x - px(20)), t), mix(head.y, box.high.y, t)},
+                            px(3.0f + 2.0f * static_cast<float>(i)), fill, 18);
+    }
+    list_.AddRectFilled({box.low.x - 1, box.low.y}, {box.high.x + 1, box.high.y + px(2)}, palette::rgb(0x3a3340, 26), px(20));
+    list_.AddRectFilled(box.low, box.high, fill, px(19));
+    list_.AddCircleFilled({middle - px(18), box.low.y + px(5)}, px(13), fill, 24);
+    list_.AddCircleFilled({middle + px(14), box.low.y + px(4)}, px(11), fill, 24);
+  }
+
+  ImDrawList& list_ = *ImGui::GetBackgroundDrawList();
+  const Fonts& fonts_;
+  const float scale_;
+  const OverlayState& state_;
+  const Anchors& anchors_;
+  const WorldView& world_;
+  const Region& free_;
+  const VkExtent2D size_;
+  std::vector<Kept> kept_;
+};
 
 }  // namespace
 
 void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size) {
-  ImDrawList& list = *ImGui::GetBackgroundDrawList();
-  const WorldView& world = *anchors.world;
-  const Camera& camera = *anchors.camera;
   if (!state.kennel.empty() && state.kennel.size() > 4) return;  // too many to read
-
-  // The thought keeps clear of this, and of the player's word.
-  std::optional<Box> credited, word;
-  // The action that the newest signals were credited to, by name, at the place where it began.
-  for (const FeedbackMarker& marker : world.markers) {
-    const float age = std::max(static_cast<float>(world.time_s - marker.time_s), anchors.youngest_sign);
-    if (!marker.credited || age > 1.5f) continue;
-    const auto at = camera.project({marker.onset_position.x + anchors.offset.x, marker.onset_position.y + anchors.offset.y, 0.0f});
-    if (!at) continue;
-    const float shown = smooth(0.1f, 0.3f, age) * (1.0f - smooth(1.2f, 1.5f, age));
-    const std::string text = name(marker.action, marker.unasked);
-    const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
-    const ImVec2 low{at->x - width * 0.5f, at->y + px(16)}, high{low.x + width, low.y + height};
-    const ImU32 color = color_of(marker.kind);
-    list.AddRectFilled(low, high, faded(palette::rgb(0xfffbf4, 240), shown), height * 0.5f);
-    list.AddRect(low, high, faded(color, shown), height * 0.5f, 0, px(2));
-    draw_sign(list, marker.kind, {low.x + px(15), low.y + height * 0.5f}, px(6), faded(color, shown));
-    draw_text(list, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, faded(palette::kInk, shown), text);
-    credited = Box{low, high};
-  }
-
-  // Where the hand leads it.
-  if (world.lure.active) {
-    if (const auto at = camera.project({world.lure.at.x + anchors.offset.x, world.lure.at.y + anchors.offset.y, 0.0f})) {
-      const std::string text = world.lure.leads ? std::string("let go: ") + name(world.lure.action) : "lead it to something";
-      const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
-      const ImVec2 low{at->x - width * 0.5f, at->y + px(20)}, high{low.x + width, low.y + height};
-      const ImU32 color = world.lure.leads ? palette::kShow : palette::kSoft;
-      list.AddRectFilled(low, high, palette::rgb(0xfffbf4, 240), height * 0.5f);
-      list.AddRect(low, high, color, height * 0.5f, 0, px(2));
-      draw_sign(list, FeedbackKind::kDemonstration, {low.x + px(15), low.y + height * 0.5f}, px(6), color);
-      draw_text(list, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, palette::kInk, text);
-    }
-  }
-
-  // The player's word.
-  const float spoken = static_cast<float>(world.time_s - world.cue_since_s);
-  if (world.cue != Cue::kNone && !world.trial_over) {
-    if (const auto at = camera.project(anchors.player)) {
-      std::string text = capitalized(state.names.of(world.cue));
-      for (const Cue next : world.then) text += std::string(", ") + state.names.of(next);
-      if (spoken < 2.0f) text += "!";
-      const float strength = spoken < 2.0f ? 1.0f : 0.72f;
-      const ImVec2 inner = text_size(fonts_.title, text);
-      const Box box = box_above(*at, {inner.x + px(24), inner.y + px(10)}, px(12), free, size);
-      word = box;
-      const ImU32 fill = faded(palette::rgb(0x2b93b8), strength);
-      list.AddRectFilled(box.low, box.high, fill, px(10));
-      const float foot = std::clamp(at->x, box.low.x + px(16), box.high.x - px(16));
-      list.AddTriangleFilled({foot - px(7), box.high.y - 1}, {foot, box.high.y + px(10)}, {foot + px(7), box.high.y - 1}, fill);
-      draw_text(list, fonts_.title, {box.low.x + px(12), box.low.y + px(4)}, IM_COL32_WHITE, text);
-    }
-  }
-
-  // The pet's thought: its two best ideas, and how sure it is.
-  const Thought& thought = world.pet.thought;
-  if (thought.valid) {
-    if (const auto at = camera.project(anchors.pet)) {
-      const float row = px(21),
-                  name_width = std::max(text_size(fonts_.bold, name(thought.actions[0], thought.unasked)).x,
-                                        text_size(fonts_.body, name(thought.actions[1], thought.unasked)).x);
-      const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
-      Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26), free, size);
-      const Box head{{at->x - px(22), at->y}, {at->x + px(22), at->y + px(30)}};
-      keep_clear(box, head, px(6), free, size);
-      if (credited) keep_clear(box, *credited, px(4), free, size);
-      if (word) keep_clear(box, *word, px(14), free, size);
-      const ImU32 fill = palette::rgb(0xffffff, 236);
-      const float middle = (box.low.x + box.high.x) * 0.5f;
-      // Rising dots lead from the head to the cloud.
-      for (int i = 0; i < 2; ++i) {
-        const float t = 0.25f + 0.45f * static_cast<float>(i);
-        list.AddCircleFilled({mix(at->x, std::clamp(at->x, box.low.x + px(20), box.high.x - px(20)), t), mix(at->y, box.high.y, t)},
-                             px(3.0f + 2.0f * static_cast<float>(i)), fill, 18);
-      }
-      list.AddRectFilled({box.low.x - 1, box.low.y}, {box.high.x + 1, box.high.y + px(2)}, palette::rgb(0x3a3340, 26), px(20));
-      list.AddRectFilled(box.low, box.high, fill, px(19));
-      list.AddCircleFilled({middle - px(18), box.low.y + px(5)}, px(13), fill, 24);
-      list.AddCircleFilled({middle + px(14), box.low.y + px(4)}, px(11), fill, 24);
-      for (int i = 0; i < 2; ++i) {
-        const float y = box.low.y + px(6) + row * static_cast<float>(i);
-        const float x = box.low.x + px(14);
-        draw_text(list, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft,
-                  name(thought.actions[static_cast<std::size_t>(i)], thought.unasked));
-        const float left = box.high.x - px(12) - bar - mark;
-        draw_bar(list, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)],
-                 i == 0 ? palette::kShow : palette::kGhost);
-      }
-      if (thought.undecided)
-        draw_text(list, fonts_.title, {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f}, palette::kLearn,
-                  "?");
-    }
-  }
-
+  Bubbles bubbles(fonts_, scale_, state, anchors, free, size);
+  bubbles.credits();
+  bubbles.lead();
+  bubbles.word();
+  bubbles.thought();
   if (anchors.then) then_labels(state, anchors);
-  if (anchors.ghost) {
-    if (const auto at = camera.project(anchors.ghost_pet)) {
-      const std::string text = "learning off";
-      const ImVec2 inner = text_size(fonts_.small, text);
-      const Box box = box_above(*at, {inner.x + px(14), inner.y + px(5)}, 0.0f, free, size);
-      const ImVec2 low = box.low, high = box.high;
-      list.AddRectFilled(low, high, palette::rgb(0x5f7ba3, 215), px(8));
-      draw_text(list, fonts_.small, {low.x + px(7), low.y + px(2)}, IM_COL32_WHITE, text);
-    }
-  }
+  bubbles.ghost();
 }
 
 // Below each of the two yards: which pet it is.

@@ -56,6 +56,12 @@ void blob_shadow(DrawList& list, const Affine& yard, Vec2 at, Vec2 radius, float
 
 Vec3 arc(Vec3 from, Vec3 to, float lift, float t) { return mix(from, to, t) + Vec3{0.0f, 0.0f, lift * 4.0f * t * (1.0f - t)}; }
 
+// What stands upright and looks at the camera: its +x to the picture's right, -y towards the eye.
+Affine billboard_to(const Camera& camera) {
+  const Vec3 away = camera.backward() * -1.0f;
+  return {camera.right(), away, cross(camera.right(), away), {}};
+}
+
 }  // namespace
 
 Vec2 SceneView::offset(std::size_t yard) const {
@@ -209,9 +215,7 @@ void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine
 
 // Signs float up where the pet was told; dots and a ring lead back to the action that gets the credit.
 void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camera& camera, float youngest, DrawList& list) const {
-  // Signs stand upright and look at the camera: their +x to the picture's right, -y towards the eye.
-  const Vec3 toward = camera.backward();
-  const Affine billboard{camera.right(), toward * -1.0f, cross(camera.right(), toward * -1.0f), {}};
+  const Affine billboard = billboard_to(camera);
   for (const FeedbackMarker& marker : world.markers) {
     const float age = std::max(static_cast<float>(world.time_s - marker.time_s), youngest);
     constexpr float kLife = 1.5f;
@@ -261,31 +265,39 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
                {.tint = color, .opacity = 0.9f * shown}, Layer::mark);
     }
   }
-  if (world.lure.active) {
-    const Vec3 color = sign_color(FeedbackKind::kDemonstration);
-    const Vec3 hand{world.lure.at.x, world.lure.at.y, 0.45f}, pet{world.pet.position.x, world.pet.position.y, 0.03f};
-    list.add(MeshId::bone, at * translation(hand + Vec3{0, 0, 0.05f * std::sin(seconds_ * 5.0f)}) * billboard * rotation_y(0.5f) * scaling(0.2f),
-             {.gloss = 0.2f}, Layer::sign);
-    list.add(MeshId::ring, at * translation({hand.x, hand.y, 0.03f}) * scaling(world.lure.leads ? 0.75f + 0.05f * std::sin(seconds_ * 6.0f) : 0.4f),
-             {.tint = color, .opacity = 0.9f}, Layer::mark);
-    constexpr int kDots = 10;
-    for (int i = 1; i < kDots && std::hypot(hand.x - pet.x, hand.y - pet.y) > 0.5f; ++i)
-      list.add(MeshId::disc, at * translation(mix(pet, {hand.x, hand.y, 0.03f}, static_cast<float>(i) / kDots)) * scaling(0.07f),
-               {.tint = color, .opacity = 0.8f}, Layer::mark);
+}
+
+// A titbit in the player's hand, and the way that it leads.
+void SceneView::draw_lure(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const {
+  if (!world.lure.active) return;
+  const Affine billboard = billboard_to(camera);
+  const Vec3 color = sign_color(FeedbackKind::kDemonstration);
+  const Vec3 hand{world.lure.at.x, world.lure.at.y, 0.45f}, pet{world.pet.position.x, world.pet.position.y, 0.03f};
+  list.add(MeshId::bone, at * translation(hand + Vec3{0, 0, 0.05f * std::sin(seconds_ * 5.0f)}) * billboard * rotation_y(0.5f) * scaling(0.2f),
+           {.gloss = 0.2f}, Layer::sign);
+  list.add(MeshId::ring, at * translation({hand.x, hand.y, 0.03f}) * scaling(world.lure.leads ? 0.75f + 0.05f * std::sin(seconds_ * 6.0f) : 0.4f),
+           {.tint = color, .opacity = 0.9f}, Layer::mark);
+  constexpr int kDots = 10;
+  for (int i = 1; i < kDots && std::hypot(hand.x - pet.x, hand.y - pet.y) > 0.5f; ++i)
+    list.add(MeshId::disc, at * translation(mix(pet, {hand.x, hand.y, 0.03f}, static_cast<float>(i) / kDots)) * scaling(0.07f),
+             {.tint = color, .opacity = 0.8f}, Layer::mark);
+}
+
+// Dots fly from the player to the pet that is being shown something.
+void SceneView::draw_lesson(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const {
+  if (!world.demonstrating) return;
+  const Affine billboard = billboard_to(camera);
+  const Vec3 color = sign_color(FeedbackKind::kDemonstration);
+  const Vec3 hand{world.player.position.x, world.player.position.y, 0.85f},
+      pet{world.pet.position.x, world.pet.position.y, 0.55f + world.pet.height};
+  for (int i = 1; i < 14; ++i) {
+    const float t = std::fmod(static_cast<float>(i) / 14.0f + seconds_ * 0.25f, 1.0f);
+    list.add(MeshId::disc, at * translation(arc(hand, pet, 0.25f, t)) * billboard * rotation_x(kPi / 2) * scaling(0.055f),
+             {.tint = color, .opacity = 0.9f * std::sin(kPi * t)}, Layer::mark);
   }
-  if (world.demonstrating) {
-    const Vec3 color = sign_color(FeedbackKind::kDemonstration);
-    const Vec3 hand{world.player.position.x, world.player.position.y, 0.85f},
-        pet{world.pet.position.x, world.pet.position.y, 0.55f + world.pet.height};
-    for (int i = 1; i < 14; ++i) {
-      const float t = std::fmod(static_cast<float>(i) / 14.0f + seconds_ * 0.25f, 1.0f);
-      list.add(MeshId::disc, at * translation(arc(hand, pet, 0.25f, t)) * billboard * rotation_x(kPi / 2) * scaling(0.055f),
-               {.tint = color, .opacity = 0.9f * std::sin(kPi * t)}, Layer::mark);
-    }
-    const float t = std::fmod(seconds_ * 0.8f, 1.0f);
-    list.add(MeshId::ring, at * translation({pet.x, pet.y, 0.03f}) * scaling(0.7f + 0.3f * t), {.tint = color, .opacity = 0.9f * (1.0f - t)},
-             Layer::mark);
-  }
+  const float t = std::fmod(seconds_ * 0.8f, 1.0f);
+  list.add(MeshId::ring, at * translation({pet.x, pet.y, 0.03f}) * scaling(0.7f + 0.3f * t), {.tint = color, .opacity = 0.9f * (1.0f - t)},
+           Layer::mark);
 }
 
 void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, bool same_pet,
@@ -303,6 +315,8 @@ void SceneView::draw(const std::vector<const WorldView*>& yards, const WorldView
     const Affine at = translation({o.x, o.y, 0.0f});
     draw_yard(*yards[i], pets_[i], at, same_pet ? 0 : i, count <= 4, list);
     draw_signs(*yards[i], at, camera, youngest_sign, list);
+    draw_lure(*yards[i], at, camera, list);
+    draw_lesson(*yards[i], at, camera, list);
   }
   if (ghost && count > 0) {
     const Vec2 o = offset(0);

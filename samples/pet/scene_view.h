@@ -52,6 +52,8 @@ class SceneView {
   void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed, DrawList& list) const;
   void draw_player(const WorldView& world, const Yard& yard, const Affine& at, DrawList& list) const;
   void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, float youngest, DrawList& list) const;
+  void draw_lure(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
+  void draw_lesson(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
 
   std::size_t most_yards_;
   std::vector<Yard> pets_;
