@@ -54,28 +54,11 @@ void StageInput::key(int key, int modifiers) {
     if (key == GLFW_KEY_ESCAPE) overlay_->leave_word();
     return;
   }
-  const auto command = [&](Cue cue) { (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = cue; };
+  for (std::size_t i = 0; i < kTricks.size(); ++i) {
+    const int n = static_cast<int>(i);
+    if (key == GLFW_KEY_1 + n || key == GLFW_KEY_KP_1 + n) (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = kTricks[i];
+  }
   switch (key) {
-    case GLFW_KEY_1:
-    case GLFW_KEY_KP_1:
-      command(kTricks[0]);
-      break;
-    case GLFW_KEY_2:
-    case GLFW_KEY_KP_2:
-      command(kTricks[1]);
-      break;
-    case GLFW_KEY_3:
-    case GLFW_KEY_KP_3:
-      command(kTricks[2]);
-      break;
-    case GLFW_KEY_4:
-    case GLFW_KEY_KP_4:
-      command(kTricks[3]);
-      break;
-    case GLFW_KEY_5:
-    case GLFW_KEY_KP_5:
-      command(kTricks[4]);
-      break;
     case GLFW_KEY_P:
       ++pending_.praise;
       break;

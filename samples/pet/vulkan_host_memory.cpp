@@ -3,6 +3,18 @@
 #include <cstring>
 
 namespace pet {
+namespace {
+
+VkDeviceMemory allocate(const VulkanHost& host, const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties) {
+  VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  info.allocationSize = needs.size;
+  info.memoryTypeIndex = host.memory_type(needs.memoryTypeBits, properties);
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  check(vkAllocateMemory(host.device(), &info, nullptr, &memory), "vkAllocateMemory");
+  return memory;
+}
+
+}  // namespace
 
 GpuBuffer::GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFlags usage, bool host_visible) : device_(host.device()), size_(size) {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
@@ -11,12 +23,8 @@ GpuBuffer::GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFla
   check(vkCreateBuffer(device_, &info, nullptr, &buffer_), "vkCreateBuffer");
   VkMemoryRequirements needs;
   vkGetBufferMemoryRequirements(device_, buffer_, &needs);
-  VkMemoryAllocateInfo memory{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  memory.allocationSize = needs.size;
-  memory.memoryTypeIndex =
-      host.memory_type(needs.memoryTypeBits, host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-                                                          : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-  check(vkAllocateMemory(device_, &memory, nullptr, &memory_), "vkAllocateMemory");
+  memory_ = allocate(host, needs, host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                                               : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   check(vkBindBufferMemory(device_, buffer_, memory_, 0), "vkBindBufferMemory");
   if (host_visible) check(vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped_), "vkMapMemory");
 }
@@ -50,10 +58,7 @@ GpuImage::GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, V
   check(vkCreateImage(device_, &info, nullptr, &image_), "vkCreateImage");
   VkMemoryRequirements needs;
   vkGetImageMemoryRequirements(device_, image_, &needs);
-  VkMemoryAllocateInfo memory{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  memory.allocationSize = needs.size;
-  memory.memoryTypeIndex = host.memory_type(needs.memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-  check(vkAllocateMemory(device_, &memory, nullptr, &memory_), "vkAllocateMemory");
+  memory_ = allocate(host, needs, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   check(vkBindImageMemory(device_, image_, memory_, 0), "vkBindImageMemory");
 
   VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
