@@ -63,15 +63,18 @@ VkResult HostQueue::submit_to_host(Submission& submission) {
       HostQueue& self;
       Submission& submission;
       VkResult result;
-    } work{*this, submission, VK_ERROR_UNKNOWN};
+      bool ran;
+    } work{*this, submission, VK_ERROR_UNKNOWN, false};
     access_.run(
         access_.user,
         [](void* data, VkQueue queue) {
           auto& asked = *static_cast<Work*>(data);
           asked.result = asked.self.submit_ourselves(queue, asked.submission);
+          asked.ran = true;
         },
         &work);
-    return work.result;  // VK_ERROR_UNKNOWN: the host never ran it
+    ran_ = work.ran;
+    return work.result;
   }
   if (access_.lock) access_.lock(access_.user, access_.queue);
   const VkResult result = submit_ourselves(access_.queue, submission);
@@ -102,6 +105,8 @@ Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_bu
   ++device_.counters().submits;
   if (result != VK_SUCCESS) {
     if (fence) in_flight_.give_back(fence);
+    if (!ran_)
+      return make_error(ErrorCode::wrong_state, "submit: run_on_queue returned, and had not called work(data, queue); it is to be called before that");
     return vk::vulkan_error(device_, "vkQueueSubmit", result);
   }
   const vk::Ticket ticket = device_.completion().next();

@@ -51,6 +51,7 @@ class HostQueue final : public vk::Queue {
   InFlight& in_flight_;
   QueueAccess access_;
   Submission next_;
+  bool ran_ = true;  // the host's run_on_queue called what it was given
   std::unique_ptr<SubmitThread> thread_;  // of an exclusive queue
 };
 

@@ -425,6 +425,9 @@ Status PooledMemory::bind_memory(Block& block, const VkMemoryRequirements& requi
     VkDeviceMemory memory = VK_NULL_HANDLE;
     result = calls_.allocate ? calls_.allocate(calls_.user, info, &memory)
                              : f.vkAllocateMemory(device_.handle(), &info, device_.allocation_callbacks(), &memory);
+    if (result == VK_SUCCESS && !memory)
+      return make_error(ErrorCode::invalid_argument, "the host's allocate_device_memory returned VK_SUCCESS and no memory; where it has none it is to return "
+                                                     "VK_ERROR_OUT_OF_DEVICE_MEMORY");
     if (result == VK_SUCCESS) {
       block.memory = BlockMemory(device_, memory, calls_);
       block.memory_type = type;

@@ -196,7 +196,10 @@ TEST_P(QueueTest, RunsWhereTheHostSubmits) {
   EXPECT_EQ(driver_.calls, (std::vector<std::string>{"host", "submit"}));
   access_.run = [](void*, void (*)(void*, VkQueue), void*) {};
   HostQueue idle(device_, *in_flight_, access_);
-  EXPECT_FALSE(idle.submit(commands_)) << "the host never ran it";
+  const auto refused = idle.submit(commands_);
+  ASSERT_FALSE(refused) << "the host never ran it";
+  EXPECT_EQ(refused.error().code, ErrorCode::wrong_state);
+  EXPECT_THAT(refused.error().message, HasSubstr("run_on_queue returned, and had not called work"));
 }
 
 TEST_P(QueueTest, WithoutAFenceATimelineTellsOrElseFrames) {

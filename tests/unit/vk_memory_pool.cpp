@@ -244,6 +244,18 @@ TEST_F(MemoryPoolTest, marks_the_device_lost_when_the_driver_says_so) {
   EXPECT_THAT(driver_.tried_types, ElementsAre(0)) << "no further call";
 }
 
+TEST_F(MemoryPoolTest, refuses_memory_that_the_host_says_it_gave_and_did_not) {
+  discrete();
+  MemoryPoolOptions options{kBlock, 0};
+  options.calls.allocate = [](void*, const VkMemoryAllocateInfo&, VkDeviceMemory*) { return VK_SUCCESS; };
+  options.calls.free = [](void*, VkDeviceMemory) { ADD_FAILURE() << "freed what never was"; };
+  pool_ = MemoryPool::create(device_, options);
+  const auto refused = pool_->allocate(16, 16, MemoryUse::device);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refused.error().message, HasSubstr("allocate_device_memory returned VK_SUCCESS and no memory"));
+}
+
 TEST_F(MemoryPoolTest, keeps_to_the_drivers_budget_only_when_it_is_declared) {
   discrete();
   driver_.budget.heapBudget[0] = 1 << 20;

@@ -163,7 +163,8 @@ typedef struct imp_vk_device_info {
   uint64_t pipeline_cache;                           /* VkPipelineCache, used by threads that compile, so none that is externally synchronized; 0 = our own */
   imp_vk_queue queue;
   /* Two more ways to share `queue`, in the place of those in imp_vk_queue. run_on_queue(queue.user, work, data): calls work(data, queue) where the
-   * host may submit (its submission thread), and returns when that has returned. internally_synchronized: 1 when anybody may use the queue at any
+   * host may submit (its submission thread), and returns when that has returned; one that does not call it makes the submission
+   * IMP_ERROR_WRONG_STATE. internally_synchronized: 1 when anybody may use the queue at any
    * time. */
   void (*run_on_queue)(void* user, void (*work)(void* data, VkQueue queue), void* data);
   uint32_t internally_synchronized;
