@@ -151,6 +151,17 @@ Result<Found> look(const DevicePlan& plan) {
   return found;
 }
 
+Status check_names(const VkDeviceCreateInfo& host) {
+  const auto refuse = [](const std::string& what) { return make_error(ErrorCode::invalid_argument, "merging the device create info: " + what); };
+  constexpr std::uint32_t kMost = 4096;  // no device has as many: the count was never set
+  const std::uint32_t count = host.enabledExtensionCount;
+  if (count > kMost) return refuse("enabledExtensionCount is " + std::to_string(count) + "; expected at most " + std::to_string(kMost));
+  if (count > 0 && !host.ppEnabledExtensionNames) return refuse("ppEnabledExtensionNames is null, but enabledExtensionCount is " + std::to_string(count));
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (!host.ppEnabledExtensionNames[i]) return refuse("ppEnabledExtensionNames[" + std::to_string(i) + "] is null");
+  return {};
+}
+
 class Merged final : public MergedDevice {
  public:
   Status build(const Found& found, const VkDeviceCreateInfo& host);
@@ -235,6 +246,7 @@ Status Merged::set(const Feature& feature) {
 }
 
 Status Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
+  IMPRINT_CHECK(check_names(host));
   info_ = host;
   names_.assign(host.ppEnabledExtensionNames, host.ppEnabledExtensionNames + host.enabledExtensionCount);
   for (std::size_t i = 0; i < std::size(kFeatures); ++i) {

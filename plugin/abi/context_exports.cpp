@@ -104,8 +104,9 @@ Status check_record_state(std::uint32_t state) {
 }
 
 Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count, std::vector<bridge::HostSemaphore>& semaphores) {
+  constexpr std::uint32_t kMost = 1024;
   semaphores.clear();
-  if (count > 0) IMPRINT_CHECK(check_pointer("submit_with", name, given));
+  IMPRINT_CHECK(check_array("submit_with", name, given, count, kMost));
   for (std::uint32_t i = 0; i < count; ++i) {
     bridge::HostSemaphore semaphore;
     std::memcpy(&semaphore.semaphore, &given[i].semaphore, sizeof semaphore.semaphore);
@@ -323,6 +324,7 @@ imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore*
 
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
   return with_context(context, Tag::frame_submit, "record", [&](ContextEntry& entry) -> Status {
+    if (given.reserved != 0) return refuse("record", "info.reserved is " + std::to_string(given.reserved) + "; expected 0: make it with imp_record_info_init");
     IMPRINT_ASSIGN(const imp_record_info given, read_struct("record", "info", info));
     IMPRINT_CHECK(check_pointer("record", "info.command_buffer", given.command_buffer));
     IMPRINT_CHECK(check_record_state(given.state));

@@ -73,7 +73,8 @@ Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
     slot.generation.store(static_cast<std::uint32_t>(unpack_handle(context.id).context_generation), std::memory_order_release);
     return context;
   }
-  return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots) + " contexts are alive, the most there can be");
+  return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots) +
+                                                " contexts are alive, the most there can be; destroy one first");
 }
 
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry) {

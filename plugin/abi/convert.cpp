@@ -6,10 +6,7 @@
 namespace imprint::abi {
 namespace {
 
-Status check_array(const char* call, const char* name, const void* pointer, std::size_t count) {
-  if (count > 0 && !pointer) return refuse(call, std::string(name) + " is null but its count is " + std::to_string(count));
-  return {};
-}
+constexpr std::size_t kMostExtensions = 4096;
 
 vk::DeviceOptions to_options(const imp_host& host, const Limits& limits) {
   vk::DeviceOptions options;
@@ -51,6 +48,12 @@ Status check_pointer(const char* call, const char* name, const void* pointer) {
   return pointer ? Status{} : Status{refuse(call, std::string(name) + " is null")};
 }
 
+Status check_array(const char* call, const char* name, const void* pointer, std::size_t count, std::size_t most) {
+  if (count > most) return refuse(call, "the count of " + std::string(name) + " is " + std::to_string(count) + "; at most " + std::to_string(most));
+  if (count > 0 && !pointer) return refuse(call, std::string(name) + " is null but its count is " + std::to_string(count));
+  return {};
+}
+
 Result<Limits> to_limits(const char* call, const imp_limits* limits) {
   imp_limits given = imp_limits_init();
   if (limits) {
@@ -79,8 +82,8 @@ Result<imp_host> to_host(const char* call, const imp_host* host) {
 
 Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given, const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls) {
-  IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions, given.instance_extension_count));
-  IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions, given.device_extension_count));
+  IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions, given.instance_extension_count, kMostExtensions));
+  IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions, given.device_extension_count, kMostExtensions));
   for (std::uint32_t i = 0; i < given.instance_extension_count; ++i)
     IMPRINT_CHECK(check_pointer(call, "an element of device.instance_extensions", given.instance_extensions[i]));
   for (std::uint32_t i = 0; i < given.device_extension_count; ++i)
@@ -126,9 +129,10 @@ Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_stan
 Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   constexpr const char* call = "brain_create";
   IMPRINT_ASSIGN(const imp_brain_desc given, read_struct(call, "desc", desc));
-  IMPRINT_CHECK(check_array(call, "desc.branch_sizes", given.branch_sizes, given.branch_count));
   if (given.branch_count > IMP_MAX_BRANCHES)
     return refuse(call, "desc.branch_count is " + std::to_string(given.branch_count) + "; at most " + std::to_string(IMP_MAX_BRANCHES));
+  IMPRINT_CHECK(check_array(call, "desc.branch_sizes", given.branch_sizes, given.branch_count, IMP_MAX_BRANCHES));
+  if (given.reserved != 0) return refuse(call, "desc.reserved is " + std::to_string(given.reserved) + "; expected 0: make it with imp_brain_desc_init");
   if (given.hidden_count > 16) return refuse(call, "desc.hidden_count is " + std::to_string(given.hidden_count) + "; at most 16");
   IMPRINT_CHECK(check_enum(call, "desc.activation", given.activation, IMP_ACTIVATION_GELU));
   IMPRINT_CHECK(check_enum(call, "desc.learner", given.learner, IMP_LEARNER_PPO));
@@ -180,7 +184,7 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
 Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
   constexpr const char* call = "brain_create_from_onnx";
   IMPRINT_ASSIGN(const imp_policy_desc given, read_struct(call, "desc", desc));
-  IMPRINT_CHECK(check_array(call, "desc.data", given.data, given.size));
+  IMPRINT_CHECK(check_array(call, "desc.data", given.data, given.size, SIZE_MAX));
   agent::PolicySpec spec;
   if (given.name) spec.name = given.name;
   spec.file = {static_cast<const std::byte*>(given.data), given.size};

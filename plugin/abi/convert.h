@@ -16,6 +16,8 @@
 namespace imprint::abi {
 
 Status check_pointer(const char* call, const char* name, const void* pointer);
+// Of an array whose end nothing tells: that it is there, and no longer than anything that is meant.
+Status check_array(const char* call, const char* name, const void* pointer, std::size_t count, std::size_t most);
 
 // The number behind an enumeration of the host's, which may be none of its values: reading it as such would be undefined.
 template <class Enum>

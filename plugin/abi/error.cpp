@@ -31,9 +31,27 @@ imp_result code_of(ErrorCode code) {
 }  // namespace
 
 imp_result fail(imp_result code, const char* text) noexcept {
-  std::strncpy(error_text, text, sizeof error_text - 1);
-  error_text[sizeof error_text - 1] = '\0';
+  shorten(text, error_text, sizeof error_text);
   return code;
+}
+
+// What was asked stands at the beginning, and what to do at the end: a name or path without end goes in between.
+void shorten(const char* text, char* into, std::size_t room) noexcept {
+  constexpr char kCut[] = " ... ";
+  constexpr std::size_t kCutLength = sizeof kCut - 1;
+  const std::size_t length = std::strlen(text);
+  if (length < room) {
+    std::memcpy(into, text, length + 1);
+    return;
+  }
+  const auto inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };  // of a character in UTF-8, behind its first byte
+  std::size_t head = (room - 1 - kCutLength) / 2;
+  std::size_t tail = length - (room - 1 - kCutLength - head);
+  while (head > 0 && inside(text[head])) --head;
+  while (tail < length && inside(text[tail])) ++tail;
+  std::memcpy(into, text, head);
+  std::memcpy(into + head, kCut, kCutLength);
+  std::memcpy(into + head + kCutLength, text + tail, length - tail + 1);
 }
 
 imp_result fail(const Error& error) noexcept {

@@ -68,6 +68,7 @@ imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const v
       constexpr const char* call = "vk_merge_device_create_info";
       IMPRINT_CHECK(check_pointer(call, "create_info", create_info));
       IMPRINT_CHECK(check_filled_struct(call, "merged", merged));
+      if (merged->owner) return refuse(call, "merged is filled already: give it to vk_free_merged first, or make another with imp_vk_merged_init");
       IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
       const auto& host = *static_cast<const VkDeviceCreateInfo*>(create_info);
       if (host.sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)

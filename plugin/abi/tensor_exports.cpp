@@ -1,3 +1,4 @@
+#include "compute/base/utf8.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
@@ -22,6 +23,7 @@ Result<agent::SharedTensor> to_tensor(const char* call, const imp_tensor_desc* d
     tensor.shape.append(static_cast<std::int64_t>(extent));
   }
   tensor.name = given.name ? given.name : "tensor";
+  if (!is_utf8(tensor.name)) return refuse(call, "desc.name is not UTF-8");
   if (given.dtype == IMP_DTYPE_INT32) tensor.dtype = DType::int32;
   return tensor;
 }
@@ -31,7 +33,8 @@ std::uint64_t bytes_of(const Variable& part) { return static_cast<std::uint64_t>
 
 Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const imp_vk_buffer* buffer, const agent::SharedTensor& tensor) {
   IMPRINT_ASSIGN(const imp_vk_buffer given, read_struct(call, name, buffer));
-  if (given.family_count > 0) IMPRINT_CHECK(check_pointer(call, (std::string(name) + ".families").c_str(), given.families));
+  constexpr std::uint32_t kMostFamilies = 256;
+  IMPRINT_CHECK(check_array(call, (std::string(name) + ".families").c_str(), given.families, given.family_count, kMostFamilies));
   bridge::HostBuffer host;
   host.name = tensor.name;
   std::memcpy(&host.buffer, &given.buffer, sizeof host.buffer);

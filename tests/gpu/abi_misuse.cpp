@@ -206,6 +206,68 @@ TEST_F(Misuse, KernelArchives) {
   EXPECT_EQ(made.id, 0u);
 }
 
+// Where nothing tells an array's end, its count has to be believable.
+TEST_F(Misuse, CountsThatNothingHas) {
+  imp_context made{};
+  const char* const name[] = {"VK_KHR_timeline_semaphore"};
+  imp_vk_device_info info = imp_vk_device_info_init();
+  info.device_extensions = name;
+  info.device_extension_count = 4'000'000'000u;
+  EXPECT_FAILS(api()->context_create(&info, nullptr, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT, "device_extensions is 4000000000; at most");
+  info.device_extension_count = 0;
+  info.instance_extensions = name;
+  info.instance_extension_count = UINT32_MAX;
+  EXPECT_FAILS(api()->context_create(&info, nullptr, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT, "instance_extensions is 4294967295; at most");
+  begin();
+  const imp_vk_semaphore semaphore{};
+  imp_submit_info submission = imp_submit_info_init();
+  submission.waits = &semaphore;
+  submission.wait_count = UINT32_MAX;
+  EXPECT_FAILS(api()->submit_with(context, &submission), IMP_ERROR_INVALID_ARGUMENT, "info.waits is 4294967295; at most");
+  end();
+  const std::uint32_t family = 0;
+  imp_tensor_desc shape = tensor_desc("counted", {4});
+  imp_vk_buffer wish = imp_vk_buffer_init();
+  wish.families = &family;
+  wish.family_count = UINT32_MAX;
+  imp_tensor tensor{};
+  EXPECT_FAILS(api()->tensor_create_vk(context, &shape, &wish, &tensor), IMP_ERROR_INVALID_ARGUMENT, "wish.families is 4294967295; at most");
+  shape.name = "gar\xE7on";
+  EXPECT_FAILS(api()->tensor_create_vk(context, &shape, &wish, &tensor), IMP_ERROR_INVALID_ARGUMENT, "desc.name is not UTF-8");
+}
+
+TEST_F(Misuse, ReservedFieldsAreZero) {
+  imp_brain_desc desc = small_desc();
+  desc.reserved = 9;
+  imp_brain made{};
+  EXPECT_FAILS(api()->brain_create(context, &desc, &made), IMP_ERROR_INVALID_ARGUMENT, "desc.reserved is 9; expected 0");
+  begin();
+  imp_record_info info = imp_record_info_init();
+  int commands = 0;
+  info.command_buffer = reinterpret_cast<VkCommandBuffer>(&commands);  // not looked at
+  info.reserved = 1;
+  EXPECT_FAILS(api()->record(context, &info, nullptr), IMP_ERROR_INVALID_ARGUMENT, "info.reserved is 1; expected 0");
+}
+
+// However long a name is, what was asked and what to do about it are told.
+TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
+  const std::string name(1 << 16, 'n');
+  imp_brain_desc desc = small_desc();
+  desc.name = name.c_str();
+  imp_brain made{};
+  EXPECT_WORKS(api()->brain_create(context, &desc, &made));
+  imp_agent cold{};
+  EXPECT_WORKS(api()->agent_create(made, 0, &cold));
+  begin();
+  const float seen[4] = {};
+  EXPECT_FAILS(api()->agent_observe(cold, seen, 4), IMP_ERROR_WRONG_STATE, "agent_observe: 'nnn");
+  EXPECT_THAT(api()->last_error(), HasSubstr("call warmup before the first frame"));
+  end();
+  EXPECT_WORKS(api()->brain_destroy(made));
+  EXPECT_FAILS(api()->brain_load(brain, name.c_str()), IMP_ERROR_IO, "cannot read 'nnn");
+  EXPECT_THAT(api()->last_error(), HasSubstr("too long"));
+}
+
 TEST_F(Misuse, Brains) {
   const auto expect = [&](imp_result code, const char* text, auto change) {
     imp_brain_desc desc = small_desc();

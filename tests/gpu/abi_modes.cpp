@@ -339,6 +339,9 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   EXPECT_NE(std::string(refused.message()).find("safe_frame"), std::string::npos);
   EXPECT_EQ(context->drain(10).code(), Code::unsupported);
   host.finish_frames();
+  const Status too_much = context->frame_begin(4, 0, 4);  // of a frame that is yet to be recorded
+  EXPECT_EQ(too_much.code(), Code::invalid_argument);
+  EXPECT_NE(std::string(too_much.message()).find("safe_frame is 4 in frame 4"), std::string::npos) << too_much.message();
   ASSERT_WORKS(context->frame_begin(4, 0, 3));
   ASSERT_WORKS(context->frame_end());
   EXPECT_TRUE(context->destroy());

@@ -126,6 +126,24 @@ TEST_F(T1Table, BadPlansAreRefused) {
   info.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
   EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(failure(), HasSubstr("sType"));
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  const char* const names[] = {nullptr};
+  for (const std::uint32_t names_given : {1u, UINT32_MAX}) {
+    info.enabledExtensionCount = names_given;
+    EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+    EXPECT_THAT(failure(), HasSubstr(names_given == 1 ? "ppEnabledExtensionNames is null" : "enabledExtensionCount is 4294967295"));
+  }
+  info.enabledExtensionCount = 1;
+  info.ppEnabledExtensionNames = names;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(failure(), HasSubstr("ppEnabledExtensionNames[0] is null"));
+  EXPECT_EQ(merged.owner, nullptr);
+  info.enabledExtensionCount = 0;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
+  const void* const first = merged.owner;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(failure(), HasSubstr("filled already"));
+  EXPECT_EQ(merged.owner, first);
   table()->vk_free_merged(nullptr);
   table()->vk_free_merged(&merged);
 }

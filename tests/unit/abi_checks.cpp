@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "compute/base/utf8.h"
+#include "plugin/abi/error.h"
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
 #include "plugin/include/imprint/imprint.hpp"
@@ -130,6 +133,24 @@ TEST_F(GateTest, OverlapIsRefused) {
   EXPECT_THAT(call(Tag::frame_begin), HasSubstr("callback"));
   gate.leave(Tag::create, true);
   EXPECT_EQ(call(Tag::create), "");
+}
+
+TEST(ErrorText, LosesItsMiddleAndNoPartOfACharacter) {
+  char room[32];
+  shorten("short", room, sizeof room);
+  EXPECT_STREQ(room, "short");
+  shorten("0123456789012345678901234567890", room, sizeof room);
+  EXPECT_STREQ(room, "0123456789012345678901234567890") << "fits to the last byte";
+  shorten("what was asked: a name without end, and what to do", room, sizeof room);
+  EXPECT_STREQ(room, "what was aske ... nd what to do");
+  std::string wide;
+  for (int i = 0; i < 40; ++i) wide += "\xC3\xA4";
+  for (const std::size_t size : {20u, 21u, 22u, 23u}) {
+    shorten(wide.c_str(), room, size);
+    EXPECT_TRUE(is_utf8(room)) << size;
+    EXPECT_LT(std::strlen(room), size);
+    EXPECT_GT(std::strlen(room), size - 4);
+  }
 }
 
 }  // namespace

@@ -303,7 +303,7 @@ typedef struct imp_frame_info {
   uint64_t frame;       /* rises by one each frame, from any start, and stays below 2^63. A jump counts as frames that passed: answers and minibatches
                            that were due in them are due now */
   uint64_t safe_frame;  /* with record, and with submit_without_fence: every command buffer up to and including this frame has completed on
-                           the GPU; else ignored */
+                           the GPU, below `frame`; else ignored */
   double time_s;        /* the game's simulated time, seconds, never falling; feedback is credited on this clock */
   uint32_t host_gpu_us; /* GPU time of the newest whole frame that the host has measured, ours included, microseconds; 0 = unknown */
 } imp_frame_info;
@@ -600,7 +600,7 @@ typedef struct imp_api {
   imp_result (IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info);                        /* [any] */
   imp_result (IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats);                     /* [any] */
   /* [frame or create] Learning of the whole brain on or off; minibatches under way finish. While off, feedback and demonstrations are not remembered.
-   * Default on. IMP_ERROR_UNSUPPORTED for a brain without a learner. */
+   * Default on. On, for a brain without a learner, is IMP_ERROR_UNSUPPORTED. */
   imp_result (IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
 
   /* [frame or create] On a lost device: writes the newest shadow, which then is what brain_load takes on a new one. Else:
