@@ -62,10 +62,15 @@ void ContextImpl::set_budget(const Budget& budget) {
   governor_.set(budget.preference, budget.frame_gpu_us);
 }
 
-ContextImpl::~ContextImpl() {
-  if (!in_flight_) return;  // adoption failed before anything could be submitted
+void ContextImpl::finish() {
+  if (std::exchange(finished_, true)) return;
   in_flight_->safe_frame(std::numeric_limits<std::uint64_t>::max());  // the host destroys us when what we recorded is complete
   if (!device_->lost() && queue_) (void)in_flight_->wait(device_->last_ticket(), kShutdownTimeoutNs);
+}
+
+ContextImpl::~ContextImpl() {
+  if (!in_flight_) return;  // adoption failed before anything could be submitted
+  finish();
   vk::Completion& completion = device_->completion();
   completion.set_poll({});
   completion.completed(completion.last());

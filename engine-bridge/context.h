@@ -139,6 +139,9 @@ class Context {
   vk::Device& device() { return *vulkan(); }      // not on the processor
   bool lost() { return vulkan() && vulkan()->lost(); }
   virtual void stand_still() {}                   // any thread; of a lost device: when it returns, no thread of ours is at a queue
+  // Before it is destroyed, and nothing follows: waits for own submits, as the destructor else does, so that a loss that is met there can be told. What was
+  // recorded is the caller's to know complete.
+  virtual void finish() {}
   virtual Runtime& runtime() = 0;
   virtual vk::Queue* queue() = 0;                 // null where nothing can be waited for; blocking use is for create-time threads
   virtual bool submits() const = 0;               // false: record only

@@ -33,6 +33,7 @@ class ContextImpl final : public Context {
   bool submits() const override { return queue_ != nullptr; }
   bool exclusive() const override { return exclusive_; }
   void stand_still() override { if (queue_) queue_->stand_still(); }
+  void finish() override;
   CompletedBy completed_by() const override;
   Result<HostSemaphore> semaphore() const override;
   std::string report() const override;
@@ -152,6 +153,7 @@ class ContextImpl final : public Context {
   Governor governor_;
   bool exclusive_ = false;
   bool quiet_ = false;
+  bool finished_ = false;
   State state_ = State::closed;
   bool in_completion_ = false;        // on_complete callbacks are running
   std::optional<std::uint64_t> frame_;

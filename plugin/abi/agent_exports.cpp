@@ -37,19 +37,12 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
 }
 
 imp_result IMP_CALL agent_destroy(imp_agent agent) {
-  return guarded([&]() -> imp_result {
-    constexpr const char* call = "agent_destroy";
-    ContextEntry* entry = find_context_of(agent);
-    if (!entry) return stale(call, "agent");
-    if (const Status status = entry->gate.enter(Tag::create, call); !status.ok()) return translate(status);
-    GatePass pass(*entry, Tag::create);
-    AgentPlace* place = find_agent(*entry, agent);
-    if (!place) return stale(call, "agent");
-    place->brain->remove_agent(place->seat);
+  return with_place(agent, Tag::create, "agent_destroy", [&](ContextEntry& entry, AgentPlace& place) -> Status {
+    place.brain->remove_agent(place.seat);
     const std::lock_guard lock(registry_mutex());
-    entry->agents.erase(unpack_handle(agent.id).slot);
-    return IMP_OK;
-  });
+    entry.agents.erase(unpack_handle(agent.id).slot);
+    return {};
+  }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {

@@ -70,7 +70,7 @@ imp_result IMP_CALL brain_destroy(imp_brain brain) {
     }
     entry.world->remove_brain(last);
     return {};
-  });
+  }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
@@ -127,12 +127,12 @@ imp_result IMP_CALL brain_save(imp_brain brain, const char* path) {
   return with_brain(brain, Tag::frame_or_create, "brain_save", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
     IMPRINT_CHECK(check_pointer("brain_save", "path", path));
     return found->save(path);
-  });
+  }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL brain_save_status(imp_brain brain) {
   return with_brain(brain, Tag::frame_or_create, "brain_save_status",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->save_status(); });
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->save_status(); }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {

@@ -164,17 +164,14 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
 imp_result IMP_CALL context_destroy(imp_context context) {
   return guarded([&]() -> imp_result {
     constexpr const char* call = "context_destroy";
-    ContextEntry* entry = find_context(context);
-    if (!entry) return stale(call, "context");
-    if (const Status status = entry->gate.enter(Tag::create, call); !status.ok()) return translate(status);
-    const Status closed = entry->world->close();
-    // Stays busy: nothing may enter between here and the end.
-    if (!closed.ok()) {
-      entry->gate.leave(Tag::create, false);
-      return translate(closed);
+    const ContextHold hold(context);  // to the end: nothing may enter in between
+    if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK) return refused;
+    {
+      GatePass pass(*hold.entry(), Tag::create);  // the device may be found lost here, and the host is told while there is a context
+      if (const imp_result closed = pass.finish(hold.entry()->world->close()); closed != IMP_OK) return closed;
     }
-    name_what_is_left(*entry);
-    const std::unique_ptr<ContextEntry> last = withdraw(*entry);
+    name_what_is_left(*hold.entry());
+    const std::unique_ptr<ContextEntry> last = withdraw(*hold.entry());
     return IMP_OK;
   });
 }
@@ -306,7 +303,7 @@ imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* 
     }
     if (waiting) *waiting = static_cast<uint32_t>(jobs.waiting());
     return {};
-  });
+  }, AfterLoss::serves);  // a shadow's file may be among them
 }
 
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore) {
@@ -324,10 +321,10 @@ imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore*
 
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
   return with_context(context, Tag::frame_submit, "record", [&](ContextEntry& entry) -> Status {
-    if (given.reserved != 0) return refuse("record", "info.reserved is " + std::to_string(given.reserved) + "; expected 0: make it with imp_record_info_init");
     IMPRINT_ASSIGN(const imp_record_info given, read_struct("record", "info", info));
     IMPRINT_CHECK(check_pointer("record", "info.command_buffer", given.command_buffer));
     IMPRINT_CHECK(check_record_state(given.state));
+    if (given.reserved != 0) return refuse("record", "info.reserved is " + std::to_string(given.reserved) + "; expected 0: make it with imp_record_info_init");
     IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(given.command_buffer, given.budget_us));
     if (remaining_us) *remaining_us = left;
     return {};
@@ -335,7 +332,7 @@ imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uin
 }
 
 imp_result IMP_CALL frame_end(imp_context context) {
-  return with_context(context, Tag::frame_end, "frame_end", [&](ContextEntry& entry) { return entry.world->frame_end(); });
+  return with_context(context, Tag::frame_end, "frame_end", [&](ContextEntry& entry) { return entry.world->frame_end(); }, AfterLoss::serves);
 }
 
 }  // namespace imprint::abi

@@ -11,6 +11,7 @@ namespace {
 struct Registration {
   std::atomic<ContextEntry*> entry{nullptr};
   std::atomic<std::uint32_t> generation{0};
+  std::atomic<bool> held{false};  // here and not in the context, which who asks may find gone
 };
 
 struct Registry {
@@ -27,6 +28,8 @@ ContextEntry* find(const HandleParts& parts) {
   if (parts.context_generation == 0 || slot.generation.load(std::memory_order_acquire) != parts.context_generation) return nullptr;
   return slot.entry.load(std::memory_order_acquire);
 }
+
+bool names_context(const HandleParts& parts) { return parts.slot == 0 && parts.generation == 1; }
 
 }  // namespace
 
@@ -65,12 +68,14 @@ Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
   const std::lock_guard lock(registry.mutex);
   for (std::uint32_t i = 0; i < kContextSlots; ++i) {
     Registration& slot = registry.slots[i];
-    if (slot.entry.load(std::memory_order_relaxed)) continue;
+    // Held without an entry: one is being destroyed.
+    if (slot.entry.load(std::memory_order_relaxed) || slot.held.exchange(true, std::memory_order_acquire)) continue;
     entry->slot = i;
     entry->generation = next_generation(slot.generation.load(std::memory_order_relaxed), kContextGenerations);
     const imp_context context{pack_handle({HandleKind::context, i, entry->generation, 0, 1})};
+    slot.generation.store(entry->generation, std::memory_order_release);
     slot.entry.store(entry.release(), std::memory_order_release);
-    slot.generation.store(static_cast<std::uint32_t>(unpack_handle(context.id).context_generation), std::memory_order_release);
+    slot.held.store(false, std::memory_order_release);
     return context;
   }
   return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots) +
@@ -84,7 +89,7 @@ std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry) {
 
 ContextEntry* find_context(imp_context context) {
   const HandleParts parts = unpack_handle(context.id);
-  return parts.kind == HandleKind::context && parts.slot == 0 && parts.generation == 1 ? find(parts) : nullptr;
+  return parts.kind == HandleKind::context && names_context(parts) ? find(parts) : nullptr;
 }
 
 ContextEntry* find_context_of(imp_brain brain) {
@@ -92,14 +97,29 @@ ContextEntry* find_context_of(imp_brain brain) {
   return parts.kind == HandleKind::brain ? find(parts) : nullptr;
 }
 
-ContextEntry* find_context_of(imp_agent agent) {
-  const HandleParts parts = unpack_handle(agent.id);
-  return parts.kind == HandleKind::agent ? find(parts) : nullptr;
-}
-
 ContextEntry* find_context_of(imp_tensor tensor) {
   const HandleParts parts = unpack_handle(tensor.id);
   return parts.kind == HandleKind::tensor ? find(parts) : nullptr;
+}
+
+ContextHold::ContextHold(const HandleParts& parts, HandleKind kind) : slot_(parts.context_slot) {
+  if (parts.kind != kind || (kind == HandleKind::context && !names_context(parts)) || !find(parts)) return;
+  Registration& slot = registry.slots[slot_];
+  const bool mine = !slot.held.exchange(true, std::memory_order_acquire);
+  // Asked again: it may have gone in between, and another may have come in its place.
+  ContextEntry* found = find(parts);
+  if (mine) entry_ = found;
+  else busy_ = found != nullptr;
+  if (mine && !found) slot.held.store(false, std::memory_order_release);
+}
+
+ContextHold::ContextHold(imp_context context) : ContextHold(unpack_handle(context.id), HandleKind::context) {}
+ContextHold::ContextHold(imp_brain brain) : ContextHold(unpack_handle(brain.id), HandleKind::brain) {}
+ContextHold::ContextHold(imp_agent agent) : ContextHold(unpack_handle(agent.id), HandleKind::agent) {}
+ContextHold::ContextHold(imp_tensor tensor) : ContextHold(unpack_handle(tensor.id), HandleKind::tensor) {}
+
+ContextHold::~ContextHold() {
+  if (entry_) registry.slots[slot_].held.store(false, std::memory_order_release);
 }
 
 std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain) {

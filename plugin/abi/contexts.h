@@ -67,14 +67,37 @@ ProcessMutex& registry_mutex();
 
 // Takes a slot. Errors: unsupported when kContextSlots contexts are alive.
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry);
-// Takes the entry out again; its handles are stale from here on.
+// Takes the entry out again, for who holds it; its handles are stale from here on.
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);
 
-// Null for a stale or foreign handle. Without the mutex: only where the host promises that no other call of this context overlaps.
+// Null for a stale or foreign handle. With the mutex held, or only to be compared: else it may be destroyed meanwhile.
 ContextEntry* find_context(imp_context context);
 ContextEntry* find_context_of(imp_brain brain);
-ContextEntry* find_context_of(imp_agent agent);
 ContextEntry* find_context_of(imp_tensor tensor);
+
+// A call's hold on the context that a handle is of, or is of something in. While it lasts, no other call of that context gets in, and none destroys it: a host
+// that lets calls overlap, be it with the end of the context, is told so.
+class ContextHold {
+ public:
+  explicit ContextHold(imp_context context);
+  explicit ContextHold(imp_brain brain);
+  explicit ContextHold(imp_agent agent);
+  explicit ContextHold(imp_tensor tensor);
+  ~ContextHold();
+  ContextHold(const ContextHold&) = delete;
+  ContextHold& operator=(const ContextHold&) = delete;
+
+  ContextEntry* entry() const { return entry_; }  // null: the handle is stale or foreign, or another call holds its context
+  bool busy() const { return busy_; }             // the latter
+
+ private:
+  ContextHold(const HandleParts& parts, HandleKind kind);
+
+  ContextEntry* entry_ = nullptr;
+  std::uint32_t slot_ = 0;
+  bool busy_ = false;
+};
+
 std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain);
 AgentPlace* find_agent(ContextEntry& entry, imp_agent agent);
 agent::SharedTensor* find_tensor(ContextEntry& entry, imp_tensor tensor);

@@ -1,7 +1,6 @@
 #pragma once
 // Who may call what, when: the thread and state tags of imprint.h, checked at run time.
 
-#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -19,22 +18,21 @@ enum class Tag : std::uint8_t {
   frame_end         // a frame is open, on its thread; closes it
 };
 
-// One per context. Calls of one context must not overlap; an overlap that is seen is refused rather than run.
+// One per context, whose calls come one at a time: ContextHold sees to that.
 class Gate {
  public:
-  // Checks the tag and marks the context as busy until leave(). Errors: wrong_state, naming the call, what was found and what to do.
-  Status enter(Tag tag, const char* call);
+  // Errors: wrong_state, naming the call, what was found and what to do. Without one, leave() is to follow.
+  Status enter(Tag tag, const char* call) const;
   // `done`: the call succeeded, so that the state that its tag leads to is reached.
   void leave(Tag tag, bool done);
   // Of the call that entered: whether it is the frame's.
-  bool in_frame(Tag tag) const { return tag == Tag::frame_begin || state_.load(std::memory_order_relaxed) != State::closed; }
+  bool in_frame(Tag tag) const { return tag == Tag::frame_begin || state_ != State::closed; }
 
  private:
   enum class State : std::uint8_t { closed, open, submitted };
 
-  std::atomic<bool> busy_{false};
-  std::atomic<State> state_{State::closed};
-  std::atomic<std::thread::id> thread_{};
+  State state_ = State::closed;
+  std::thread::id thread_;
 };
 
 }  // namespace imprint::abi

@@ -27,7 +27,7 @@ imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* si
     *size = report.size() + 1;
     if (buffer) std::memcpy(buffer, report.c_str(), report.size() + 1);
     return {};
-  });
+  }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) {
@@ -53,7 +53,7 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
       filled.loss_count = static_cast<std::uint32_t>(bridge.device().losses().size());
     });
     return {};
-  });
+  }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_loss* loss) {
@@ -79,7 +79,7 @@ imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_lo
       filled.vulkan_scene_graph = remedy(bridge::Engine::vulkan_scene_graph);
     });
     return {};
-  });
+  }, AfterLoss::serves);
 }
 
 }  // namespace imprint::abi

@@ -138,7 +138,7 @@ imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
     const std::lock_guard lock(registry_mutex());
     last = entry.tensors.take(unpack_handle(tensor.id).slot);
     return {};
-  });
+  }, AfterLoss::serves);
 }
 
 imp_result IMP_CALL tensor_acquire(imp_tensor tensor) {

@@ -181,6 +181,7 @@ Status World::close() {
                                                   " may still run; the newest safe_frame was " + std::to_string(safe_frame_) +
                                                   ". Wait for the GPU, then call frame_begin with safe_frame " + std::to_string(last_record_) +
                                                   ", and frame_end");
+  context_->finish();
   return {};
 }
 
@@ -194,10 +195,10 @@ Status World::frame_begin(const bridge::FrameInfo& info, double time_s) {
   if (any_frame_ && time_s < clock_.time_s)
     return make_error(ErrorCode::invalid_argument, "frame_begin: time_s " + std::to_string(time_s) + " after " + std::to_string(clock_.time_s) +
                                                        "; the game's time never falls");
-  const FrameClock before = clock_;
   if (any_record_ && info.safe_frame >= info.frame)
     return make_error(ErrorCode::invalid_argument, "frame_begin: safe_frame is " + std::to_string(info.safe_frame) + " in frame " + std::to_string(info.frame) +
                                                        ", of which nothing is recorded yet; it is the newest frame that has completed on the GPU");
+  const FrameClock before = clock_;
   clock_ = {info.frame, time_s, true};  // completions of earlier frames arrive inside the call below and ask for it
   if (Status begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;

@@ -72,7 +72,7 @@ class World {
   Result<std::shared_ptr<bridge::SharedBuffer>> import_buffer(const bridge::HostBuffer& host);
   Result<std::shared_ptr<bridge::SharedBuffer>> create_buffer(const bridge::SharedBufferRequest& request);
   Result<bridge::HostSemaphore> semaphore();         // for the host's device: unsupported with one of our own
-  // Whether this may be destroyed: wrong_state when recorded work is not known to be complete.
+  // Waits for the GPU, as far as it is ours to wait for, and says whether this may be destroyed: wrong_state when recorded work is not known to be complete.
   Status close();
 
   // ---- frame thread ----

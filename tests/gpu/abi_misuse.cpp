@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -266,6 +267,36 @@ TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
   EXPECT_WORKS(api()->brain_destroy(made));
   EXPECT_FAILS(api()->brain_load(brain, name.c_str()), IMP_ERROR_IO, "cannot read 'nnn");
   EXPECT_THAT(api()->last_error(), HasSubstr("too long"));
+}
+
+// Threads that go on asking of a context that is being destroyed: told so, and nothing worse.
+TEST_F(Misuse, ADestroyedContextMayBeAskedMeanwhile) {
+  std::atomic<std::uint64_t> newest{0};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 3; ++i) {
+    askers.emplace_back([&] {
+      imp_result odd = IMP_OK;
+      while (!over) {
+        std::size_t size = 0;
+        for (const imp_result result : {api()->frame_end({newest}), api()->context_report({newest}, nullptr, &size), api()->submit({newest}, 0)})
+          if (result != IMP_OK && result != IMP_ERROR_INVALID_HANDLE && result != IMP_ERROR_WRONG_STATE) odd = result;
+      }
+      EXPECT_EQ(odd, IMP_OK);
+    });
+  }
+  imp_standalone_info device = imp_standalone_info_init();
+  device.device = "cpu";
+  for (int i = 0; i < 200; ++i) {
+    imp_context made{};
+    EXPECT_WORKS(api()->context_create_standalone(&device, nullptr, nullptr, &made));
+    newest = made.id;
+    imp_result result = api()->context_destroy(made);
+    while (result == IMP_ERROR_WRONG_STATE) result = api()->context_destroy(made);  // an asker was in it
+    EXPECT_EQ(result, IMP_OK) << api()->last_error();
+  }
+  over = true;
+  for (std::thread& asker : askers) asker.join();
 }
 
 TEST_F(Misuse, Brains) {

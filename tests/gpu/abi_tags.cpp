@@ -209,6 +209,35 @@ TEST_F(T7Tags, AnotherThreadIsRefusedInAFrame) {
   ASSERT_WORKS(context_.frame_end());
 }
 
+// A device that is lost in a frame: every function says so, but for those that the header names.
+TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
+  const std::set<std::string> served = {"brain_save", "brain_save_status", "run_jobs", "context_report", "context_get_report", "context_get_loss"};
+  const std::set<std::string> destroy = {"brain_destroy", "agent_destroy", "tensor_destroy", "context_destroy"};
+  const std::set<std::string> submit = {"submit", "submit_with", "record"};
+  const auto all = calls();
+  const auto expect_lost = [&](const std::string& name) {
+    EXPECT_EQ(all.at(name)(), IMP_ERROR_DEVICE_LOST) << name << ": " << api_->last_error();
+    EXPECT_THAT(api_->last_error(), HasSubstr("make a new context on a new device")) << name;
+  };
+  ASSERT_WORKS(context_.frame_begin(1, 0));
+  ASSERT_WORKS(context_.notify_device_lost());
+  if (!has_tensor_) return;  // the processor is no device, and loses none
+  for (const auto& [name, call] : all) {
+    const std::string& tag = tags_.at(name);
+    if (tag == "any" || tag == "create" || served.contains(name) || submit.contains(name) || name == "frame_begin" || name == "frame_end") continue;
+    expect_lost(name);
+  }
+  expect_lost("submit");
+  expect_lost("frame_end");
+  for (const auto& [name, call] : all) {
+    const std::string& tag = tags_.at(name);
+    if (destroy.contains(name) || (tag == "frame" && name != "frame_begin")) continue;
+    if (tag != "any" && !served.contains(name)) expect_lost(name);
+    else EXPECT_NE(call(), IMP_ERROR_DEVICE_LOST) << name << ": " << api_->last_error();
+  }
+  for (const char* name : {"agent_destroy", "brain_destroy", "tensor_destroy", "context_destroy"}) EXPECT_EQ(all.at(name)(), IMP_OK) << api_->last_error();
+}
+
 // A call that is seen while another is under way, here from within its callback on another thread.
 TEST_F(T7Tags, CallsThatOverlapAreRefused) {
   struct Overlap {

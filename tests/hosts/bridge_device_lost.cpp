@@ -49,6 +49,7 @@ struct Game {
     lent.device_lost = [](void* user, const char* message) { static_cast<Game*>(user)->words.emplace_back(message); };
     imp_limits limits = imp_limits_init();
     limits.shadow_period_frames = shadow_period;
+    limits.worker_threads = workers;
     ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
     const imp_brain_desc desc = small_brain(3, 0, 5);
     ASSERT_WORKS(api->brain_create(context, &desc, &brain));
@@ -101,7 +102,7 @@ struct Game {
   PlainHost host;
   KeptPipelines pipelines;
   FaultShim shim;
-  std::uint32_t shadow_period;
+  std::uint32_t shadow_period, workers = 1;
   imp_context context{};
   imp_brain brain{};
   imp_agent agent{};
@@ -132,6 +133,40 @@ TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << "waited for a device that is gone";
   EXPECT_EQ(game.words.size(), 1u);
   EXPECT_EQ(game.shim.touches_after_loss(), 0u) << game.shim.first_touch();
+}
+
+// The last who looks whether the GPU is done is context_destroy.
+TEST(T12DeviceLost, IsToldAtTheEndToo) {
+  Game game(0);
+  ASSERT_NO_FATAL_FAILURE(game.open());
+  const imp_api* api = game.api;
+  ASSERT_WORKS(game.begin(1));
+  ASSERT_NO_FATAL_FAILURE(game.show(1));
+  ASSERT_WORKS(api->submit(game.context, UINT32_MAX));
+  ASSERT_WORKS(api->frame_end(game.context));
+  game.shim.lose();
+  ASSERT_WORKS(api->context_destroy(game.context));
+  game.context = {};
+  EXPECT_EQ(game.words.size(), 1u);
+}
+
+// What nobody's thread writes is written by whoever runs jobs, on a lost device as ever.
+TEST(T12DeviceLost, AShadowIsSavedWithoutThreads) {
+  const std::string path = testing::TempDir() + "imprint-threadless.brain";
+  Game game(1);
+  game.workers = 0;
+  ASSERT_NO_FATAL_FAILURE(game.open());
+  const imp_api* api = game.api;
+  for (std::uint64_t frame = 1; game.stats().shadow_frame == 0; ++frame) {
+    ASSERT_LT(frame, 100u) << "no shadow";
+    ASSERT_NO_FATAL_FAILURE(game.live(frame));
+    ASSERT_WORKS(api->run_jobs(game.context, 100'000, nullptr));
+  }
+  ASSERT_WORKS(api->notify_device_lost(game.context));
+  ASSERT_WORKS(api->brain_save(game.brain, path.c_str()));
+  EXPECT_EQ(api->brain_save_status(game.brain), IMP_NOT_READY);
+  ASSERT_WORKS(api->run_jobs(game.context, 100'000, nullptr));
+  EXPECT_EQ(api->brain_save_status(game.brain), IMP_OK) << api->last_error();
 }
 
 TEST(T12DeviceLost, TheHostMayTellItself) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "compute/base/utf8.h"
+#include "plugin/abi/contexts.h"
 #include "plugin/abi/error.h"
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
@@ -127,12 +128,44 @@ TEST_F(GateTest, AnOpenFrameBelongsToItsThread) {
   EXPECT_EQ(call_elsewhere(Tag::frame_begin), "") << "the next frame may be another thread's";
 }
 
-TEST_F(GateTest, OverlapIsRefused) {
-  ASSERT_TRUE(gate.enter(Tag::create, "warmup").ok());
-  EXPECT_THAT(call_elsewhere(Tag::create), HasSubstr("must not overlap"));
-  EXPECT_THAT(call(Tag::frame_begin), HasSubstr("callback"));
-  gate.leave(Tag::create, true);
-  EXPECT_EQ(call(Tag::create), "");
+TEST(ContextHolds, ComeOneAtATime) {
+  const imp_context context = *publish(std::make_unique<ContextEntry>());
+  {
+    const ContextHold first(context);
+    ASSERT_NE(first.entry(), nullptr);
+    const ContextHold second(context);
+    EXPECT_EQ(second.entry(), nullptr);
+    EXPECT_TRUE(second.busy());
+    std::thread([&] { EXPECT_TRUE(ContextHold(context).busy()); }).join();
+  }
+  const ContextHold third(context);
+  ASSERT_NE(third.entry(), nullptr);
+  EXPECT_FALSE(third.busy());
+  withdraw(*third.entry());
+}
+
+// Whoever destroys a context is alone with it, and its place is nobody else's before it is gone.
+TEST(ContextHolds, KeepWhatIsDestroyedFromEverybody) {
+  const imp_context context = *publish(std::make_unique<ContextEntry>());
+  imp_context next{};
+  {
+    const ContextHold last(context);
+    ASSERT_NE(last.entry(), nullptr);
+    const std::unique_ptr<ContextEntry> gone = withdraw(*last.entry());
+    const ContextHold late(context);
+    EXPECT_EQ(late.entry(), nullptr);
+    EXPECT_FALSE(late.busy()) << "destroyed, not under way";
+    next = *publish(std::make_unique<ContextEntry>());
+    EXPECT_NE(unpack_handle(next.id).context_slot, unpack_handle(context.id).context_slot);
+  }
+  const imp_context after = *publish(std::make_unique<ContextEntry>());
+  EXPECT_EQ(unpack_handle(after.id).context_slot, unpack_handle(context.id).context_slot);
+  EXPECT_EQ(ContextHold(context).entry(), nullptr) << "stale, though its place is taken again";
+  for (const imp_context one : {next, after}) {
+    const ContextHold hold(one);
+    ASSERT_NE(hold.entry(), nullptr);
+    withdraw(*hold.entry());
+  }
 }
 
 TEST(ErrorText, LosesItsMiddleAndNoPartOfACharacter) {

@@ -16,8 +16,8 @@
  *             memory or blocks after warmup has returned.
  *   [frame or create]  either of these: between frames on any one thread, in a frame on the frame's.
  *   [any]     any thread, at any time, from within a callback too.
- * Calls for one context that are not [any] must not overlap. A [create] call while a frame is open, or a frame call out of order, returns
- * IMP_ERROR_WRONG_STATE.
+ * Calls for one context that are not [any] must not overlap: one that comes while another is under way returns IMP_ERROR_WRONG_STATE, and so does a
+ * [create] call while a frame is open, or a frame call out of order. Nothing of it is run, and an overlap with context_destroy does no harm either.
  *
  * Strings are UTF-8 and borrowed for the duration of the call unless said otherwise. Arrays passed in are copied before the call returns.
  * Output pointers are written only on success. Every struct starts with its size and type: make them with the imp_*_init functions, which also set
@@ -241,9 +241,10 @@ typedef struct imp_host {
   const char* shader_dump_directory;  /* generated GLSL, for reading; null = off */
   void* user;
   /* The device was lost. Called once a context, at the end of the call that met it and on its thread; call nothing of this context in it. Afterwards
-   * no function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, but for brain_save and brain_save_status of
-   * brains with a shadow (imp_limits::shadow_period_frames), [any] calls, and context_destroy, which does not wait for
-   * the device, but for a call to it that a worker had begun before it could know. */
+   * no function touches the device any more but to destroy what is ours: all say IMP_ERROR_DEVICE_LOST, frame_end too, which ends the frame all the same.
+   * Served as ever are brain_save and brain_save_status of brains with a shadow (imp_limits::shadow_period_frames), run_jobs, reports, [any] calls, what
+   * destroys brains, agents and tensors, and context_destroy, which does not wait for the device, but for a call to it that a worker had begun before it
+   * could know. */
   void (*device_lost)(void* user, const char* message);
   /* Device memory from the host, of the device that imp_vk_device_info names: as vkAllocateMemory with `info`, a VkMemoryAllocateInfo with its chain,
    * which returns a VkResult, and as vkFreeMemory; VkDeviceMemory as a number. Not asked for memory of a second device, nor for what is
