@@ -18,7 +18,7 @@ F find(PFN_vkGetInstanceProcAddr get, VkInstance instance, const char* name) {
 
 Error instance_error(const char* call, VkResult result) {
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-    return make_error(ErrorCode::not_found, "no Vulkan device: install a driver, or mesa-vulkan-drivers for software");
+    return make_error(ErrorCode::not_found, "no Vulkan device: install a driver, or mesa-vulkan-drivers for software; the device cpu needs none");
   }
   const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? ErrorCode::out_of_host_memory
                          : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? ErrorCode::out_of_device_memory
@@ -172,7 +172,7 @@ Result<std::vector<VkPhysicalDevice>> OwnInstance::physical_devices() const {
   result = vkEnumeratePhysicalDevices(instance_, &count, devices.data());
   if (result < 0) return instance_error("vkEnumeratePhysicalDevices", result);
   devices.resize(count);
-  if (devices.empty()) return make_error(ErrorCode::not_found, "no Vulkan device: install a driver, or mesa-vulkan-drivers for software");
+  if (devices.empty()) return make_error(ErrorCode::not_found, "no Vulkan device: install a driver, or mesa-vulkan-drivers for software; the device cpu needs none");
   return devices;
 }
 

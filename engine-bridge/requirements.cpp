@@ -38,7 +38,7 @@ constexpr Feature kFeatures[] = {
     {"subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
      offsetof(VkPhysicalDeviceSubgroupSizeControlFeatures, subgroupSizeControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES, offsetof(VkPhysicalDeviceVulkan13Features, subgroupSizeControl),
-     "products run on matrix units only where all subgroups are of 32"},
+     "products of float16 run on matrix units only where all subgroups are of 32"},
     {"pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
      offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,

@@ -180,9 +180,9 @@ void add_explain(CLI::App& app) {
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
   command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
   command->add_option("--json", options->json, "write the figures to this file too");
-  command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::PositiveNumber);
-  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")->check(CLI::PositiveNumber);
-  command->add_option("--tflop-per-s", options->figures.tflop_per_s, "of float32 multiply-adds; measured unless given")->check(CLI::PositiveNumber);
+  command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::Range(1e-6, 1e9));
+  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")->check(CLI::Range(1e-6, 1e9));
+  command->add_option("--tflop-per-s", options->figures.tflop_per_s, "of float32 multiply-adds; measured unless given")->check(CLI::Range(1e-6, 1e9));
   set_work(*command, [options] { return explain(*options); });
 }
 

@@ -275,8 +275,8 @@ typedef struct imp_limits {
   imp_header header;
   uint32_t gpu_us_per_frame;  /* budget of GPU time a frame, microseconds; 0 = inference only, no learning. Default 500 */
   uint32_t max_slice_us;      /* longest single submission of learning work, microseconds; 0 = no limit. Default 1000 */
-  uint32_t worker_threads;    /* of Imprint's own ("imprint-jobs"), that compile shaders, write files and move learning's memory; none where imp_host::job_submit is given. 0: no
-                               * thread of Imprint's at all: that work is done by [create] calls that wait for it (warmup, drain), and by run_jobs.
+  uint32_t worker_threads;    /* of Imprint's own ("imprint-jobs"), that compile shaders, write files and move learning's memory; none where
+                               * imp_host::job_submit is given. 0: no thread of Imprint's at all: that work is done by [create] calls that wait for it (warmup, drain), and by run_jobs.
                                * At most 64. Default 1 */
   uint64_t memory_cap_bytes;  /* device memory that Imprint may reserve; passing it is IMP_ERROR_OUT_OF_DEVICE_MEMORY. 0 = no cap. Default 256 MiB.
                                  set_limits may change it: while more is reserved than it allows, learning gives its memory back
@@ -575,7 +575,8 @@ typedef struct imp_api {
    * 0 takes its memory with the next warmup. */
   imp_result (IMP_CALL* set_limits)(imp_context context, const imp_limits* limits);
   /* [create] With own submits: submits what is pending (saves, loads, snapshots) and waits for the GPU and for files. IMP_NOT_READY when the time was
-   * over: all goes on, and it may be called again. With record: IMP_ERROR_UNSUPPORTED. */
+   * over: all goes on, and it may be called again. With record: IMP_ERROR_UNSUPPORTED. A loop without a clock of its own, which runs ahead of the GPU, gets
+   * its answers in time by calling it after each frame_end. */
   imp_result (IMP_CALL* drain)(imp_context context, uint32_t timeout_ms);
   /* [any] */
   imp_result (IMP_CALL* context_get_stats)(imp_context context, imp_context_stats* stats);

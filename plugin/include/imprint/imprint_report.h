@@ -5,7 +5,8 @@
 
 typedef struct imp_brain_stats {
   imp_header header;
-  uint64_t decisions, feedbacks, demonstrations, minibatches, episodes; /* since creation, of all agents and brains together */
+  uint64_t decisions, feedbacks, demonstrations, minibatches, episodes; /* since creation, of all agents and brains together; brain_load
+                                                                          sets them to the file's */
   uint64_t samples;                 /* in replay, all brains */
   float last_loss;                  /* of the newest minibatch that was read back, mean over the brains that learned; NaN when one was not finite */
   uint32_t snapshots;               /* kept now */
