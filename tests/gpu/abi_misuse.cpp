@@ -196,7 +196,7 @@ TEST_F(Misuse, KernelArchives) {
   imp_host host = imp_host_init();
   const std::vector<std::byte> bytes(100, std::byte{42});
   set_kernels(host, bytes);
-  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: these bytes are none");
+  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: it does not begin as one");
   host.kernel_archive_size = 0;
   EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: ");
   host.kernel_archive_path = "archive";
