@@ -162,13 +162,16 @@ struct Learned {
   bool operator==(const Learned&) const = default;
 };
 
-// A layer that is older than the driver takes the features of newer extensions for errors. Who validates by the environment may have one of any age.
+// A layer that is older than the driver takes the features and limits of newer extensions for errors. Who validates by the environment may have one of any
+// age.
 std::string without_unknown_structures(const std::string& said) {
   std::string kept;
   std::istringstream lines(said);
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("VUID-VkDeviceCreateInfo-pNext-pNext") == std::string::npos || line.find("unknown VkStructureType") == std::string::npos)
-      kept += line + "\n";
+  for (std::string line; std::getline(lines, line);) {
+    const auto has = [&](const char* text) { return line.find(text) != std::string::npos; };
+    const bool is_age = has("unknown VkStructureType") && (has("VUID-VkDeviceCreateInfo-pNext-pNext") || has("VUID-VkPhysicalDeviceProperties2-pNext-pNext"));
+    if (!is_age) kept += line + "\n";
+  }
   return kept;
 }
 
