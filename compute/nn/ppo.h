@@ -92,8 +92,7 @@ class Ppo {
   Result<ProgramDescription> start(const Worlds& worlds) const;
   Result<ProgramPart> rollout(const Worlds& worlds) const;
   // `turns` steps of the most likely actions, from a fresh start: give it Worlds of its own, since those in which it learns would begin afresh too, and
-  // count the episodes. Output: float32 [1], the mean return of each copy's first episode, or of as much of
-  // it as there was.
+  // count the episodes. Output: float32 [1], the mean return of each copy's first episode, or of as much of it as there was.
   Result<ProgramSequence> judge(const Worlds& worlds, std::uint32_t turns) const;
 
   const PpoOptions& options() const { return options_; }

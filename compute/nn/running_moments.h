@@ -24,7 +24,8 @@ class RunningMoments {
   RunningMoments(const std::string& name, std::int64_t extent);
 
   Moments now() const;
-  // With the rows of [rows, extent] taken in, but for columns that are not finite throughout, which would never be rid of it: Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
+  // With the rows of [rows, extent] taken in, but for columns that are not finite throughout, which would never be rid of it: Chan, Golub, LeVeque,
+  // Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
   Moments with(const Tensor& rows) const;
   void assign(const Moments& moments, std::vector<Update>& updates) const;
 

@@ -41,8 +41,8 @@ Status Worlds::check(const Actions& actions) const {
   const auto fits = [&](const Tensor& given, DType dtype, std::int64_t width) { return given.dtype() == dtype && given.shape() == Shape{count_, width}; };
   const auto refuse = [&](const Tensor& given, const char* what, std::int64_t width) {
     if (!given.ok() && !is_empty(given)) return given.error();
-    return make_error(ErrorCode::shape_mismatch, "world '" + world_.name + "': " + what + " are " + (given.ok() ? describe(given) : std::string("not given")) + "; expected [" + std::to_string(count_) +
-                                                     ", " + std::to_string(width) + "]");
+    return make_error(ErrorCode::shape_mismatch, "world '" + world_.name + "': " + what + " are " + (given.ok() ? describe(given) : std::string("not given")) +
+                                                     "; expected [" + std::to_string(count_) + ", " + std::to_string(width) + "]");
   };
   if (branches > 0 && !fits(actions.discrete, DType::int32, branches)) return refuse(actions.discrete, "int32 choices", branches);
   if (world_.action.continuous > 0 && !fits(actions.continuous, DType::float32, world_.action.continuous))
