@@ -160,6 +160,22 @@ TEST_F(VkMemory, holds_the_cap) {
   EXPECT_TRUE(memory.allocate(kBlock, 16, MemoryUse::device).ok()) << "what was freed is there again";
 }
 
+// A first block of 32 MiB would be all of it.
+TEST_F(VkMemory, leaves_room_for_every_use_under_a_small_cap) {
+  for (const std::uint64_t cap : {8ull << 20, 32ull << 20, 64ull << 20}) {
+    auto& memory = pool(32 << 20, cap);
+    std::vector<Allocation> held;
+    for (const MemoryUse use : {MemoryUse::device, MemoryUse::upload, MemoryUse::readback})
+      for (const bool yields : {false, true}) {
+        const auto allocation = memory.allocate(64 << 10, 256, use, yields);
+        ASSERT_TRUE(allocation.ok()) << "cap " << cap << ": " << allocation.error().message;
+        held.push_back(*allocation);
+      }
+    EXPECT_LE(memory.stats().bytes_reserved, cap / 2);
+    for (const Allocation& allocation : held) memory.free(allocation);
+  }
+}
+
 TEST_F(VkMemory, gives_back_empty_blocks_of_other_uses_when_the_cap_is_reached) {
   constexpr std::uint64_t kBlock = 1 << 16;
   auto& memory = pool(kBlock, kBlock);
