@@ -1,6 +1,6 @@
 // The worlds that learners are tested in are Gymnasium's: trajectories run through its own classes.
 
-#include "tests/learning/environments.h"
+#include "tools/trials/environments.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-namespace imprint::learning {
+namespace imprint::trials {
 namespace {
 
 struct Walk {
@@ -69,4 +69,4 @@ TEST(Environments, ATimeLimitTruncatesAndDoesNotTerminate) {
 }
 
 }  // namespace
-}  // namespace imprint::learning
+}  // namespace imprint::trials

@@ -9,16 +9,24 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tests/learning/ppo_trial.h"
+#include "engine-bridge/standalone.h"
+#include "tools/trials/ppo_trial.h"
 
 namespace {
 
-using imprint::learning::Curve;
-using imprint::learning::Setting;
-using Trial = Curve (*)(imprint::Session&, const Setting&, std::uint64_t);
+using imprint::trials::Curve;
+using imprint::trials::Setting;
+using MakeTrial = decltype(&imprint::trials::make_trial);
 using Curves = std::vector<Curve>;
+
+template <class T>
+T must(imprint::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
 
 struct Bar {
   std::string what;
@@ -31,8 +39,8 @@ struct Row {
   Setting setting;
   std::vector<Bar> bars;
   double mean_at_end = -1e9;  // of all seeds' greedy means
-  Trial trial = imprint::learning::run_trial;
-  bool resident() const { return trial == imprint::learning::run_resident_trial; }
+  MakeTrial make_trial = imprint::trials::make_trial;
+  bool resident() const { return make_trial == imprint::trials::make_resident_trial; }
 };
 
 Bar reaches(double greedy, std::int64_t steps) {
@@ -51,14 +59,14 @@ Bar trains(double returned) {
 }
 
 std::vector<Row> rows() {
-  using namespace imprint::learning;
+  using namespace imprint::trials;
   Setting defaults = default_cart_pole();
   defaults.enough = 475;
   defaults.total_steps = 40'960;
   Setting crowd = crowd_cart_pole();
   crowd.enough = 475;
   constexpr double kNoMean = -1e9;
-  const auto resident = run_resident_trial;
+  const auto resident = make_resident_trial;
   return {{"cartpole", zoo_cart_pole(), {reaches(475, 50'000), ends(490, 1)}},
           {"cartpole-resident", zoo_cart_pole(), {reaches(475, 50'000), ends(475)}, kNoMean, resident},
           {"cartpole-default", defaults, {reaches(475, 40'960)}},
@@ -79,12 +87,12 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
   Curves curves;
   double mean = 0, seconds = 0, updating = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    curves.push_back(row.trial(session, row.setting, seed));
+    curves.push_back(must(must(row.make_trial(session, row.setting, seed))->learn()));
     const Curve& curve = curves.back();
     std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.2f s learning\n", static_cast<unsigned long long>(seed),
                 static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(),
                 curve.seconds);
-    for (const imprint::learning::Check& check : curve.checks)
+    for (const imprint::trials::Check& check : curve.checks)
       if (curve_too) std::printf("    %8lld %8.1f %8.1f\n", static_cast<long long>(check.steps), check.greedy, check.training);
     std::fflush(stdout);
     mean += curve.checks.back().greedy / static_cast<double>(seeds);
@@ -145,9 +153,7 @@ int main(int argc, char** argv) {
       session = std::make_unique<imprint::Session>(*runtime);
       std::puts("CPU");
     } else {
-      auto opened = imprint::bridge::Standalone::open({.device = device, .validation = validation});
-      if (!opened) throw std::runtime_error(opened.error().message);
-      host = std::move(*opened);
+      host = must(imprint::bridge::Standalone::open({.device = device, .validation = validation}));
       std::printf("%s\n", host->context().device().capabilities().device_name.c_str());
     }
     bool passed = true;

@@ -39,7 +39,7 @@ Suite frame: frames that inferred (learning-off), ran a slice of learning (learn
 or every frame with work in a game that learns (every), with the 99th percentile, the dearest, and how often the frame thread waited. There cpu is the
 frame thread's CPU time in all of Imprint's calls of a frame together, wall is the same on the clock, and a second line says which calls it went to.
 Suite worlds ends with million steps a second of all agents together, by chained, or by wall where a learner goes from its first step to its last
-(to-the-end). On a device in software the operands of suite ops are smaller, as its rows name them. On the processor (--device cpu) suites policy, learn, pet, kennel and frame run, and the calling thread does the work: wall and
+(to-the-end; cpu: its world is on the processor). On a device in software the operands of suite ops are smaller, as its rows name them. On the processor (--device cpu) suites policy, learn, pet, kennel and frame run, and the calling thread does the work: wall and
 chained are of it, and so is gpu of suite frame.)";
 
 struct Suite {

@@ -1,12 +1,13 @@
 // Learning in copies of a world that lie on the device: a run is a rollout and its whole update, in one submit. Rows below a row are its parts alone; the
-// last row is all of a learner's life.
+// last two are all of a learner's life, with the world on the device and on the processor.
 
-#include <chrono>
+#include <memory>
 #include <string>
 
 #include "compute/nn/classic_worlds.h"
 #include "compute/nn/ppo.h"
 #include "tools/imprint/bench.h"
+#include "tools/trials/ppo_trial.h"
 
 namespace imprint::tools {
 namespace {
@@ -23,9 +24,8 @@ const Setting kSettings[] = {{"worlds/cartpole/n8", nn::cart_pole, 8, 32, 256, 2
                              {"worlds/cartpole/n4096", nn::cart_pole, 4096, 16, 16384, 4, 0.98, 0.9},
                              {"worlds/pendulum/n4096", nn::pendulum, 4096, 16, 16384, 4, 0.9, 0.95}};
 
-Result<nn::Ppo> learner(const Setting& setting, const nn::World& world, std::uint64_t seed = 1) {
+Result<nn::Ppo> learner(const Setting& setting, const nn::World& world) {
   nn::PpoOptions options;
-  options.seed = seed;
   options.agents = setting.agents;
   options.observations = world.observations;
   options.action = world.action;
@@ -76,49 +76,33 @@ Result<BenchResult> run_world(BenchDevice& device, const Setting& setting, const
   return result;
 }
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// Wall time of learning from the first step to the last, compiling left out: 100,000 steps with rates that fall to nothing. A sample is all of it, with a
-// seed of its own; tools/learning ppo cartpole-resident shows what is learned.
-Result<BenchResult> run_to_the_end(BenchDevice& device, const Setting& setting, const std::string& name) {
-  constexpr std::int64_t kSteps = 100'000;
-  const std::int64_t rounds = (kSteps + setting.agents * setting.steps - 1) / (setting.agents * setting.steps);
-  const nn::World world = setting.world();
-  Session& session = device.computer.session();
-  BenchResult result{.name = name};
+// Wall time of learning from the first step to the last, compiling left out, with rl-zoo's settings. A sample is all of it, with a seed of its own;
+// tools/learning ppo shows what is learned.
+Result<BenchResult> run_to_the_end(BenchDevice& device, decltype(&trials::make_trial) make, const std::string& name) {
+  trials::Setting setting = trials::zoo_cart_pole();
+  setting.check_every = trials::kNeverChecked;
+  const auto& allocations = device.context().device().counters().allocations;
+  BenchResult result{.name = name, .samples_are = "learners"};
   std::vector<double> wall_us;
-  for (const auto begin = Clock::now(); wall_us.empty() || (wall_us.size() < device.repeats.measured && seconds_since(begin) < device.repeats.seconds);) {
-    const std::uint64_t seed = wall_us.size() + 1;
-    IMPRINT_ASSIGN(const nn::Ppo ppo, learner(setting, world, seed));
-    const nn::Worlds worlds(world, setting.agents, seed);
-    IMPRINT_ASSIGN(ProgramPart rollout, ppo.rollout(worlds));
-    IMPRINT_ASSIGN(ProgramSequence sequence, ppo.update());
-    sequence.slots = 1;
-    sequence.parts.insert(sequence.parts.begin(), std::move(rollout));
-    IMPRINT_ASSIGN(const ProgramDescription first, ppo.start(worlds));
-    IMPRINT_ASSIGN(Program start, Program::compile(device.runtime(), first));
-    IMPRINT_ASSIGN(Program practice, Program::compile(device.runtime(), sequence));
+  double measured_us = 0;
+  while (wall_us.empty() || (wall_us.size() < device.repeats.measured && measured_us < 1e6 * device.repeats.seconds)) {
+    IMPRINT_ASSIGN(const std::unique_ptr<trials::Trial> trial, make(device.computer.session(), setting, wall_us.size() + 1));
     if (device.look) {
-      IMPRINT_CHECK(device.look(practice));
+      IMPRINT_CHECK(device.look(trial->update()));
       return result;
     }
-    IMPRINT_CHECK(session.run(start));
-    result.dispatches = static_cast<std::uint32_t>(rounds) * practice.stats().dispatches;
-    result.barriers = static_cast<std::uint32_t>(rounds) * practice.stats().barriers;
-    const std::uint64_t allocations = device.context().device().counters().allocations;
-    const auto learning = Clock::now();
-    for (std::int64_t round = 1; round <= rounds; ++round) {
-      const auto left = static_cast<float>(1 - static_cast<double>(round) / static_cast<double>(rounds));
-      const HostTensor rates[] = {HostTensor::from({1e-3f * left}, {}), HostTensor::from({0.2f * left}, {})};
-      IMPRINT_CHECK(session.run(practice, rates));
-    }
-    wall_us.push_back(1e6 * seconds_since(learning));
-    result.allocations += device.context().device().counters().allocations - allocations;
+    const std::uint64_t before = allocations;
+    IMPRINT_ASSIGN(const trials::Curve curve, trial->learn());
+    result.allocations += allocations - before;
+    result.dispatches = static_cast<std::uint32_t>(curve.dispatches);
+    result.barriers = static_cast<std::uint32_t>(curve.barriers);
+    wall_us.push_back(1e6 * curve.seconds);
+    measured_us += wall_us.back();
+    result.steps_per_s = static_cast<double>(curve.steps);
   }
   result.samples = wall_us.size();
   result.wall_us = spread(std::move(wall_us));
-  result.steps_per_s = 1e6 * static_cast<double>(rounds * setting.agents * setting.steps) / result.wall_us.median;
+  result.steps_per_s *= 1e6 / result.wall_us.median;
   return result;
 }
 
@@ -133,8 +117,10 @@ std::vector<BenchCase> worlds_cases() {
       cases.push_back({name, [=, &setting, part = part++](BenchDevice& device) { return run_world(device, setting, name, part); }});
     }
   }
-  const std::string to_the_end = kSettings[0].name + "/to-the-end";
-  cases.push_back({to_the_end, [=](BenchDevice& device) { return run_to_the_end(device, kSettings[0], to_the_end); }});
+  for (const bool resident : {true, false}) {
+    const std::string name = kSettings[0].name + (resident ? "" : "/cpu") + "/to-the-end";
+    cases.push_back({name, [=](BenchDevice& device) { return run_to_the_end(device, resident ? trials::make_resident_trial : trials::make_trial, name); }});
+  }
   return cases;
 }
 

@@ -1,11 +1,11 @@
-#include "tests/learning/environments.h"
+#include "tools/trials/environments.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
-namespace imprint::learning {
+namespace imprint::trials {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
@@ -151,4 +151,4 @@ std::unique_ptr<Environment> make_pendulum() { return std::make_unique<Pendulum>
 std::unique_ptr<Environment> make_acrobot() { return std::make_unique<Acrobot>(); }
 std::unique_ptr<Environment> make_mountain_car() { return std::make_unique<MountainCar>(); }
 
-}  // namespace imprint::learning
+}  // namespace imprint::trials

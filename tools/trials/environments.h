@@ -7,7 +7,7 @@
 
 #include "compute/base/philox.h"
 
-namespace imprint::learning {
+namespace imprint::trials {
 
 // Draws from Philox by counting: the same on every machine.
 class Draws {
@@ -61,4 +61,4 @@ std::unique_ptr<Environment> make_pendulum();      // 200 steps
 std::unique_ptr<Environment> make_acrobot();       // Sutton, Generalization in Reinforcement Learning, 1996; 500 steps
 std::unique_ptr<Environment> make_mountain_car();  // Moore, Efficient Memory-based Learning for Robot Control, 1990; 200 steps
 
-}  // namespace imprint::learning
+}  // namespace imprint::trials

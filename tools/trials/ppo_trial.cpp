@@ -1,11 +1,13 @@
-#include "tests/learning/ppo_trial.h"
+#include "tools/trials/ppo_trial.h"
 
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <stdexcept>
+#include <optional>
+#include <span>
+#include <utility>
 
-namespace imprint::learning {
+namespace imprint::trials {
 namespace {
 
 HostTensor zeros_for(const Tensor& input) {
@@ -19,33 +21,48 @@ HostTensor zeros_for(const Tensor& input) {
 // A program with its inputs by name, to be filled in place.
 class Call {
  public:
-  Call(Session& session, const ProgramDescription& description)
-      : session_(session), program_(must(Program::compile(session.runtime(), description))) {
-    for (const Tensor& input : description.inputs) add(input.node()->label, zeros_for(input));
+  static Result<Call> create(Session& session, const Result<ProgramDescription>& description) {
+    if (!description) return description.error();
+    IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), *description));
+    Call call(session, std::move(program));
+    for (const Tensor& input : description->inputs) call.add(input);
+    return call;
   }
-  Call(Session& session, const ProgramSequence& sequence) : session_(session), program_(must(Program::compile(session.runtime(), sequence))) {
+  static Result<Call> create(Session& session, const ProgramSequence& sequence) {
+    IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), sequence));
+    Call call(session, std::move(program));
     for (const ProgramPart& part : sequence.parts)
       for (const Tensor& input : part.description.inputs)
-        if (std::ranges::find(names_, input.node()->label) == names_.end()) add(input.node()->label, zeros_for(input));
+        if (!call.find(input.node()->label)) call.add(input);
+    return call;
   }
 
   HostTensor* find(const std::string& name) {
     const auto found = std::ranges::find(names_, name);
     return found == names_.end() ? nullptr : &inputs_[static_cast<std::size_t>(found - names_.begin())];
   }
-  std::vector<HostTensor> operator()() { return must(session_.run(program_, inputs_)); }
-  const Program& program() const { return program_; }
-
- private:
-  void add(const std::string& name, HostTensor value) {
-    names_.push_back(name);
-    inputs_.push_back(std::move(value));
+  Result<std::vector<HostTensor>> operator()() {
+    ++runs_;
+    return session_->run(program_, inputs_);
+  }
+  Program& program() { return program_; }
+  void count(Curve& curve) const {
+    curve.dispatches += runs_ * program_.stats().dispatches;
+    curve.barriers += runs_ * program_.stats().barriers;
   }
 
-  Session& session_;
+ private:
+  Call(Session& session, Program program) : session_(&session), program_(std::move(program)) {}
+  void add(const Tensor& input) {
+    names_.push_back(input.node()->label);
+    inputs_.push_back(zeros_for(input));
+  }
+
+  Session* session_;
   Program program_;
   std::vector<std::string> names_;
   std::vector<HostTensor> inputs_;
+  std::uint64_t runs_ = 0;
 };
 
 // Number i of actions that a program gave: the choice, or the continuous number.
@@ -124,14 +141,15 @@ class Crowd {
 };
 
 // The mean return of the first greedy episode of each of a hundred agents.
-double evaluate(Call& greedy, const Setting& setting, std::uint64_t seed) {
+Result<double> evaluate(Call& greedy, const Setting& setting, std::uint64_t seed) {
   Crowd crowd(setting, seed, 1u << 20, kEpisodes);
   std::vector<char> done(kEpisodes, 0);
   double sum = 0;
   for (std::int64_t left = kEpisodes; left > 0;) {
     crowd.tell(greedy);
     const std::size_t before = crowd.ended().size();
-    crowd.step(greedy());
+    IMPRINT_ASSIGN(const std::vector<HostTensor> actions, greedy());
+    crowd.step(actions);
     for (std::size_t k = 0; k < crowd.finished().size(); ++k) {
       if (std::exchange(done[crowd.finished()[k]], 1)) continue;
       sum += crowd.ended()[before + k];
@@ -146,6 +164,89 @@ double mean_of_last(const std::vector<double>& values, std::size_t count) {
   return taken == 0 ? 0 : std::accumulate(values.end() - static_cast<std::ptrdiff_t>(taken), values.end(), 0.0) / static_cast<double>(taken);
 }
 
+nn::PpoOptions options_for(const Setting& setting, std::uint64_t seed) {
+  nn::PpoOptions options = setting.options;
+  const auto world = setting.world();
+  options.observations = world->observation_count();
+  if (world->choice_count() > 0)
+    options.action.branches = {world->choice_count()};
+  else
+    options.action.continuous = 1;
+  options.seed = seed;
+  return options;
+}
+
+struct Calls {
+  Call step, step_truncated;        // observe and act
+  Call observe, observe_truncated;  // at the end of a rollout
+  Call act;                         // after an update
+  Call update;
+  std::optional<Call> greedy;  // where anything is checked
+};
+
+class TrialOnProcessor final : public Trial {
+ public:
+  TrialOnProcessor(const Setting& setting, std::uint64_t seed, Calls calls, std::uint32_t minibatches)
+      : setting_(setting), seed_(seed), calls_(std::move(calls)), crowd_(setting, seed, 0, setting.options.agents) {
+    curve_.step_dispatches = calls_.step.program().stats().dispatches;
+    curve_.update_dispatches = calls_.update.program().stats().dispatches;
+    curve_.minibatch_dispatches = curve_.update_dispatches / minibatches;  // those round the minibatches are few
+  }
+
+  Result<Curve> learn() override {
+    const std::int64_t per_update = setting_.options.agents * setting_.options.steps, updates = (setting_.total_steps + per_update - 1) / per_update;
+    std::int64_t next_check = setting_.check_every > 0 ? setting_.check_every : setting_.total_steps;
+    double last = now();
+    for (std::int64_t u = 0; u < updates; ++u) {
+      IMPRINT_CHECK(roll_out(u == 0));
+      curve_.steps = (u + 1) * per_update;
+      // As stable-baselines3 counts: what is left when the rollout is in.
+      const double progress = std::min(1.0, static_cast<double>(curve_.steps) / static_cast<double>(setting_.total_steps));
+      calls_.update.find("learning_rate")->floats[0] = static_cast<float>(setting_.learning_rate.at(progress));
+      calls_.update.find("clip_range")->floats[0] = static_cast<float>(setting_.clip_range.at(progress));
+      const double updating = now();
+      IMPRINT_ASSIGN(std::vector<HostTensor> outputs, calls_.update());
+      curve_.metrics = std::move(outputs[0].floats);
+      curve_.updating += now() - updating;
+      if (curve_.steps < next_check && u + 1 < updates) continue;
+      curve_.seconds += now() - last;
+      if (calls_.greedy) {
+        IMPRINT_ASSIGN(const double greedy, evaluate(*calls_.greedy, setting_, seed_));
+        curve_.checks.push_back({curve_.steps, greedy, mean_of_last(crowd_.ended(), kEpisodes)});
+        if (greedy >= setting_.enough) break;
+      }
+      next_check += std::max<std::int64_t>(setting_.check_every, 0);
+      last = now();
+    }
+    for (const Call* call : {&calls_.step, &calls_.step_truncated, &calls_.observe, &calls_.observe_truncated, &calls_.act, &calls_.update}) call->count(curve_);
+    return curve_;
+  }
+  Program& update() override { return calls_.update.program(); }
+
+ private:
+  static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+  Status roll_out(bool first) {
+    for (std::int64_t t = 0; t < setting_.options.steps; ++t) {
+      const bool known = !first && t == 0;  // observed before the update
+      Call& call = known ? calls_.act : crowd_.truncates() ? calls_.step_truncated : calls_.step;
+      if (!known) crowd_.tell(call);
+      IMPRINT_ASSIGN(const std::vector<HostTensor> actions, call());
+      crowd_.step(actions);
+    }
+    Call& last = crowd_.truncates() ? calls_.observe_truncated : calls_.observe;
+    crowd_.tell(last);
+    IMPRINT_CHECK(last());
+    return {};
+  }
+
+  Setting setting_;
+  std::uint64_t seed_;
+  Calls calls_;
+  Crowd crowd_;
+  Curve curve_;
+};
+
 }  // namespace
 
 std::int64_t Curve::reached(double greedy) const {
@@ -156,62 +257,21 @@ std::int64_t Curve::reached(double greedy) const {
 
 double Curve::best() const { return std::ranges::max_element(checks, {}, &Check::greedy)->greedy; }
 
-Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed) {
-  nn::PpoOptions options = setting.options;
-  const auto world = setting.world();
-  options.observations = world->observation_count();
-  if (world->choice_count() > 0)
-    options.action.branches = {world->choice_count()};
-  else
-    options.action.continuous = 1;
-  options.seed = seed;
-  const nn::Ppo ppo = must(nn::Ppo::create(options));
-
-  Call step(session, must(ppo.step())), step_truncated(session, must(ppo.step({.truncates = true})));
-  Call observe(session, must(ppo.step({.act = false}))), observe_truncated(session, must(ppo.step({.act = false, .truncates = true})));
-  Call act(session, must(ppo.step({.observe = false}))), greedy(session, must(ppo.greedy(kEpisodes)));
-  const ProgramSequence sequence = must(ppo.update());
-  Call update(session, sequence);
-  Crowd crowd(setting, seed, 0, options.agents);
-
-  Curve curve;
-  const auto turns = sequence.parts[1].repeat;
-  curve.step_dispatches = step.program().stats().dispatches;
-  curve.update_dispatches = update.program().stats().dispatches;
-  curve.minibatch_dispatches = curve.update_dispatches / turns;  // those round the minibatches are few
-  const std::int64_t per_update = options.agents * options.steps, updates = (setting.total_steps + per_update - 1) / per_update;
-  std::int64_t next_check = setting.check_every > 0 ? setting.check_every : setting.total_steps;
-  auto begin = std::chrono::steady_clock::now();
-  const auto taken = [&] {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(begin, now)).count();
-  };
-  for (std::int64_t u = 0; u < updates; ++u) {
-    for (std::int64_t t = 0; t < options.steps; ++t) {
-      const bool known = u > 0 && t == 0;  // observed before the update
-      Call& call = known ? act : crowd.truncates() ? step_truncated : step;
-      if (!known) crowd.tell(call);
-      crowd.step(call());
-    }
-    Call& last = crowd.truncates() ? observe_truncated : observe;
-    crowd.tell(last);
-    last();
-    // As stable-baselines3 counts: what is left when the rollout is in.
-    const double progress = std::min(1.0, static_cast<double>((u + 1) * per_update) / static_cast<double>(setting.total_steps));
-    update.find("learning_rate")->floats[0] = static_cast<float>(setting.learning_rate.at(progress));
-    update.find("clip_range")->floats[0] = static_cast<float>(setting.clip_range.at(progress));
-    const auto updating = std::chrono::steady_clock::now();
-    curve.metrics = update()[0].floats;
-    curve.updating += std::chrono::duration<double>(std::chrono::steady_clock::now() - updating).count();
-    const std::int64_t done = (u + 1) * per_update;
-    if (done < next_check && u + 1 < updates) continue;
-    curve.seconds += taken();
-    curve.checks.push_back({done, evaluate(greedy, setting, seed), mean_of_last(crowd.ended(), kEpisodes)});
-    next_check += setting.check_every;
-    taken();
-    if (curve.checks.back().greedy >= setting.enough) break;
+Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setting, std::uint64_t seed) {
+  IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options_for(setting, seed)));
+  IMPRINT_ASSIGN(Call step, Call::create(session, ppo.step()));
+  IMPRINT_ASSIGN(Call step_truncated, Call::create(session, ppo.step({.truncates = true})));
+  IMPRINT_ASSIGN(Call observe, Call::create(session, ppo.step({.act = false})));
+  IMPRINT_ASSIGN(Call observe_truncated, Call::create(session, ppo.step({.act = false, .truncates = true})));
+  IMPRINT_ASSIGN(Call act, Call::create(session, ppo.step({.observe = false})));
+  IMPRINT_ASSIGN(const ProgramSequence sequence, ppo.update());
+  IMPRINT_ASSIGN(Call update, Call::create(session, sequence));
+  std::optional<Call> greedy;
+  if (setting.check_every != kNeverChecked) {
+    IMPRINT_ASSIGN(greedy, Call::create(session, ppo.greedy(kEpisodes)));
   }
-  return curve;
+  Calls calls{std::move(step), std::move(step_truncated), std::move(observe), std::move(observe_truncated), std::move(act), std::move(update), std::move(greedy)};
+  return {std::make_unique<TrialOnProcessor>(setting, seed, std::move(calls), sequence.parts[1].repeat)};
 }
 
 // ---- settings ----
@@ -267,4 +327,4 @@ Setting zoo_mountain_car() {
 
 Setting zoo_pendulum() { return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0, 1e9, nn::pendulum}; }
 
-}  // namespace imprint::learning
+}  // namespace imprint::trials

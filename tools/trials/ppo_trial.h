@@ -1,28 +1,22 @@
 #pragma once
-// One learner, one seed, one world on the processor or on the device: how well it does as it learns.
+// One learner, one seed, one world on the processor or on the device: how long learning takes, and how well it does as it learns.
 
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "compute/nn/classic_worlds.h"
 #include "compute/nn/ppo.h"
-#include "engine-bridge/standalone.h"
-#include "tests/learning/environments.h"
+#include "compute/program/run.h"
+#include "tools/trials/environments.h"
 
-namespace imprint::learning {
+namespace imprint::trials {
 
-inline constexpr std::int64_t kEpisodes = 100;   // of an evaluation
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
+inline constexpr std::int64_t kEpisodes = 100;    // of an evaluation
+inline constexpr std::int64_t kAtTheEnd = 0;      // Setting::check_every
+inline constexpr std::int64_t kNeverChecked = -1;
 
 // A rate that stays, or falls to 0 in a line.
 struct Rate {
@@ -37,7 +31,7 @@ struct Setting {
   nn::PpoOptions options;  // agents, steps, ...; observations and action come from the world
   Rate learning_rate, clip_range;
   std::int64_t total_steps = 0;       // of all agents
-  std::int64_t check_every = 0;       // steps between greedy evaluations, at ends of rollouts; 0: only at the end
+  std::int64_t check_every = kAtTheEnd;  // steps between greedy evaluations, at ends of rollouts
   double enough = 1e9;                // a greedy mean at which it stops
   nn::World (*resident)() = nullptr;  // the same world for the device, where there is one
 };
@@ -50,20 +44,32 @@ struct Check {
 
 struct Curve {
   std::vector<Check> checks;  // the last one at the end
+  std::int64_t steps = 0;     // of all agents
   double seconds = 0;         // learning alone
-  double updating = 0;        // seconds of those; acting, and the world's own steps, are the rest
+  double updating = 0;        // seconds of those; acting, and the world's own steps, are the rest. 0 where the world is on the device
   std::uint32_t step_dispatches = 0, minibatch_dispatches = 0, update_dispatches = 0;
-  std::vector<float> metrics;  // of the last update
+  std::uint64_t dispatches = 0, barriers = 0;  // of all of learning
+  std::vector<float> metrics;                  // of the last update
 
   // Steps when the greedy mean first reached this; -1: never.
   std::int64_t reached(double greedy) const;
   double best() const;
 };
 
-// Throws std::runtime_error: this is test code.
-Curve run_trial(Session& session, const Setting& setting, std::uint64_t seed);
-// The same where the world is on the device too: one submit a rollout and its update. `updating` stays 0.
-Curve run_resident_trial(Session& session, const Setting& setting, std::uint64_t seed);
+// All compiled, nothing learned yet. The session must outlive it.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+  // From the first step to the last. Call once.
+  virtual Result<Curve> learn() = 0;
+  // The program that most of the work is in.
+  virtual Program& update() = 0;
+};
+
+// The world on the processor: a submit for every step, and one for an update.
+Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setting, std::uint64_t seed);
+// setting.resident on the device: one submit for a rollout and its update. Vulkan devices only.
+Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting, std::uint64_t seed);
 
 // The settings published with rl-baselines3-zoo, stable-baselines3 (defaults) and CleanRL.
 Setting zoo_cart_pole();
@@ -75,4 +81,4 @@ Setting zoo_mountain_car();
 Setting zoo_pendulum();
 Setting large_crowd_cart_pole();  // 4096 agents, on the device
 
-}  // namespace imprint::learning
+}  // namespace imprint::trials
