@@ -257,7 +257,9 @@ class RegionFinder {
     std::int64_t wanted = rows_for(options_.region_groups);
     const bool few_leave_results = folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8;
     if (few_leave_results) wanted = rows_for(options_.region_fold_groups);
-    std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, options_.region_rows);
+    // A layer alone keeps no row from product to product: what hides the way to memory is more workgroups.
+    const std::int64_t most = folds || chains_products(key) ? options_.region_rows : options_.region_rows / 2;
+    std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, most);
     block = std::min(block, power(region.rows));
     const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;   // of all turns
     if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
@@ -274,6 +276,19 @@ class RegionFinder {
     }
     if (!partials_fit(partial_elements, region.blocks)) return;
     regions.push_back(region);
+  }
+
+  // Whether a product of the region is made of another one's results.
+  bool chains_products(std::pair<AxisClass, std::int32_t> key) const {
+    std::vector<std::uint8_t> follows(graph_.nodes.size(), 0);
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      if (role[at(i)] != Role::row || std::pair{row_class_[at(i)], phase[at(i)]} != key) continue;
+      const bool is_product = graph_[i].op == Op::matmul;
+      follows[at(i)] = std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return follows[at(input)] != 0; });
+      if (is_product && follows[at(i)]) return true;
+      follows[at(i)] |= is_product;
+    }
+    return false;
   }
 
   bool partials_fit(std::int64_t elements, std::int64_t blocks) const { return blocks == 1 || 4 * elements * blocks <= options_.region_partial_bytes; }

@@ -143,7 +143,7 @@ class Tuner::Subject {
     if (!is_taken) return -1;
     double us = 0;
     do {
-      const auto times = tuner_.timer_->compare(usual.commands(), built->commands(), tuner_.options_.runs, usual.us);
+      const auto times = tuner_.timer_->compare(usual.commands(), built->commands(), tuner_.options_.runs);
       if (!times) return -1;
       const double before = std::exchange(us, usual.us * times->other / times->usual);
       if (before > 0) return std::max(before, us);
@@ -180,7 +180,7 @@ Result<std::shared_ptr<Tuner>> Tuner::create(Runtime& runtime, vk::Queue& queue,
     return make_error(ErrorCode::unsupported, "tuning: a library without a shader compiler makes no variants: ship a table, and an archive of imprint bake --tuning");
   options.runs = std::max(1u, options.runs);
   std::shared_ptr<Tuner> tuner(new Tuner(runtime, queue, std::move(known), std::move(options)));
-  IMPRINT_ASSIGN(tuner->timer_, TuningTimer::create(static_cast<RuntimeImpl&>(runtime), queue));
+  IMPRINT_ASSIGN(tuner->timer_, TuningTimer::create(static_cast<RuntimeImpl&>(runtime), queue, tuner->options_.seconds));
   tuner->deadline_ns_ = now_ns() + static_cast<std::uint64_t>(std::clamp(tuner->options_.seconds, 0.0, 1e6) * 1e9);
   return tuner;
 }

@@ -16,19 +16,20 @@ constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
 constexpr double kWorthTimingUs = 200;       // shorter runs are timed several in a row
 constexpr double kMostInARow = 32;
 constexpr double kOnceIsEnoughUs = 200e3;    // of a run
-constexpr double kAsFast = 1.02;
-constexpr std::chrono::milliseconds kWarmUp{250};
+constexpr double kMostRiseSeconds = 3;       // of the clock
+constexpr double kShareOfFirst = 0.2, kShareOfOthers = 0.02;   // of all seconds: before the first time of a program is taken, and before each variant's
 
 std::uint32_t in_a_row(double us) { return static_cast<std::uint32_t>(std::clamp(std::ceil(kWorthTimingUs / std::max(us, 1e-3)), 1.0, kMostInARow)); }
 
 }  // namespace
 
-Result<std::unique_ptr<TuningTimer>> TuningTimer::create(RuntimeImpl& runtime, vk::Queue& queue) {
+Result<std::unique_ptr<TuningTimer>> TuningTimer::create(RuntimeImpl& runtime, vk::Queue& queue, double seconds) {
   vk::Device& device = runtime.device();
   if (device.capabilities().timestamp_valid_bits == 0)
     return make_error(ErrorCode::unsupported, "tuning: queue family " + std::to_string(queue.family()) + " of " + device.capabilities().device_name +
                                                   " has no timestamps to measure with");
-  std::unique_ptr<TuningTimer> timer(new TuningTimer(runtime, queue));
+  IMPRINT_ASSIGN(ClockProbe probe, ClockProbe::create(runtime));
+  std::unique_ptr<TuningTimer> timer(new TuningTimer(runtime, queue, std::move(probe), seconds));
   const vk::Functions& f = device.functions();
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.queueFamilyIndex = device.queue_family();
@@ -61,46 +62,42 @@ Status TuningTimer::upload() {
   return ticket.error();
 }
 
-Result<std::uint32_t> TuningTimer::warm_up(VkCommandBuffer commands, double best_us) {
-  // The first run pays for caches, and on a software device for the driver's own compiler.
-  IMPRINT_ASSIGN(double us, submit(commands, 1));
-  if (runtime_.device().capabilities().device_type != VK_PHYSICAL_DEVICE_TYPE_CPU) {
-    using Clock = std::chrono::steady_clock;
-    for (const Clock::time_point start = Clock::now(); us > best_us * kAsFast && Clock::now() - start < kWarmUp;) {
-      IMPRINT_ASSIGN(us, submit(commands, in_a_row(us)));
-    }
-  }
-  return in_a_row(us);
+Status TuningTimer::raise_clock(double share) {
+  return probe_.raise([this](std::span<const VkCommandBuffer> commands, std::uint32_t times) { return submit(commands, times); },
+                      std::chrono::duration<double>(std::min(kMostRiseSeconds, share * seconds_)));
 }
 
 Result<double> TuningTimer::time(VkCommandBuffer usual, std::uint32_t runs) {
   IMPRINT_CHECK(upload());
-  IMPRINT_ASSIGN(const std::uint32_t count, warm_up(usual, 0));
+  IMPRINT_CHECK(submit(usual, 1));   // pays for caches, and on a software device for the driver's own compiler
+  IMPRINT_CHECK(raise_clock(kShareOfFirst));
+  IMPRINT_ASSIGN(const double about, submit(usual, 1));
   double best = std::numeric_limits<double>::max();
   for (std::uint32_t run = 0; run < runs; ++run) {
-    IMPRINT_ASSIGN(const double us, submit(usual, count));
+    IMPRINT_ASSIGN(const double us, submit(usual, in_a_row(about)));
     best = std::min(best, us);
     if (us > kOnceIsEnoughUs) break;
   }
   return best;
 }
 
-Result<TuningTimer::Times> TuningTimer::compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs, double usual_us) {
+Result<TuningTimer::Times> TuningTimer::compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs) {
   IMPRINT_CHECK(upload());
-  IMPRINT_CHECK(submit(other, 1));   // pays for what comes first
-  IMPRINT_ASSIGN(const std::uint32_t usual_count, warm_up(usual, usual_us));
+  IMPRINT_CHECK(submit(other, 1));   // as above
+  IMPRINT_CHECK(raise_clock(kShareOfOthers));
   IMPRINT_ASSIGN(const double others_about, submit(other, 1));
+  IMPRINT_ASSIGN(const double usual_about, submit(usual, 1));
   Times best{std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
   for (std::uint32_t run = 0; run < runs; ++run) {
     IMPRINT_ASSIGN(const double others, submit(other, in_a_row(others_about)));
-    IMPRINT_ASSIGN(const double own, submit(usual, usual_count));
+    IMPRINT_ASSIGN(const double own, submit(usual, in_a_row(usual_about)));
     best = {std::min(best.usual, own), std::min(best.other, others)};
     if (own + others > kOnceIsEnoughUs) break;
   }
   return best;
 }
 
-Result<double> TuningTimer::submit(VkCommandBuffer commands, std::uint32_t in_a_row) {
+Result<double> TuningTimer::submit(std::span<const VkCommandBuffer> commands, std::uint32_t times) {
   vk::Device& device = runtime_.device();
   const vk::Functions& f = device.functions();
   const auto check = [&](const char* call, VkResult result) { return result == VK_SUCCESS ? Status{} : Status{vk::vulkan_error(device, call, result)}; };
@@ -110,7 +107,7 @@ Result<double> TuningTimer::submit(VkCommandBuffer commands, std::uint32_t in_a_
   IMPRINT_CHECK(check("vkBeginCommandBuffer", f.vkBeginCommandBuffer(buffer_, &begin)));
   f.vkCmdResetQueryPool(buffer_, queries_.get(), 0, 2);
   f.vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 0);
-  for (std::uint32_t run = 0; run < in_a_row; ++run) f.vkCmdExecuteCommands(buffer_, 1, &commands);
+  for (std::uint32_t run = 0; run < times; ++run) f.vkCmdExecuteCommands(buffer_, static_cast<std::uint32_t>(commands.size()), commands.data());
   f.vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 1);
   IMPRINT_CHECK(check("vkEndCommandBuffer", f.vkEndCommandBuffer(buffer_)));
   IMPRINT_ASSIGN(const vk::Ticket ticket, queue_.submit(std::span(&buffer_, 1)));
@@ -120,7 +117,7 @@ Result<double> TuningTimer::submit(VkCommandBuffer commands, std::uint32_t in_a_
   std::array<std::uint64_t, 2> stamps{};
   IMPRINT_CHECK(check("vkGetQueryPoolResults", f.vkGetQueryPoolResults(device.handle(), queries_.get(), 0, 2, sizeof stamps, stamps.data(), sizeof stamps[0],
                                                                        VK_QUERY_RESULT_64_BIT)));
-  return vk::elapsed_us(device.capabilities(), stamps[0], stamps[1]) / in_a_row;
+  return vk::elapsed_us(device.capabilities(), stamps[0], stamps[1]) / times;
 }
 
 }  // namespace imprint

@@ -2,8 +2,11 @@
 // GPU time of one run of a program, between timestamps.
 
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "compute/base/result.h"
+#include "compute/program/clock_probe.h"
 #include "compute/program/runtime_impl.h"
 #include "compute/vk/queue.h"
 
@@ -11,27 +14,29 @@ namespace imprint {
 
 class TuningTimer {
  public:
-  // Errors: unsupported (no timestamps), out_of_*_memory.
-  static Result<std::unique_ptr<TuningTimer>> create(RuntimeImpl& runtime, vk::Queue& queue);
+  // seconds: of measuring, all in all, of which it may take a share to let the clock rise. Errors: unsupported (no timestamps), out_of_*_memory.
+  static Result<std::unique_ptr<TuningTimer>> create(RuntimeImpl& runtime, vk::Queue& queue, double seconds);
   ~TuningTimer();
 
   // Microseconds of a run of secondary commands: the least of `runs` submissions, of several in a row each where one is short. Waits. The clock of a
-  // GPU falls while variants are compiled and takes a while to rise, so that only what runs in turns can be compared.
+  // GPU falls while variants are compiled: it is let rise (clock_probe.h), and since it may not rise to the end, only what runs in turns is compared.
   struct Times { double usual = 0, other = 0; };
   Result<double> time(VkCommandBuffer usual, std::uint32_t runs);
-  // usual_us: what `usual` is known to take when the clock is high.
-  Result<Times> compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs, double usual_us);
+  Result<Times> compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs);
   std::uint64_t submitted() const { return submitted_; }
 
  private:
-  TuningTimer(RuntimeImpl& runtime, vk::Queue& queue) : runtime_(runtime), queue_(queue) {}
+  TuningTimer(RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
+      : runtime_(runtime), queue_(queue), probe_(std::move(probe)), seconds_(seconds) {}
   Status upload();
-  // How many runs are worth a submission, after as many as let the clock rise: until one takes no more than best_us, or time is over.
-  Result<std::uint32_t> warm_up(VkCommandBuffer commands, double best_us);
-  Result<double> submit(VkCommandBuffer commands, std::uint32_t in_a_row);   // microseconds of one
+  Status raise_clock(double share);   // of all seconds, at most
+  Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);   // microseconds of one time
+  Result<double> submit(VkCommandBuffer commands, std::uint32_t times) { return submit(std::span(&commands, 1), times); }
 
   RuntimeImpl& runtime_;
   vk::Queue& queue_;
+  ClockProbe probe_;
+  double seconds_;
   vk::Handle<VkCommandPool> pool_;
   vk::Handle<VkQueryPool> queries_;
   VkCommandBuffer buffer_ = VK_NULL_HANDLE;

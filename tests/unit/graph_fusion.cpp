@@ -227,6 +227,22 @@ TEST(Fusion, ManyRowsAreTakenInTurnsRatherThanByMoreWorkgroups) {
 }
 
 // The gradients of a layer's weights and biases are sums over the same values.
+// One layer alone keeps no row from product to product, and more workgroups hide the way to memory.
+TEST(Fusion, ALayerAloneTakesFewerRowsThanAChainOfThem) {
+  const auto rows_of = [](int layers) {
+    Tensor output = input("x", {16384, 32});
+    for (int layer = 0; layer < layers; ++layer) {
+      const std::string name = std::to_string(layer);
+      output = tanh(matmul(output, Variable::zeros("w" + name, {layer == 0 ? 32 : 64, 64}).value()) + Variable::zeros("b" + name, {64}).value());
+    }
+    const Fused fused = fuse_program({output}, {}, options_of_a_gpu());
+    EXPECT_EQ(fused.schedule.regions.size(), 1u);
+    return fused.schedule.regions.empty() ? 0 : fused.schedule.regions[0].row_block;
+  };
+  EXPECT_EQ(rows_of(1), 16);
+  EXPECT_EQ(rows_of(2), 32);
+}
+
 TEST(Fusion, GradientsOfBiasesAreSummedBesideThoseOfWeights) {
   const Fused fused = fuse_networks(1, 256, options_of_a_gpu());
   std::size_t products = 0, members = 0;

@@ -1,8 +1,10 @@
 // imprint tune: measures which variants of kernels are the fastest on a device, and writes them into a table.
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "compute/model/file.h"
@@ -67,21 +69,32 @@ Status tune(const TuneOptions& options) {
   device.runtime().set_tuner(tuner);
 
   std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(), device.computer.driver().c_str());
-  std::size_t failed = 0;
-  const auto report = [&](const std::string& name, const Status& status) {
-    if (status.ok()) return;
-    std::printf("%s failed: %s\n", name.c_str(), status.error().message.c_str());
-    ++failed;
+  // After each program, so that who has had enough loses one.
+  const auto save = [&]() -> Status {
+    IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
+    return write_file_atomic(options.table, std::as_bytes(std::span(text)));
   };
-  for (const BenchCase& one : cases) {
-    std::printf("%s\n", one.name.c_str());
-    report(one.name, look_at(device, one, [](Program&) {}));
-  }
-  for (const std::string& model : options.models) {
-    std::printf("%s\n", model.c_str());
-    const auto program = compile_model(device.runtime(), model, options.batch);
-    report(model, program ? Status() : Status(program.error()));
-  }
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t failed = 0;
+  const auto measure = [&](const std::string& name, const std::function<Status()>& compile) {
+    std::printf("%s\n", name.c_str());
+    std::fflush(stdout);
+    const std::uint32_t measured = tuner->stats().kernels;
+    if (const Status status = compile(); !status) {
+      std::printf("  failed: %s\n", status.error().message.c_str());
+      ++failed;
+    } else if (tuner->stats().kernels == measured) {
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      std::puts(taken.count() >= options.seconds ? "  not measured, as --seconds are over" : "  nothing to measure: its kernels have no variants, or are in the table");
+    }
+    return save();
+  };
+  for (const BenchCase& one : cases) IMPRINT_CHECK(measure(one.name, [&] { return look_at(device, one, [](Program&) {}); }));
+  for (const std::string& model : options.models)
+    IMPRINT_CHECK(measure(model, [&] {
+      const auto program = compile_model(device.runtime(), model, options.batch);
+      return program ? Status() : Status(program.error());
+    }));
   device.runtime().set_tuner(nullptr);
 
   const TuningStats stats = tuner->stats();
@@ -89,8 +102,6 @@ Status tune(const TuneOptions& options) {
   for (const auto& [name, variant] : tuner->table()) changed += !known.contains(name);
   std::printf("\n%u programs, %u kernels measured in %u variants, %llu runs; %zu kernels new in the table\n", stats.programs, stats.kernels, stats.variants,
               static_cast<unsigned long long>(stats.runs), changed);
-  IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
-  IMPRINT_CHECK(write_file_atomic(options.table, std::as_bytes(std::span(text))));
   if (failed > 0) return make_error(ErrorCode::internal, std::to_string(failed) + " programs failed: see above");
   return {};
 }
@@ -101,8 +112,8 @@ void add_tune(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tune", "measure which variants of kernels are the fastest on a device, and write them into a table");
   command->footer(
       "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves less than 2 % stays as the cost model has it.\n"
-      "The table holds each device and driver that it was written on: run this on each, with one file. imprint bench and explain take it with\n"
-      "--tuning, a game with imp_api::tuning_set.");
+      "The table is written after each program: to stop is to lose the one under way. It holds each device and driver that it was\n"
+      "written on: run this on each, with one file. imprint bench and explain take it with --tuning, a game with imp_api::tuning_set.");
   auto options = std::make_shared<TuneOptions>();
   command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
