@@ -132,9 +132,9 @@ Result<BenchResult> run_dispatches(BenchDevice& device, const std::string& name,
   AddOne add_one(vulkan);
   IMPRINT_CHECK(add_one.init());
   IMPRINT_ASSIGN(const std::uint32_t before, add_one.read(*device.timer));
-  const std::uint64_t submits = vulkan.counters().submits, allocations = vulkan.counters().allocations;
+  const std::uint64_t allocations = vulkan.counters().allocations;
   IMPRINT_ASSIGN(const Timing timing, device.timer->time(device.repeats, [&](VkCommandBuffer commands) { add_one.record(commands, count); }));
-  const auto expected = static_cast<std::uint32_t>((vulkan.counters().submits - submits) * count);
+  const auto expected = static_cast<std::uint32_t>(timing.submissions * count);
   const std::uint64_t made = vulkan.counters().allocations - allocations;
   IMPRINT_ASSIGN(const std::uint32_t after, add_one.read(*device.timer));
   if (after - before != expected) {

@@ -71,6 +71,7 @@ class Timer final : public GpuTimer {
       if (runs >= 10 && seconds_since(measuring) > repeats.seconds) break;
       IMPRINT_CHECK(run_once(timed_, timing));
     }
+    timing.submissions = ignored.gpu_us.size() + timing.gpu_us.size();
     return timing;
   }
 

@@ -16,6 +16,7 @@ double thread_cpu_us();
 
 struct Timing {
   std::vector<double> gpu_us, wall_us, cpu_us;  // one entry a measured submission
+  std::uint64_t submissions = 0;                // of what was measured, to warm up included
 };
 
 // How often to run. A case that is slow on this device stops early, but not before it has a spread.
