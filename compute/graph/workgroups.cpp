@@ -14,17 +14,24 @@ class Chooser {
   Chooser(const Graph& graph, const FusionOptions& options, const std::vector<std::uint8_t>& materialized)
       : graph_(graph), options_(options), materialized_(materialized) {}
 
-  void choose(Task& task) const {
-    const bool is_large_map = task.kind == TaskKind::map && task.element_count >= kLargeMap;
-    if (!shares_folds(task.kind) && !is_large_map) return;
-    const std::int32_t usual = is_large_map ? options_.map_invocations : options_.fold_invocations;
-    task.invocations = usual;
-    if (task.kind == TaskKind::row_fold) task.row_lanes = usual_lanes(task);
-    if (!options_.fuse) return;
-    const std::string kernel = std::string(task_kind_name(task.kind)) + " " + std::to_string(task.element_count) + " " +
-                               signature_down_to_memory(graph_, materialized_, task.kind == TaskKind::row_fold ? row_nodes(task) : task.members);
-    task.invocations = choose_power(task, kernel + " invocations", " invocations", usual, 32, options_.most_invocations);
-    if (task.kind == TaskKind::row_fold) task.row_lanes = choose_power(task, kernel + " lanes", " lanes a row", task.row_lanes, 1, task.invocations);
+  void choose_map(Task& task) const {
+    task.invocations = options_.map_invocations;
+    if (options_.fuse) task.invocations = choose_power(task, kernel_of(task) + " invocations", " invocations", options_.map_invocations, 32, options_.most_invocations);
+  }
+
+  // Folds of one level share a dispatch if as many invocations share each: that is one choice, in which the first of them is named for all.
+  void choose_folds(const std::vector<Task*>& folds) const {
+    for (Task* task : folds) {
+      task->invocations = options_.fold_invocations;
+      if (task->kind == TaskKind::row_fold) task->row_lanes = usual_lanes(*task);
+    }
+    if (!options_.fuse || folds.empty()) return;
+    const std::string kernel = folds.size() == 1 ? kernel_of(*folds[0]) : kernel_of(folds);
+    const std::int32_t chosen = choose_power(*folds[0], kernel + " invocations", " invocations", options_.fold_invocations, 32, options_.most_invocations);
+    for (Task* task : folds) {
+      task->invocations = chosen;
+      if (task->kind == TaskKind::row_fold) task->row_lanes = choose_power(*task, kernel_of(*task) + " lanes", " lanes a row", task->row_lanes, 1, chosen);
+    }
   }
 
  private:
@@ -33,10 +40,22 @@ class Chooser {
     return static_cast<std::int32_t>(std::clamp<std::uint64_t>(std::bit_ceil(wanted), 1, static_cast<std::uint64_t>(options_.fold_invocations)));
   }
 
-  static std::vector<NodeIndex> row_nodes(const Task& task) {
+  static std::vector<NodeIndex> nodes_of(const Task& task) {
     std::vector<NodeIndex> nodes = task.members;
-    nodes.insert(nodes.end(), task.folds.begin(), task.folds.end());
+    if (task.kind == TaskKind::row_fold) nodes.insert(nodes.end(), task.folds.begin(), task.folds.end());
     return nodes;
+  }
+
+  std::string kernel_of(const Task& task) const {
+    return std::string(task_kind_name(task.kind)) + " " + std::to_string(task.element_count) + " " + signature_down_to_memory(graph_, materialized_, nodes_of(task));
+  }
+  std::string kernel_of(const std::vector<Task*>& folds) const {
+    std::vector<NodeIndex> nodes;
+    for (const Task* task : folds) {
+      const std::vector<NodeIndex> own = nodes_of(*task);
+      nodes.insert(nodes.end(), own.begin(), own.end());
+    }
+    return std::to_string(folds.size()) + " folds together " + signature_down_to_memory(graph_, materialized_, nodes);
   }
 
   // The usual number, or a neighbour of it.
@@ -60,7 +79,15 @@ class Chooser {
 
 void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedule& schedule) {
   const Chooser chooser(graph, options, schedule.materialized);
-  for (Task& task : schedule.tasks) chooser.choose(task);
+  for (std::int32_t level = 0; level < schedule.level_count; ++level) {
+    std::vector<Task*> folds;
+    for (Task& task : schedule.tasks) {
+      if (task.level != level) continue;
+      if (shares_folds(task.kind)) folds.push_back(&task);
+      else if (task.kind == TaskKind::map && task.element_count >= kLargeMap) chooser.choose_map(task);
+    }
+    chooser.choose_folds(folds);
+  }
 }
 
 }  // namespace imprint

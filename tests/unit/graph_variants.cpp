@@ -150,6 +150,27 @@ TEST(Variants, LanesAndInvocationsOfRowFolds) {
   EXPECT_EQ(made.schedule.tasks[0].invocations, 128);
 }
 
+// Each alone would leave the dispatch that the others share, and be measured with a dispatch more.
+TEST(Variants, FoldsOfOneLevelHaveOneNumberOfInvocations) {
+  const Tensor x = input("x", {4096, 64}), y = input("y", {2048, 96});
+  const Tensor both = concat({sum(exp(x), {0}), sum(tanh(y), {0})}, 0);
+  const FusedAs usual = fused(both, {x, y});
+  const auto folds_of = [](const Schedule& schedule) {
+    std::vector<std::int32_t> invocations;
+    for (const Task& task : schedule.tasks)
+      if (shares_folds(task.kind) && task.level == 0) invocations.push_back(task.invocations);
+    return invocations;
+  };
+  const auto all = choices(usual.schedule);
+  const auto together = std::ranges::find_if(all, [](const VariantChoice& choice) { return choice.kernel.find("folds together") != std::string::npos; });
+  ASSERT_NE(together, all.end());
+  const std::string other = together->taken == "128 invocations" ? "64 invocations" : "128 invocations";
+  const VariantTable table{{together->kernel, other}};
+  const FusedAs made = fused(both, {x, y}, &table);
+  EXPECT_THAT(folds_of(usual.schedule), ::testing::SizeIs(2));
+  EXPECT_THAT(folds_of(made.schedule), ElementsAre(std::stoi(other), std::stoi(other)));
+}
+
 TEST(Variants, ATableThatAsksForTheImpossibleIsNoted) {
   const std::string kernel = choice_of(choices(network("net").schedule), " rows").kernel;
   const VariantTable table{{kernel, "4096 rows a workgroup"}};
