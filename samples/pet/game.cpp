@@ -16,6 +16,7 @@
 #include "samples/pet/life_file.h"
 #include "samples/pet/memories.h"
 #include "samples/pet/meters.h"
+#include "samples/pet/names_file.h"
 #include "samples/pet/pet_brain.h"
 #include "samples/pet/session_log.h"
 #include "samples/pet/teacher.h"

@@ -15,7 +15,19 @@ enum class Learner : uint8_t {
 };
 inline constexpr std::array kLearners = {Learner::kFeedback, Learner::kDqn, Learner::kCoach, Learner::kPpo};
 
-const char* name(Learner learner);
+inline const char* name(Learner learner) {
+  switch (learner) {
+    case Learner::kFeedback:
+      return "feedback";
+    case Learner::kDqn:
+      return "dqn";
+    case Learner::kCoach:
+      return "coach";
+    case Learner::kPpo:
+      return "ppo";
+  }
+  return "";
+}
 
 }  // namespace pet
 

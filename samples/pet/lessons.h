@@ -8,10 +8,17 @@
 #include <optional>
 #include <string>
 
-#include "samples/pet/overlay_state.h"
+#include "samples/pet/cue_names.h"
 #include "samples/pet/trial.h"
 
 namespace pet {
+
+// A trick's recent success, in the order of kTricks.
+struct TrickScore {
+  float success = 0.0f;   // 0..1 over the last tries
+  uint32_t tries = 0;     // 0: not tried yet, success means nothing
+  bool mastered = false;  // 4 of the last 5
+};
 
 class Lessons {
  public:

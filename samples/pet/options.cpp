@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -14,8 +15,11 @@ namespace {
 
 const std::map<std::string, TeacherKind> kTeachers = {
     {"demo", TeacherKind::kDemo}, {"praise", TeacherKind::kPraise}, {"careless", TeacherKind::kCareless}, {"off", TeacherKind::kOff}};
-const std::map<std::string, Learner> kLearnerWords = {{"feedback", Learner::kFeedback}, {"dqn", Learner::kDqn}, {"coach", Learner::kCoach}, {"ppo", Learner::kPpo}};
-const std::map<std::string, Access> kAccesses = {{"record", Access::kRecord}, {"submit", Access::kSubmit}, {"cpu", Access::kCpu}};
+// Of a list of values, the one with that name, which is in it.
+template <typename List>
+auto named(const List& list, const std::string& word) {
+  return *std::find_if(list.begin(), list.end(), [&](auto value) { return name(value) == word; });
+}
 
 // CLI11's own check names the largest number there is, digit for digit.
 const CLI::Validator kDuration(
@@ -53,34 +57,6 @@ std::string person_directory(const char* variable, const char* home_part, const 
 }
 
 }  // namespace
-
-const char* name(TeacherKind kind) {
-  switch (kind) {
-    case TeacherKind::kNone:
-      return "person";
-    case TeacherKind::kDemo:
-      return "demo";
-    case TeacherKind::kPraise:
-      return "praise";
-    case TeacherKind::kCareless:
-      return "careless";
-    case TeacherKind::kOff:
-      return "off";
-  }
-  return "person";
-}
-
-const char* name(Learner learner) {
-  for (const auto& [word, meant] : kLearnerWords)
-    if (meant == learner) return word.c_str();
-  return "";
-}
-
-const char* name(Access access) {
-  for (const auto& [word, meant] : kAccesses)
-    if (meant == access) return word.c_str();
-  return "";
-}
 
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status) {
   Options options;
@@ -145,8 +121,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
     return std::nullopt;
   }
   if (!teacher.empty()) options.teacher = kTeachers.at(teacher);
-  options.learner = kLearnerWords.at(learner);
-  options.access = kAccesses.at(mode);
+  options.learner = named(kLearners, learner);
+  options.access = named(kAccesses, mode);
   if (CLI::detail::to_lower(options.device) == "cpu") {
     options.access = Access::kCpu;
     options.device.clear();

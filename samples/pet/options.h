@@ -7,35 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "samples/pet/access.h"
 #include "samples/pet/learner.h"
-#include "samples/pet/world_view.h"
+#include "samples/pet/teacher.h"
 
 namespace pet {
-
-enum class TeacherKind : uint8_t {
-  kNone,      // a person at the window
-  kDemo,      // shows every trick once, then praises and scolds
-  kPraise,    // praises and scolds only
-  kCareless,  // shows every trick twice, then reacts half of the time and wrongly one time in seven
-  kOff,       // praises and scolds a pet that does not learn
-};
-
-enum class Access : uint8_t { kRecord, kSubmit, kCpu };  // how Imprint reaches the queue; or that it does without
-
-// What the scripted teacher makes of a pet that nobody asked for anything.
-enum class Idle : uint8_t {
-  kNever,      // it is always asked for something
-  kFree,       // leaves it to itself
-  kForbidden,  // leaves it to itself, and scolds when it is off to the sofa, ten times at most
-};
-
-// Which tricks the scripted teacher asks for until when.
-struct PlanStage {
-  std::vector<Cue> tricks;
-  double until_s = 0.0;
-  std::optional<float> wrong;  // share of feedback with the wrong sign, instead of the teacher's
-  Idle idle = Idle::kNever;    // else there are no tricks in this stage
-};
 
 struct Options {
   bool headless = false;
@@ -61,9 +37,6 @@ struct Options {
   std::string replay;    // play the events of this log instead of a teacher
   std::string memories;  // folder for what the pet was at each snapshot, so that it can be seen beside what it is; empty = off. Not an option
 };
-
-const char* name(TeacherKind kind);
-const char* name(Access access);
 
 // Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with *status.
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status);

@@ -10,16 +10,10 @@
 
 #include "samples/pet/cue_names.h"
 #include "samples/pet/learner.h"
+#include "samples/pet/lessons.h"
 #include "samples/pet/world_view.h"
 
 namespace pet {
-
-// A trick's recent success, in the order of kTricks.
-struct TrickScore {
-  float success = 0.0f;   // 0..1 over the last tries
-  uint32_t tries = 0;     // 0: not tried yet, success means nothing
-  bool mastered = false;  // 4 of the last 5
-};
 
 struct CurvePoint {
   float seconds = 0.0f;

@@ -11,9 +11,9 @@
 
 #include <imprint/imprint.hpp>
 
+#include "samples/pet/access.h"
 #include "samples/pet/learner.h"
 #include "samples/pet/mind.h"
-#include "samples/pet/options.h"
 
 namespace pet {
 

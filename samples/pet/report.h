@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "samples/pet/options.h"
+#include "samples/pet/access.h"
+#include "samples/pet/learner.h"
+#include "samples/pet/teacher.h"
 #include "samples/pet/world_view.h"
 
 namespace pet {

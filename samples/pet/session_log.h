@@ -20,8 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "samples/pet/options.h"
+#include "samples/pet/learner.h"
 #include "samples/pet/signal.h"
+#include "samples/pet/teacher.h"
 
 namespace pet {
 

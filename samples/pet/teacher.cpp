@@ -10,6 +10,22 @@ constexpr double kIdleSeconds = 20.0;  // between two yards of a pet that is lef
 
 }  // namespace
 
+const char* name(TeacherKind kind) {
+  switch (kind) {
+    case TeacherKind::kNone:
+      return "person";
+    case TeacherKind::kDemo:
+      return "demo";
+    case TeacherKind::kPraise:
+      return "praise";
+    case TeacherKind::kCareless:
+      return "careless";
+    case TeacherKind::kOff:
+      return "off";
+  }
+  return "person";
+}
+
 TeacherStyle teacher_style(TeacherKind kind) {
   TeacherStyle style;
   switch (kind) {

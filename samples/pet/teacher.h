@@ -5,15 +5,40 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
-#include "samples/pet/options.h"
 #include "samples/pet/random.h"
 #include "samples/pet/signal.h"
 #include "samples/pet/trial.h"
 #include "samples/pet/world.h"
 
 namespace pet {
+
+enum class TeacherKind : uint8_t {
+  kNone,      // a person at the window
+  kDemo,      // shows every trick once, then praises and scolds
+  kPraise,    // praises and scolds only
+  kCareless,  // shows every trick twice, then reacts half of the time and wrongly one time in seven
+  kOff,       // praises and scolds a pet that does not learn
+};
+
+const char* name(TeacherKind kind);
+
+// What the scripted teacher makes of a pet that nobody asked for anything.
+enum class Idle : uint8_t {
+  kNever,      // it is always asked for something
+  kFree,       // leaves it to itself
+  kForbidden,  // leaves it to itself, and scolds when it is off to the sofa, ten times at most
+};
+
+// Which tricks the scripted teacher asks for until when.
+struct PlanStage {
+  std::vector<Cue> tricks;
+  double until_s = 0.0;
+  std::optional<float> wrong;  // share of feedback with the wrong sign, instead of the teacher's
+  Idle idle = Idle::kNever;    // else there are no tricks in this stage
+};
 
 struct TeacherStyle {
   uint32_t demonstrations = 1;  // of each trick, before anything else

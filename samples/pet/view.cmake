@@ -39,6 +39,7 @@ add_library(pet_view STATIC
   overlay_cards.cpp
   overlay_draw.cpp
   overlay_text.cpp
+  pad.cpp
   picture.cpp
   renderer.cpp
   renderer_setup.cpp

@@ -13,6 +13,7 @@
 #include "samples/pet/kept_beside.h"
 #include "samples/pet/life.h"
 #include "samples/pet/life_file.h"
+#include "samples/pet/names_file.h"
 #include "samples/pet/run.h"
 #include "samples/pet/session_log.h"
 

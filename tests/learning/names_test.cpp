@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "samples/pet/cue_names.h"
 #include "samples/pet/kept_beside.h"
+#include "samples/pet/names_file.h"
 #include "samples/pet/session_log.h"
 
 namespace pet {
