@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "samples/pet/lessons.h"
+#include "samples/pet/yard/lessons.h"
 
 namespace pet {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "samples/pet/game.h"
 #include "samples/pet/run.h"
-#include "samples/pet/sheet.h"
-#include "samples/pet/stage.h"
+#include "samples/pet/view/sheet.h"
+#include "samples/pet/view/stage.h"
 
 namespace pet {
 

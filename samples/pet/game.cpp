@@ -8,19 +8,19 @@
 #include <stdexcept>
 #include <utility>
 
-#include "samples/pet/checkup.h"
-#include "samples/pet/keeper.h"
-#include "samples/pet/kept_beside.h"
-#include "samples/pet/lessons.h"
-#include "samples/pet/life.h"
-#include "samples/pet/life_file.h"
+#include "samples/pet/brain/keeper.h"
+#include "samples/pet/brain/pet_brain.h"
+#include "samples/pet/kept/kept_beside.h"
+#include "samples/pet/kept/life_file.h"
+#include "samples/pet/kept/names_file.h"
+#include "samples/pet/kept/session_log.h"
 #include "samples/pet/memories.h"
 #include "samples/pet/meters.h"
-#include "samples/pet/names_file.h"
-#include "samples/pet/pet_brain.h"
-#include "samples/pet/session_log.h"
-#include "samples/pet/teacher.h"
-#include "samples/pet/temperament.h"
+#include "samples/pet/yard/checkup.h"
+#include "samples/pet/yard/lessons.h"
+#include "samples/pet/yard/life.h"
+#include "samples/pet/yard/teacher.h"
+#include "samples/pet/yard/temperament.h"
 
 namespace pet {
 namespace {

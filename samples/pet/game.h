@@ -20,11 +20,11 @@
 #include <imprint/imprint.h>
 
 #include "samples/pet/options.h"
-#include "samples/pet/overlay_state.h"
 #include "samples/pet/report.h"
-#include "samples/pet/signal.h"
-#include "samples/pet/temperament.h"
-#include "samples/pet/world_view.h"
+#include "samples/pet/view/overlay/overlay_state.h"
+#include "samples/pet/yard/signal.h"
+#include "samples/pet/yard/temperament.h"
+#include "samples/pet/yard/world_view.h"
 
 namespace pet {
 

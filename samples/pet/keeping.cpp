@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "samples/pet/kept_beside.h"
+#include "samples/pet/kept/kept_beside.h"
 
 namespace pet {
 namespace {

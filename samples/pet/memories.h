@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "samples/pet/keeper.h"
-#include "samples/pet/overlay_state.h"
-#include "samples/pet/pet_brain.h"
+#include "samples/pet/brain/keeper.h"
+#include "samples/pet/brain/pet_brain.h"
+#include "samples/pet/view/overlay/overlay_state.h"
 
 namespace pet {
 

@@ -6,9 +6,9 @@
 #include <deque>
 #include <vector>
 
-#include "samples/pet/overlay_state.h"
-#include "samples/pet/pet_brain.h"
+#include "samples/pet/brain/pet_brain.h"
 #include "samples/pet/report.h"
+#include "samples/pet/view/overlay/overlay_state.h"
 
 namespace pet {
 

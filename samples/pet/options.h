@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "samples/pet/access.h"
-#include "samples/pet/learner.h"
-#include "samples/pet/teacher.h"
+#include "samples/pet/brain/access.h"
+#include "samples/pet/yard/learner.h"
+#include "samples/pet/yard/teacher.h"
 
 namespace pet {
 

@@ -12,12 +12,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "samples/pet/brain/pet_brain.h"
 #include "samples/pet/keeping.h"
-#include "samples/pet/pet_brain.h"
-#include "samples/pet/reaction_test.h"
 #include "samples/pet/run.h"
-#include "samples/pet/stage.h"
-#include "samples/pet/world.h"
+#include "samples/pet/view/stage.h"
+#include "samples/pet/yard/reaction_test.h"
+#include "samples/pet/yard/world.h"
 
 namespace pet {
 namespace {

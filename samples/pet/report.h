@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "samples/pet/access.h"
-#include "samples/pet/learner.h"
-#include "samples/pet/teacher.h"
-#include "samples/pet/world_view.h"
+#include "samples/pet/brain/access.h"
+#include "samples/pet/yard/learner.h"
+#include "samples/pet/yard/teacher.h"
+#include "samples/pet/yard/world_view.h"
 
 namespace pet {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "samples/pet/game.h"
-#include "samples/pet/vulkan_host.h"
+#include "samples/pet/view/render/vulkan_host.h"
 
 namespace pet {
 

@@ -9,10 +9,10 @@
 #include <future>
 #include <mutex>
 
-#include "samples/pet/overlay.h"
-#include "samples/pet/renderer.h"
-#include "samples/pet/stage.h"
-#include "samples/pet/stage_input.h"
+#include "samples/pet/view/overlay/overlay.h"
+#include "samples/pet/view/render/renderer.h"
+#include "samples/pet/view/stage.h"
+#include "samples/pet/view/stage_input.h"
 
 namespace pet {
 namespace {

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <optional>
 
-#include "samples/pet/checkup.h"
-#include "samples/pet/life.h"
-#include "samples/pet/pet_brain.h"
-#include "samples/pet/teacher.h"
+#include "samples/pet/brain/pet_brain.h"
+#include "samples/pet/yard/checkup.h"
+#include "samples/pet/yard/life.h"
+#include "samples/pet/yard/teacher.h"
 
 namespace imprint::hosts {
 namespace {

@@ -10,12 +10,12 @@
 #include <iterator>
 #include <string>
 
-#include "samples/pet/kept_beside.h"
-#include "samples/pet/life.h"
-#include "samples/pet/life_file.h"
-#include "samples/pet/names_file.h"
+#include "samples/pet/kept/kept_beside.h"
+#include "samples/pet/kept/life_file.h"
+#include "samples/pet/kept/names_file.h"
+#include "samples/pet/kept/session_log.h"
 #include "samples/pet/run.h"
-#include "samples/pet/session_log.h"
+#include "samples/pet/yard/life.h"
 
 namespace pet {
 namespace {

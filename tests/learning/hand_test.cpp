@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "samples/pet/life.h"
-#include "samples/pet/temperament.h"
+#include "samples/pet/yard/life.h"
+#include "samples/pet/yard/temperament.h"
 #include "tests/learning/rule_mind.h"
 
 namespace pet {

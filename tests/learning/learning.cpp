@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#include "samples/pet/lessons.h"
+#include "samples/pet/yard/lessons.h"
 
 namespace learning {
 namespace {

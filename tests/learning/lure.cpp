@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "samples/pet/lessons.h"
+#include "samples/pet/yard/lessons.h"
 #include "tests/learning/learning.h"
 
 namespace learning {

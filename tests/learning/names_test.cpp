@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "samples/pet/kept_beside.h"
-#include "samples/pet/names_file.h"
-#include "samples/pet/session_log.h"
+#include "samples/pet/kept/kept_beside.h"
+#include "samples/pet/kept/names_file.h"
+#include "samples/pet/kept/session_log.h"
 
 namespace pet {
 namespace {

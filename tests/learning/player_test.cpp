@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "samples/pet/keeping.h"
-#include "samples/pet/kept_beside.h"
-#include "samples/pet/names_file.h"
-#include "samples/pet/reaction_test.h"
+#include "samples/pet/kept/kept_beside.h"
+#include "samples/pet/kept/names_file.h"
+#include "samples/pet/yard/reaction_test.h"
 
 namespace pet {
 namespace {

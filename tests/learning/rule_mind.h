@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "samples/pet/mind.h"
+#include "samples/pet/yard/mind.h"
 
 namespace pet {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "samples/pet/teacher.h"
+#include "samples/pet/yard/teacher.h"
 #include "tests/learning/learning.h"
 
 namespace learning {

@@ -10,14 +10,14 @@
 
 #include <unistd.h>
 
-#include "samples/pet/checkup.h"
-#include "samples/pet/kept_beside.h"
-#include "samples/pet/lessons.h"
-#include "samples/pet/life.h"
-#include "samples/pet/life_file.h"
+#include "samples/pet/yard/checkup.h"
+#include "samples/pet/kept/kept_beside.h"
+#include "samples/pet/yard/lessons.h"
+#include "samples/pet/yard/life.h"
+#include "samples/pet/kept/life_file.h"
 #include "samples/pet/report.h"
-#include "samples/pet/session_log.h"
-#include "samples/pet/teacher.h"
+#include "samples/pet/kept/session_log.h"
+#include "samples/pet/yard/teacher.h"
 #include "tests/learning/rule_mind.h"
 
 namespace pet {

@@ -1,6 +1,7 @@
 #include "tests/unit/house_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <functional>
 #include <regex>
@@ -31,6 +32,27 @@ constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/",
 // Samples that show the C++ library; the others show the plugin.
 constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/"};
 
+// A folder of the pet game, and what it may include beside itself. What stands in none of them may include all of the game.
+struct PetFolder {
+  std::string_view path;
+  std::array<std::string_view, 4> before;
+  bool imprint, vulkan;  // may include their headers
+};
+
+constexpr std::string_view kYard = "samples/pet/yard/", kModels = "samples/pet/view/models/", kRender = "samples/pet/view/render/",
+                           kInput = "samples/pet/view/input/";
+// Of folders within one another, the inner ones first.
+constexpr PetFolder kPetFolders[] = {
+    {kYard, {}, false, false},
+    {"samples/pet/kept/", {kYard}, false, false},
+    {"samples/pet/brain/", {kYard}, true, false},
+    {kModels, {kYard}, false, false},
+    {kRender, {kYard, kModels}, true, true},
+    {kInput, {kYard, kRender}, false, true},
+    {"samples/pet/view/overlay/", {kYard, kModels, kRender, kInput}, false, true},
+    {"samples/pet/view/", {kYard}, false, true},
+};
+
 bool starts_with_any(std::string_view text, auto&& prefixes) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
@@ -43,6 +65,17 @@ std::size_t room_of(std::string_view path) {
 
 bool is_vulkan_header(std::string_view include) { return include.starts_with("vulkan/") || include.starts_with("volk"); }
 
+// Why `file` of the pet game may not include `include`; empty when its folder has nothing against that.
+std::string pet_fault(std::string_view file, std::string_view include) {
+  const auto folder = std::ranges::find_if(kPetFolders, [&](const PetFolder& each) { return file.starts_with(each.path); });
+  if (folder == std::end(kPetFolders)) return "";
+  if (include.starts_with("imprint/")) return folder->imprint ? "" : "this folder of the pet knows no Imprint";
+  if (is_vulkan_header(include)) return folder->vulkan ? "" : "this folder of the pet knows no Vulkan";
+  if (!include.starts_with("samples/pet/") || include.starts_with(folder->path)) return "";
+  const bool before = std::ranges::any_of(folder->before, [&](std::string_view path) { return !path.empty() && include.starts_with(path); });
+  return before ? "" : "a folder of the pet includes only folders before it";
+}
+
 // Why `file` may not include `include`; empty when it may.
 std::string include_fault(std::string_view file, std::string_view include) {
   constexpr std::string_view ours[] = {"compute/", "engine-bridge/", "plugin/", "samples/", "tests/", "tools/"};
@@ -51,6 +84,7 @@ std::string include_fault(std::string_view file, std::string_view include) {
     return sibling ? "" : "a public header of the plugin includes only the standard library and its neighbours";
   }
   if (file.starts_with("samples/")) {
+    if (const std::string fault = pet_fault(file, include); !fault.empty()) return fault;
     if (!starts_with_any(include, ours)) return "";
     const std::string_view own = file.substr(0, file.find('/', sizeof("samples/") - 1) + 1);
     if (include.starts_with(own)) return "";

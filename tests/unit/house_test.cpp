@@ -66,6 +66,25 @@ TEST_F(BadHouse, SamplesSeePublicHeadersOnly) {
   EXPECT_EQ(wrong_includes(root_).size(), 2u);
 }
 
+TEST_F(BadHouse, ThePetsFoldersGoOneWay) {
+  write("samples/pet/game.cpp", "#include <imprint/imprint.h>\n#include \"samples/pet/brain/a.h\"\n#include \"samples/pet/view/stage.h\"\n");
+  write("samples/pet/brain/a.h", "#include <imprint/imprint.hpp>\n#include \"samples/pet/brain/b.h\"\n#include \"samples/pet/yard/world.h\"\n");
+  write("samples/pet/kept/a.h", "#include \"samples/pet/yard/world.h\"\n");
+  write("samples/pet/view/stage.cpp", "#include \"samples/pet/view/overlay/a.h\"\n");
+  write("samples/pet/view/overlay/a.cpp", "#include <vulkan/vulkan.h>\n#include \"samples/pet/view/input/a.h\"\n");
+  EXPECT_THAT(wrong_includes(root_), IsEmpty());
+  write("samples/pet/yard/world.h", "#include <imprint/imprint.h>\n#include <vulkan/vulkan.h>\n#include \"samples/pet/kept/a.h\"\n");
+  write("samples/pet/kept/b.h", "#include \"samples/pet/brain/a.h\"\n");
+  write("samples/pet/brain/b.h", "#include <vulkan/vulkan.h>\n#include \"samples/pet/game.h\"\n");
+  write("samples/pet/view/stage.h", "#include \"samples/pet/brain/a.h\"\n");
+  write("samples/pet/view/overlay/a.h", "#include \"samples/pet/view/stage.h\"\n");
+  write("samples/pet/view/models/a.h", "#include \"samples/pet/view/render/a.h\"\n");
+  EXPECT_THAT(wrong_includes(root_),
+              ElementsAre(HasSubstr("brain/b.h:1"), HasSubstr("brain/b.h:2"), HasSubstr("kept/b.h:1"), HasSubstr("view/models/a.h:1"),
+                          HasSubstr("view/overlay/a.h:1"), HasSubstr("view/stage.h:1"), HasSubstr("yard/world.h:1"), HasSubstr("yard/world.h:2"),
+                          HasSubstr("yard/world.h:3: includes samples/pet/kept/a.h: a folder of the pet includes only folders before it")));
+}
+
 TEST_F(BadHouse, CallsAreFoundInCodeButNotInProse) {
   write("engine-bridge/a.cpp", "// never vkDeviceWaitIdle(device)\nauto text = \"printf(\";\nint n = snprintf(b, 4, \"\");\n");
   write("engine-bridge/own_device.cpp", "vkGetDeviceQueue(device, 0, 0, &queue);\n");

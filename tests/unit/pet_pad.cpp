@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "samples/pet/pad.h"
+#include "samples/pet/view/input/pad.h"
 
 namespace pet {
 namespace {

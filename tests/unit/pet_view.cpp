@@ -4,11 +4,11 @@
 
 #include <map>
 
-#include "samples/pet/camera.h"
-#include "samples/pet/mesh_models.h"
-#include "samples/pet/overlay_draw.h"
-#include "samples/pet/sheet.h"
-#include "samples/pet/world_view.h"
+#include "samples/pet/view/models/mesh_models.h"
+#include "samples/pet/view/overlay/overlay_draw.h"
+#include "samples/pet/view/render/camera.h"
+#include "samples/pet/view/sheet.h"
+#include "samples/pet/yard/world_view.h"
 
 namespace pet {
 namespace {

@@ -1,0 +1,345 @@
+#include "samples/pet/brain/pet_brain.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace pet {
+namespace {
+
+using imprint::game::Agent;
+using imprint::game::Brain;
+using imprint::game::Context;
+using imprint::game::Credit;
+using imprint::game::EpisodeEnd;
+using imprint::game::Made;
+using imprint::game::Mode;
+using imprint::game::Status;
+
+void expect(const Status& status, const char* what) {
+  if (!status) throw std::runtime_error(std::string(what) + ": " + status.name() + ": " + status.message());
+}
+
+template <class T>
+T expect(Made<T> made, const char* what) {
+  expect(made.status, what);
+  return std::move(made.value);
+}
+
+}  // namespace
+
+class AgentMind : public Mind {
+ public:
+  AgentMind(Brain& brain, uint32_t index, Mode mode, Learner learner)
+      : agent_(expect(brain.create_agent(index), "create_agent")), learner_(learner) {
+    expect(agent_.set_mode(mode), "set_mode");
+  }
+
+  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<uint32_t>(cue)), "set_goal"); }
+
+  void ask(const Observation& observation, const Mask& mask) override {
+    expect(agent_.set_mask(mask), "set_mask");
+    expect(agent_.observe(observation), "observe");
+  }
+
+  std::optional<Answer> answer() override {
+    const Made<imp_action> made = agent_.act();
+    expect(made.status, "act");
+    if (!made.status.ready()) return std::nullopt;
+    Answer answer;
+    answer.action = static_cast<Action>(made.value.branches[0]);
+    // Logits on the scale of the others' values, so that what is shown of them is how likely it acts.
+    const float scale = learner_ == Learner::kCoach || learner_ == Learner::kPpo ? 0.2f : 1.0f;
+    for (size_t i = 0; i < kActionCount; ++i) answer.expected[i] = scale * made.value.values[i];
+    return answer;
+  }
+
+  void feedback(float value, float weight, bool exact, double time_s) override {
+    expect(agent_.feedback(value, time_s, exact ? Credit::current : Credit::by_onset, weight), "feedback");
+  }
+
+  void reward(float value) override { expect(agent_.reward(value), "reward"); }
+
+  void demonstrate(const Observation& observation, Cue cue, Action action) override {
+    if (learner_ != Learner::kFeedback) return;  // it is led through the trick, and makes nothing of it
+    imp_demonstration demonstration = imp_demonstration_init();
+    demonstration.observation = observation.data();
+    demonstration.observation_count = kObservationCount;
+    demonstration.goal = static_cast<uint32_t>(cue);
+    demonstration.branches[0] = static_cast<uint32_t>(action);
+    expect(agent_.demonstrate(demonstration), "demonstrate");
+  }
+
+  // Whatever was rewarded, nothing of it comes after the command that it was for.
+  void end_episode() override { expect(agent_.end_episode(EpisodeEnd::terminated), "end_episode"); }
+
+ private:
+  Agent agent_;
+  Learner learner_;
+};
+
+namespace {
+
+uint32_t snapshots_of(uint32_t pets) { return pets <= 16 ? 8 : 2; }
+
+// What each learner wants to be good at this: the defaults are those of feedback, a minibatch of 32 every 6 frames with 4,096 samples remembered and noise
+// of 0.2.
+void tune(imp_brain_desc& desc, Learner learner) {
+  switch (learner) {
+    case Learner::kFeedback:
+      desc.learner = IMP_LEARNER_FEEDBACK;
+      break;
+    case Learner::kDqn:
+      desc.learner = IMP_LEARNER_DQN;
+      desc.discount = 0.9f;
+      desc.max_gradient_norm = 10.0f;
+      break;
+    case Learner::kCoach:
+      desc.learner = IMP_LEARNER_COACH;
+      desc.learning_rate = 0.1f;
+      break;
+    case Learner::kPpo:
+      desc.learner = IMP_LEARNER_PPO;
+      desc.discount = 0.9f;
+      desc.rollout_steps = 64;
+      desc.max_gradient_norm = 0.5f;
+      break;
+  }
+}
+
+Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner) {
+  const uint32_t choices = kActionCount;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.name = setup.name.c_str();
+  desc.observation_count = kObservationCount;
+  desc.observation_scale = observation_scale().data();
+  desc.goal_count = kCueCount;
+  desc.branch_count = 1;
+  desc.branch_sizes = &choices;
+  desc.brain_count = setup.pets;
+  desc.agents_per_brain = 1 + setup.probes;
+  desc.seed = setup.seed;
+  tune(desc, learner);
+  desc.credit_delay_s = static_cast<float>(setup.reaction_s);
+  // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can bind, and keeps fewer snapshots.
+  constexpr uint32_t kKennelSamples = 64 * 4096;
+  desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);
+  desc.snapshot_count = snapshots_of(setup.pets);
+  // The rest as it comes: two hidden layers of 64, answers after 2 frames.
+  return expect(context.create_brain(desc), "create_brain");
+}
+
+}  // namespace
+
+// ---- context -------------------------------------------------------------------------------------------------------------------------------
+
+BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
+  imp_host host = imp_host_init();
+  host.log = &BrainContext::on_log;
+  host.user = this;
+  host.shader_cache_directory = setup_.shader_cache.empty() ? nullptr : setup_.shader_cache.c_str();
+  imp_limits limits = imp_limits_init();
+  limits.gpu_us_per_frame = setup_.budget_us;
+  limits.max_slice_us = setup_.slice_us;
+  limits.memory_cap_bytes = uint64_t{1} << 30;
+  const imp_api* api = imprint::game::load(imp_get_api);
+  if (setup_.access == Access::kCpu) {
+    imp_standalone_info none = imp_standalone_info_init();
+    none.device = "cpu";
+    context_ = expect(Context::create_standalone(api, none, &host, &limits), "imprint");
+  } else {
+    context_ = expect(Context::create(api, device, &host, &limits), "imprint");
+  }
+  driver_ = expect(context_.report(), "report").driver;
+}
+
+void IMP_CALL BrainContext::on_log(void* user, imp_log_level level, const char* message) {
+  const BrainContext* self = static_cast<const BrainContext*>(user);
+  if (level >= IMP_LOG_WARNING && self->setup_.log) self->setup_.log(message);
+}
+
+void BrainContext::warmup(const std::function<void(float)>& progress) {
+  const auto tell = [](void* user, float fraction) {
+    const auto& function = *static_cast<const std::function<void(float)>*>(user);
+    if (function) function(fraction);
+  };
+  expect(context_.warmup(tell, const_cast<std::function<void(float)>*>(&progress)), "warmup");
+}
+
+void BrainContext::begin_frame(uint64_t frame, uint64_t safe_frame, double time_s) {
+  expect(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
+}
+
+void BrainContext::send_work(VkCommandBuffer commands) {
+  if (setup_.access == Access::kRecord) {
+    expect(context_.record(commands).status, "record");
+  } else {
+    expect(context_.submit(), "submit");
+  }
+}
+
+void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
+
+void BrainContext::close(uint64_t last_frame, double time_s) {
+  if (setup_.access != Access::kRecord) return;  // Imprint waits for its own submits
+  // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it is.
+  if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
+}
+
+imp_context_stats BrainContext::stats() const { return expect(context_.stats(), "stats"); }
+
+// ---- brain -----------------------------------------------------------------------------------------------------------------------------------
+
+// A brain with its agents.
+struct PetBrain::Self {
+  Self(Context& context, const Setup& setup, Learner learns) : learner(learns), brain(make_brain(context, setup, learns)) {
+    for (uint32_t pet = 0; pet < setup.pets; ++pet) agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::learning, learner));
+    for (uint32_t pet = 0; pet < setup.pets; ++pet) {
+      for (uint32_t i = 0; i < setup.probes; ++i) agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::inference, learner));
+    }
+  }
+
+  Learner learner;
+  Brain brain;
+  std::vector<std::unique_ptr<AgentMind>> agents;  // pets, then probes
+};
+
+// One body's mind in whichever brain is in use. A brain that comes into use in the middle of a command hears it, and the question under way.
+class PetBrain::Body : public Mind {
+ public:
+  Body(PetBrain& brain, size_t index) : brain_(&brain), index_(index) {}
+
+  void set_goal(Cue cue) override { agent().set_goal(cue_ = cue); }
+  void ask(const Observation& observation, const Mask& mask) override {
+    question_ = {observation, mask};
+    agent().ask(observation, mask);
+  }
+  std::optional<Answer> answer() override {
+    std::optional<Answer> answer = agent().answer();
+    if (answer) question_.reset();
+    return answer;
+  }
+  void feedback(float value, float weight, bool exact, double time_s) override { agent().feedback(value, weight, exact, time_s); }
+  void reward(float value) override { agent().reward(value); }
+  void demonstrate(const Observation& observation, Cue cue, Action action) override { agent().demonstrate(observation, cue, action); }
+  void end_episode() override {
+    question_.reset();
+    agent().end_episode();
+  }
+
+  void leave() { agent().end_episode(); }
+  void arrive() {
+    agent().set_goal(cue_);
+    if (question_) agent().ask(question_->observation, question_->mask);
+  }
+
+ private:
+  struct Question {
+    Observation observation;
+    Mask mask;
+  };
+
+  AgentMind& agent() { return *brain_->self().agents[index_]; }
+
+  PetBrain* brain_;
+  size_t index_;
+  Cue cue_ = Cue::kNone;
+  std::optional<Question> question_;
+};
+
+PetBrain::PetBrain(BrainContext& context, const Setup& setup) : setup_(setup) {
+  for (const Learner learner : setup_.learners) selves_.push_back(std::make_unique<Self>(context.context(), setup_, learner));
+  for (size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
+  for (size_t i = 1; i < selves_.size(); ++i) expect(selves_[i]->brain.set_learning(false), "set_learning");
+}
+
+PetBrain::~PetBrain() = default;
+
+Mind& PetBrain::pet(size_t index) { return *bodies_[index]; }
+
+Mind& PetBrain::probe(size_t pet, size_t index) { return *bodies_[setup_.pets + pet * setup_.probes + index]; }
+
+Learner PetBrain::learner() const { return self().learner; }
+
+bool PetBrain::use(Learner learner) {
+  const auto found = std::find_if(selves_.begin(), selves_.end(), [&](const std::unique_ptr<Self>& each) { return each->learner == learner; });
+  if (found == selves_.end()) return false;
+  const auto wanted = static_cast<size_t>(found - selves_.begin());
+  if (wanted == used_) return true;
+  for (const auto& body : bodies_) body->leave();
+  expect(self().brain.set_learning(false), "set_learning");
+  used_ = wanted;
+  expect(self().brain.set_learning(learning_), "set_learning");
+  for (const auto& body : bodies_) body->arrive();
+  return true;
+}
+
+void PetBrain::set_learning(bool on) {
+  expect(self().brain.set_learning(on), "set_learning");
+  learning_ = on;
+}
+
+void PetBrain::save(const std::string& path, Which which) {
+  const size_t index = which == Which::kFirst ? 0 : used_;
+  expect(selves_[index]->brain.save(path.c_str()), "save");
+  saving_ = index;
+}
+
+bool PetBrain::saved() const {
+  const Status status = selves_[saving_]->brain.save_status();
+  expect(status, "save");
+  return status.ready();
+}
+
+void PetBrain::load(const std::string& path) {
+  const Status status = selves_[0]->brain.load(path.c_str());
+  if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
+}
+
+size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
+
+// A brain counts its own from 1: which brain it is goes into what is left over.
+uint64_t PetBrain::snapshot() { return expect(self().brain.snapshot(), "snapshot") * selves_.size() + used_; }
+
+void PetBrain::restore(uint64_t snapshot) {
+  const size_t index = snapshot % selves_.size();
+  use(selves_[index]->learner);
+  expect(self().brain.restore(snapshot / selves_.size()), "restore");
+}
+
+std::string PetBrain::hash() const {
+  const imprint::game::BrainHash hash = expect(selves_[0]->brain.hash(), "hash");
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high), static_cast<unsigned long long>(hash.low));
+  return text;
+}
+
+imp_brain_stats PetBrain::stats() const {
+  imp_brain_stats stats = expect(self().brain.stats(), "stats");
+  for (size_t i = 0; i < selves_.size(); ++i) {
+    if (i == used_) continue;
+    const imp_brain_stats other = expect(selves_[i]->brain.stats(), "stats");
+    stats.decisions += other.decisions;
+    stats.feedbacks += other.feedbacks;
+    stats.demonstrations += other.demonstrations;
+    stats.minibatches += other.minibatches;
+    stats.late_actions += other.late_actions;
+  }
+  return stats;
+}
+
+uint64_t PetBrain::parameter_count() const { return expect(self().brain.info(), "info").parameter_count; }
+
+std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup, const std::string& path) {
+  BrainContext::Setup quiet;
+  quiet.access = Access::kSubmit;
+  BrainContext context(submit_device, quiet);
+  PetBrain::Setup first = setup;
+  first.learners.resize(1);
+  PetBrain brain(context, first);
+  context.warmup({});
+  brain.load(path);
+  return brain.hash();
+}
+
+}  // namespace pet

@@ -1,0 +1,110 @@
+#ifndef IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_
+#define IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_
+// What lies over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui does the work; without a window too.
+
+#include <vector>
+
+#include "samples/pet/view/input/player_input.h"
+#include "samples/pet/view/overlay/overlay_draw.h"
+#include "samples/pet/view/overlay/overlay_state.h"
+#include "samples/pet/view/render/camera.h"
+#include "samples/pet/view/render/vulkan_host.h"
+#include "samples/pet/yard/world_view.h"
+
+struct GLFWwindow;
+
+namespace pet {
+
+// Where bubbles hang, in the world.
+struct Anchors {
+  const Camera* camera = nullptr;
+  const WorldView* world = nullptr;  // the first yard
+  Vec2 offset;                       // of that yard
+  Vec3 pet, player;
+  bool ghost = false;
+  Vec3 ghost_pet;
+  bool then = false;           // the second yard shows what the pet was
+  Vec2 then_offset;            // of that yard
+  float youngest_sign = 0.0f;  // seconds; see SceneView::draw
+};
+
+class Overlay {
+ public:
+  // `window` is null off screen.
+  Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window);
+  ~Overlay();
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
+
+  // Makes the overlay of one frame. What its buttons ask for is added to `input`.
+  void build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels, PlayerInput& input);
+  // Records it; inside the render pass given above.
+  void record(VkCommandBuffer commands);
+
+  // The part of the picture that panels leave free.
+  Region free_region(VkExtent2D size, bool panels, bool kennel) const;
+
+  bool wants_mouse() const;
+  // A field for a word is open: keys are letters.
+  bool typing() const { return text_ != Text::kNone; }
+  // Asks for one with the next frame: to say a command, or to give the one last given another name.
+  void ask_word() { wanted_text_ = Text::kSay; }
+  void ask_name() { wanted_text_ = Text::kName; }
+  // While it is open: take the word, or leave it. Told here, since a key that is down for less than a slow frame goes past Dear ImGui.
+  void take_word() { word_taken_ = true; }
+  void leave_word() { text_ = Text::kNone; }
+  void toggle_help() { help_ = !help_; }
+  void scale_text(float factor);  // takes effect with the next apply_scale()
+  // Fits all sizes to the picture and the wanted text size. Between frames: new fonts wait for the GPU.
+  void apply_scale(VkExtent2D size);
+
+ private:
+  void start_backend();
+  void stop_backend();
+
+  void pet_card(const OverlayState& state, const Anchors& anchors);
+  void tricks_card(const OverlayState& state, const Anchors& anchors);
+  void curve_card(const OverlayState& state);
+  void gpu_card(const OverlayState& state);
+  void then_labels(const OverlayState& state, const Anchors& anchors);
+  void snapshots_card(const OverlayState& state, PlayerInput& input);
+  void kennel_card(const OverlayState& state);
+  void lesson_card(const OverlayState& state);
+  void button_bar(const OverlayState& state, const Anchors& anchors, PlayerInput& input);
+  void text_card(const OverlayState& state, PlayerInput& input);
+  void say(const OverlayState& state, PlayerInput& input);
+  void help_card(VkExtent2D size, const OverlayState& state);
+  void captions(VkExtent2D size, const OverlayState& state, bool panels);
+  void bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size);
+
+  enum class Text : uint8_t { kNone, kSay, kName };
+  void begin_text(Text text, Cue cue, const OverlayState& state);
+
+  // A card of the right column, below the last one: a window without decoration whose inside starts at the returned corner.
+  ImVec2 begin_card(const char* name, float height);
+  void end_card();
+  // Off screen: a picture without cards will be seen small, so its bubbles are drawn large.
+  void enlarge(bool large);
+  float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
+  bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active,
+              const FeedbackKind* sign = nullptr);
+
+  VulkanHost& host_;
+  VkRenderPass pass_;
+  GLFWwindow* window_;
+  float scale_ = 1.0f, text_scale_ = 1.0f;  // 1 suits 1280 x 720
+  VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
+  Fonts fonts_, picture_fonts_;
+  bool help_ = false;
+  Text text_ = Text::kNone, wanted_text_ = Text::kNone;
+  Cue named_ = Cue::kNone, last_cue_ = Cue::kNone;
+  std::array<char, 128> typed_{};  // longer than a name may be: a name that is cut would be another
+  std::string text_problem_;
+  int opened_ = 0;  // so often
+  bool text_opened_ = false, word_taken_ = false;
+  float column_left_ = 0.0f, column_top_ = 0.0f;  // where the next card of the right column begins
+};
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_

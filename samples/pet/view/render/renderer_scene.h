@@ -1,0 +1,23 @@
+#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_SCENE_H_
+#define IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_SCENE_H_
+// What the renderer's two files share.
+
+#include <cstdint>
+
+#include "samples/pet/view/models/mesh_math.h"
+
+namespace pet {
+
+// shaders/scene.glsl, std140.
+struct SceneUniforms {
+  Mat4 view_projection;
+  Mat4 to_shadow;
+  Vec4 eye;
+  Vec4 sun;
+  Vec4 picture;
+};
+static_assert(sizeof(SceneUniforms) == 2 * 64 + 3 * 16);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_SCENE_H_

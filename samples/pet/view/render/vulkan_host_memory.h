@@ -1,0 +1,69 @@
+#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_MEMORY_H_
+#define IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_MEMORY_H_
+// Buffers and images that own their memory. A handful of allocations, so each has its own.
+
+#include <vulkan/vulkan.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "samples/pet/view/render/vulkan_host.h"
+
+namespace pet {
+
+// Destroying does not wait: the GPU must be done with it.
+class GpuBuffer {
+ public:
+  GpuBuffer() = default;
+  // Host-visible memory is mapped for life; device memory is filled with upload().
+  GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFlags usage, bool host_visible);
+  ~GpuBuffer();
+  GpuBuffer(GpuBuffer&& other) noexcept { swap(other); }
+  GpuBuffer& operator=(GpuBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  VkBuffer buffer() const { return buffer_; }
+  VkDeviceSize size() const { return size_; }
+  void* data() const { return mapped_; }
+
+ private:
+  void swap(GpuBuffer& other) noexcept;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  VkDeviceSize size_ = 0;
+  void* mapped_ = nullptr;
+};
+
+class GpuImage {
+ public:
+  GpuImage() = default;
+  GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, VkImageUsageFlags usage, VkImageAspectFlags aspect,
+           VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT);
+  ~GpuImage();
+  GpuImage(GpuImage&& other) noexcept { swap(other); }
+  GpuImage& operator=(GpuImage&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  VkImage image() const { return image_; }
+  VkImageView view() const { return view_; }
+
+ private:
+  void swap(GpuImage& other) noexcept;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkImage image_ = VK_NULL_HANDLE;
+  VkImageView view_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+};
+
+// Copies bytes into a new device-local buffer, and waits.
+GpuBuffer upload(VulkanHost& host, const void* data, std::size_t size, VkBufferUsageFlags usage);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_MEMORY_H_

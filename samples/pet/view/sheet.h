@@ -1,0 +1,39 @@
+#ifndef IMPRINT_SAMPLES_PET_VIEW_SHEET_H_
+#define IMPRINT_SAMPLES_PET_VIEW_SHEET_H_
+// The picture of a whole training: moments of the yard, the learning curve, success per trick. Plain data in, one picture out; needs no GPU.
+
+#include <string>
+#include <vector>
+
+#include "samples/pet/view/overlay/overlay_state.h"
+#include "samples/pet/view/render/picture.h"
+
+namespace pet {
+
+struct Moment {
+  Picture picture;      // any size of about 16:9; scaled to fit
+  std::string caption;  // "12 s: the first \"sit\""
+};
+
+struct SheetTrick {
+  std::string name;
+  float before = 0.0f;   // success at the first check, 0..1
+  float success = 0.0f;  // at the end
+};
+
+struct SheetData {
+  std::string title;                    // "Pip learned five tricks in 45 seconds"
+  std::string subtitle;                 // teacher, seed, device
+  std::vector<Moment> moments;          // 1 to 8, in order
+  std::vector<CurvePoint> curve;        // learning pet
+  std::vector<CurvePoint> ghost_curve;  // the pet that does not learn; may be empty
+  std::vector<FeedbackTick> ticks;
+  std::vector<SheetTrick> tricks;
+  std::vector<std::string> facts;  // short lines: "infer 180 us, learn 420 us a frame (median)"
+};
+
+Picture draw_sheet(const SheetData& data);
+
+}  // namespace pet
+
+#endif  // IMPRINT_SAMPLES_PET_VIEW_SHEET_H_

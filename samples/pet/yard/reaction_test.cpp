@@ -1,0 +1,59 @@
+#include "samples/pet/yard/reaction_test.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pet {
+namespace {
+
+constexpr double kTooEarly = 0.15;  // nobody is that quick: the press was a guess
+constexpr double kTooLate = 3.0;
+constexpr float kShortestRest = 1.0f;  // after an action has ended
+constexpr float kLongestRest = 2.5f;
+
+}  // namespace
+
+ReactionTest::ReactionTest(uint64_t seed) : random_(seed, 7) {
+  world_.redraw(random_);
+  rest();
+}
+
+void ReactionTest::rest() {
+  onset_s_.reset();
+  next_s_ = world_.time_s() + static_cast<double>(random_.uniform(kShortestRest, kLongestRest));
+}
+
+void ReactionTest::step() {
+  world_.step();
+  if (done()) return;
+  if (onset_s_ && world_.time_s() > *onset_s_ + kTooLate) rest();
+  if (onset_s_ || !world_.ready() || world_.time_s() < next_s_) return;
+  constexpr std::array<Action, 3> others = {Action::kBark, Action::kJump, Action::kSit};
+  world_.begin_action(random_.chance(0.5f) ? Action::kSpin : others[random_.below(others.size())]);
+  onset_s_ = world_.time_s();
+}
+
+void ReactionTest::press(bool praise) {
+  PlayerView& player = world_.edit_view().player;
+  player.hand = praise ? Hand::kPraise : Hand::kScold;
+  player.hand_since_s = world_.time_s();
+  if (!onset_s_ || done()) return;
+  const double late = world_.time_s() - *onset_s_;
+  if (late < kTooEarly || praise != (world_.view().pet.action == Action::kSpin)) return;
+  times_.push_back(late);
+  rest();
+}
+
+double ReactionTest::seconds() const {
+  if (times_.empty()) return 0.0;
+  std::vector<double> sorted = times_;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+std::string ReactionTest::words() const {
+  return "How quick are you? Praise (P) when it spins, scold (S) when it does anything else: " + std::to_string(presses()) + " of " +
+         std::to_string(kPresses) + ". F2 stops.";
+}
+
+}  // namespace pet

@@ -1,0 +1,105 @@
+#include "samples/pet/yard/teacher.h"
+
+#include <limits>
+#include <utility>
+
+namespace pet {
+namespace {
+
+constexpr double kIdleSeconds = 20.0;  // between two yards of a pet that is left to itself
+
+}  // namespace
+
+const char* name(TeacherKind kind) {
+  switch (kind) {
+    case TeacherKind::kNone:
+      return "person";
+    case TeacherKind::kDemo:
+      return "demo";
+    case TeacherKind::kPraise:
+      return "praise";
+    case TeacherKind::kCareless:
+      return "careless";
+    case TeacherKind::kOff:
+      return "off";
+  }
+  return "person";
+}
+
+TeacherStyle teacher_style(TeacherKind kind) {
+  TeacherStyle style;
+  switch (kind) {
+    case TeacherKind::kDemo:
+      break;
+    case TeacherKind::kCareless:
+      style.demonstrations = 2;
+      style.reacts = 0.5f;
+      style.wrong = 0.15f;
+      break;
+    case TeacherKind::kNone:
+    case TeacherKind::kPraise:
+    case TeacherKind::kOff:
+      style.demonstrations = 0;
+      break;
+  }
+  return style;
+}
+
+Teacher::Teacher(const TeacherStyle& style, std::vector<PlanStage> plan, uint64_t seed, uint64_t stream)
+    : style_(style), plan_(std::move(plan)), random_(seed, 2 * stream + 1), yards_(seed, 2 * stream + 2) {
+  if (plan_.empty()) plan_.push_back({{kTricks.begin(), kTricks.end()}, std::numeric_limits<double>::infinity(), std::nullopt});
+  enter_stage(0);
+}
+
+void Teacher::enter_stage(size_t stage) {
+  stage_ = stage;
+  if (plan_[stage].wrong) style_.wrong = *plan_[stage].wrong;
+  to_show_.clear();
+  scolds_ = 0;
+  const std::vector<Cue>& tricks = plan_[stage].tricks;
+  for (uint32_t i = 0; i < style_.demonstrations; ++i) to_show_.insert(to_show_.end(), tricks.rbegin(), tricks.rend());
+}
+
+void Teacher::see_onset(double now_s, bool right) {
+  if (!random_.chance(style_.reacts)) return;
+  const bool wrong = random_.chance(style_.wrong);
+  reactions_.push_back({now_s + random_.uniform(style_.quickest_s, style_.slowest_s), right != wrong});
+}
+
+void Teacher::see_idle(double now_s, bool sofa) {
+  if (sofa && plan_[stage_].idle == Idle::kForbidden) see_onset(now_s, false);
+}
+
+void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& signals) {
+  const double now = world.time_s();
+  while (!reactions_.empty() && reactions_.front().at_s <= now) {
+    const bool idle = plan_[stage_].idle != Idle::kNever, praise = reactions_.front().praise;
+    // Who has given up scolding has nothing to get wrong either.
+    if (!idle || scolds_ < kMostScolds) signals.push_back(signal(praise ? SignalKind::kPraise : SignalKind::kScold));
+    scolds_ += idle && !praise ? 1 : 0;
+    reactions_.pop_front();
+  }
+  if (waiting_ && trial.over()) {
+    waiting_ = false;
+    next_command_s_ = now + style_.pause_s;
+  }
+  if (waiting_ || now < next_command_s_) return;
+  if (now >= plan_[stage_].until_s && stage_ + 1 < plan_.size()) enter_stage(stage_ + 1);
+  reactions_.clear();  // too late to mean anything
+  signals.push_back(signal(SignalKind::kRedraw, yards_.next()));
+  if (plan_[stage_].idle != Idle::kNever) {
+    next_command_s_ = now + kIdleSeconds;
+    return;
+  }
+  waiting_ = true;
+  const std::vector<Cue>& tricks = plan_[stage_].tricks;
+  if (to_show_.empty()) {
+    signals.push_back(give_cue(tricks[random_.below(static_cast<uint32_t>(tricks.size()))]));
+  } else {
+    signals.push_back(give_cue(to_show_.back()));
+    signals.push_back(signal(SignalKind::kShow));
+    to_show_.pop_back();
+  }
+}
+
+}  // namespace pet

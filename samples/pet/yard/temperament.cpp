@@ -1,0 +1,31 @@
+#include "samples/pet/yard/temperament.h"
+
+#include <algorithm>
+#include <array>
+
+#include "samples/pet/yard/random.h"
+
+namespace pet {
+namespace {
+
+constexpr size_t kOfLate = 40, kAFew = 8;
+constexpr float kFavourite = 0.3f;  // share of what it did
+constexpr float kLively = 0.85f, kCalm = 1.2f;
+constexpr uint64_t kPaceStream = 1u << 21;
+
+}  // namespace
+
+float pace_of(uint64_t seed) { return Random(seed, kPaceStream).uniform(0.6f, 1.5f); }
+
+std::string temperament(const std::vector<IdleDecision>& idle, float pace) {
+  std::string words = pace < kLively ? "lively" : pace > kCalm ? "calm" : "";
+  const size_t count = std::min(idle.size(), kOfLate);
+  if (count < kAFew) return words;
+  std::array<size_t, kActionCount> times{};
+  for (size_t i = idle.size() - count; i < idle.size(); ++i) ++times[static_cast<size_t>(idle[i].action)];
+  const auto most = std::max_element(times.begin(), times.end());
+  if (static_cast<float>(*most) < kFavourite * static_cast<float>(count)) return words;
+  return words + (words.empty() ? "likes to " : ", likes to ") + name(static_cast<Action>(most - times.begin()), true);
+}
+
+}  // namespace pet
