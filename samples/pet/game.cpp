@@ -10,6 +10,7 @@
 
 #include "samples/pet/brain/keeper.h"
 #include "samples/pet/brain/pet_brain.h"
+#include "samples/pet/kept/folders.h"
 #include "samples/pet/kept/kept_beside.h"
 #include "samples/pet/kept/life_file.h"
 #include "samples/pet/kept/names_file.h"

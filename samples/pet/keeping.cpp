@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "samples/pet/kept/folders.h"
 #include "samples/pet/kept/kept_beside.h"
 
 namespace pet {

@@ -41,11 +41,6 @@ struct Options {
 // Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with *status.
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status);
 
-// Folders of the person who plays, made when missing; empty when there is none. What a pet remembers: $XDG_DATA_HOME, ~/.local/share or %APPDATA%;
-// what can be made again: $XDG_CACHE_HOME, ~/.cache or %LOCALAPPDATA%; "imprint-pet" within.
-std::string data_directory();
-std::string cache_directory();
-
 }  // namespace pet
 
 #endif  // IMPRINT_SAMPLES_PET_OPTIONS_H_
