@@ -66,19 +66,29 @@ ProcessMutex& registry_mutex() { return registry.mutex; }
 
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
   const std::lock_guard lock(registry.mutex);
+  std::uint32_t spent = 0;
   for (std::uint32_t i = 0; i < kContextSlots; ++i) {
     Registration& slot = registry.slots[i];
+    if (slot.entry.load(std::memory_order_relaxed)) continue;
+    const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+    if (generation == kContextGenerations) {
+      ++spent;
+      continue;
+    }
     // Held without an entry: one is being destroyed.
-    if (slot.entry.load(std::memory_order_relaxed) || slot.held.exchange(true, std::memory_order_acquire)) continue;
+    if (slot.held.exchange(true, std::memory_order_acquire)) continue;
     entry->slot = i;
-    entry->generation = next_generation(slot.generation.load(std::memory_order_relaxed), kContextGenerations);
+    entry->generation = generation + 1;
     const imp_context context{pack_handle({HandleKind::context, i, entry->generation, 0, 1})};
     slot.generation.store(entry->generation, std::memory_order_release);
     slot.entry.store(entry.release(), std::memory_order_release);
     slot.held.store(false, std::memory_order_release);
     return context;
   }
-  return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots) +
+  if (spent == kContextSlots)
+    return make_error(ErrorCode::unsupported, "context_create: this process has had " + std::to_string(kContextSlots * kContextGenerations) +
+                                                  " contexts, the most there can be; keep one for longer");
+  return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots - spent) +
                                                 " contexts are alive, the most there can be; destroy one first");
 }
 

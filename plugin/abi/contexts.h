@@ -65,7 +65,7 @@ struct ContextEntry {
 // Guards the registry and every table of brains and agents against [any] calls: held while they are changed, and for the whole of an [any] call.
 ProcessMutex& registry_mutex();
 
-// Takes a slot. Errors: unsupported when kContextSlots contexts are alive.
+// Takes a slot. Errors: unsupported when kContextSlots contexts are alive, fewer where slots have had all their kContextGenerations.
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry);
 // Takes the entry out again, for who holds it; its handles are stale from here on.
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);

@@ -3,7 +3,8 @@
 //
 //   bits 60-63 kind | 54-59 context slot | 40-53 context generation | 20-39 slot in the context | 0-19 generation of that slot
 //
-// Generations begin at 1: a handle of zero is never valid.
+// Generations begin at 1: a handle of zero is never valid. They never wrap: a slot that has had its last one is not taken again, so that no stale handle,
+// however old, names what came later.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +38,6 @@ constexpr HandleParts unpack_handle(std::uint64_t id) {
           static_cast<std::uint32_t>(id >> 20 & 0xFFFFF), static_cast<std::uint32_t>(id & 0xFFFFF)};
 }
 
-constexpr std::uint32_t next_generation(std::uint32_t generation, std::uint32_t last) { return generation >= last ? 1 : generation + 1; }
-
 // Values in slots that keep their place. Not synchronised.
 template <class T>
 class HandleTable {
@@ -47,7 +46,7 @@ class HandleTable {
     std::uint32_t slot = 0, generation = 0;
   };
 
-  // False in .second when all kSlots are taken.
+  // False in .second when all kSlots are taken or have had all their generations.
   std::pair<Place, bool> insert(T value) {
     std::uint32_t slot;
     if (!free_.empty()) {
@@ -61,7 +60,7 @@ class HandleTable {
     }
     Slot& entry = slots_[slot];
     entry.value = std::move(value);
-    entry.generation = next_generation(entry.generation, kGenerations);
+    ++entry.generation;
     entry.live = true;
     return {Place{slot, entry.generation}, true};
   }
@@ -74,7 +73,7 @@ class HandleTable {
   // What was there, to go where the caller wants it to.
   T take(std::uint32_t slot) {
     slots_[slot].live = false;
-    free_.push_back(slot);
+    if (slots_[slot].generation < kGenerations) free_.push_back(slot);
     return std::exchange(slots_[slot].value, T{});
   }
 

@@ -42,8 +42,6 @@ TEST(Handles, PackAndUnpack) {
   EXPECT_EQ(back.context_generation, parts.context_generation);
   EXPECT_EQ(back.slot, parts.slot);
   EXPECT_EQ(back.generation, parts.generation);
-  EXPECT_EQ(next_generation(kGenerations, kGenerations), 1u);
-  EXPECT_EQ(next_generation(0, kGenerations), 1u);
 }
 
 TEST(Handles, AStaleHandleIsNotFoundAfterItsSlotIsTakenAgain) {
@@ -58,6 +56,26 @@ TEST(Handles, AStaleHandleIsNotFoundAfterItsSlotIsTakenAgain) {
   EXPECT_EQ(*table.find(second.slot, second.generation), 20);
   EXPECT_EQ(table.find(77, 1), nullptr);
   EXPECT_EQ(table.find(second.slot, 0), nullptr);
+}
+
+// So that the first handle, as stale as can be, names nothing that came later.
+TEST(Handles, ASlotIsNotTakenAgainAfterItsLastGeneration) {
+  HandleTable<int> table;
+  const auto first = table.insert(0).first;
+  table.erase(first.slot);
+  auto last = first;
+  for (std::uint32_t i = 1; i < kGenerations; ++i) {
+    last = table.insert(1).first;
+    ASSERT_EQ(last.slot, first.slot);
+    table.erase(last.slot);
+  }
+  EXPECT_EQ(last.generation, kGenerations);
+  const auto next = table.insert(2).first;
+  EXPECT_NE(next.slot, first.slot);
+  EXPECT_EQ(table.find(first.slot, first.generation), nullptr);
+  EXPECT_EQ(table.find(last.slot, last.generation), nullptr);
+  ASSERT_NE(table.find(next.slot, next.generation), nullptr);
+  EXPECT_EQ(*table.find(next.slot, next.generation), 2);
 }
 
 TEST(Handles, EraseIfFreesWhatItTakes) {
@@ -166,6 +184,20 @@ TEST(ContextHolds, KeepWhatIsDestroyedFromEverybody) {
     ASSERT_NE(hold.entry(), nullptr);
     withdraw(*hold.entry());
   }
+}
+
+TEST(ContextHolds, APlaceIsNotTakenAgainAfterItsLastGeneration) {
+  const imp_context first = *publish(std::make_unique<ContextEntry>());
+  const HandleParts place = unpack_handle(first.id);
+  imp_context next = first;
+  for (std::uint32_t i = place.context_generation; i <= kContextGenerations; ++i) {
+    ASSERT_EQ(unpack_handle(next.id).context_slot, place.context_slot);
+    withdraw(*find_context(next));
+    next = *publish(std::make_unique<ContextEntry>());
+  }
+  EXPECT_NE(unpack_handle(next.id).context_slot, place.context_slot);
+  EXPECT_EQ(find_context(first), nullptr);
+  withdraw(*find_context(next));
 }
 
 TEST(ErrorText, LosesItsMiddleAndNoPartOfACharacter) {
