@@ -88,6 +88,13 @@ Result<fs::path> target_of(const std::string& path) {
     status = fs::symlink_status(target, code);
   }
   if (fs::is_directory(status)) return refuse("it is a folder");
+  if (const fs::path folder = target.parent_path(); !folder.empty()) {
+    const auto name = folder.u8string();
+    const std::string quoted = "'" + std::string(name.begin(), name.end()) + "'";
+    const fs::file_status held_by = fs::status(folder, code);
+    if (held_by.type() == fs::file_type::not_found) return refuse("there is no folder " + quoted);
+    if (fs::exists(held_by) && !fs::is_directory(held_by)) return refuse(quoted + " is no folder");
+  }
   if (fs::exists(status) && !fs::is_regular_file(status)) return refuse("it is no regular file but a device, pipe or socket, which a save would replace");
   return target;
 }

@@ -277,6 +277,7 @@ TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
   EXPECT_EQ(brain->load(path("whole.brain")).error().code, ErrorCode::wrong_state);
   ASSERT_OK(world->drain(10000));
   EXPECT_EQ(brain->save_status().error().code, ErrorCode::io);
+  EXPECT_EQ(brain->save_status().error().message, "cannot write '/nowhere/at/all.brain': there is no folder '/nowhere/at'");
   ASSERT_OK(brain->save(path("second.brain")));
   live(*brain, 3);
   EXPECT_OK(saved(*brain));

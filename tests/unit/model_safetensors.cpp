@@ -211,6 +211,10 @@ TEST_F(Files, SaysWhyAFileCannotBeUsed) {
   const auto unwritable = save(sample(), path("no/such/folder/a.safetensors"));
   ASSERT_FALSE(unwritable.ok());
   EXPECT_EQ(unwritable.error().code, ErrorCode::io);
+  EXPECT_THAT(unwritable.error().message, HasSubstr("there is no folder '" + path("no/such/folder") + "'"));
+  ASSERT_TRUE(save(sample(), path("file")).ok());
+  EXPECT_THAT(save(sample(), path("file/a.safetensors")).error().message, HasSubstr("'" + path("file") + "' is no folder"));
+  std::filesystem::remove(path("file"));
   // The target is a folder: the rename fails and the temporary file goes again.
   std::filesystem::create_directories(folder_ / "taken" / "inside");
   EXPECT_EQ(save(sample(), path("taken")).error().code, ErrorCode::io);
