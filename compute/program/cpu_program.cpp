@@ -29,11 +29,12 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.name = sequence.name;
   program->source.slots = std::max(1u, sequence.slots);
   program->own = sequence.own;
-  std::uint64_t input_end = 0;
+  std::uint64_t input_end = 0, turns = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
     if (Status added = program->add_part(std::move(source), sequence.parts[i].repeat); !added) return in_sequence(sequence, i, added.error());
     Part& part = program->parts_.back();
+    if (Status counted = add_turns(sequence.parts[i], part.kernel_count(), turns); !counted) return in_sequence(sequence, i, counted.error());
     for (Port& port : part.inputs) {
       const auto offset = input_offset(program->source.inputs, port, input_end);
       if (!offset) return in_sequence(sequence, i, offset.error());

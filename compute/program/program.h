@@ -74,7 +74,8 @@ class Program {
   // out_of_*_memory, compile_failed, not_found (a library without a compiler, and a kernel that its archive lacks).
   static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
 
-  // Many steps in one submit: the parts of the sequence, one after the other, as one program.
+  // Many steps in one submit: the parts of the sequence, one after the other, as one program. Errors besides: invalid_argument (more than
+  // kMaxSequenceDispatches), shape_mismatch (inputs of one name in two shapes).
   static Result<Program> compile(Runtime& runtime, const ProgramSequence& sequence);
 
   Program(Program&&) noexcept;

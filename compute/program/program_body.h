@@ -49,6 +49,8 @@ Status check_narrow_floats(const Graph& graph, const std::string& program, std::
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
 // Where the sequence's input of this port's name is, or a new one at `end`. Errors: shape_mismatch.
 Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
+// Adds the turns of a compiled part to those before it. Errors: invalid_argument beyond kMaxSequenceDispatches.
+Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
 
 // Whether the task writes a variable other than those listed.

@@ -28,6 +28,14 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
   return ports.back().offset;
 }
 
+Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
+  dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
+  if (dispatches <= kMaxSequenceDispatches) return {};
+  return make_error(ErrorCode::invalid_argument, "with " + std::to_string(part.repeat) + " turns of " + std::to_string(dispatches_per_turn) +
+                                                     " dispatches the sequence comes to " + std::to_string(dispatches) + "; it may have " +
+                                                     std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
+}
+
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {
   const ProgramDescription& description = sequence.parts[part].description;
   auto graph = build_program_graph(description);
@@ -41,11 +49,13 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   auto impl = std::make_unique<Impl>(runtime);
   impl->source.name = sequence.name;
   impl->source.slots = std::max(1u, sequence.slots);
+  std::uint64_t turns = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     const ProgramPart& part = sequence.parts[i];
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
     auto made = compile(runtime, std::move(source));
     if (!made) return in_sequence(sequence, i, std::move(made).error());
+    if (Status added = add_turns(part, (*made)->stats.dispatches, turns); !added) return in_sequence(sequence, i, std::move(added).error());
     if (Status opened = (*made)->open_with_barrier(); !opened) return in_sequence(sequence, i, std::move(opened).error());
     impl->parts.push_back({std::move(*made), part.repeat});
   }

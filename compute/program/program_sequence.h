@@ -13,9 +13,13 @@
 
 namespace imprint {
 
+// What the turns of a sequence may come to, each counted by its dispatches (on the CPU its kernels) and as one where it has none. On a device every one
+// of them is recorded, several times for each slot; seconds of work in one submit are a matter for several runs.
+inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
+
 struct ProgramPart {
   ProgramDescription description;   // its name is for dumps; its slots count for nothing
-  std::uint32_t repeat = 1;
+  std::uint32_t repeat = 1;         // 0: it is left out
 };
 
 struct ProgramSequence {

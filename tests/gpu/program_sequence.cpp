@@ -136,5 +136,29 @@ TEST_F(ProgramSequenceTest, NoTurnsAreNoWork) {
   EXPECT_THAT(ints(counter), ElementsAre(0));
 }
 
+// A part that does nothing is counted too: its turns are walked through.
+TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
+  const Variable counter = Variable::zeros("counter", {1}, DType::int32), other = Variable::zeros("other", {1}, DType::int32);
+  const auto part = [](const Variable& variable, std::uint32_t repeat) {
+    return ProgramPart{{.name = variable.name(), .updates = {Update::assign(variable, variable.value() + 1)}}, repeat};
+  };
+  const auto refused = [&](std::vector<ProgramPart> parts) {
+    const auto made = Program::compile(runtime(), ProgramSequence{.name = "long", .parts = std::move(parts)});
+    if (made.ok()) return std::string("taken");
+    EXPECT_EQ(made.error().code, ErrorCode::invalid_argument);
+    return made.error().message;
+  };
+  constexpr std::uint32_t kMost = kMaxSequenceDispatches, kAll = 0xffffffff;
+  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("sequence 'long', part 0 'counter': with 4294967295 turns of "));
+  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("it may have 1048576: repeat less"));
+  EXPECT_THAT(refused({part(counter, kMost + 1)}), HasSubstr("part 0 'counter'"));
+  EXPECT_THAT(refused({part(counter, 1u << 31), part(other, 1u << 31)}), HasSubstr("part 0 'counter'"));
+  EXPECT_THAT(refused({part(counter, 2), part(other, kMost - 1)}), HasSubstr("part 1 'other'"));
+  EXPECT_THAT(refused({ProgramPart{{.name = "nothing"}, kAll}}), HasSubstr("part 0 'nothing': with 4294967295 turns of 0 dispatches"));
+  Program program = compile(ProgramSequence{.name = "many", .parts = {part(counter, 1000), part(other, 0)}, .slots = 1});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_THAT(ints(counter), ElementsAre(1000));
+}
+
 }  // namespace
 }  // namespace imprint
