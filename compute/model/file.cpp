@@ -77,6 +77,7 @@ constexpr int kMaxLinks = 40;  // as Linux follows
 // renaming over it would put a file in its place for everybody.
 Result<fs::path> target_of(const std::string& path) {
   const auto refuse = [&](const std::string& why) { return make_error(ErrorCode::io, "cannot write '" + path + "': " + why); };
+  if (path.empty()) return refuse("this names no file");
   std::error_code code;
   fs::path target = path_of(path);
   fs::file_status status = fs::symlink_status(target, code);
@@ -99,6 +100,21 @@ Result<fs::path> target_of(const std::string& path) {
   return target;
 }
 
+// What becomes the target when it is complete.
+struct Temporary {
+  fs::path path;
+  FileHandle file;
+};
+
+Result<Temporary> make_temporary(const std::string& path, const fs::path& target) {
+  Temporary made{target, nullptr};
+  made.path += temporary_suffix();
+  errno = 0;
+  made.file = open(made.path, true);
+  if (!made.file) return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(errno));
+  return made;
+}
+
 }  // namespace
 
 Result<std::uint64_t> file_size(const std::string& path) {
@@ -108,6 +124,7 @@ Result<std::uint64_t> file_size(const std::string& path) {
   if (status.type() == fs::file_type::not_found) return make_error(ErrorCode::not_found, "cannot read '" + path + "': there is no such file");
   if (code) return make_error(ErrorCode::io, "cannot read '" + path + "': " + code.message());
   if (fs::is_directory(status)) return make_error(ErrorCode::io, "cannot read '" + path + "': it is a folder");
+  if (!fs::is_regular_file(status)) return make_error(ErrorCode::io, "cannot read '" + path + "': it is no regular file but a device, pipe or socket");
   const std::uintmax_t size = fs::file_size(where, code);
   if (code) return make_error(ErrorCode::io, "cannot read '" + path + "': " + code.message());
   return static_cast<std::uint64_t>(size);
@@ -143,32 +160,31 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
 
 Status check_replaceable(const std::string& path) {
   IMPRINT_ASSIGN(const fs::path target, target_of(path));
-  (void)target;
+  IMPRINT_ASSIGN(Temporary probe, make_temporary(path, target));
+  probe.file.reset();
+  std::error_code ignored;
+  fs::remove(probe.path, ignored);
   return {};
 }
 
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
   IMPRINT_ASSIGN(const fs::path target, target_of(path));
-  fs::path temporary_path = target;
-  temporary_path += temporary_suffix();
+  IMPRINT_ASSIGN(Temporary temporary, make_temporary(path, target));
+  std::FILE* const file = temporary.file.get();
+  const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size()) && flush_to_disk(file);
+  const int number = errno;
+  // Closing can be the moment in which a full disk is noticed.
+  const bool closed = std::fclose(temporary.file.release()) == 0;
   std::error_code ignored;
-  {
-    errno = 0;
-    FileHandle file = open(temporary_path, true);
-    if (!file) return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(errno));
-    const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size()) && flush_to_disk(file.get());
-    const int number = errno;
-    // Closing can be the moment in which a full disk is noticed.
-    const bool closed = std::fclose(file.release()) == 0;
-    if (!written || !closed) {
-      fs::remove(temporary_path, ignored);
-      return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(written ? errno : number));
-    }
+  if (!written || !closed) {
+    const int reason = written ? errno : number;
+    fs::remove(temporary.path, ignored);
+    return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(reason));
   }
   std::error_code code;
-  fs::rename(temporary_path, target, code);
+  fs::rename(temporary.path, target, code);
   if (code) {
-    fs::remove(temporary_path, ignored);
+    fs::remove(temporary.path, ignored);
     return make_error(ErrorCode::io, "cannot write '" + path + "': " + code.message());
   }
   return {};

@@ -24,7 +24,8 @@ Result<std::uint64_t> file_size(const std::string& path);
 // nothing is left behind. Errors: io (with the system's reason; or `path` is there and no regular file).
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
 
-// Whether write_file_atomic may replace what is at `path`, for those who want to know before they compute. Errors: io.
+// Whether write_file_atomic may replace what is at `path` and can make files beside it, for those who want to know before they compute: it makes one and
+// takes it away again. Errors: io.
 Status check_replaceable(const std::string& path);
 
 }  // namespace imprint

@@ -28,7 +28,7 @@ struct Finished {
 Finished run(const std::string& arguments) {
   const char* device = std::getenv("IMPRINT_TEST_DEVICE");
   const bool computes = arguments.starts_with("run ") || arguments.starts_with("explain ") || arguments.starts_with("tune ");
-  const std::string chosen = device && computes ? " --device '" + std::string(device) + "'" : "";
+  const std::string chosen = device && computes && arguments.find("--device") == std::string::npos ? " --device '" + std::string(device) + "'" : "";
   FILE* pipe = popen((std::string("'") + IMPRINT_COMMAND_LINE + "' " + arguments + chosen + " 2>&1").c_str(), "r");
   Finished finished;
   if (!pipe) return finished;
@@ -237,7 +237,9 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {good + " --tuning none.json", "cannot read 'none.json'"},
       {good + " --device cpu", "device 'cpu' has no kernels of Vulkan's"},
       {"bake --model none.onnx" + output, "cannot read 'none.onnx'"},
-      {"bake --model " + path("profile.json") + output, "onnx: "},
+      {"bake --model " + path("profile.json") + output, "profile.json': onnx: "},
+      {"bake --model " + test::model_path("godot/BallChase.onnx") + " --batch 1,1073741824" + output, "BallChase.onnx': input 'obs' of shape [1073741824, 21]"},
+      {"bake --model " + test::model_path("godot/BallChase.onnx") + " --output ''", "cannot write '': this names no file"},
       {"bake --agent none.json" + output, "cannot read 'none.json'"},
   };
   for (const auto& [arguments, complaint] : wrong) {
@@ -258,7 +260,9 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {R"({"learner": "magic"})", "learner is \"magic\"; expected one of none, feedback, cloning"},
       {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
       {R"({"margin": "wide"})", "expected a number"},
-      {R"({"observations": []})", "expected a shape of 1 to 8 extents"},
+      {R"({"observations": []})", "expected a shape of 1 to 8 extents of 1 or more"},
+      {R"({"observations": [0, 3]})", "expected a shape of 1 to 8 extents of 1 or more"},
+      {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
       {R"({"actions": 1})", "expected true or false"},
       {R"({"observation_count": 3})", "branch_count is 0"},
   };
@@ -268,6 +272,50 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
     EXPECT_THAT(finished.text, HasSubstr(complaint)) << text;
   }
   EXPECT_FALSE(std::filesystem::exists(path("kernels")));
+}
+
+// One line, no compiling before it, and no file that is half there.
+TEST_F(CommandLine, SaysWhatCannotBeReadOrWritten) {
+  const std::string model = test::model_path("godot/BallChase.onnx"), input = test::model_path("godot/BallChase.ref.safetensors");
+  const auto cut = [&](const std::string& file, const std::string& name) {
+    std::filesystem::copy_file(file, path(name));
+    std::filesystem::resize_file(path(name), std::filesystem::file_size(file) / 2);
+    return path(name);
+  };
+  const std::string cut_model = cut(model, "cut.onnx"), cut_input = cut(input, "cut.safetensors"), folder = folder_.string();
+  std::ofstream(path("empty")).close();
+  const std::string unreadable[] = {path("none"), folder, path("empty"), "/dev/null"}, unwritable[] = {path("none/o"), folder, path("empty/o"), "/proc/o", "", "/dev/full"};
+  const std::string into = " --output " + path("o");
+  std::vector<std::string> wrong{"inspect " + cut_model, "bake --model " + cut_model + into, "devices --profile " + path("o") + " --device 99",
+                                 "bake --model " + model + " --device 99" + into};
+  for (const std::string& file : unreadable)
+    for (const std::string& start : {"inspect " + file, "bake --model " + file + into, "bake --agent " + file + into,
+                                     "bake --model " + model + " --profile " + file + into, "bake --model " + model + " --tuning " + file + into})
+      wrong.push_back(start);
+  for (const std::string& file : unwritable) {
+    wrong.push_back("bake --model " + model + " --output '" + file + "'");
+    wrong.push_back("devices --profile '" + file + "'");
+  }
+  std::vector<std::string> runs{cut_model + " --input " + input + into, model + " --input " + cut_input + into};
+  for (const std::string& file : unreadable) {
+    runs.push_back(file + " --input " + input + into);
+    runs.push_back(model + " --input " + file + into);
+    runs.push_back(model + " --input " + input + " --kernels " + file + into);
+  }
+  for (const std::string& file : unwritable) runs.push_back(model + " --input " + input + " --output '" + file + "'");
+  for (const std::string& start : runs) {
+    wrong.push_back("run " + start);
+    wrong.push_back("run " + start + " --device cpu");
+  }
+  wrong.push_back("run " + model + " --input " + input + into + " --device 99");
+  for (const std::string& arguments : wrong) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 1) << arguments;
+    EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << arguments << ": " << finished.text;
+    EXPECT_TRUE(finished.text.starts_with("imprint " + arguments.substr(0, arguments.find(' ')) + ": ")) << arguments << ": " << finished.text;
+    EXPECT_FALSE(std::filesystem::exists(path("o"))) << arguments;
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 3) << "cut.onnx, cut.safetensors, empty";
 }
 
 TEST_F(CommandLine, ListsDevices) {

@@ -215,6 +215,12 @@ TEST_F(Files, SaysWhyAFileCannotBeUsed) {
   ASSERT_TRUE(save(sample(), path("file")).ok());
   EXPECT_THAT(save(sample(), path("file/a.safetensors")).error().message, HasSubstr("'" + path("file") + "' is no folder"));
   std::filesystem::remove(path("file"));
+  EXPECT_THAT(save(sample(), "").error().message, HasSubstr("cannot write '': this names no file"));
+  EXPECT_THAT(load("/dev/null").error().message, HasSubstr("no regular file"));
+  EXPECT_TRUE(check_replaceable(path("new")).ok());
+  EXPECT_EQ(file_count(), 0u) << "what was asked leaves nothing";
+  EXPECT_FALSE(check_replaceable(path("no/such/folder/new")).ok());
+  EXPECT_EQ(check_replaceable("/proc/new").error().code, ErrorCode::io);
   // The target is a folder: the rename fails and the temporary file goes again.
   std::filesystem::create_directories(folder_ / "taken" / "inside");
   EXPECT_EQ(save(sample(), path("taken")).error().code, ErrorCode::io);

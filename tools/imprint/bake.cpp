@@ -55,11 +55,14 @@ Status add_model(Baker& baker, const onnx::Model& model, const std::string& name
 Status add_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.models) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
-    IMPRINT_ASSIGN(const onnx::Model model, onnx::parse(bytes));
+    const auto in_file = [&](const Error& error) { return make_error(error.code, "'" + file + "': " + error.message); };
+    const auto model = onnx::parse(bytes);
+    if (!model) return in_file(model.error());
     const std::string name = std::filesystem::path(file).stem().string();
     for (const std::uint32_t batch : options.batches) {
       const std::size_t before = baker.kernel_count();
-      IMPRINT_CHECK(add_model(baker, model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32));
+      const Status added = add_model(baker, *model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32);
+      if (!added) return in_file(added.error());
       const Status policy = agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
       tell(file + ", batch " + std::to_string(batch), baker.kernel_count() - before);
       if (!policy) std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n", policy.error().message.c_str());
@@ -86,7 +89,7 @@ Status add_brains(Baker& baker, const BakeOptions& options) {
 Status bake(const BakeOptions& options) {
   if (options.models.empty() && options.brains.empty())
     return make_error(ErrorCode::invalid_argument, "nothing to bake: name what the game loads with --model and --agent");
-  IMPRINT_CHECK(check_writable(options.output));
+  IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const std::vector<vk::CapabilityProfile> profiles, profiles_of(options));
   std::vector<VariantTable> tables;
   for (const std::string& file : options.tunings) {

@@ -109,7 +109,14 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
        [&brain](const Json& value) -> std::string {
          std::vector<std::uint32_t> extents;
          if (std::string expected = list(extents)(value); !expected.empty()) return expected;
-         if (extents.empty() || extents.size() > 8) return "a shape of 1 to 8 extents";
+         constexpr std::uint64_t kMostElements = std::numeric_limits<std::int32_t>::max();   // as imp_api::tensor_create
+         std::uint64_t elements = 1;
+         bool fits = !extents.empty() && extents.size() <= 8;
+         for (const std::uint32_t extent : extents) {
+           fits = fits && extent > 0 && elements <= kMostElements / extent;
+           elements *= extent;
+         }
+         if (!fits) return "a shape of 1 to 8 extents of 1 or more, and at most " + std::to_string(kMostElements) + " elements";
          brain.observations.emplace();
          for (const std::uint32_t extent : extents) brain.observations->append(extent);
          return {};

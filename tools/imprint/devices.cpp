@@ -128,7 +128,7 @@ struct Profile {
 
 // With everything enabled that Imprint would use: a game that enables less takes the fields out that it lacks.
 Status write_profile(const Profile& wanted) {
-  IMPRINT_CHECK(check_writable(wanted.file));
+  IMPRINT_CHECK(check_replaceable(wanted.file));
   IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(wanted.device));
   const std::string text = profile_json(profile);
   IMPRINT_CHECK(write_file_atomic(wanted.file, std::as_bytes(std::span(text))));
@@ -146,7 +146,7 @@ void add_devices(CLI::App& app) {
   CLI::Option* file = command->add_option("--profile", profile->file, "write what kernels are written for on one of them, for imprint bake, instead");
   file->type_name("FILE.json");
   command->add_option("--device", profile->device, kDeviceHelp)->type_name("DEVICE")->needs(file);
-  set_work(*command, [as_json, profile] { return profile->file.empty() ? list(*as_json) : write_profile(*profile); });
+  set_work(*command, [as_json, profile, file] { return file->count() == 0 ? list(*as_json) : write_profile(*profile); });
 }
 
 }  // namespace imprint::tools
