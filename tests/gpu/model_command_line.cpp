@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -80,7 +81,44 @@ TEST_F(CommandLine, ExplainsAProgram) {
   EXPECT_THAT(json, HasSubstr("\"bytes\": 27328,"));
   const Finished unknown = run("explain none --launch-us 2 --gb-per-s 1 --tflop-per-s 1");
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_THAT(unknown.text, HasSubstr("'none' is neither an ONNX file nor one of the programs of imprint bench --list"));
+  EXPECT_THAT(unknown.text, HasSubstr("'none' is neither an ONNX file (MODEL.onnx) nor one of the programs, the rows of suites policy, learn, pet, kennel, ops, worlds,"));
+}
+
+// Rows of bench --list that are no programs, or none of the processor's.
+TEST_F(CommandLine, SaysWhatCannotBeExplained) {
+  for (const char* row : {"floor/empty", "floor", "frame/pet/tick", "frame"})
+    for (const char* command : {"explain ", "tune --table none.json --workload "}) {
+      const Finished finished = run(command + std::string(row));
+      EXPECT_EQ(finished.status, 1) << row;
+      EXPECT_THAT(finished.text, HasSubstr("'" + std::string(row) + "' has no program of its own")) << command;
+      EXPECT_THAT(finished.text, HasSubstr("programs are the rows of suites policy, learn, pet, kennel, ops, worlds,")) << command;
+      EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << finished.text;
+    }
+  for (const char* row : {"gelu", "worlds/cartpole/n8/to-the-end", "ops/matmul"}) {
+    const Finished finished = run("explain --device cpu " + std::string(row));
+    EXPECT_EQ(finished.status, 1) << row;
+    EXPECT_THAT(finished.text, HasSubstr("'" + std::string(row) + "' needs a Vulkan device, and --device cpu is none; programs of the processor are "
+                                         "the rows of suites policy, learn, pet, kennel,"));
+  }
+}
+
+TEST_F(CommandLine, ListsWhatWouldRun) {
+  const std::string all = run("bench --list").text, processor = run("bench --list --device cpu").text;
+  for (const char* everywhere : {"policy/32-64-64-8/f32/b1\n", "learn/ppo/h64/f32/b256\n", "pet/b32\n", "kennel/pet/n64/b32\n", "frame/pet/learning-on\n"}) {
+    EXPECT_THAT(all, HasSubstr(everywhere));
+    EXPECT_THAT(processor, HasSubstr(everywhere));
+  }
+  for (const char* device_alone : {"floor/", "ops/", "worlds/"}) {
+    EXPECT_THAT(all, HasSubstr(device_alone));
+    EXPECT_THAT(processor, Not(HasSubstr(device_alone)));
+    const Finished refused = run("bench --list --device cpu --suite " + std::string(device_alone, std::strlen(device_alone) - 1));
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.text, HasSubstr("measures a Vulkan device, and --device cpu is none"));
+  }
+  const Finished nowhere = run("bench --list --device 99");
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.text, HasSubstr("imprint bench: "));
+  EXPECT_EQ(std::ranges::count(nowhere.text, '\n'), 1) << nowhere.text;
 }
 
 TEST_F(CommandLine, TunesAndSaysWhy) {

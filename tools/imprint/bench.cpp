@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "compute/vk/barrier.h"
@@ -45,11 +45,12 @@ chained are of it, and so is gpu of suite frame.)";
 struct Suite {
   const char* name;
   std::vector<BenchCase> (*cases)();
-  bool on_cpu;  // runs without a Vulkan device too
+  bool on_cpu;    // runs without a Vulkan device too
+  bool programs;  // each case is a program of its own, which may be looked at
 };
-constexpr Suite kSuites[] = {
-    {"floor", floor_cases, false}, {"policy", policy_cases, true}, {"learn", learn_cases, true},    {"pet", pet_cases, true},
-    {"kennel", kennel_cases, true}, {"ops", ops_cases, false},     {"worlds", worlds_cases, false}, {"frame", frame_cases, true}};
+constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true}, {"learn", learn_cases, true, true},
+                             {"pet", pet_cases, true, true},        {"kennel", kennel_cases, true, true}, {"ops", ops_cases, false, true},
+                             {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   std::vector<BenchCase> cases;
@@ -179,6 +180,8 @@ Status run_bench(const BenchOptions& options) {
   const std::vector<BenchCase> cases = chosen_cases(options);
   if (cases.empty()) return nothing_to_run(options);
   if (options.list) {
+    // The names are the same on all Vulkan devices; only one that is not there is worth a word.
+    if (!options.device.empty()) IMPRINT_CHECK(Computer::open(options.device));
     for (const BenchCase& one : cases) std::puts(one.name.c_str());
     return {};
   }
@@ -334,12 +337,25 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   return result;
 }
 
-std::vector<BenchCase> program_cases() {
+std::vector<BenchCase> program_cases(bool on_cpu) {
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites)
-    if (suite.cases != frame_cases && suite.cases != floor_cases)
-      for (BenchCase& one : suite.cases()) cases.push_back(std::move(one));
+    if (suite.programs && (suite.on_cpu || !on_cpu)) std::ranges::move(suite.cases(), std::back_inserter(cases));
   return cases;
+}
+
+std::vector<BenchCase> cases_without_program() {
+  std::vector<BenchCase> cases;
+  for (const Suite& suite : kSuites)
+    if (!suite.programs) std::ranges::move(suite.cases(), std::back_inserter(cases));
+  return cases;
+}
+
+std::string program_suites(bool on_cpu) {
+  std::string names;
+  for (const Suite& suite : kSuites)
+    if (suite.programs && (suite.on_cpu || !on_cpu)) names += (names.empty() ? "" : ", ") + std::string(suite.name);
+  return names;
 }
 
 void add_bench(CLI::App& app) {
@@ -369,7 +385,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--in-a-row", options->in_a_row, "runs that the column chained is of, at most 1000")
       ->check(CLI::Range(1u, 1000u))
       ->option_text("N=" + std::to_string(kChainedRuns));
-  command->add_flag("--list", options->list, "print the names and stop");
+  command->add_flag("--list", options->list, "print the names of what would run, with --device cpu of what would run there, and stop");
   set_work(*command, [options] { return run_bench(*options); });
 }
 

@@ -87,8 +87,11 @@ std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 
-// All suites but frame, whose programs are the plugin's own.
-std::vector<BenchCase> program_cases();
+// Of suites whose cases are programs of their own, or of those among them that run on the processor too; and the names of these suites, in a row.
+std::vector<BenchCase> program_cases(bool on_cpu = false);
+std::string program_suites(bool on_cpu = false);
+// The others: suite floor measures the device, and the programs of suite frame are the plugin's.
+std::vector<BenchCase> cases_without_program();
 
 // Warm-up, then measured runs of slots 0 .. slot_count - 1. The inputs must have been written.
 Result<BenchResult> measure_program(BenchDevice& device, Program& program, const std::string& name);

@@ -26,9 +26,12 @@ struct Explained {
   std::vector<ScheduleFigures> parts;
 };
 
-Result<BenchCase> find_program(const std::string& asked) {
-  auto found = find_workloads(asked);
-  if (!found) return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file nor one of the programs of imprint bench --list");
+Result<BenchCase> find_program(const std::string& asked, bool on_cpu) {
+  auto found = find_workloads(asked, on_cpu);
+  if (!found && found.error().code == ErrorCode::not_found)
+    return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file (MODEL.onnx) nor one of the programs, the rows of suites " +
+                                                program_suites(on_cpu) + ", see imprint bench --list");
+  if (!found) return found.error();
   if (found->size() > 1) std::printf("%zu programs have '%s' in their names; this is the first\n", found->size(), asked.c_str());
   return found->front();
 }
@@ -151,7 +154,7 @@ Status write_json(const Explained& explained, const BenchDevice& device, const E
 
 Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
   if (options.program.ends_with(".onnx")) return model(device, options.program, options.batch);
-  IMPRINT_ASSIGN(const BenchCase chosen, find_program(options.program));
+  IMPRINT_ASSIGN(const BenchCase chosen, find_program(options.program, device.computer.on_cpu()));
   return built_in(device, chosen);
 }
 

@@ -26,13 +26,22 @@ bool is_meant(const std::string& asked, const std::string& name) {
   return found == wanted.size();
 }
 
+bool are_meant(const std::string& asked, const std::vector<BenchCase>& cases) {
+  return std::ranges::any_of(cases, [&](const BenchCase& one) { return is_meant(asked, one.name); });
+}
+
 }  // namespace
 
-Result<std::vector<BenchCase>> find_workloads(const std::string& asked) {
-  std::vector<BenchCase> cases = program_cases();
+Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_cpu) {
+  std::vector<BenchCase> cases = program_cases(on_cpu);
   std::erase_if(cases, [&](const BenchCase& one) { return !is_meant(asked, one.name); });
-  if (cases.empty()) return make_error(ErrorCode::not_found, "'" + asked + "' is none of the programs of imprint bench --list");
-  return cases;
+  if (!cases.empty()) return cases;
+  const std::string known = "the rows of suites " + program_suites(on_cpu) + ", see imprint bench --list";
+  if (on_cpu && are_meant(asked, program_cases()))
+    return make_error(ErrorCode::unsupported, "'" + asked + "' needs a Vulkan device, and --device cpu is none; programs of the processor are " + known);
+  if (are_meant(asked, cases_without_program()))
+    return make_error(ErrorCode::unsupported, "'" + asked + "' has no program of its own, as no row of suites floor and frame has; programs are " + known);
+  return make_error(ErrorCode::not_found, "'" + asked + "' is none of the programs, " + known);
 }
 
 Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look) {

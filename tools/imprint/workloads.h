@@ -12,10 +12,11 @@
 
 namespace imprint::tools {
 
-inline constexpr const char* kWorkloadHelp = "a program of imprint bench --list by some of its name: policy, ppo/h64/b256, pet/b32";
+inline constexpr const char* kWorkloadHelp = "a program of imprint bench --list (no row of floor or frame is one) by some of its name: policy, ppo/h64/b256, pet/b32";
 
-// Those whose names have all pieces of the asked one, in order: ppo/h64/b256 is learn/ppo/h64/f32/b256. Errors: not_found.
-Result<std::vector<BenchCase>> find_workloads(const std::string& asked);
+// Those whose names have all pieces of the asked one, in order: ppo/h64/b256 is learn/ppo/h64/f32/b256. on_cpu: those that the processor runs.
+// Errors: unsupported (such rows have no program of their own, or need a Vulkan device), not_found.
+Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_cpu = false);
 
 // Compiles the case's program, looks at it and runs nothing.
 Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
