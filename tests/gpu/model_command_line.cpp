@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <sstream>
 
 #include "tests/unit/model_data.h"
 
@@ -119,6 +120,16 @@ TEST_F(CommandLine, ListsWhatWouldRun) {
   EXPECT_EQ(nowhere.status, 1);
   EXPECT_THAT(nowhere.text, HasSubstr("imprint bench: "));
   EXPECT_EQ(std::ranges::count(nowhere.text, '\n'), 1) << nowhere.text;
+}
+
+TEST_F(CommandLine, HelpFitsATerminal) {
+  for (const char* command : {"", "run ", "inspect ", "devices ", "bake ", "bench ", "explain ", "tune "}) {
+    const Finished help = run(std::string(command) + "--help");
+    EXPECT_EQ(help.status, 0);
+    std::istringstream lines(help.text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << command << line;
+    EXPECT_THAT(help.text, HasSubstr(std::string("Usage: imprint ") + command));
+  }
 }
 
 TEST_F(CommandLine, TunesAndSaysWhy) {

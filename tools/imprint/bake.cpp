@@ -123,10 +123,10 @@ void add_bake(CLI::App& app) {
   auto options = std::make_shared<BakeOptions>();
   command->add_option("--model", options->models, "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")->type_name("MODEL.onnx");
   command->add_option("--batch", options->batches, "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
-      ->delimiter(',')->check(CLI::Range(1, 1 << 30))->type_name("N,...")->capture_default_str();
+      ->delimiter(',')->check(CLI::Range(1, 1 << 30))->option_text("N,...=1");
   command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
                                             "of models as imprint run takes them: float32, or mixed")
-      ->check(CLI::IsMember({"float32", "mixed"}));
+      ->check(CLI::IsMember({"float32", "mixed"}))->option_text("TYPE=float32");
   command->add_option("--agent", options->brains, "brains as the game makes them: the fields of imp_brain_desc as JSON, an object or a list; may be repeated")
       ->type_name("DESC.json");
   command->add_option("--profile", options->profiles, "what to write kernels for: " + profile_names() + ", or a file of imprint devices --profile; may be "

@@ -24,23 +24,35 @@ struct BenchOptions {
   std::uint32_t in_a_row = kChainedRuns;
 };
 
-// What the columns are, for --help.
+// What the columns are, for --help, in lines of kHelpWidth.
 constexpr const char* kColumns =
-    R"(Columns; medians, in microseconds, with the 95th percentile in brackets. What does not apply is left empty.
+    R"(Columns; medians, in microseconds, with the 95th percentile in brackets. What does not apply is
+left empty.
   gpu        one run encoded between timestamps, with its copies where it has any
   replayed   the same as the command buffer that was recorded for it
   pieces     its dispatches as the separately recorded pieces that slicing executes
-  chained    a run in a row of --in-a-row in one command buffer, as a sequence of programs has its turns
+  chained    a run in a row of --in-a-row in one command buffer, as a sequence of programs has its
+             turns
   wall       submit to the end of the wait
   cpu        the submitting thread's
-  disp., barr., alloc.   dispatches, barriers and allocations of a run; a measured run that allocates fails, as does a frame that waits
-  kB, kFLOP  of a run, by its schedule; GB/s and TFLOP/s (suite ops) go by gpu and count operands and results once
-Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on) or did both, one after the other on a thread kept busy (tick);
-or every frame with work in a game that learns (every), with the 99th percentile, the dearest, and how often the frame thread waited. There cpu is the
-frame thread's CPU time in all of Imprint's calls of a frame together, wall is the same on the clock, and a second line says which calls it went to.
-Suite worlds ends with million steps a second of all agents together, by chained, or by wall where a learner goes from its first step to its last
-(to-the-end; cpu: its world is on the processor). On a device in software the operands of suite ops are smaller, as its rows name them. On the processor (--device cpu) suites policy, learn, pet, kennel and frame run, and the calling thread does the work: wall and
-chained are of it, and so is gpu of suite frame.)";
+  disp., barr., alloc.
+             dispatches, barriers and allocations of a run; a measured run that allocates fails, as
+             does a frame that waits
+  kB, kFLOP  of a run, by its schedule; GB/s and TFLOP/s (suite ops) go by gpu and count operands
+             and results once
+
+Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on) or did both,
+one after the other on a thread kept busy (tick); or every frame with work in a game that learns
+(every), with the 99th percentile, the dearest, and how often the frame thread waited. There cpu is
+the frame thread's CPU time in all of Imprint's calls of a frame together, wall is the same on the
+clock, and a second line says which calls it went to.
+
+Suite worlds ends with million steps a second of all agents together, by chained, or by wall where a
+learner goes from its first step to its last (to-the-end; cpu: its world is on the processor). On a
+device in software the operands of suite ops are smaller, as its rows name them.
+
+On the processor (--device cpu) suites policy, learn, pet, kennel and frame run, and the calling
+thread does the work: wall and chained are of it, and so is gpu of suite frame.)";
 
 struct Suite {
   const char* name;

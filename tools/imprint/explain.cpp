@@ -177,15 +177,15 @@ Status explain(ExplainOptions& options) {
 void add_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "show what a program becomes on a device, and what that costs at the least");
   auto options = std::make_shared<ExplainOptions>();
-  command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)->required();
+  command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)->required()->type_name("PROGRAM");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))->capture_default_str();
+  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))->option_text("N=1");
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
   command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
-  command->add_option("--json", options->json, "write the figures to this file too");
-  command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::Range(1e-6, 1e9));
-  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")->check(CLI::Range(1e-6, 1e9));
-  command->add_option("--tflop-per-s", options->figures.tflop_per_s, "of float32 multiply-adds; measured unless given")->check(CLI::Range(1e-6, 1e9));
+  command->add_option("--json", options->json, "write the figures to this file too")->type_name("FILE");
+  command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::Range(1e-6, 1e9))->option_text("NUMBER");
+  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")->check(CLI::Range(1e-6, 1e9))->option_text("NUMBER");
+  command->add_option("--tflop-per-s", options->figures.tflop_per_s, "of float32 multiply-adds; measured unless given")->check(CLI::Range(1e-6, 1e9))->option_text("NUMBER");
   set_work(*command, [options] { return explain(*options); });
 }
 

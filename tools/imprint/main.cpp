@@ -8,6 +8,7 @@
 #include "imprint/version.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/commands.h"
+#include "tools/imprint/help.h"
 
 namespace imprint::tools {
 
@@ -60,7 +61,7 @@ int main(int argc, char** argv) {
   app.name("imprint");
   app.set_version_flag("--version", "imprint " IMP_VERSION_STRING);
   app.require_subcommand(1);
-  app.footer("Each command explains itself: imprint COMMAND --help. Exit status: 0 done, 1 the work failed, 2 the command line is wrong.");
+  app.formatter(imprint::tools::help_formatter());
   imprint::tools::add_run(app);
   imprint::tools::add_inspect(app);
   imprint::tools::add_devices(app);
@@ -68,6 +69,8 @@ int main(int argc, char** argv) {
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);
   imprint::tools::add_tune(app);
+  app.footer(  // last, as commands would take it over
+      "Each command explains itself: imprint COMMAND --help. Exit status: 0 done, 1 the work failed, 2 the command line is wrong.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {

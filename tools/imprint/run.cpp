@@ -110,7 +110,7 @@ void add_run(CLI::App& app) {
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
                                             "float32, or mixed: large products read float16")
-      ->check(CLI::IsMember({"float32", "mixed"}));
+      ->check(CLI::IsMember({"float32", "mixed"}))->option_text("TYPE=float32");
   command->add_option("--kernels", options->kernels, "compiled kernels that imprint bake wrote; what is not among them is compiled, where there is a compiler")
       ->type_name("FILE");
   command->add_flag("--explain", options->explain, "print the schedule: dispatches, kernels, shapes, barriers");
