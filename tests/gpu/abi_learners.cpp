@@ -462,4 +462,19 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   expect(IMP_LEARNER_COACH, Code::unsupported, "choices only", [](imp_brain_desc& d) { d.continuous_count = 1; });
 }
 
+TEST_F(LearnersTest, AnUpdateThatCannotBeRecordedIsRefusedByWarmup) {
+  imp_brain_desc desc = describe(IMP_LEARNER_PPO, kThings, kOptions);
+  desc.rollout_steps = 65536;
+  desc.epochs = 64;
+  desc.batch_size = 1;
+  Made<Brain> made = context.create_brain(desc);
+  ASSERT_TRUE(made) << made.status.message();
+  const Status refused = context.warmup();
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_THAT(refused.message(), HasSubstr("with 4194304 turns of "));
+  EXPECT_THAT(refused.message(), HasSubstr("it may have 1048576"));
+  made->reset();
+  ASSERT_WORKS(context.warmup());   // which serves others as ever
+}
+
 }  // namespace

@@ -472,7 +472,8 @@ typedef struct imp_brain_desc {
   float trace_decay;                /* COACH: what a step leaves of the eligibility of the steps before it in its episode, 0 .. 0.9999. 0: a step's feedback
                                        is for its own action alone. A step of another agent of the brain ends it too */
   uint32_t rollout_steps;           /* PPO: steps of all agents of a brain together that an update learns from; 0 counts as 128, at most 65536 */
-  uint32_t epochs;                  /* PPO: how often an update goes through them, in another order each time; 0 counts as 4, at most 64 */
+  uint32_t epochs;                  /* PPO: how often an update goes through them, in another order each time; 0 counts as 4, at most 64. All
+                                       minibatches of an update are recorded as one: beyond 1,048,576 dispatches warmup is IMP_ERROR_INVALID_ARGUMENT */
   float advantage_decay;            /* PPO: lambda of generalised advantage estimation, 0 < .. <= 1; 0 counts as 0.95 */
   float clip_range;                 /* PPO: how far an action's probability may move before an update gains nothing by it, 0 < .. <= 1; 0 counts as 0.2 */
   float entropy_coefficient;        /* PPO: weight of the policy's entropy, for exploring longer; 0 counts as 0.005 */
