@@ -112,18 +112,18 @@ void add_tune(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tune", "measure which variants of kernels are the fastest on a device, and write them into a table");
   command->footer(
       "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves less than 2 % stays as the cost model has it.\n"
-      "The table is written after each program: to stop is to lose the one under way. It holds each device and driver that it was\n"
+      "The table is written after each program: to stop is to lose the one under way. It holds each device and driver that it was "
       "written on: run this on each, with one file. imprint bench and explain take it with --tuning, a game with imp_api::tuning_set.");
   auto options = std::make_shared<TuneOptions>();
   command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
   command->add_option("--table", options->table, "the file; kernels that it knows on this device are not measured again")->type_name("FILE")->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(1, 1 << 30))->capture_default_str();
+  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(1, 1 << 30))->option_text("N=1");
   command->add_option("--seconds", options->seconds, "of measuring, compiling included, after which what is not measured is left to the cost model")
       ->check(CLI::Range(0.1, 1e5))
-      ->capture_default_str();
-  command->add_option("--runs", options->runs, "of each variant, of which the fastest counts")->check(CLI::Range(1u, 1000u))->capture_default_str();
+      ->option_text("S=300");
+  command->add_option("--runs", options->runs, "of each variant, of which the fastest counts")->check(CLI::Range(1u, 1000u))->option_text("N=5");
   command->add_flag("--again", options->again, "measure what the table knows too");
   set_work(*command, [options] { return tune(*options); });
 }
