@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/program/runtime_impl.h"
+#include "compute/vk/capability_profile.h"
 
 namespace imprint {
 namespace {
@@ -13,15 +14,18 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChain = 256;           // operations one after the other: some microseconds
 constexpr std::uint32_t kTimes = 32;  // so that a submission is more than its launch
 // Times differ by a tenth with the multiprocessor that a workgroup comes to, and the steps of a clock by a half.
-constexpr double kRises = 0.85, kAsHigh = 1.25;  // of the least time so far
+constexpr double kRises = 0.85;   // of the first time of a step
+constexpr double kAsHigh = 1.25;  // of its least
 constexpr std::chrono::duration<double> kStep{1.0};  // longer than a clock was seen to stand on one step (0.9 s, NVIDIA's driver 580)
-constexpr std::chrono::milliseconds kPause{100};
 
 }  // namespace
 
 Result<ClockProbe> ClockProbe::create(Runtime& runtime) {
   ClockProbe probe;
-  if (runtime.on_cpu() || static_cast<RuntimeImpl&>(runtime).device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU) return probe;
+  if (runtime.on_cpu()) return probe;
+  const vk::Device& device = static_cast<RuntimeImpl&>(runtime).device();
+  if (vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu).processor) return probe;
+  // Of nothing that would have to be uploaded first.
   Tensor x = cast(iota({64}, 0), DType::float32) * (1.0 / 64);
   for (int i = 0; i < kChain; ++i) x = sin(x * 1.5 + 0.25);
   IMPRINT_ASSIGN(probe.chain_, Program::compile(runtime, ProgramDescription{.name = "clock probe", .outputs = {x}, .slots = 1}));
@@ -31,18 +35,34 @@ Result<ClockProbe> ClockProbe::create(Runtime& runtime) {
   return probe;
 }
 
+void ClockWatch::resume(Time now) {
+  for (std::optional<Stand>* stand : {&highest_, &lower_})
+    if (*stand && asked_) (*stand)->since += now - *asked_;
+}
+
+// From the first time of a stand on: a clock that rises a little at a time has risen all the same.
+bool ClockWatch::rises(std::optional<Stand>& stand, double us, Time now) {
+  if (!stand || us < stand->first_us * kRises) stand = Stand{us, us, now};
+  stand->least_us = std::min(stand->least_us, us);
+  return now - stand->since < kStep;
+}
+
 bool ClockWatch::is_up(double us, Time now) {
-  if (asked_ && now - *asked_ > kPause) *rose_ += now - *asked_;  // nothing ran that could have raised it
   asked_ = now;
-  if (!rose_ || us < least_us_ * kRises) rose_ = now;
-  least_us_ = std::min(least_us_, us);
-  is_known_ = is_known_ || now - *rose_ >= kStep;
-  return is_known_ && us <= least_us_ * kAsHigh;
+  if (!highest_ || us <= highest_->least_us * kAsHigh) {
+    lower_.reset();
+    return !rises(highest_, us, now);
+  }
+  if (rises(lower_, us, now)) return false;
+  highest_ = std::exchange(lower_, std::nullopt);  // it is held down: by its heat, by a limit of power, or by others that compute there too
+  return true;
 }
 
 Status ClockProbe::raise(const Run& run, std::chrono::duration<double> most) {
   if (!chain_) return {};
-  for (const Clock::time_point start = Clock::now();;) {
+  const Clock::time_point start = Clock::now();
+  watch_.resume(start);
+  for (;;) {
     IMPRINT_ASSIGN(const double us, run(commands_, kTimes));
     const Clock::time_point now = Clock::now();
     if (watch_.is_up(us, now) || now - start >= most) return {};

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,16 +14,24 @@
 
 namespace imprint {
 
-// What times of the same arithmetic tell: whether the clock is as high as it has been, once it stopped rising.
+// What times of the same arithmetic tell: whether the clock stands as high as it has stood, or, where it comes no higher any more, as high as it gets.
 class ClockWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  // Before the first time of several: what went by since the last one raised nothing.
+  void resume(Time now);
   bool is_up(double us, Time now);
 
  private:
-  double least_us_ = std::numeric_limits<double>::max();
-  std::optional<Time> rose_, asked_;  // last
-  bool is_known_ = false;  // least_us_ was seen to fall no further
+  // Where the clock stands, by the times of one step of it.
+  struct Stand {
+    double first_us, least_us;
+    Time since;
+  };
+  static bool rises(std::optional<Stand>& stand, double us, Time now);
+
+  std::optional<Stand> highest_, lower_;  // lower_: since it fell from there
+  std::optional<Time> asked_;             // last
 };
 
 class ClockProbe {
@@ -32,11 +39,11 @@ class ClockProbe {
   // Runs secondary command buffers one after the other, all of them so often in one submission, waits, and gives the microseconds of one time.
   using Run = std::function<Result<double>(std::span<const VkCommandBuffer> commands, std::uint32_t times)>;
 
-  // Compiles a small program; on a device in software, whose clock is the processor's, nothing, and raise() does nothing there.
+  // Compiles a small program; for a device that computes on a processor, whose clock is another matter, nothing, and raise() does nothing there.
   static Result<ClockProbe> create(Runtime& runtime);
 
-  // Returns when the clock is as high as it ever was in these calls, or `most` has passed. Keeps the GPU busy meanwhile. The first call stays for a while
-  // to see how high that is.
+  // Returns when the clock is as high as it ever was in these calls, or rises no more, or `most` has passed. Keeps the GPU busy meanwhile. The first call
+  // stays for a while to see how high that is.
   Status raise(const Run& run, std::chrono::duration<double> most);
 
  private:

@@ -180,8 +180,8 @@ Result<std::shared_ptr<Tuner>> Tuner::create(Runtime& runtime, vk::Queue& queue,
     return make_error(ErrorCode::unsupported, "tuning: a library without a shader compiler makes no variants: ship a table, and an archive of imprint bake --tuning");
   options.runs = std::max(1u, options.runs);
   std::shared_ptr<Tuner> tuner(new Tuner(runtime, queue, std::move(known), std::move(options)));
-  IMPRINT_ASSIGN(tuner->timer_, TuningTimer::create(static_cast<RuntimeImpl&>(runtime), queue, tuner->options_.seconds));
   tuner->deadline_ns_ = now_ns() + static_cast<std::uint64_t>(std::clamp(tuner->options_.seconds, 0.0, 1e6) * 1e9);
+  IMPRINT_ASSIGN(tuner->timer_, TuningTimer::create(static_cast<RuntimeImpl&>(runtime), queue, tuner->options_.seconds));
   return tuner;
 }
 
@@ -209,7 +209,7 @@ void Tuner::tune(Runtime& runtime, const ProgramGraph& source) {
   ++stats_.programs;
   stats_.kernels += subject.kernels;
   stats_.variants += subject.variants;
-  stats_.runs = timer_->submitted();
+  stats_.runs = timer_->runs();
 }
 
 }  // namespace imprint

@@ -38,7 +38,7 @@ struct TuningOptions {
 
 struct TuningStats {
   std::uint32_t programs = 0, kernels = 0, variants = 0;   // measured
-  std::uint64_t runs = 0;                                  // submitted to the GPU
+  std::uint64_t runs = 0;                                  // submitted to the GPU; what lets its clock rise is not counted
   std::uint32_t refused_in_frame = 0;                      // programs that were compiled on a frame thread, and not measured
 };
 

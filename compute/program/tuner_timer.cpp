@@ -69,12 +69,12 @@ Status TuningTimer::raise_clock(double share) {
 
 Result<double> TuningTimer::time(VkCommandBuffer usual, std::uint32_t runs) {
   IMPRINT_CHECK(upload());
-  IMPRINT_CHECK(submit(usual, 1));   // pays for caches, and on a software device for the driver's own compiler
+  IMPRINT_CHECK(run(usual, 1));   // pays for caches, and on a software device for the driver's own compiler
   IMPRINT_CHECK(raise_clock(kShareOfFirst));
-  IMPRINT_ASSIGN(const double about, submit(usual, 1));
+  IMPRINT_ASSIGN(const double about, run(usual, 1));
   double best = std::numeric_limits<double>::max();
-  for (std::uint32_t run = 0; run < runs; ++run) {
-    IMPRINT_ASSIGN(const double us, submit(usual, in_a_row(about)));
+  for (std::uint32_t turn = 0; turn < runs; ++turn) {
+    IMPRINT_ASSIGN(const double us, run(usual, in_a_row(about)));
     best = std::min(best, us);
     if (us > kOnceIsEnoughUs) break;
   }
@@ -83,18 +83,23 @@ Result<double> TuningTimer::time(VkCommandBuffer usual, std::uint32_t runs) {
 
 Result<TuningTimer::Times> TuningTimer::compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs) {
   IMPRINT_CHECK(upload());
-  IMPRINT_CHECK(submit(other, 1));   // as above
+  IMPRINT_CHECK(run(other, 1));   // as above
   IMPRINT_CHECK(raise_clock(kShareOfOthers));
-  IMPRINT_ASSIGN(const double others_about, submit(other, 1));
-  IMPRINT_ASSIGN(const double usual_about, submit(usual, 1));
+  IMPRINT_ASSIGN(const double others_about, run(other, 1));
+  IMPRINT_ASSIGN(const double usual_about, run(usual, 1));
   Times best{std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
-  for (std::uint32_t run = 0; run < runs; ++run) {
-    IMPRINT_ASSIGN(const double others, submit(other, in_a_row(others_about)));
-    IMPRINT_ASSIGN(const double own, submit(usual, in_a_row(usual_about)));
+  for (std::uint32_t turn = 0; turn < runs; ++turn) {
+    IMPRINT_ASSIGN(const double others, run(other, in_a_row(others_about)));
+    IMPRINT_ASSIGN(const double own, run(usual, in_a_row(usual_about)));
     best = {std::min(best.usual, own), std::min(best.other, others)};
     if (own + others > kOnceIsEnoughUs) break;
   }
   return best;
+}
+
+Result<double> TuningTimer::run(VkCommandBuffer commands, std::uint32_t times) {
+  ++runs_;
+  return submit(std::span(&commands, 1), times);
 }
 
 Result<double> TuningTimer::submit(std::span<const VkCommandBuffer> commands, std::uint32_t times) {
@@ -111,7 +116,6 @@ Result<double> TuningTimer::submit(std::span<const VkCommandBuffer> commands, st
   f.vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_.get(), 1);
   IMPRINT_CHECK(check("vkEndCommandBuffer", f.vkEndCommandBuffer(buffer_)));
   IMPRINT_ASSIGN(const vk::Ticket ticket, queue_.submit(std::span(&buffer_, 1)));
-  ++submitted_;
   IMPRINT_CHECK(queue_.wait(ticket, kTimeoutNs));
   device.collect();
   std::array<std::uint64_t, 2> stamps{};

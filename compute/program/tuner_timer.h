@@ -23,15 +23,15 @@ class TuningTimer {
   struct Times { double usual = 0, other = 0; };
   Result<double> time(VkCommandBuffer usual, std::uint32_t runs);
   Result<Times> compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs);
-  std::uint64_t submitted() const { return submitted_; }
+  std::uint64_t runs() const { return runs_; }   // submissions, without those that let the clock rise
 
  private:
   TuningTimer(RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
       : runtime_(runtime), queue_(queue), probe_(std::move(probe)), seconds_(seconds) {}
   Status upload();
   Status raise_clock(double share);   // of all seconds, at most
-  Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);   // microseconds of one time
-  Result<double> submit(VkCommandBuffer commands, std::uint32_t times) { return submit(std::span(&commands, 1), times); }
+  Result<double> run(VkCommandBuffer commands, std::uint32_t times);   // microseconds of one time
+  Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);
 
   RuntimeImpl& runtime_;
   vk::Queue& queue_;
@@ -40,7 +40,7 @@ class TuningTimer {
   vk::Handle<VkCommandPool> pool_;
   vk::Handle<VkQueryPool> queries_;
   VkCommandBuffer buffer_ = VK_NULL_HANDLE;
-  std::uint64_t submitted_ = 0;
+  std::uint64_t runs_ = 0;
 };
 
 }  // namespace imprint

@@ -9,6 +9,7 @@
 #include "compute/nn/sequential.h"
 #include "compute/program/tuner.h"
 #include "compute/program/tuning_table.h"
+#include "compute/vk/capability_profile.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 #include "tests/gpu/trainer.h"
@@ -178,6 +179,22 @@ TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
   runtime().set_tuner(nullptr);
   runtime().set_variants(std::make_shared<const VariantTable>(read_tuning_tables(text, device).value()));
   EXPECT_EQ(compile(all_kinds()).glsl(), program.glsl());
+}
+
+// A GPU's clock is let rise between them, by submissions of their own.
+TEST_F(TuningTest, OfWhatIsSubmittedTheRunsOfVariantsAreCounted) {
+  const std::atomic<std::uint64_t>& submits = test::gpu()->context().device().counters().submits;
+  std::uint64_t timed = 0;
+  const auto measuring = tuner({.seconds = 3, .runs = 1, .progress = [&](const TuningStep& step) { return (timed += step.us > 0) < 5; }});
+  const std::uint64_t before = submits;
+  const Tensor x = Variable::zeros("x", {96, 96}).value();
+  compile({.name = "small", .outputs = {softmax(matmul(x, x), 1)}});
+  const std::uint64_t most = 2 + 1 + timed * 2 * 5;   // the program's own and twice the three first and two timed ones of each variant
+  EXPECT_GT(timed, 1u);
+  EXPECT_LE(measuring->stats().runs, most);
+  const vk::Device& device = test::gpu()->context().device();
+  const bool has_clock = !vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu).processor;
+  if (has_clock) EXPECT_GT(submits - before, measuring->stats().runs + 10);
 }
 
 TEST_F(TuningTest, WhatAProgramWritesIsNotTouched) {

@@ -226,7 +226,6 @@ TEST(Fusion, ManyRowsAreTakenInTurnsRatherThanByMoreWorkgroups) {
   }
 }
 
-// The gradients of a layer's weights and biases are sums over the same values.
 // One layer alone keeps no row from product to product, and more workgroups hide the way to memory.
 TEST(Fusion, ALayerAloneTakesFewerRowsThanAChainOfThem) {
   const auto rows_of = [](int layers) {
@@ -243,6 +242,7 @@ TEST(Fusion, ALayerAloneTakesFewerRowsThanAChainOfThem) {
   EXPECT_EQ(rows_of(2), 32);
 }
 
+// The gradients of a layer's weights and biases are sums over the same values.
 TEST(Fusion, GradientsOfBiasesAreSummedBesideThoseOfWeights) {
   const Fused fused = fuse_networks(1, 256, options_of_a_gpu());
   std::size_t products = 0, members = 0;
