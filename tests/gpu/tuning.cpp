@@ -185,16 +185,35 @@ TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
 TEST_F(TuningTest, OfWhatIsSubmittedTheRunsOfVariantsAreCounted) {
   const std::atomic<std::uint64_t>& submits = test::gpu()->context().device().counters().submits;
   std::uint64_t timed = 0;
-  const auto measuring = tuner({.seconds = 3, .runs = 1, .progress = [&](const TuningStep& step) { return (timed += step.us > 0) < 5; }});
+  const auto measuring = tuner({.seconds = 4, .runs = 1, .progress = [&](const TuningStep& step) { return (timed += step.us > 0) < 5; }});
   const std::uint64_t before = submits;
-  const Tensor x = Variable::zeros("x", {96, 96}).value();
-  compile({.name = "small", .outputs = {softmax(matmul(x, x), 1)}});
+  compile(all_kinds());
   const std::uint64_t most = 2 + 1 + timed * 2 * 5;   // the program's own and twice the three first and two timed ones of each variant
   EXPECT_GT(timed, 1u);
   EXPECT_LE(measuring->stats().runs, most);
   const vk::Device& device = test::gpu()->context().device();
   const bool has_clock = !vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu).processor;
   if (has_clock) EXPECT_GT(submits - before, measuring->stats().runs + 10);
+}
+
+// A tuner's own programs go with the runtime that has it, with uploads that nobody took.
+TEST_F(TuningTest, ARuntimeMayGoWithItsTuner) {
+  std::string complaints;   // of the memory pool, of validation
+  bridge::StandaloneOptions options{.device = test::gpu()->context().device().capabilities().device_name, .validation = true};
+  options.options.schedule_as_gpu = true;   // which has a clock to watch
+  options.options.log = {[](void* into, LogLevel level, std::string_view message) {
+                           if (level == LogLevel::error) static_cast<std::string*>(into)->append(message).append("\n");
+                         },
+                         &complaints};
+  auto opened = bridge::Standalone::open(options);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  Runtime& runtime = (*opened)->session().runtime();
+  auto made = Tuner::create(runtime, *(*opened)->context().queue(), {}, {.seconds = 1});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_TRUE(runtime.has_uploads());
+  runtime.set_tuner(std::move(*made));
+  opened->reset();
+  EXPECT_EQ(complaints, "");
 }
 
 TEST_F(TuningTest, WhatAProgramWritesIsNotTouched) {

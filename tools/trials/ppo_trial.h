@@ -53,7 +53,7 @@ struct Curve {
 
   // Steps when the greedy mean first reached this; -1: never.
   std::int64_t reached(double greedy) const;
-  double best() const;
+  double best() const;  // of checks, of which there is one at least
 };
 
 // All compiled, nothing learned yet. The session must outlive it.
