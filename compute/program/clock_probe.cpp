@@ -5,6 +5,7 @@
 
 #include "compute/program/runtime_impl.h"
 #include "compute/vk/capability_profile.h"
+#include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::chrono::duration<double> kStep{1.0};  // longer than a clock was 
 
 Result<ClockProbe> ClockProbe::create(Runtime& runtime) {
   ClockProbe probe;
-  if (runtime.on_cpu()) return probe;
+  if (runtime.on_cpu() || !vk::GlslCompiler::present()) return probe;
   const vk::Device& device = static_cast<RuntimeImpl&>(runtime).device();
   if (vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu).processor) return probe;
   // Of nothing that would have to be uploaded first.

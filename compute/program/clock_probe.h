@@ -39,7 +39,8 @@ class ClockProbe {
   // Runs secondary command buffers one after the other, all of them so often in one submission, waits, and gives the microseconds of one time.
   using Run = std::function<Result<double>(std::span<const VkCommandBuffer> commands, std::uint32_t times)>;
 
-  // Compiles a small program; for a device that computes on a processor, whose clock is another matter, nothing, and raise() does nothing there.
+  // Compiles a small program. For a device that computes on a processor, whose clock is another matter, and in a library without a compiler there is
+  // none, and raise() does nothing.
   static Result<ClockProbe> create(Runtime& runtime);
 
   // Returns when the clock is as high as it ever was in these calls, or rises no more, or `most` has passed. Keeps the GPU busy meanwhile. The first call
