@@ -210,6 +210,10 @@ void Tuner::tune(Runtime& runtime, const ProgramGraph& source) {
   stats_.kernels += subject.kernels;
   stats_.variants += subject.variants;
   stats_.runs = timer_->runs();
+  if (!measured) {
+    ++stats_.failed;
+    stats_.failure = measured.error().message;
+  }
 }
 
 }  // namespace imprint

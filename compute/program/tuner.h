@@ -40,6 +40,8 @@ struct TuningStats {
   std::uint32_t programs = 0, kernels = 0, variants = 0;   // measured
   std::uint64_t runs = 0;                                  // submitted to the GPU; what lets its clock rise is not counted
   std::uint32_t refused_in_frame = 0;                      // programs that were compiled on a frame thread, and not measured
+  std::uint32_t failed = 0;                                // programs that were not measured to the end, as the log says too
+  std::string failure;                                     // of the last one
 };
 
 // Give it to Runtime::set_tuner and compile. Kernels that its table knows are not measured again. One thread at a time but for stop and stats.

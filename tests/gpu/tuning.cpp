@@ -216,6 +216,25 @@ TEST_F(TuningTest, ARuntimeMayGoWithItsTuner) {
   EXPECT_EQ(complaints, "");
 }
 
+// Its state fits into the memory once, and not a second time beside itself.
+TEST_F(TuningTest, WhatCannotBeMeasuredIsCompiledAndSaid) {
+  bridge::StandaloneOptions options{.device = test::gpu()->context().device().capabilities().device_name, .validation = true};
+  options.options.memory.cap_bytes = 48 << 20;
+  auto opened = bridge::Standalone::open(options);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  Session& session = (*opened)->session();
+  auto made = Tuner::create(session.runtime(), *(*opened)->context().queue(), {}, {.seconds = 60});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  session.runtime().set_tuner(*made);
+  const Variable state = Variable::zeros("state", {32 << 18});  // 32 MiB
+  ASSERT_TRUE(session.runtime().place(state).ok());
+  const auto program = Program::compile(session.runtime(), {.name = "large", .updates = {Update::assign(state, state.value() + 1.0f)}, .slots = 1});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ((*made)->stats().failed, 1u);
+  EXPECT_THAT((*made)->stats().failure, ::testing::HasSubstr("would pass the cap"));
+  session.runtime().set_tuner(nullptr);
+}
+
 TEST_F(TuningTest, WhatAProgramWritesIsNotTouched) {
   Trainer usual;
   Program reference = compile(usual.description);

@@ -79,11 +79,14 @@ Status tune(const TuneOptions& options) {
   const auto measure = [&](const std::string& name, const std::function<Status()>& compile) {
     std::printf("%s\n", name.c_str());
     std::fflush(stdout);
-    const std::uint32_t measured = tuner->stats().kernels;
+    const TuningStats stats_before = tuner->stats();
     if (const Status status = compile(); !status) {
       std::printf("  failed: %s\n", status.error().message.c_str());
       ++failed;
-    } else if (tuner->stats().kernels == measured) {
+    } else if (const TuningStats now = tuner->stats(); now.failed > stats_before.failed) {
+      std::printf("  not measured to the end: %s\n", now.failure.c_str());
+      ++failed;
+    } else if (now.kernels == stats_before.kernels) {
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
       std::puts(taken.count() >= options.seconds ? "  not measured, as --seconds are over" : "  nothing to measure: its kernels have no variants, or are in the table");
     }
