@@ -1,7 +1,7 @@
 #include "compute/kernels/elementwise_glsl.h"
 
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace imprint {
@@ -25,9 +25,8 @@ std::string glsl_literal(double value, DType dtype) {
   const float narrow = static_cast<float>(value);
   if (std::isnan(narrow)) return "uintBitsToFloat(0x7fc00000u)";
   if (std::isinf(narrow)) return narrow > 0 ? "uintBitsToFloat(0x7f800000u)" : "uintBitsToFloat(0xff800000u)";
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(narrow));
-  std::string literal = text;
+  char text[40];  // not by printf, which writes what the host's locale has for a point
+  std::string literal(text, std::to_chars(text, text + sizeof text, static_cast<double>(narrow), std::chars_format::general, 9).ptr);
   if (literal.find_first_of(".e") == std::string::npos) literal += ".0";
   return narrow < 0 || std::signbit(narrow) ? "(" + literal + ")" : literal;
 }

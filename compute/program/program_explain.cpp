@@ -6,9 +6,8 @@
 namespace imprint {
 
 std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task) {
-  char head[64];
-  std::snprintf(head, sizeof head, "  level %d, %.0f operations, ", task.level, task_operations(graph, schedule, task));
-  return head + task_text(graph, task) + "\n";
+  const auto operations = static_cast<std::uint64_t>(task_operations(graph, schedule, task));
+  return "  level " + std::to_string(task.level) + ", " + std::to_string(operations) + " operations, " + task_text(graph, task) + "\n";
 }
 
 KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task, bool on_matrix_units) {

@@ -113,13 +113,14 @@ Error other_schema(const safetensors::File& file, const BrainSpec& spec, const c
                                                    schema_text(spec) + hint);
 }
 
+Status check_content(const std::string& name, std::span<const std::byte> bytes, const StateVariable& entry) {
+  return entry.variable.dtype() == DType::float32 ? check_finite(name, bytes) : check_range(name, bytes, entry.low, entry.high);
+}
+
 // Of the array `name`, as `entry` asks for it.
 Result<std::vector<std::byte>> content_of(const safetensors::File& file, const std::string& name, const StateVariable& entry) {
   IMPRINT_ASSIGN(const safetensors::Array* array, find_array(file, name, file_type(entry.variable.dtype()), entry.variable.shape()));
-  if (entry.variable.dtype() == DType::float32)
-    IMPRINT_CHECK(check_finite(name, array->bytes));
-  else
-    IMPRINT_CHECK(check_range(name, array->bytes, entry.low, entry.high));
+  IMPRINT_CHECK(check_content(name, array->bytes, entry));
   return array->bytes;
 }
 
@@ -150,6 +151,8 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
                                             std::span<const std::span<const std::byte>> state) {
   safetensors::File file;
   for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (const Status content = check_content(variables[i].name, state[i], variables[i]); !content)
+      return make_error(ErrorCode::wrong_state, "brain_save: what brain_load would refuse is not written, and a file of before is as it was: " + content.error().message);
     safetensors::Array array;
     array.type = file_type(variables[i].variable.dtype());
     array.shape = variables[i].variable.shape();

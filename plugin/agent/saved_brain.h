@@ -55,7 +55,7 @@ struct SavedBrain {
 
 inline constexpr std::uint32_t kSavedBrainVersion = 1;
 
-// `state` holds the bytes of each variable. Errors: internal (bytes that do not fit a variable).
+// `state` holds the bytes of each variable. Errors: internal (bytes that do not fit a variable), wrong_state (content that decode_brain would refuse).
 Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables, const HostState& host,
                                             std::span<const std::span<const std::byte>> state);
 

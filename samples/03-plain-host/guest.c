@@ -18,17 +18,25 @@ const char* guest_open(const imp_vk_device_info* device, uint32_t floats, uint32
   return api->warmup(context, NULL, NULL) < 0 ? "warmup" : NULL;
 }
 
-const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, const float* seen, float reward, uint32_t* action,
-                        uint64_t* decision) {
+/* What happens between frame_begin and frame_end, which is called whatever fails here. */
+static const char* creature_turn(VkCommandBuffer commands, const float* seen, float reward, uint32_t* action, uint64_t* decision) {
   imp_record_info info = imp_record_info_init();
   imp_action answer = imp_action_init();
   info.command_buffer = commands;
-  if (api->frame_begin(context, frame) < 0) return "frame_begin";
   if (reward != 0 && api->agent_reward(creature, reward) < 0) return "agent_reward";
   if (api->agent_act(creature, &answer) == IMP_OK) *action = answer.branches[0], *decision = answer.decision;
   if (seen && api->agent_observe(creature, seen, floats_seen) < 0) return "agent_observe";
-  if (api->record(context, &info, NULL) < 0) return "record";
-  return api->frame_end(context) < 0 ? "frame_end" : NULL;
+  return api->record(context, &info, NULL) < 0 ? "record" : NULL;
+}
+
+const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, const float* seen, float reward, uint32_t* action,
+                        uint64_t* decision) {
+  const char* failed;
+  if (api->frame_begin(context, frame) < 0) return "frame_begin";
+  failed = creature_turn(commands, seen, reward, action, decision);
+  if (failed) api->frame_end(context);
+  else if (api->frame_end(context) < 0) failed = "frame_end";
+  return failed;
 }
 
 const char* guest_close(const imp_frame_info* frame) {

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 
+#include "compute/base/hash.h"
 #include "plugin/agent/learn_graph.h"
 #include "plugin/agent/replay.h"
 #include "plugin/agent/saved_brain.h"
@@ -163,6 +167,20 @@ TEST_F(SavedBrainTest, ComesBackAsItWas) {
   EXPECT_EQ(encode(), encode()) << "equal brains make equal files";
 }
 
+TEST_F(SavedBrainTest, WhatCouldNotBeLoadedIsNotWritten) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].variable.dtype() != DType::float32) continue;
+    std::vector<std::vector<std::byte>> damaged = state;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(damaged[i].data() + damaged[i].size() - sizeof nan, &nan, sizeof nan);
+    const std::vector<std::span<const std::byte>> bytes(damaged.begin(), damaged.end());
+    const auto file = encode_brain(spec, variables, host, bytes);
+    ASSERT_FALSE(file.ok()) << variables[i].name;
+    EXPECT_EQ(file.error().code, ErrorCode::wrong_state);
+    EXPECT_THAT(file.error().message, HasSubstr("'" + variables[i].name + "' holds a number that is not finite"));
+  }
+}
+
 TEST_F(SavedBrainTest, EveryTruncationIsRefused) {
   const std::vector<std::byte> file = encode();
   for (std::size_t size = 0; size < file.size(); ++size) {
@@ -199,13 +217,21 @@ TEST_F(SavedBrainTest, ABrainOfAnotherSchemaIsRefusedInWords) {
 }
 
 TEST_F(SavedBrainTest, NumbersThatAreNotFiniteOrOutOfRangeAreRefused) {
-  const float nan = std::nanf("");
-  std::memcpy(state[0].data(), &nan, sizeof nan);
-  auto loaded = decode_brain(encode(), spec, variables);
+  // No library writes such a file: another number of one that it wrote, and the hashes that go with it.
+  const float marked = 1234.5f, nan = std::nanf("");
+  std::memcpy(state[0].data(), &marked, sizeof marked);
+  std::vector<std::byte> file = encode();
+  const auto mark = std::as_bytes(std::span(&marked, 1));
+  std::memcpy(std::to_address(std::ranges::search(file, mark).begin()), &nan, sizeof nan);
+  constexpr std::size_t kHeader = 72, kBodyHash = 40, kHeaderHash = 56;
+  for (const auto& [at, begin, end] : {std::array{kBodyHash, kHeader, file.size()}, std::array{kHeaderHash, std::size_t{0}, kHeaderHash}}) {
+    const Hash128 hash = Hasher().bytes(std::span(file).subspan(begin, end - begin)).digest();
+    std::memcpy(file.data() + at, &hash.low, sizeof hash.low);
+    std::memcpy(file.data() + at + sizeof hash.low, &hash.high, sizeof hash.high);
+  }
+  auto loaded = decode_brain(file, spec, variables);
   ASSERT_FALSE(loaded.ok());
   EXPECT_THAT(loaded.error().message, HasSubstr("not finite"));
-  const float zero = 0;
-  std::memcpy(state[0].data(), &zero, sizeof zero);
   host.replay.next[1] = 5;
   loaded = decode_brain(encode(), spec, variables);
   ASSERT_FALSE(loaded.ok());

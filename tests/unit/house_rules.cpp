@@ -172,7 +172,9 @@ std::vector<std::string> forbidden_calls(const fs::path& root) {
        "nothing is printed: log through the host's sink or return an Error", {}},
       {std::regex(R"(\b(abort|exit|_Exit|quick_exit|terminate)\s*\()"), "a guest never ends the process", {}},
       {std::regex(R"(\b(secure_)?getenv\s*\()"), "settings arrive in structs from the host, not from the environment", {}},
+      {std::regex(R"(\b(strto[fd]|strtold|sto[fd]|stold|atof|sscanf)\s*\()"), "a host may have set a locale with another point: std::from_chars", {}},
   };
+  static const std::regex written_by_locale(R"(%[-+#0-9.*]*L?[aefgAEFG])");
   std::vector<std::string> faults;
   for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin"}, {".h", ".hpp", ".cpp", ".c"})) {
     each_line(root / file, [&](std::size_t number, const std::string& line) {
@@ -182,6 +184,8 @@ std::vector<std::string> forbidden_calls(const fs::path& root) {
         if (!rule.except.empty() && file.starts_with(rule.except)) continue;
         if (std::regex_search(code, match, rule.pattern)) faults.push_back(place(file, number) + match[0].str() + ": " + rule.reason);
       }
+      if (std::smatch match; code.find("printf") != code.npos && std::regex_search(line, match, written_by_locale))
+        faults.push_back(place(file, number) + match[0].str() + ": a host may have set a locale with another point: std::to_chars");
     });
   }
   return faults;

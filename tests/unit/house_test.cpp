@@ -93,6 +93,13 @@ TEST_F(BadHouse, CallsAreFoundInCodeButNotInProse) {
   EXPECT_EQ(forbidden_calls(root_).size(), 5u);
 }
 
+TEST_F(BadHouse, NumbersDoNotPassThroughTheHostsLocale) {
+  write("plugin/a.cpp", "snprintf(b, 4, \"%d of 5 % a\", 1);\n// strtod(text)\n");
+  EXPECT_THAT(forbidden_calls(root_), IsEmpty());
+  write("plugin/b.cpp", "snprintf(b, 9, \"%.9g\", x);\nstd::stof(text);\nstrtod(text, &end);\n");
+  EXPECT_EQ(forbidden_calls(root_).size(), 3u);
+}
+
 TEST_F(BadHouse, LongFilesAreNamed) {
   write("shaders/a.comp", std::string(800, '\n'));
   write("tools/b.cpp", std::string(801, '\n'));

@@ -36,7 +36,9 @@ foreach(header IN LISTS imprint_library_headers)
 endforeach()
 
 if(TARGET imprint_cli)
-  install(TARGETS imprint_cli)
+  file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(imprint_cli PROPERTIES INSTALL_RPATH $ORIGIN/${lib_from_bin})  # finds the plugin wherever both are put
+  install(TARGETS imprint_cli OPTIONAL)  # where it was built: tools/play, say, does not
 endif()
 
 # Binary copies of these licences' works carry their notices: ours, and those of what is linked into the plugin, as the system's packages have them.

@@ -609,7 +609,8 @@ typedef struct imp_api {
   /* [frame or create] On a lost device: writes the newest shadow, which then is what brain_load takes on a new one. Else:
    * Starts writing weights, optimiser, replay, counters and schema to a file: a temporary name first, renamed when complete. Poll
    * with brain_save_status: IMP_NOT_READY until the GPU has delivered and the file is on disk, then the outcome. The file holds the brain as it is
-   * when the minibatch under way is done, without feedback given after this call. One save at a time, else IMP_ERROR_WRONG_STATE. The way back takes
+   * when the minibatch under way is done, without feedback given after this call. What brain_load would refuse, as of numbers that are not finite, is
+   * not written: IMP_ERROR_WRONG_STATE by brain_save_status, and an older file stays. One save at a time, else IMP_ERROR_WRONG_STATE. The way back takes
    * as much host-visible device memory as weights, moments and replay together, and none of it in a frame: warmup has taken it. Where the memory cap
    * had no room then, which the log says, a save in a frame is IMP_ERROR_WRONG_STATE, and one between frames tries for the memory again. */
   imp_result (IMP_CALL* brain_save)(imp_brain brain, const char* path);
