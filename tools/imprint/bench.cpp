@@ -73,6 +73,9 @@ std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
       if (one.name.find(options.only) != std::string::npos) cases.push_back(std::move(one));
     }
   }
+  // A whole name is of one, though others begin with it.
+  if (std::ranges::find(cases, options.only, &BenchCase::name) != cases.end())
+    std::erase_if(cases, [&](const BenchCase& one) { return one.name != options.only; });
   return cases;
 }
 
@@ -385,7 +388,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file")->type_name("FILE");
   command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites but frame")->type_name("FILE");
-  command->add_option("--only", options->only, "only benchmarks whose name contains this")->type_name("TEXT");
+  command->add_option("--only", options->only, "only benchmarks whose name contains this, or the one that has it for its name")->type_name("TEXT");
   command->add_option("--warmup", options->repeats.warmup, "runs before measuring, for no longer than --seconds")->option_text("N=20");
   command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")->check(CLI::Range(1u, 100000u))->option_text("N=200");
   command->add_option("--seconds", options->repeats.seconds, "time for the measured runs of a benchmark, 0.001 to 3600")
