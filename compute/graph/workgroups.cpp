@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "compute/graph/cost.h"
 
@@ -19,13 +21,13 @@ class Chooser {
     if (options_.fuse) task.invocations = choose_power(task, kernel_of(task) + " invocations", " invocations", options_.map_invocations, 32, options_.most_invocations);
   }
 
-  // Folds of one level share a dispatch if as many invocations share each: that is one choice, in which the first of them is named for all.
+  // At least one. Folds of one level share a dispatch if as many invocations share each: that is one choice, in which the first of them is named for all.
   void choose_folds(const std::vector<Task*>& folds) const {
     for (Task* task : folds) {
       task->invocations = options_.fold_invocations;
       if (task->kind == TaskKind::row_fold) task->row_lanes = usual_lanes(*task);
     }
-    if (!options_.fuse || folds.empty()) return;
+    if (!options_.fuse) return;
     const std::string kernel = folds.size() == 1 ? kernel_of(*folds[0]) : kernel_of(folds);
     const std::int32_t chosen = choose_power(*folds[0], kernel + " invocations", " invocations", options_.fold_invocations, 32, options_.most_invocations);
     for (Task* task : folds) {
@@ -79,15 +81,13 @@ class Chooser {
 
 void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedule& schedule) {
   const Chooser chooser(graph, options, schedule.materialized);
-  for (std::int32_t level = 0; level < schedule.level_count; ++level) {
-    std::vector<Task*> folds;
-    for (Task& task : schedule.tasks) {
-      if (task.level != level) continue;
-      if (shares_folds(task.kind)) folds.push_back(&task);
-      else if (task.kind == TaskKind::map && task.element_count >= kLargeMap) chooser.choose_map(task);
-    }
-    chooser.choose_folds(folds);
+  std::vector<Task*> folds;  // of one level, as tasks are in order of level
+  for (Task& task : schedule.tasks) {
+    if (!folds.empty() && folds[0]->level != task.level) chooser.choose_folds(std::exchange(folds, {}));
+    if (shares_folds(task.kind)) folds.push_back(&task);
+    else if (task.kind == TaskKind::map && task.element_count >= kLargeMap) chooser.choose_map(task);
   }
+  if (!folds.empty()) chooser.choose_folds(folds);
 }
 
 }  // namespace imprint

@@ -44,7 +44,11 @@ TEST_F(LocaleTest, KernelsAreTheSame) {
   const ProgramDescription description{.name = "fractions", .outputs = numbers()};
   const Program usual = compile(description);
   const NumbersWithComma comma;
-  if (!comma.are_here()) GTEST_SKIP() << "no localedef that makes a locale";
+#ifdef __linux__
+  ASSERT_TRUE(comma.are_here()) << "localedef (Debian: libc-bin) made no locale";
+#else
+  if (!comma.are_here()) GTEST_SKIP() << "this system's locales are made in another way";
+#endif
   EXPECT_EQ(compile(description).glsl(), usual.glsl());
   Program more = compile({.name = "more", .outputs = {x * 0.0625 + 0.75}});
   const auto found = session().run(more);

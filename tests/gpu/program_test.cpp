@@ -315,13 +315,13 @@ TEST_F(ProgramTest, NamesMayHoldAnything) {
 
 // Kernels number elements in 32 bits. A sum over a table of all pairs, of which nothing is stored, may have more of them; a new shape for it may not.
 TEST_F(ProgramTest, WhatKernelsCannotCountIsRefused) {
-  if (runtime().on_cpu()) GTEST_SKIP() << "the processor counts in 64 bits";
   const Variable rows("rows", {50000, 1}, std::vector<float>(50000, 1)), columns("columns", {1, 50000}, std::vector<float>(50000, 2));
   const Tensor pairs = rows.value() * columns.value();
   EXPECT_TRUE(Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {sum(pairs, {1})}}).ok());
   for (const Tensor& value : {sum(reshape(pairs, {25000, 100000}), {1}), max(pairs), sum(flatten(pairs))}) {
     const auto program = Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {value}});
-    ASSERT_FALSE(program.ok());
+    ASSERT_EQ(program.ok(), runtime().on_cpu()) << "the processor counts in 64 bits";
+    if (program) continue;
     EXPECT_EQ(program.error().code, ErrorCode::unsupported);
     EXPECT_THAT(program.error().message, testing::HasSubstr("kernels count to 2147483647"));
   }

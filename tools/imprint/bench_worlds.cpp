@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "compute/nn/classic_worlds.h"
 #include "compute/nn/ppo.h"
 #include "tools/imprint/bench.h"
 #include "tools/trials/ppo_trial.h"
@@ -12,31 +11,13 @@
 namespace imprint::tools {
 namespace {
 
-struct Setting {
+struct World {
   std::string name;
-  nn::World (*world)();
-  std::int64_t agents, steps, minibatch, epochs;
-  double discount, advantage_decay;
+  trials::Setting (*setting)();
 };
-
-// The first is rl-baselines3-zoo's.
-const Setting kSettings[] = {{"worlds/cartpole/n8", nn::cart_pole, 8, 32, 256, 20, 0.98, 0.8},
-                             {"worlds/cartpole/n4096", nn::cart_pole, 4096, 16, 16384, 4, 0.98, 0.9},
-                             {"worlds/pendulum/n4096", nn::pendulum, 4096, 16, 16384, 4, 0.9, 0.95}};
-
-Result<nn::Ppo> learner(const Setting& setting, const nn::World& world) {
-  nn::PpoOptions options;
-  options.agents = setting.agents;
-  options.observations = world.observations;
-  options.action = world.action;
-  options.steps = setting.steps;
-  options.minibatch = setting.minibatch;
-  options.epochs = setting.epochs;
-  options.discount = setting.discount;
-  options.advantage_decay = setting.advantage_decay;
-  options.entropy_coefficient = 0;
-  return nn::Ppo::create(options);
-}
+const World kWorlds[] = {{"worlds/cartpole/n8", trials::zoo_cart_pole},
+                         {"worlds/cartpole/n4096", trials::large_crowd_cart_pole},
+                         {"worlds/pendulum/n4096", trials::large_crowd_pendulum}};
 
 void set_rates(const ProgramSequence& sequence, Program& program) {
   if (program.input_bytes(0, 0).empty()) return;  // no part of it learns
@@ -46,10 +27,10 @@ void set_rates(const ProgramSequence& sequence, Program& program) {
 }
 
 // part: of the rollout and the update's parts; -1: all.
-Result<BenchResult> run_world(BenchDevice& device, const Setting& setting, const std::string& name, int part) {
-  const nn::World world = setting.world();
-  IMPRINT_ASSIGN(const nn::Ppo ppo, learner(setting, world));
-  const nn::Worlds worlds(world, setting.agents, 1);
+Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& setting, const std::string& name, int part) {
+  const nn::PpoOptions options = trials::resident_options(setting, 1);
+  IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
+  const nn::Worlds worlds(setting.resident(), options.agents, 1);
   IMPRINT_ASSIGN(ProgramPart rollout, ppo.rollout(worlds));
   IMPRINT_ASSIGN(ProgramSequence sequence, ppo.update());
   sequence.name = "worlds";
@@ -72,7 +53,7 @@ Result<BenchResult> run_world(BenchDevice& device, const Setting& setting, const
     set_rates(sequence, alone);
     IMPRINT_ASSIGN(result, measure_program(device, alone, name));
   }
-  if (part <= 0) result.steps_per_s = 1e6 * static_cast<double>(setting.agents * setting.steps) / result.chained_us.median;
+  if (part <= 0) result.steps_per_s = 1e6 * static_cast<double>(options.agents * options.steps) / result.chained_us.median;
   return result;
 }
 
@@ -110,15 +91,15 @@ Result<BenchResult> run_to_the_end(BenchDevice& device, decltype(&trials::make_t
 
 std::vector<BenchCase> worlds_cases() {
   std::vector<BenchCase> cases;
-  for (const Setting& setting : kSettings) {
+  for (const World& world : kWorlds) {
     int part = -1;
     for (const char* what : {"", "/rollout", "/prepare", "/minibatches", "/publish"}) {
-      const std::string name = setting.name + what;
-      cases.push_back({name, [=, &setting, part = part++](BenchDevice& device) { return run_world(device, setting, name, part); }});
+      const std::string name = world.name + what;
+      cases.push_back({name, [=, &world, part = part++](BenchDevice& device) { return run_world(device, world.setting(), name, part); }});
     }
   }
   for (const bool resident : {true, false}) {
-    const std::string name = kSettings[0].name + (resident ? "" : "/cpu") + "/to-the-end";
+    const std::string name = kWorlds[0].name + (resident ? "" : "/cpu") + "/to-the-end";
     cases.push_back({name, [=](BenchDevice& device) { return run_to_the_end(device, resident ? trials::make_resident_trial : trials::make_trial, name); }});
   }
   return cases;

@@ -319,6 +319,10 @@ Setting large_crowd_cart_pole() {
   return {"4096 CartPoles", make_cart_pole, plain(4096, 16, 16'384, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 8'000'000, 131'072, 1e9, nn::cart_pole};
 }
 
+Setting large_crowd_pendulum() {
+  return {"4096 Pendulums", make_pendulum, plain(4096, 16, 16'384, 4, 0.9, 0.95), {1e-3}, {0.2}, 8'000'000, 131'072, 1e9, nn::pendulum};
+}
+
 Setting zoo_acrobot() { return {"zoo Acrobot", make_acrobot, normalised(plain(16, 256, 64, 4, 0.99, 0.94)), {3e-4}, {0.2}, 1'000'000, 20'000}; }
 
 Setting zoo_mountain_car() {

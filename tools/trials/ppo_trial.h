@@ -56,6 +56,9 @@ struct Curve {
   double best() const;  // of checks, of which there is one at least
 };
 
+// Of a learner of setting.resident's world.
+nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed);
+
 // All compiled, nothing learned yet. The session must outlive it.
 class Trial {
  public:
@@ -80,5 +83,6 @@ Setting zoo_acrobot();
 Setting zoo_mountain_car();
 Setting zoo_pendulum();
 Setting large_crowd_cart_pole();  // 4096 agents, on the device
+Setting large_crowd_pendulum();   // the same
 
 }  // namespace imprint::trials

@@ -68,12 +68,18 @@ class ResidentTrial final : public Trial {
 
 }  // namespace
 
-Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting, std::uint64_t seed) {
+nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed) {
   const nn::World world = setting.resident();
   nn::PpoOptions options = setting.options;
   options.observations = world.observations;
   options.action = world.action;
   options.seed = seed;
+  return options;
+}
+
+Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting, std::uint64_t seed) {
+  const nn::World world = setting.resident();
+  const nn::PpoOptions options = resident_options(setting, seed);
   IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
   const nn::Worlds worlds(world, options.agents, seed), fair(world, kEpisodes, seed + (1ull << 32));
 
