@@ -1,5 +1,5 @@
-// Linked into test programs that compile many kernels and run each a few times: on Mesa's software device LLVM is asked for machine code as it comes,
-// which is there sooner. What a person asks for stays.
+// Linked into test programs that compile many kernels and run each a few times: on Mesa's software device
+// LLVM is asked for machine code as it comes, which is there sooner. What a person asks for stays.
 
 #include <cstdlib>
 

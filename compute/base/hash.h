@@ -1,5 +1,6 @@
 #pragma once
-// A 128-bit content hash for caches (SPIR-V by GLSL text, programs by graph structure, weights by bytes). Not cryptographic.
+// A 128-bit content hash for caches (SPIR-V by GLSL text, programs by graph structure, weights by bytes). Not
+// cryptographic.
 
 #include <compare>
 #include <cstddef>
@@ -24,8 +25,7 @@ class Hasher {
   Hasher& bytes(std::span<const std::byte> data);
   Hasher& text(std::string_view text);  // length first, so that "a","bc" differs from "ab","c"
   template <class T>
-    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  Hasher& number(T value) {
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T> Hasher& number(T value) {
     return bytes(std::as_bytes(std::span<const T, 1>(&value, 1)));
   }
   Hash128 digest() const;
@@ -37,7 +37,9 @@ class Hasher {
 };
 
 struct Hash128Hasher {
-  std::size_t operator()(const Hash128& hash) const { return static_cast<std::size_t>(hash.low ^ (hash.high * 31)); }
+  std::size_t operator()(const Hash128& hash) const {
+    return static_cast<std::size_t>(hash.low ^ (hash.high * 31));
+  }
 };
 
 }  // namespace imprint

@@ -10,7 +10,8 @@
 
 namespace imprint {
 
-// What `work`, which returns a Result or a Status, returns; out_of_host_memory when it ran out of memory or asked for more than there can be.
+// What `work`, which returns a Result or a Status, returns; out_of_host_memory when it ran out of memory or
+// asked for more than there can be.
 template <class Work>
 auto within_host_memory(const std::string& what, Work&& work) -> decltype(work()) {
   try {

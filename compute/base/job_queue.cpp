@@ -26,8 +26,11 @@ Status JobQueue::start(const Options& options) {
 #endif
     }
   } catch (const std::system_error& error) {
-    if (threads_.empty()) return make_error(ErrorCode::out_of_host_memory, std::string("no thread to compile and to write files on: ") + error.what());
-    options.log(LogLevel::warning, "asked for " + std::to_string(options.threads) + " threads to compile and to write files on, got " +
+    if (threads_.empty())
+      return make_error(ErrorCode::out_of_host_memory,
+                        std::string("no thread to compile and to write files on: ") + error.what());
+    options.log(LogLevel::warning, "asked for " + std::to_string(options.threads) +
+                                       " threads to compile and to write files on, got " +
                                        std::to_string(threads_.size()) + ": " + error.what());
   }
   return {};
@@ -50,14 +53,16 @@ void JobQueue::add(const void* owner, std::function<void()> job) {
   added_.notify_one();
   finished_.notify_all();  // who waits may do it
   if (!host_.submit) return;
-  // The host may come late, when the job was done by somebody else and everything is gone: what it is given lives until then.
+  // The host may come late, when the job was done by somebody else and everything is gone: what it is given
+  // lives until then.
   auto* ticket = new std::shared_ptr<JobQueue>(shared_from_this());
-  host_.submit(host_.user,
-               [](void* data) {
-                 const std::unique_ptr<std::shared_ptr<JobQueue>> given(static_cast<std::shared_ptr<JobQueue>*>(data));
-                 (*given)->run_one();
-               },
-               ticket);
+  host_.submit(
+      host_.user,
+      [](void* data) {
+        const std::unique_ptr<std::shared_ptr<JobQueue>> given(static_cast<std::shared_ptr<JobQueue>*>(data));
+        (*given)->run_one();
+      },
+      ticket);
 }
 
 bool JobQueue::run_one() {
@@ -83,16 +88,22 @@ void JobQueue::run_next(std::unique_lock<std::mutex>& lock) {
 bool JobQueue::wait(const std::function<bool()>& done, std::uint64_t timeout_ns) {
   using Clock = std::chrono::steady_clock;
   const bool forever = timeout_ns == kForever;
-  const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
+  const Clock::time_point end =
+      Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
   // A job that waits for others keeps its thread at work: it may be the only one.
-  const auto is_this = [](const std::thread& thread) { return thread.get_id() == std::this_thread::get_id(); };
+  const auto is_this = [](const std::thread& thread) {
+    return thread.get_id() == std::this_thread::get_id();
+  };
   const bool helps = threads_.empty() || std::ranges::any_of(threads_, is_this);
   std::unique_lock lock(mutex_);
   while (!done()) {
     if (!forever && Clock::now() >= end) return false;
-    if (helps && !jobs_.empty()) run_next(lock);
-    else if (forever) finished_.wait(lock);
-    else finished_.wait_until(lock, end);
+    if (helps && !jobs_.empty())
+      run_next(lock);
+    else if (forever)
+      finished_.wait(lock);
+    else
+      finished_.wait_until(lock, end);
   }
   return true;
 }
@@ -105,7 +116,9 @@ void JobQueue::withdraw(const void* owner) {
 
 void JobQueue::stand_still(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  finished_.wait_for(lock, timeout, [&, last = begun_] { return std::ranges::none_of(running_, [&](const Running& job) { return job.number <= last; }); });
+  finished_.wait_for(lock, timeout, [&, last = begun_] {
+    return std::ranges::none_of(running_, [&](const Running& job) { return job.number <= last; });
+  });
 }
 
 std::size_t JobQueue::waiting() const {

@@ -8,7 +8,8 @@
 
 namespace imprint {
 
-static_assert(std::endian::native == std::endian::little, "file elements are copied as they are: a big-endian host needs a byte swap here");
+static_assert(std::endian::native == std::endian::little,
+              "file elements are copied as they are: a big-endian host needs a byte swap here");
 
 template <class T>
 T load_element(const std::byte* bytes, std::size_t index) {
@@ -31,7 +32,9 @@ inline float float_from_half(std::uint16_t bits) {
 }
 
 // The upper half of a float32.
-inline float float_from_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+inline float float_from_bfloat16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 // To the nearest, of two as near the even one; what is too large is an infinity.
 inline std::uint16_t half_from_float(float value) {
@@ -39,9 +42,9 @@ inline std::uint16_t half_from_float(float value) {
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) return sign | 0x7E00u;
-  if (magnitude >= 0x477FF000u) return sign | 0x7C00u;                       // 65520 and above
-  if (magnitude < 0x38800000u) {                                             // below 2^-14: a multiple of 2^-24
-    const float scaled = std::bit_cast<float>(magnitude) + 0.5f;             // whose last bit is 2^-24
+  if (magnitude >= 0x477FF000u) return sign | 0x7C00u;            // 65520 and above
+  if (magnitude < 0x38800000u) {                                  // below 2^-14: a multiple of 2^-24
+    const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // whose last bit is 2^-24
     return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(scaled) - 0x3F000000u);
   }
   const std::uint32_t rounded = magnitude + 0xFFFu + ((magnitude >> 13) & 1u);

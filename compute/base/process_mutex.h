@@ -1,6 +1,7 @@
 #pragma once
-// A mutex for the few objects that a process has one of: nothing to construct when a library is loaded and nothing to destroy when it goes, with
-// every compiler (std::mutex is not so everywhere). Held for moments only.
+// A mutex for the few objects that a process has one of: nothing to construct when a library is loaded and
+// nothing to destroy when it goes, with every compiler (std::mutex is not so everywhere). Held for moments
+// only.
 
 #include <atomic>
 

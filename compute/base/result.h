@@ -12,20 +12,22 @@ namespace imprint {
 
 // What went wrong, as a host can act on it. The plugin's imp_result codes map one to one onto these.
 enum class ErrorCode : std::int32_t {
-  invalid_argument = 1,   // a value outside its documented range, a null pointer, NaN where numbers are required
-  shape_mismatch = 2,     // operand shapes that do not fit together
-  dtype_mismatch = 3,     // operand element types that do not fit together
-  unsupported = 4,        // asked for something this build or device cannot do
+  invalid_argument =
+      1,               // a value outside its documented range, a null pointer, NaN where numbers are required
+  shape_mismatch = 2,  // operand shapes that do not fit together
+  dtype_mismatch = 3,  // operand element types that do not fit together
+  unsupported = 4,     // asked for something this build or device cannot do
   out_of_device_memory = 5,  // the memory cap or the device is exhausted
   out_of_host_memory = 6,
   device_lost = 7,
-  not_ready = 8,          // the answer is still being computed; ask again later
-  io = 9,                 // the operating system refused a file
-  corrupt_file = 10,      // bytes that are damaged, truncated or of a foreign format
-  compile_failed = 11,    // a shader did not compile, and the text carries the log: a defect of ours, or of GLSL that a game has given (nn::World)
-  wrong_state = 12,       // calls in the wrong order
+  not_ready = 8,        // the answer is still being computed; ask again later
+  io = 9,               // the operating system refused a file
+  corrupt_file = 10,    // bytes that are damaged, truncated or of a foreign format
+  compile_failed = 11,  // a shader did not compile, and the text carries the log: a defect of ours, or of
+                        // GLSL that a game has given (nn::World)
+  wrong_state = 12,     // calls in the wrong order
   not_found = 13,
-  internal = 14,          // a broken invariant of ours
+  internal = 14,  // a broken invariant of ours
 };
 
 // The snake_case name of a code, for messages.
@@ -46,17 +48,32 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  T& value() & { assert(ok()); return *std::get_if<0>(&state_); }
-  const T& value() const& { assert(ok()); return *std::get_if<0>(&state_); }
-  T&& value() && { assert(ok()); return std::move(*std::get_if<0>(&state_)); }
+  T& value() & {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    assert(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const& { assert(!ok()); return *std::get_if<1>(&state_); }
-  Error&& error() && { assert(!ok()); return std::move(*std::get_if<1>(&state_)); }
+  const Error& error() const& {
+    assert(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  Error&& error() && {
+    assert(!ok());
+    return std::move(*std::get_if<1>(&state_));
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -70,8 +87,14 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return ok_; }
   explicit operator bool() const { return ok_; }
-  const Error& error() const& { assert(!ok_); return error_; }
-  Error&& error() && { assert(!ok_); return std::move(error_); }
+  const Error& error() const& {
+    assert(!ok_);
+    return error_;
+  }
+  Error&& error() && {
+    assert(!ok_);
+    return std::move(error_);
+  }
 
  private:
   Error error_;
@@ -88,14 +111,15 @@ inline Error make_error(ErrorCode code, std::string message) { return Error{code
 #define IMPRINT_CONCAT(a, b) IMPRINT_CONCAT_INNER(a, b)
 
 // Evaluates a Status; returns its error to the caller.
-#define IMPRINT_CHECK(expression)                                        \
-  do {                                                                   \
-    if (auto imprint_status = (expression); !imprint_status.ok())        \
-      return std::move(imprint_status).error();                          \
+#define IMPRINT_CHECK(expression)                                                                           \
+  do {                                                                                                      \
+    if (auto imprint_status = (expression); !imprint_status.ok()) return std::move(imprint_status).error(); \
   } while (false)
 
-// Evaluates a Result<T>; returns its error to the caller, or assigns the value to `target` (a declaration or an lvalue).
-#define IMPRINT_ASSIGN(target, expression) IMPRINT_ASSIGN_INNER(IMPRINT_CONCAT(imprint_result_, __LINE__), target, expression)
+// Evaluates a Result<T>; returns its error to the caller, or assigns the value to `target` (a declaration or
+// an lvalue).
+#define IMPRINT_ASSIGN(target, expression) \
+  IMPRINT_ASSIGN_INNER(IMPRINT_CONCAT(imprint_result_, __LINE__), target, expression)
 #define IMPRINT_ASSIGN_INNER(result, target, expression) \
   auto result = (expression);                            \
   if (!result.ok()) return std::move(result).error();    \

@@ -8,8 +8,12 @@ namespace {
 
 // Bytes of the sequence that begins with these, or 0 for none.
 std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0}; };
-  const auto within = [&](std::size_t i, std::uint8_t low, std::uint8_t high) { return byte(i) >= low && byte(i) <= high; };
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
+  };
+  const auto within = [&](std::size_t i, std::uint8_t low, std::uint8_t high) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   const auto follow = [&](std::size_t i) { return within(i, 0x80, 0xBF); };
   const std::uint8_t first = byte(0);
   if (first < 0x80) return 1;
@@ -17,7 +21,8 @@ std::size_t sequence_length(std::string_view text) {
   if (first >= 0xE0 && first <= 0xEF)
     return within(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) && follow(2) ? 3 : 0;
   if (first >= 0xF0 && first <= 0xF4)
-    return within(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follow(2) && follow(3) ? 4 : 0;
+    return within(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follow(2) && follow(3) ? 4
+                                                                                                         : 0;
   return 0;
 }
 

@@ -9,7 +9,8 @@
 namespace imprint::cpu {
 namespace {
 
-void load_block(const Instruction& load, const Word* from, std::int64_t begin, std::int64_t length, Word* to) {
+void load_block(const Instruction& load, const Word* from, std::int64_t begin, std::int64_t length,
+                Word* to) {
   Walk<1> walk(load.loops);
   walk.seek(begin);
   const std::int64_t run = load.loops.extents[walk.inner()], stride = load.loops.strides[0][walk.inner()];
@@ -17,9 +18,12 @@ void load_block(const Instruction& load, const Word* from, std::int64_t begin, s
   while (length > 0) {
     const std::int64_t count = std::min(run - position, length);
     const Word* source = from + walk.offsets[0] + position * stride;
-    if (stride == 1) std::memcpy(to, source, static_cast<std::size_t>(count) * sizeof(Word));
-    else if (stride == 0) std::fill_n(to, count, *source);
-    else for (std::int64_t i = 0; i < count; ++i) to[i] = source[i * stride];
+    if (stride == 1)
+      std::memcpy(to, source, static_cast<std::size_t>(count) * sizeof(Word));
+    else if (stride == 0)
+      std::fill_n(to, count, *source);
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i] = source[i * stride];
     to += count;
     length -= count;
     position = 0;
@@ -27,42 +31,54 @@ void load_block(const Instruction& load, const Word* from, std::int64_t begin, s
   }
 }
 
-void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length, void* to) {
+void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length,
+          void* to) {
   const auto bits = [&](int word) { return static_cast<std::uint32_t>(words[word]); };
   if (instruction.kind == Instruction::Kind::uniform) {
     auto* values = static_cast<float*>(to);
     for (std::int64_t i = 0; i < length; ++i)
-      values[i] = static_cast<float>(philox_uniform(static_cast<std::uint32_t>(begin + i), instruction.stream, bits(2), bits(0), bits(1)));
+      values[i] = static_cast<float>(philox_uniform(static_cast<std::uint32_t>(begin + i), instruction.stream,
+                                                    bits(2), bits(0), bits(1)));
     return;
   }
   auto* values = static_cast<std::int32_t*>(to);
   const auto count = static_cast<std::uint32_t>(instruction.extent);
   for (std::int64_t i = 0; i < length; ++i) {
     const auto element = static_cast<std::uint32_t>(begin + i);
-    values[i] = static_cast<std::int32_t>(philox_permuted(element % count, count, element / count, instruction.stream, bits(2), {bits(0), bits(1)}));
+    values[i] = static_cast<std::int32_t>(philox_permuted(element % count, count, element / count,
+                                                          instruction.stream, bits(2), {bits(0), bits(1)}));
   }
 }
 
-void execute(const Chain& chain, const Instruction& instruction, const Memory& memory, std::int64_t begin, std::int64_t length) {
+void execute(const Chain& chain, const Instruction& instruction, const Memory& memory, std::int64_t begin,
+             std::int64_t length) {
   void* result = chain.find(memory, instruction.result, begin);
   switch (instruction.kind) {
     case Instruction::Kind::apply: {
       const auto operand = [&](std::size_t slot) -> const void* {
-        return instruction.operands[slot] < 0 ? nullptr : chain.find(memory, instruction.operands[slot], begin);
+        return instruction.operands[slot] < 0 ? nullptr
+                                              : chain.find(memory, instruction.operands[slot], begin);
       };
       instruction.function(operand(0), operand(1), operand(2), result, length);
       return;
     }
     case Instruction::Kind::load:
-      load_block(instruction, memory.at<const Word>(instruction.from, instruction.offset), begin, length, static_cast<Word*>(result));
+      load_block(instruction, memory.at<const Word>(instruction.from, instruction.offset), begin, length,
+                 static_cast<Word*>(result));
       return;
-    case Instruction::Kind::fill: std::fill_n(static_cast<Word*>(result), length, instruction.value); return;
+    case Instruction::Kind::fill:
+      std::fill_n(static_cast<Word*>(result), length, instruction.value);
+      return;
     case Instruction::Kind::iota: {
       auto* values = static_cast<std::int32_t*>(result);
-      for (std::int64_t i = 0; i < length; ++i) values[i] = static_cast<std::int32_t>((begin + i) / instruction.stride % instruction.extent);
+      for (std::int64_t i = 0; i < length; ++i)
+        values[i] = static_cast<std::int32_t>((begin + i) / instruction.stride % instruction.extent);
       return;
     }
-    default: draw(instruction, memory.at<const std::int32_t>(instruction.from, instruction.offset), begin, length, result); return;
+    default:
+      draw(instruction, memory.at<const std::int32_t>(instruction.from, instruction.offset), begin, length,
+           result);
+      return;
   }
 }
 
@@ -70,19 +86,27 @@ double fold_start(Op op, DType dtype) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool is_float = dtype == DType::float32;
   switch (op) {
-    case Op::reduce_prod: return 1;
-    case Op::reduce_max: return is_float ? -kInfinity : std::numeric_limits<std::int32_t>::min();
-    case Op::reduce_min: return is_float ? kInfinity : std::numeric_limits<std::int32_t>::max();
-    default: return 0;
+    case Op::reduce_prod:
+      return 1;
+    case Op::reduce_max:
+      return is_float ? -kInfinity : std::numeric_limits<std::int32_t>::min();
+    case Op::reduce_min:
+      return is_float ? kInfinity : std::numeric_limits<std::int32_t>::max();
+    default:
+      return 0;
   }
 }
 
 Op pairwise(Op fold) {
   switch (fold) {
-    case Op::reduce_prod: return Op::mul;
-    case Op::reduce_max: return Op::maximum;
-    case Op::reduce_min: return Op::minimum;
-    default: return Op::add;
+    case Op::reduce_prod:
+      return Op::mul;
+    case Op::reduce_max:
+      return Op::maximum;
+    case Op::reduce_min:
+      return Op::minimum;
+    default:
+      return Op::add;
   }
 }
 
@@ -113,11 +137,13 @@ void MapStep::run(const Memory& memory) const {
     const std::int64_t length = std::min(kBlock, chain_.count - begin);
     chain_.compute(memory, begin, length);
     for (const ChainStore& store : chain_.stores)
-      std::memcpy(memory.at<Word>(store.buffer, begin), chain_.find(memory, store.result, begin), static_cast<std::size_t>(length) * sizeof(Word));
+      std::memcpy(memory.at<Word>(store.buffer, begin), chain_.find(memory, store.result, begin),
+                  static_cast<std::size_t>(length) * sizeof(Word));
   }
 }
 
-ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result, const KernelSet& kernels, std::int32_t into)
+ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
+                       const KernelSet& kernels, std::int32_t into)
     : chain_(std::move(chain)), result_(result), into_(into), outputs_(node.element_count()) {
   Strides strides = row_major_strides(node.shape);
   for (std::int64_t axis : node.ints) strides[static_cast<std::size_t>(axis)] = 0;
@@ -135,18 +161,22 @@ void ReduceStep::run(const Memory& memory) const {
   chain_.prepare(memory);
   Walk<1> walk(loops_);
   const std::int64_t inner = loops_.extents[walk.inner()];
-  std::int64_t position = 0;   // in the innermost loop
+  std::int64_t position = 0;  // in the innermost loop
   for (std::int64_t begin = 0, length = 0; begin < chain_.count; begin += length) {
-    // Rows are cut alike, wherever they lie: equal rows give equal bits, and a sample's result does not depend on its place in the batch.
-    const std::int64_t whole_rows = inner <= kBlock ? kBlock / inner * inner : std::min(kBlock, inner - position);
+    // Rows are cut alike, wherever they lie: equal rows give equal bits, and a sample's result does not
+    // depend on its place in the batch.
+    const std::int64_t whole_rows =
+        inner <= kBlock ? kBlock / inner * inner : std::min(kBlock, inner - position);
     length = std::min(folds_inner_ ? whole_rows : kBlock, chain_.count - begin);
     chain_.compute(memory, begin, length);
     const Word* value = static_cast<const Word*>(chain_.find(memory, result_, begin));
     for (std::int64_t done = 0; done < length;) {
       const std::int64_t count = std::min(inner - position, length - done);
       Word* target = into + walk.offsets[0] + (folds_inner_ ? 0 : position);
-      if (folds_inner_) fold_(value + done, count, target);
-      else combine_(target, value + done, nullptr, target, count);
+      if (folds_inner_)
+        fold_(value + done, count, target);
+      else
+        combine_(target, value + done, nullptr, target, count);
       done += count;
       position += count;
       if (position < inner) continue;

@@ -25,16 +25,20 @@ Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
 Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
   const GraphNode& entry = lowering_.at(node);
   const bool is_elsewhere = lowering_.in_memory(node) || lowering_.computed_.contains(node);
-  if (!is_elsewhere && entry.op == Op::reshape) return value(entry.inputs[0]);   // the same elements in the same order
+  if (!is_elsewhere && entry.op == Op::reshape)
+    return value(entry.inputs[0]);  // the same elements in the same order
   if (!is_elsewhere && entry.kind() == OpKind::generate) return generate(node);
   if (!is_elsewhere && entry.kind() == OpKind::elementwise) {
     Instruction instruction;
     for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
       IMPRINT_ASSIGN(instruction.operands[slot], value(entry.inputs[slot]));
     }
-    instruction.function = lowering_.kernels_.elementwise(entry.op, lowering_.at(entry.inputs[0]).dtype, entry.dtype);
+    instruction.function =
+        lowering_.kernels_.elementwise(entry.op, lowering_.at(entry.inputs[0]).dtype, entry.dtype);
     if (!instruction.function)
-      return make_error(ErrorCode::internal, std::string(op_info(entry.op).name) + " of " + std::string(dtype_name(lowering_.at(entry.inputs[0]).dtype)) + " has no kernel");
+      return make_error(ErrorCode::internal,
+                        std::string(op_info(entry.op).name) + " of " +
+                            std::string(dtype_name(lowering_.at(entry.inputs[0]).dtype)) + " has no kernel");
     return add(chain_.block, instruction);
   }
   IMPRINT_ASSIGN(const Strided found, lowering_.find(node));
@@ -55,7 +59,8 @@ Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {
     instruction.extent = entry.shape[static_cast<int>(entry.ints[0])];
     return add(chain_.block, instruction);
   }
-  instruction.kind = entry.op == Op::random_uniform ? Instruction::Kind::uniform : Instruction::Kind::permutation;
+  instruction.kind =
+      entry.op == Op::random_uniform ? Instruction::Kind::uniform : Instruction::Kind::permutation;
   IMPRINT_ASSIGN(const Strided generator, lowering_.find_row_major(entry.inputs[0]));
   instruction.from = generator.buffer;
   instruction.offset = generator.offset;
@@ -101,7 +106,8 @@ Chain ChainBuilder::finish(std::int32_t kept, std::vector<std::int32_t>& buffers
   return std::move(chain_);
 }
 
-// What is computed for the sake of a buffer is computed there. Not so in a variable, of which the chain may read the old content.
+// What is computed for the sake of a buffer is computed there. Not so in a variable, of which the chain may
+// read the old content.
 void ChainBuilder::store_in_place() {
   for (Instruction& instruction : chain_.block) {
     const auto found = std::ranges::find(chain_.stores, instruction.result, &ChainStore::result);
@@ -142,7 +148,8 @@ void ChainBuilder::place_registers(std::int32_t kept) {
     for (std::size_t slot = 0; slot < operands.size(); ++slot) {
       const std::int32_t operand = operands[slot];
       if (operand < 0 || (slot > 0 && operand == operands[slot - 1])) continue;
-      if (last[at(operand)] == i && chain_.registers[at(operand)].buffer < 0) unused.push_back(chain_.registers[at(operand)].offset);
+      if (last[at(operand)] == i && chain_.registers[at(operand)].buffer < 0)
+        unused.push_back(chain_.registers[at(operand)].offset);
     }
     give(instruction.result);
   }

@@ -7,14 +7,15 @@ namespace imprint::cpu {
 FusionOptions fusion_options(bool fuse) {
   FusionOptions options;
   options.row_folds = false;
-  options.fill_groups = options.fill_invocations = 1;   // one after the other is what there is
+  options.fill_groups = options.fill_invocations = 1;  // one after the other is what there is
   options.fuse = fuse;
   options.regions = false;
   options.recompute_limit = 0;
   return options;
 }
 
-Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const FusionRequest& request, const Schedule& schedule) {
+Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const FusionRequest& request,
+                                                        const Schedule& schedule) {
   auto executable = std::make_unique<Executable>();
   IMPRINT_CHECK(Lowering(graph, request, schedule, *executable).run());
   return executable;
@@ -22,7 +23,9 @@ Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, cons
 
 void Executable::bind(const Bindings& bindings) {
   const auto set = [&](const std::vector<Bound>& bound, std::span<std::byte* const> pointers) {
-    for (const Bound& entry : bound) memory_.buffers[static_cast<std::size_t>(entry.buffer)] = pointers[static_cast<std::size_t>(entry.position)];
+    for (const Bound& entry : bound)
+      memory_.buffers[static_cast<std::size_t>(entry.buffer)] =
+          pointers[static_cast<std::size_t>(entry.position)];
   };
   set(inputs_, bindings.inputs);
   set(outputs_, bindings.outputs);
@@ -30,7 +33,8 @@ void Executable::bind(const Bindings& bindings) {
 }
 
 void Executable::run(std::size_t kernel) const {
-  for (std::size_t step = kernels_[kernel].begin; step < kernels_[kernel].end; ++step) steps_[step]->run(memory_);
+  for (std::size_t step = kernels_[kernel].begin; step < kernels_[kernel].end; ++step)
+    steps_[step]->run(memory_);
 }
 
 }  // namespace imprint::cpu

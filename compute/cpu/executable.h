@@ -1,6 +1,7 @@
 #pragma once
-// A schedule for the processor: each of its kernels as steps over memory, in the order of the schedule, one after the other on the calling thread.
-// Equal inputs and variables give equal bits, on every processor of one architecture (kernels.h).
+// A schedule for the processor: each of its kernels as steps over memory, in the order of the schedule, one
+// after the other on the calling thread. Equal inputs and variables give equal bits, on every processor of
+// one architecture (kernels.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -17,12 +18,14 @@
 
 namespace imprint::cpu {
 
-// How a graph is fused for the processor: no regions, since all of a cache is near, and nothing is computed twice, since a value kept costs less.
+// How a graph is fused for the processor: no regions, since all of a cache is near, and nothing is computed
+// twice, since a value kept costs less.
 FusionOptions fusion_options(bool fuse);
 
-// Row-major elements of four bytes, aligned to 4. By position in FusionRequest's inputs, outputs and variables; null where a program does not use one.
+// Row-major elements of four bytes, aligned to 4. By position in FusionRequest's inputs, outputs and
+// variables; null where a program does not use one.
 struct Bindings {
-  std::span<std::byte* const> inputs, outputs, variables;
+  std::span<std::byte*const> inputs, outputs, variables;
 };
 
 // One thread at a time.
@@ -30,12 +33,14 @@ class Executable {
  public:
   // Keeps the graph's constants alive, nothing else of it.
   // Errors: unsupported (custom_rows: its text is GLSL).
-  static Result<std::unique_ptr<Executable>> compile(const Graph& graph, const FusionRequest& request, const Schedule& schedule);
+  static Result<std::unique_ptr<Executable>> compile(const Graph& graph, const FusionRequest& request,
+                                                     const Schedule& schedule);
 
   // For the kernels run from now on; what is bound must live until then.
   void bind(const Bindings& bindings);
 
-  // Kernel k is schedule.tasks[k]. A run is all of them in order; other work may come in between, and the result is the same to the bit.
+  // Kernel k is schedule.tasks[k]. A run is all of them in order; other work may come in between, and the
+  // result is the same to the bit.
   std::size_t kernel_count() const { return kernels_.size(); }
   void run(std::size_t kernel) const;
 
@@ -45,15 +50,19 @@ class Executable {
 
  private:
   friend class Lowering;
-  struct Steps { std::size_t begin = 0, end = 0; };
+  struct Steps {
+    std::size_t begin = 0, end = 0;
+  };
   // Where the pointers of bound memory go.
-  struct Bound { std::int32_t buffer = -1, position = -1; };
+  struct Bound {
+    std::int32_t buffer = -1, position = -1;
+  };
 
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
   std::vector<NodeRef> constants_;
-  std::unique_ptr<std::byte[]> arena_;   // and the workspace
+  std::unique_ptr<std::byte[]> arena_;  // and the workspace
   Memory memory_;
   std::uint64_t arena_bytes_ = 0, unplanned_bytes_ = 0;
 };

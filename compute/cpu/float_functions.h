@@ -1,7 +1,8 @@
 #pragma once
-// Functions of float32 without branches, for loops that the compiler vectorises. Private to each file that includes it: files are compiled for different
-// instruction sets, and a function shared between them would be one of them's.
-// exp, log and atan: the polynomials of Moshier, Methods and Programs for Mathematical Functions (Cephes), 1989; sine and cosine: Taylor, in double.
+// Functions of float32 without branches, for loops that the compiler vectorises. Private to each file that
+// includes it: files are compiled for different instruction sets, and a function shared between them would be
+// one of them's. exp, log and atan: the polynomials of Moshier, Methods and Programs for Mathematical
+// Functions (Cephes), 1989; sine and cosine: Taylor, in double.
 
 #include <math.h>
 
@@ -38,7 +39,7 @@ inline float exp_of(float x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  const float half = nearest(n * 0.5f);   // in two steps, for what is subnormal or beyond the largest
+  const float half = nearest(n * 0.5f);  // in two steps, for what is subnormal or beyond the largest
   const float scaled = (p * r * r + r + 1.0f) * power_of_two(half) * power_of_two(n - half);
   return x != x ? x : scaled;
 }
@@ -66,11 +67,15 @@ inline float log_of(float x) {
 }
 
 inline float expm1_of(float x) {
-  const float near = x * (1.0f + x * (0.5f + x * (0.166666667f + x * (0.0416666667f + x * (0.00833333333f + x * (0.00138888889f + x * 0.000198412698f))))));
+  const float near =
+      x * (1.0f + x * (0.5f + x * (0.166666667f +
+                                   x * (0.0416666667f +
+                                        x * (0.00833333333f + x * (0.00138888889f + x * 0.000198412698f))))));
   return magnitude(x) < 0.35f ? near : exp_of(x) - 1.0f;
 }
 
-// The rounding of 1 + x taken back out (Goldberg, What Every Computer Scientist Should Know, 1991, theorem 4).
+// The rounding of 1 + x taken back out (Goldberg, What Every Computer Scientist Should Know, 1991, theorem
+// 4).
 inline float log1p_of(float x) {
   const float u = 1.0f + x;
   const float d = u - 1.0f;
@@ -80,7 +85,9 @@ inline float log1p_of(float x) {
 
 inline float tanh_of(float x) {
   const float s = x * x;
-  const float near = x * (1.0f + s * (-0.333333333f + s * (0.133333333f + s * (-0.0539682540f + s * (0.0218694885f - s * 0.00886323553f)))));
+  const float near =
+      x * (1.0f + s * (-0.333333333f +
+                       s * (0.133333333f + s * (-0.0539682540f + s * (0.0218694885f - s * 0.00886323553f)))));
   const float t = exp_of(-2.0f * smaller(magnitude(x), 15.0f));
   return magnitude(x) < 0.3f ? near : copy_sign((1.0f - t) / (1.0f + t), x);
 }
@@ -102,11 +109,14 @@ inline float cosh_of(float x) {
 inline float asinh_of(float x) {
   const float a = magnitude(x);
   const float near = smaller(a, 1e9f);
-  return copy_sign(a > 1e9f ? log_of(a) + 0.693147181f : log1p_of(near + near * near / (1.0f + __builtin_sqrtf(near * near + 1.0f))), x);
+  return copy_sign(a > 1e9f ? log_of(a) + 0.693147181f
+                            : log1p_of(near + near * near / (1.0f + __builtin_sqrtf(near * near + 1.0f))),
+                   x);
 }
 
 inline float acosh_of(float x) {
-  return x > 1e9f ? log_of(x) + 0.693147181f : log1p_of((x - 1.0f) + __builtin_sqrtf((x - 1.0f) * (x + 1.0f)));
+  return x > 1e9f ? log_of(x) + 0.693147181f
+                  : log1p_of((x - 1.0f) + __builtin_sqrtf((x - 1.0f) * (x + 1.0f)));
 }
 
 inline float atanh_of(float x) { return 0.5f * log1p_of(2.0f * x / (1.0f - x)); }
@@ -114,12 +124,28 @@ inline float atanh_of(float x) { return 0.5f * log1p_of(2.0f * x / (1.0f - x)); 
 // Maclaurin series below 1; above, 1 - erfc with the coefficients of Press et al., Numerical Recipes, erfcc.
 inline float erf_of(float x) {
   const float s = x * x;
-  const float near = x * 1.128379167f * (1.0f + s * (-0.333333333f + s * (0.1f + s * (-0.0238095238f + s * (0.00462962963f + s * (-0.000757575758f +
-                     s * (0.000106837607f + s * (-1.32275132e-5f + s * (1.45891690e-6f - s * 1.45038522e-7f)))))))));
+  const float near =
+      x * 1.128379167f *
+      (1.0f +
+       s * (-0.333333333f +
+            s * (0.1f +
+                 s * (-0.0238095238f +
+                      s * (0.00462962963f +
+                           s * (-0.000757575758f +
+                                s * (0.000106837607f +
+                                     s * (-1.32275132e-5f + s * (1.45891690e-6f - s * 1.45038522e-7f)))))))));
   const float a = magnitude(x);
   const float t = 1.0f / (1.0f + 0.5f * a);
-  const float rest = t * exp_of(-a * a - 1.26551223f + t * (1.00002368f + t * (0.37409196f + t * (0.09678418f + t * (-0.18628806f + t * (0.27886807f +
-                     t * (-1.13520398f + t * (1.48851587f + t * (-0.82215223f + t * 0.17087277f)))))))));
+  const float rest =
+      t *
+      exp_of(-a * a - 1.26551223f +
+             t * (1.00002368f +
+                  t * (0.37409196f +
+                       t * (0.09678418f +
+                            t * (-0.18628806f +
+                                 t * (0.27886807f +
+                                      t * (-1.13520398f +
+                                           t * (1.48851587f + t * (-0.82215223f + t * 0.17087277f)))))))));
   return a < 1.0f ? near : copy_sign(1.0f - rest, x);
 }
 
@@ -131,10 +157,15 @@ inline double turned_sine(float x, double quarters) {
   const double n = nearest_wide(wide * 0.636619772367581343);
   const double r = (wide - n * 1.57079632679489656) - n * 6.12323399573676604e-17;
   const double s = r * r;
-  const double sine = r * (1.0 + s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880 - s * (1.0 / 39916800))))));
-  const double cosine = 1.0 + s * (-0.5 + s * (1.0 / 24 + s * (-1.0 / 720 + s * (1.0 / 40320 + s * (-1.0 / 3628800 + s * (1.0 / 479001600))))));
+  const double sine =
+      r * (1.0 +
+           s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880 - s * (1.0 / 39916800))))));
+  const double cosine =
+      1.0 +
+      s * (-0.5 + s * (1.0 / 24 +
+                       s * (-1.0 / 720 + s * (1.0 / 40320 + s * (-1.0 / 3628800 + s * (1.0 / 479001600))))));
   const double turn = n + quarters;
-  const double quarter = turn - 4.0 * nearest_wide(turn * 0.25 - 0.375);   // 0 .. 3
+  const double quarter = turn - 4.0 * nearest_wide(turn * 0.25 - 0.375);  // 0 .. 3
   const double value = quarter == 1.0 || quarter == 3.0 ? cosine : sine;
   return quarter >= 2.0 ? -value : value;
 }
@@ -149,7 +180,8 @@ inline float atan_of(float x) {
   const float start = far ? 1.5707963268f : middle ? 0.7853981634f : 0.0f;
   const float r = far ? -1.0f / a : middle ? (a - 1.0f) / (a + 1.0f) : a;
   const float s = r * r;
-  const float p = ((8.05374449538e-2f * s - 1.38776856032e-1f) * s + 1.99777106478e-1f) * s - 3.33329491539e-1f;
+  const float p =
+      ((8.05374449538e-2f * s - 1.38776856032e-1f) * s + 1.99777106478e-1f) * s - 3.33329491539e-1f;
   return copy_sign(start + (p * s * r + r), x);
 }
 
@@ -169,7 +201,9 @@ inline float pow_of(float x, float y) { return y == 2.0f ? x * x : powf(x, y); }
 inline std::int32_t wrapped(std::uint32_t bits) { return static_cast<std::int32_t>(bits); }
 inline std::uint32_t unsigned_of(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 inline std::int32_t negated(std::int32_t x) { return wrapped(0u - unsigned_of(x)); }
-inline std::int32_t quotient(std::int32_t a, std::int32_t b) { return b == 0 ? 0 : b == -1 ? negated(a) : a / b; }
+inline std::int32_t quotient(std::int32_t a, std::int32_t b) {
+  return b == 0 ? 0 : b == -1 ? negated(a) : a / b;
+}
 inline std::int32_t rest_of(std::int32_t a, std::int32_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 inline std::int32_t remainder_of(std::int32_t a, std::int32_t b) {
   const std::int32_t rest = rest_of(a, b);

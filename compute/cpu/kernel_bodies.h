@@ -1,5 +1,6 @@
-// The source of a KernelSet, compiled once for each instruction set: kernels_*.cpp. IMPRINT_KERNEL_SET and kSetName are theirs, and so is kLanes, the
-// floats of one vector. Nothing here may be shared with other files (float_functions.h says why): no templates of the standard library.
+// The source of a KernelSet, compiled once for each instruction set: kernels_*.cpp. IMPRINT_KERNEL_SET and
+// kSetName are theirs, and so is kLanes, the floats of one vector. Nothing here may be shared with other
+// files (float_functions.h says why): no templates of the standard library.
 
 #include "compute/cpu/float_functions.h"
 #include "compute/cpu/kernels.h"
@@ -27,94 +28,168 @@ inline void map_two(const void* a, const void* b, void* result, std::int64_t cou
   IMPRINT_EACH_ELEMENT y[i] = function(x[i], z[i]);
 }
 
-#define IMPRINT_ONE(In, Out, expression)                                                                          \
-  return [](const void* a, const void*, const void*, void* result, std::int64_t count) {                          \
-    map_one<In, Out>(a, result, count, [](In x) -> Out { return expression; });                                   \
+#define IMPRINT_ONE(In, Out, expression)                                                 \
+  return [](const void* a, const void*, const void*, void* result, std::int64_t count) { \
+    map_one<In, Out>(a, result, count, [](In x) -> Out { return expression; });          \
   }
-#define IMPRINT_TWO(In, Out, expression)                                                                          \
-  return [](const void* a, const void* b, const void*, void* result, std::int64_t count) {                        \
-    map_two<In, Out>(a, b, result, count, [](In x, In y) -> Out { return expression; });                          \
+#define IMPRINT_TWO(In, Out, expression)                                                   \
+  return [](const void* a, const void* b, const void*, void* result, std::int64_t count) { \
+    map_two<In, Out>(a, b, result, count, [](In x, In y) -> Out { return expression; });   \
   }
 
 Elementwise float_function(Op op) {
   switch (op) {
-    case Op::abs: IMPRINT_ONE(float, float, magnitude(x));
-    case Op::neg: IMPRINT_ONE(float, float, -x);
-    case Op::sign: IMPRINT_ONE(float, float, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f);
-    case Op::ceil: IMPRINT_ONE(float, float, __builtin_ceilf(x));
-    case Op::floor: IMPRINT_ONE(float, float, __builtin_floorf(x));
-    case Op::round: IMPRINT_ONE(float, float, __builtin_rintf(x));
-    case Op::trunc: IMPRINT_ONE(float, float, __builtin_truncf(x));
-    case Op::sqrt: IMPRINT_ONE(float, float, __builtin_sqrtf(x));
-    case Op::recip: IMPRINT_ONE(float, float, 1.0f / x);
-    case Op::exp: IMPRINT_ONE(float, float, exp_of(x));
-    case Op::expm1: IMPRINT_ONE(float, float, expm1_of(x));
-    case Op::log: IMPRINT_ONE(float, float, log_of(x));
-    case Op::log1p: IMPRINT_ONE(float, float, log1p_of(x));
-    case Op::sin: IMPRINT_ONE(float, float, sin_of(x));
-    case Op::cos: IMPRINT_ONE(float, float, cos_of(x));
-    case Op::tan: IMPRINT_ONE(float, float, tan_of(x));
-    case Op::asin: IMPRINT_ONE(float, float, asin_of(x));
-    case Op::acos: IMPRINT_ONE(float, float, acos_of(x));
-    case Op::atan: IMPRINT_ONE(float, float, atan_of(x));
-    case Op::sinh: IMPRINT_ONE(float, float, sinh_of(x));
-    case Op::cosh: IMPRINT_ONE(float, float, cosh_of(x));
-    case Op::tanh: IMPRINT_ONE(float, float, tanh_of(x));
-    case Op::asinh: IMPRINT_ONE(float, float, asinh_of(x));
-    case Op::acosh: IMPRINT_ONE(float, float, acosh_of(x));
-    case Op::atanh: IMPRINT_ONE(float, float, atanh_of(x));
-    case Op::erf: IMPRINT_ONE(float, float, erf_of(x));
-    case Op::sigmoid: IMPRINT_ONE(float, float, sigmoid_of(x));
-    case Op::is_nan: IMPRINT_ONE(float, Int, x != x);
-    case Op::is_inf: IMPRINT_ONE(float, Int, magnitude(x) == kInfinity);
-    case Op::add: IMPRINT_TWO(float, float, x + y);
-    case Op::sub: IMPRINT_TWO(float, float, x - y);
-    case Op::mul: IMPRINT_TWO(float, float, x * y);
-    case Op::div: IMPRINT_TWO(float, float, x / y);
-    case Op::remainder: IMPRINT_TWO(float, float, float_remainder(x, y));
-    case Op::fmod: IMPRINT_TWO(float, float, fmodf(x, y));
-    case Op::pow: IMPRINT_TWO(float, float, pow_of(x, y));
-    case Op::atan2: IMPRINT_TWO(float, float, atan2f(x, y));
-    case Op::minimum: IMPRINT_TWO(float, float, smaller(x, y));
-    case Op::maximum: IMPRINT_TWO(float, float, larger(x, y));
-    case Op::equal: IMPRINT_TWO(float, Int, x == y);
-    case Op::not_equal: IMPRINT_TWO(float, Int, x != y);
-    case Op::less: IMPRINT_TWO(float, Int, x < y);
-    case Op::less_equal: IMPRINT_TWO(float, Int, x <= y);
-    case Op::greater: IMPRINT_TWO(float, Int, x > y);
-    case Op::greater_equal: IMPRINT_TWO(float, Int, x >= y);
-    default: return nullptr;
+    case Op::abs:
+      IMPRINT_ONE(float, float, magnitude(x));
+    case Op::neg:
+      IMPRINT_ONE(float, float, -x);
+    case Op::sign:
+      IMPRINT_ONE(float, float, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f);
+    case Op::ceil:
+      IMPRINT_ONE(float, float, __builtin_ceilf(x));
+    case Op::floor:
+      IMPRINT_ONE(float, float, __builtin_floorf(x));
+    case Op::round:
+      IMPRINT_ONE(float, float, __builtin_rintf(x));
+    case Op::trunc:
+      IMPRINT_ONE(float, float, __builtin_truncf(x));
+    case Op::sqrt:
+      IMPRINT_ONE(float, float, __builtin_sqrtf(x));
+    case Op::recip:
+      IMPRINT_ONE(float, float, 1.0f / x);
+    case Op::exp:
+      IMPRINT_ONE(float, float, exp_of(x));
+    case Op::expm1:
+      IMPRINT_ONE(float, float, expm1_of(x));
+    case Op::log:
+      IMPRINT_ONE(float, float, log_of(x));
+    case Op::log1p:
+      IMPRINT_ONE(float, float, log1p_of(x));
+    case Op::sin:
+      IMPRINT_ONE(float, float, sin_of(x));
+    case Op::cos:
+      IMPRINT_ONE(float, float, cos_of(x));
+    case Op::tan:
+      IMPRINT_ONE(float, float, tan_of(x));
+    case Op::asin:
+      IMPRINT_ONE(float, float, asin_of(x));
+    case Op::acos:
+      IMPRINT_ONE(float, float, acos_of(x));
+    case Op::atan:
+      IMPRINT_ONE(float, float, atan_of(x));
+    case Op::sinh:
+      IMPRINT_ONE(float, float, sinh_of(x));
+    case Op::cosh:
+      IMPRINT_ONE(float, float, cosh_of(x));
+    case Op::tanh:
+      IMPRINT_ONE(float, float, tanh_of(x));
+    case Op::asinh:
+      IMPRINT_ONE(float, float, asinh_of(x));
+    case Op::acosh:
+      IMPRINT_ONE(float, float, acosh_of(x));
+    case Op::atanh:
+      IMPRINT_ONE(float, float, atanh_of(x));
+    case Op::erf:
+      IMPRINT_ONE(float, float, erf_of(x));
+    case Op::sigmoid:
+      IMPRINT_ONE(float, float, sigmoid_of(x));
+    case Op::is_nan:
+      IMPRINT_ONE(float, Int, x != x);
+    case Op::is_inf:
+      IMPRINT_ONE(float, Int, magnitude(x) == kInfinity);
+    case Op::add:
+      IMPRINT_TWO(float, float, x + y);
+    case Op::sub:
+      IMPRINT_TWO(float, float, x - y);
+    case Op::mul:
+      IMPRINT_TWO(float, float, x* y);
+    case Op::div:
+      IMPRINT_TWO(float, float, x / y);
+    case Op::remainder:
+      IMPRINT_TWO(float, float, float_remainder(x, y));
+    case Op::fmod:
+      IMPRINT_TWO(float, float, fmodf(x, y));
+    case Op::pow:
+      IMPRINT_TWO(float, float, pow_of(x, y));
+    case Op::atan2:
+      IMPRINT_TWO(float, float, atan2f(x, y));
+    case Op::minimum:
+      IMPRINT_TWO(float, float, smaller(x, y));
+    case Op::maximum:
+      IMPRINT_TWO(float, float, larger(x, y));
+    case Op::equal:
+      IMPRINT_TWO(float, Int, x == y);
+    case Op::not_equal:
+      IMPRINT_TWO(float, Int, x != y);
+    case Op::less:
+      IMPRINT_TWO(float, Int, x < y);
+    case Op::less_equal:
+      IMPRINT_TWO(float, Int, x <= y);
+    case Op::greater:
+      IMPRINT_TWO(float, Int, x > y);
+    case Op::greater_equal:
+      IMPRINT_TWO(float, Int, x >= y);
+    default:
+      return nullptr;
   }
 }
 
 // Of int32 and bool, whose comparisons are those of 0 and 1.
 Elementwise int_function(Op op) {
   switch (op) {
-    case Op::abs: IMPRINT_ONE(Int, Int, x < 0 ? negated(x) : x);
-    case Op::neg: IMPRINT_ONE(Int, Int, negated(x));
-    case Op::sign: IMPRINT_ONE(Int, Int, (x > 0) - (x < 0));
-    case Op::logical_not: IMPRINT_ONE(Int, Int, x == 0);
-    case Op::bit_not: IMPRINT_ONE(Int, Int, ~x);
-    case Op::add: IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) + unsigned_of(y)));
-    case Op::sub: IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) - unsigned_of(y)));
-    case Op::mul: IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) * unsigned_of(y)));
-    case Op::div: IMPRINT_TWO(Int, Int, quotient(x, y));
-    case Op::remainder: IMPRINT_TWO(Int, Int, remainder_of(x, y));
-    case Op::fmod: IMPRINT_TWO(Int, Int, rest_of(x, y));
-    case Op::minimum: IMPRINT_TWO(Int, Int, x < y ? x : y);
-    case Op::maximum: IMPRINT_TWO(Int, Int, x > y ? x : y);
-    case Op::equal: IMPRINT_TWO(Int, Int, x == y);
-    case Op::not_equal: IMPRINT_TWO(Int, Int, x != y);
-    case Op::less: IMPRINT_TWO(Int, Int, x < y);
-    case Op::less_equal: IMPRINT_TWO(Int, Int, x <= y);
-    case Op::greater: IMPRINT_TWO(Int, Int, x > y);
-    case Op::greater_equal: IMPRINT_TWO(Int, Int, x >= y);
-    case Op::logical_and: case Op::bit_and: IMPRINT_TWO(Int, Int, x & y);
-    case Op::logical_or: case Op::bit_or: IMPRINT_TWO(Int, Int, x | y);
-    case Op::logical_xor: case Op::bit_xor: IMPRINT_TWO(Int, Int, x ^ y);
-    case Op::shift_left: IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) << (y & 31)));
-    case Op::shift_right: IMPRINT_TWO(Int, Int, x >> (y & 31));
-    default: return nullptr;
+    case Op::abs:
+      IMPRINT_ONE(Int, Int, x < 0 ? negated(x) : x);
+    case Op::neg:
+      IMPRINT_ONE(Int, Int, negated(x));
+    case Op::sign:
+      IMPRINT_ONE(Int, Int, (x > 0) - (x < 0));
+    case Op::logical_not:
+      IMPRINT_ONE(Int, Int, x == 0);
+    case Op::bit_not:
+      IMPRINT_ONE(Int, Int, ~x);
+    case Op::add:
+      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) + unsigned_of(y)));
+    case Op::sub:
+      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) - unsigned_of(y)));
+    case Op::mul:
+      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) * unsigned_of(y)));
+    case Op::div:
+      IMPRINT_TWO(Int, Int, quotient(x, y));
+    case Op::remainder:
+      IMPRINT_TWO(Int, Int, remainder_of(x, y));
+    case Op::fmod:
+      IMPRINT_TWO(Int, Int, rest_of(x, y));
+    case Op::minimum:
+      IMPRINT_TWO(Int, Int, x < y ? x : y);
+    case Op::maximum:
+      IMPRINT_TWO(Int, Int, x > y ? x : y);
+    case Op::equal:
+      IMPRINT_TWO(Int, Int, x == y);
+    case Op::not_equal:
+      IMPRINT_TWO(Int, Int, x != y);
+    case Op::less:
+      IMPRINT_TWO(Int, Int, x < y);
+    case Op::less_equal:
+      IMPRINT_TWO(Int, Int, x <= y);
+    case Op::greater:
+      IMPRINT_TWO(Int, Int, x > y);
+    case Op::greater_equal:
+      IMPRINT_TWO(Int, Int, x >= y);
+    case Op::logical_and:
+    case Op::bit_and:
+      IMPRINT_TWO(Int, Int, x & y);
+    case Op::logical_or:
+    case Op::bit_or:
+      IMPRINT_TWO(Int, Int, x | y);
+    case Op::logical_xor:
+    case Op::bit_xor:
+      IMPRINT_TWO(Int, Int, x ^ y);
+    case Op::shift_left:
+      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) << (y & 31)));
+    case Op::shift_right:
+      IMPRINT_TWO(Int, Int, x >> (y & 31));
+    default:
+      return nullptr;
   }
 }
 
@@ -161,25 +236,35 @@ inline void fold_run(const void* elements, std::int64_t count, void* accumulator
   *total = combine(*total, sums[0]);
 }
 
-#define IMPRINT_FOLD(T, start, expression)                                                  \
-  return [](const void* elements, std::int64_t count, void* accumulator) {                  \
+#define IMPRINT_FOLD(T, start, expression)                                                      \
+  return [](const void* elements, std::int64_t count, void* accumulator) {                      \
     fold_run<T>(elements, count, accumulator, start, [](T x, T y) -> T { return expression; }); \
   }
 
 FoldRun find_fold_run(Op op, DType operand) {
   if (operand == DType::float32) switch (op) {
-      case Op::reduce_sum: IMPRINT_FOLD(float, 0.0f, x + y);
-      case Op::reduce_prod: IMPRINT_FOLD(float, 1.0f, x * y);
-      case Op::reduce_max: IMPRINT_FOLD(float, -kInfinity, larger(x, y));
-      case Op::reduce_min: IMPRINT_FOLD(float, kInfinity, smaller(x, y));
-      default: return nullptr;
+      case Op::reduce_sum:
+        IMPRINT_FOLD(float, 0.0f, x + y);
+      case Op::reduce_prod:
+        IMPRINT_FOLD(float, 1.0f, x* y);
+      case Op::reduce_max:
+        IMPRINT_FOLD(float, -kInfinity, larger(x, y));
+      case Op::reduce_min:
+        IMPRINT_FOLD(float, kInfinity, smaller(x, y));
+      default:
+        return nullptr;
     }
   switch (op) {
-    case Op::reduce_sum: IMPRINT_FOLD(Int, 0, wrapped(unsigned_of(x) + unsigned_of(y)));
-    case Op::reduce_prod: IMPRINT_FOLD(Int, 1, wrapped(unsigned_of(x) * unsigned_of(y)));
-    case Op::reduce_max: IMPRINT_FOLD(Int, -2147483647 - 1, x > y ? x : y);
-    case Op::reduce_min: IMPRINT_FOLD(Int, 2147483647, x < y ? x : y);
-    default: return nullptr;
+    case Op::reduce_sum:
+      IMPRINT_FOLD(Int, 0, wrapped(unsigned_of(x) + unsigned_of(y)));
+    case Op::reduce_prod:
+      IMPRINT_FOLD(Int, 1, wrapped(unsigned_of(x) * unsigned_of(y)));
+    case Op::reduce_max:
+      IMPRINT_FOLD(Int, -2147483647 - 1, x > y ? x : y);
+    case Op::reduce_min:
+      IMPRINT_FOLD(Int, 2147483647, x < y ? x : y);
+    default:
+      return nullptr;
   }
 }
 
@@ -199,12 +284,13 @@ struct Panel {
   const float* elements;
   std::int64_t stride;
   std::int64_t depth;
-  std::int64_t columns;   // that c has of it
+  std::int64_t columns;  // that c has of it
 };
 
 // Rows x (Vectors * kLanes) outputs in registers.
 template <int Rows, int Vectors>
-inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c, std::int64_t c_row, bool first) {
+inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c,
+                 std::int64_t c_row, bool first) {
   Lanes sums[Rows][Vectors];
   for (int r = 0; r < Rows; ++r)
     for (int v = 0; v < Vectors; ++v) sums[r][v] = Lanes{};
@@ -220,7 +306,8 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
   for (int r = 0; r < Rows; ++r) {
     float* target = c + r * c_row;
     if (panel.columns == Vectors * kLanes) {
-      for (int v = 0; v < Vectors; ++v) store(target + v * kLanes, first ? sums[r][v] : load(target + v * kLanes) + sums[r][v]);
+      for (int v = 0; v < Vectors; ++v)
+        store(target + v * kLanes, first ? sums[r][v] : load(target + v * kLanes) + sums[r][v]);
       continue;
     }
     float edge[Vectors * kLanes];
@@ -247,7 +334,8 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t n, std::int6
   Panel panel{m.b + k * m.b_depth + n * m.b_column, m.b_depth, m.depth - k, m.columns - n};
   if (panel.depth > kMatmulDepth) panel.depth = kMatmulDepth;
   if (panel.columns > width) panel.columns = width;
-  // Rows of b that are far apart share cache lines and pages with nothing: worth a copy where many rows of a use it.
+  // Rows of b that are far apart share cache lines and pages with nothing: worth a copy where many rows of a
+  // use it.
   const bool far = m.b_depth > 1024 && m.rows > 16;
   if (m.b_column == 1 && panel.columns == width && !far) return panel;
   float* copy = m.scratch;
@@ -266,7 +354,8 @@ inline void panels(const Matmul& m) {
   constexpr std::int64_t kWidth = Vectors * kLanes;
   static_assert(kWidth <= 64);
   for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
-    for (std::int64_t n = 0; n < m.columns; n += kWidth) rows_of_panel<Vectors>(m, m.a + k * m.a_depth, panel_of(m, k, n, kWidth), m.c + n, k == 0);
+    for (std::int64_t n = 0; n < m.columns; n += kWidth)
+      rows_of_panel<Vectors>(m, m.a + k * m.a_depth, panel_of(m, k, n, kWidth), m.c + n, k == 0);
 }
 
 // One row has no second to share b's vectors with; several sums side by side keep the adders busy.
@@ -277,7 +366,8 @@ inline void one_row(const Matmul& m) {
   if (m.b_column == 1)
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
-        tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth, panel_of(m, k, n, kWidth), m.c + n, m.columns, k == 0);
+        tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth, panel_of(m, k, n, kWidth), m.c + n,
+                          m.columns, k == 0);
       rest.b += kWidth;
       rest.c += kWidth;
       rest.columns -= kWidth;
@@ -290,9 +380,12 @@ void find_product(const Matmul& m) {
     for (std::int64_t i = 0; i < m.rows * m.columns; ++i) m.c[i] = 0;
     return;
   }
-  if (m.rows == 1) one_row(m);
-  else if (m.columns <= kLanes) panels<1>(m);
-  else panels<2>(m);
+  if (m.rows == 1)
+    one_row(m);
+  else if (m.columns <= kLanes)
+    panels<1>(m);
+  else
+    panels<2>(m);
 }
 
 }  // namespace

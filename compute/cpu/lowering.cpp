@@ -7,16 +7,24 @@
 namespace imprint::cpu {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;   // of a cache line, and of the widest vector
+constexpr std::uint64_t kAlignment = 64;  // of a cache line, and of the widest vector
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-std::uint64_t bytes_of(const Shape& shape) { return static_cast<std::uint64_t>(shape.element_count()) * sizeof(Word); }
+std::uint64_t bytes_of(const Shape& shape) {
+  return static_cast<std::uint64_t>(shape.element_count()) * sizeof(Word);
+}
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule, Executable& into)
-    : graph_(graph), request_(request), schedule_(schedule), executable_(into), kernels_(kernels()), written_(graph.nodes.size(), 0) {}
+Lowering::Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule,
+                   Executable& into)
+    : graph_(graph),
+      request_(request),
+      schedule_(schedule),
+      executable_(into),
+      kernels_(kernels()),
+      written_(graph.nodes.size(), 0) {}
 
 Status Lowering::run() {
   for (const Task& task : schedule_.tasks) {
@@ -30,9 +38,11 @@ Status Lowering::run() {
   return {};
 }
 
-// Values stored by their elements share a chain; what each of them computes on the way into memory stands before it.
+// Values stored by their elements share a chain; what each of them computes on the way into memory stands
+// before it.
 Status Lowering::lower(const Task& task) {
-  if (task.kind == TaskKind::region) return make_error(ErrorCode::internal, "a row-local region in a schedule for the processor");
+  if (task.kind == TaskKind::region)
+    return make_error(ErrorCode::internal, "a row-local region in a schedule for the processor");
   task_ = &task;
   // Rows first: they are made from what the chain may overwrite, and go where the task reads nothing.
   for (const Store& store : task.stores)
@@ -55,18 +65,23 @@ Status Lowering::store_rows(const Store& store) {
   IMPRINT_ASSIGN(const Strided values, find_row_major(store.node));
   IMPRINT_ASSIGN(const Strided rows, find_row_major(store.row_indices));
   const std::int32_t into = buffer_of(store.place);
-  add(store_rows_step(values, rows, schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape, into), {values.buffer, rows.buffer, into});
+  add(store_rows_step(values, rows, schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape,
+                      into),
+      {values.buffer, rows.buffer, into});
   return {};
 }
 
 // ---- values ----
 
 bool Lowering::in_memory(NodeIndex node) const {
-  return is_memory_leaf(at(node)) || (written_[static_cast<std::size_t>(node)] && schedule_.place[static_cast<std::size_t>(node)].kind != PlaceKind::none);
+  return is_memory_leaf(at(node)) ||
+         (written_[static_cast<std::size_t>(node)] &&
+          schedule_.place[static_cast<std::size_t>(node)].kind != PlaceKind::none);
 }
 
 Result<Strided> Lowering::find(NodeIndex node) {
-  if (in_memory(node)) return row_major(buffer_of(schedule_.place[static_cast<std::size_t>(node)]), at(node).shape);
+  if (in_memory(node))
+    return row_major(buffer_of(schedule_.place[static_cast<std::size_t>(node)]), at(node).shape);
   if (const auto known = computed_.find(node); known != computed_.end()) return known->second;
   if (at(node).kind() == OpKind::view) {
     IMPRINT_ASSIGN(const Strided source, find(at(node).inputs[0]));
@@ -89,9 +104,12 @@ Result<Strided> Lowering::find_row_major(NodeIndex node) {
 Status Lowering::compute(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = at(node);
   if (entry.op == Op::custom)
-    return make_error(ErrorCode::unsupported, "'" + entry.source->label + "' is custom_rows, whose text is GLSL: it runs on a Vulkan device only, not on the CPU");
+    return make_error(
+        ErrorCode::unsupported,
+        "'" + entry.source->label +
+            "' is custom_rows, whose text is GLSL: it runs on a Vulkan device only, not on the CPU");
   switch (entry.kind()) {
-    case OpKind::view: {   // a reshape of what lies otherwise
+    case OpKind::view: {  // a reshape of what lies otherwise
       IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
       return compute_copy(source, into);
     }
@@ -102,7 +120,10 @@ Status Lowering::compute(NodeIndex node, std::int32_t into) {
       if (entry.op == Op::pad) return compute_pad(node, into);
       if (entry.op == Op::concat) return compute_concat(node, into);
       break;
-    case OpKind::contract: case OpKind::scan: case OpKind::scatter: break;
+    case OpKind::contract:
+    case OpKind::scan:
+    case OpKind::scatter:
+      break;
     default: {
       ChainBuilder chain(*this, entry.element_count());
       IMPRINT_ASSIGN(const std::int32_t result, chain.value(node));
@@ -118,16 +139,22 @@ Status Lowering::compute(NodeIndex node, std::int32_t into) {
   for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
     // Scans and indices of a gather are read in order.
     const bool dense = entry.kind() == OpKind::scan || (entry.op == Op::take && slot == 1);
-    IMPRINT_ASSIGN(const Strided operand, dense ? find_row_major(entry.inputs[slot]) : find(entry.inputs[slot]));
+    IMPRINT_ASSIGN(const Strided operand,
+                   dense ? find_row_major(entry.inputs[slot]) : find(entry.inputs[slot]));
     operands.push_back(operand);
     buffers.push_back(operand.buffer);
   }
   if (entry.element_count() == 0) return {};
-  if (entry.op == Op::matmul) add(matmul_step(operands[0], operands[1], into, kernels_), buffers);
-  else if (entry.kind() == OpKind::reduce) add(arg_reduce_step(entry, at(entry.inputs[0]).dtype, operands[0], into), buffers);
-  else if (entry.kind() == OpKind::select) add(gather_step(entry, operands[0], operands[1], into), buffers);
-  else if (entry.kind() == OpKind::scan) add(scan_step(entry, operands, into), buffers);
-  else if (entry.op == Op::unwindow) add(unwindow_step(entry, operands[0], into), buffers);
+  if (entry.op == Op::matmul)
+    add(matmul_step(operands[0], operands[1], into, kernels_), buffers);
+  else if (entry.kind() == OpKind::reduce)
+    add(arg_reduce_step(entry, at(entry.inputs[0]).dtype, operands[0], into), buffers);
+  else if (entry.kind() == OpKind::select)
+    add(gather_step(entry, operands[0], operands[1], into), buffers);
+  else if (entry.kind() == OpKind::scan)
+    add(scan_step(entry, operands, into), buffers);
+  else if (entry.op == Op::unwindow)
+    add(unwindow_step(entry, operands[0], into), buffers);
   else {
     add(copy_step(operands[0], row_major(into, entry.shape)), {operands[0].buffer, into});
     add(scatter_add_step(entry, operands[1], operands[2], into), buffers);
@@ -142,7 +169,8 @@ Status Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(result, buffers);
   buffers.push_back(into);
-  add(std::make_unique<ReduceStep>(at(node), at(source).shape, std::move(finished), result, kernels_, into), buffers);
+  add(std::make_unique<ReduceStep>(at(node), at(source).shape, std::move(finished), result, kernels_, into),
+      buffers);
   return {};
 }
 
@@ -152,7 +180,8 @@ Status Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   Strided inside = row_major(into, entry.shape);
   inside.shape = source.shape;
   for (int axis = 0; axis < source.shape.rank(); ++axis)
-    inside.offset += inside.strides[static_cast<std::size_t>(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
+    inside.offset +=
+        inside.strides[static_cast<std::size_t>(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
   add(fill_step(into, entry.element_count(), word_of(entry.floats[0], entry.dtype)), {into});
   add(copy_step(source, inside), {source.buffer, into});
   return {};
@@ -191,9 +220,15 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   buffer_of_place_.emplace_back(place, buffer);
   executable_.memory_.buffers.push_back(nullptr);
   switch (place.kind) {
-    case PlaceKind::input: executable_.inputs_.push_back({buffer, place.index}); break;
-    case PlaceKind::output: executable_.outputs_.push_back({buffer, place.index}); break;
-    case PlaceKind::variable: executable_.variables_.push_back({buffer, place.index}); break;
+    case PlaceKind::input:
+      executable_.inputs_.push_back({buffer, place.index});
+      break;
+    case PlaceKind::output:
+      executable_.outputs_.push_back({buffer, place.index});
+      break;
+    case PlaceKind::variable:
+      executable_.variables_.push_back({buffer, place.index});
+      break;
     default: {
       const NodeRef& source = at(place.index).source;
       executable_.constants_.push_back(source);
@@ -205,7 +240,8 @@ std::int32_t Lowering::buffer_of(const Place& place) {
 }
 
 bool Lowering::is_variable(std::int32_t buffer) const {
-  return std::ranges::find(executable_.variables_, buffer, &Executable::Bound::buffer) != executable_.variables_.end();
+  return std::ranges::find(executable_.variables_, buffer, &Executable::Bound::buffer) !=
+         executable_.variables_.end();
 }
 
 std::int32_t Lowering::arena_buffer(const Shape& shape) {
@@ -218,7 +254,8 @@ std::int32_t Lowering::arena_buffer(const Shape& shape) {
 
 std::int32_t Lowering::destination(NodeIndex node) {
   for (const Store& store : task_->stores)
-    if (store.node == node && store.row_indices < 0 && (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
+    if (store.node == node && store.row_indices < 0 &&
+        (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
       return buffer_of(store.place);
   return arena_buffer(at(node).shape);
 }
@@ -247,7 +284,8 @@ void Lowering::plan_arena() {
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
   executable_.memory_.workspace = begin;
   for (std::size_t i = 0; i < arena_.size(); ++i)
-    executable_.memory_.buffers[static_cast<std::size_t>(arena_[i].buffer)] = begin + workspace + plan.offsets[i];
+    executable_.memory_.buffers[static_cast<std::size_t>(arena_[i].buffer)] =
+        begin + workspace + plan.offsets[i];
 }
 
 }  // namespace imprint::cpu

@@ -1,6 +1,6 @@
 #pragma once
-// From a schedule to steps. A value without memory of its own is computed in a chain where it is read element by element, and into memory of the arena,
-// once for all its readers, where it is read at any other index.
+// From a schedule to steps. A value without memory of its own is computed in a chain where it is read element
+// by element, and into memory of the arena, once for all its readers, where it is read at any other index.
 
 #include <cstdint>
 #include <span>
@@ -26,10 +26,10 @@ class Lowering {
   Status store_rows(const Store& store);
 
   // ---- values ----
-  bool in_memory(NodeIndex node) const;                   // stored by a kernel before, or there before any
-  Result<Strided> find(NodeIndex node);                   // where the value lies, computed first where it lies nowhere
+  bool in_memory(NodeIndex node) const;  // stored by a kernel before, or there before any
+  Result<Strided> find(NodeIndex node);  // where the value lies, computed first where it lies nowhere
   Result<Strided> find_row_major(NodeIndex node);
-  Status compute(NodeIndex node, std::int32_t into);      // all of it into a buffer
+  Status compute(NodeIndex node, std::int32_t into);  // all of it into a buffer
   Status compute_reduce(NodeIndex node, std::int32_t into);
   Status compute_pad(NodeIndex node, std::int32_t into);
   Status compute_concat(NodeIndex node, std::int32_t into);
@@ -39,9 +39,12 @@ class Lowering {
   std::int32_t buffer_of(const Place& place);
   bool is_variable(std::int32_t buffer) const;
   std::int32_t arena_buffer(const Shape& shape);
-  std::int32_t destination(NodeIndex node);               // of a value of its own: where the task stores it, or in the arena
+  std::int32_t destination(
+      NodeIndex node);  // of a value of its own: where the task stores it, or in the arena
   void add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers);
-  void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) { add(std::move(step), std::span(buffers.begin(), buffers.size())); }
+  void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
+    add(std::move(step), std::span(buffers.begin(), buffers.size()));
+  }
   void plan_arena();
 
   const GraphNode& at(NodeIndex node) const { return graph_[node]; }
@@ -51,15 +54,18 @@ class Lowering {
   const Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const Task* task_ = nullptr;                                   // the one being lowered
-  std::vector<std::uint8_t> written_;                            // per node: stored by a task before
-  std::unordered_map<NodeIndex, Strided> computed_, dense_;      // beside what the schedule gave memory
+  const Task* task_ = nullptr;                               // the one being lowered
+  std::vector<std::uint8_t> written_;                        // per node: stored by a task before
+  std::unordered_map<NodeIndex, Strided> computed_, dense_;  // beside what the schedule gave memory
   std::vector<std::pair<Place, std::int32_t>> buffer_of_place_;
   std::int32_t buffer_count_ = 0;
-  struct ArenaValue { std::int32_t buffer; Lifetime lifetime; };  // by step
+  struct ArenaValue {
+    std::int32_t buffer;
+    Lifetime lifetime;
+  };  // by step
   std::vector<ArenaValue> arena_;
-  std::vector<std::int32_t> arena_index_;                        // per buffer: in arena_, or -1
-  std::int64_t workspace_ = kMatmulScratch;                      // elements
+  std::vector<std::int32_t> arena_index_;    // per buffer: in arena_, or -1
+  std::int64_t workspace_ = kMatmulScratch;  // elements
 };
 
 // One chain: asks the lowering for what it reads, and gives each value a register.
@@ -67,16 +73,20 @@ class ChainBuilder {
  public:
   ChainBuilder(Lowering& lowering, std::int64_t count) : lowering_(lowering) { chain_.count = count; }
 
-  Result<std::int32_t> value(NodeIndex node);                    // its register
+  Result<std::int32_t> value(NodeIndex node);  // its register
   std::int32_t load(const Strided& from);
   void store(std::int32_t result, std::int32_t buffer);
   bool has_stores() const { return !chain_.stores.empty(); }
 
-  // Registers get their places; `kept`: a register that is read after each block, or -1. `buffers` is all that the chain touches.
+  // Registers get their places; `kept`: a register that is read after each block, or -1. `buffers` is all
+  // that the chain touches.
   Chain finish(std::int32_t kept, std::vector<std::int32_t>& buffers);
 
  private:
-  std::int32_t new_register() { chain_.registers.emplace_back(); return static_cast<std::int32_t>(chain_.registers.size()) - 1; }
+  std::int32_t new_register() {
+    chain_.registers.emplace_back();
+    return static_cast<std::int32_t>(chain_.registers.size()) - 1;
+  }
   Result<std::int32_t> compute(NodeIndex node);
   Result<std::int32_t> generate(NodeIndex node);
   std::int32_t add(std::vector<Instruction>& to, Instruction instruction);

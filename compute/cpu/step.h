@@ -1,6 +1,7 @@
 #pragma once
-// What a kernel of the schedule does on the processor: steps, one after the other. Most are chains: elementwise operations over a block of elements
-// that stays in the nearest cache, one operation after the other over contiguous elements.
+// What a kernel of the schedule does on the processor: steps, one after the other. Most are chains:
+// elementwise operations over a block of elements that stays in the nearest cache, one operation after the
+// other over contiguous elements.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,8 @@ using Word [[gnu::may_alias]] = std::uint32_t;
 
 Word word_of(double value, DType dtype);
 
-// The memory of a run. Buffers are numbered by the executable. A step has the workspace for itself: kBlock elements for each register of a chain, or
-// kMatmulScratch.
+// The memory of a run. Buffers are numbered by the executable. A step has the workspace for itself: kBlock
+// elements for each register of a chain, or kMatmulScratch.
 struct Memory {
   std::vector<std::byte*> buffers;
   std::byte* workspace = nullptr;
@@ -31,7 +32,7 @@ struct Memory {
   }
 };
 
-inline constexpr std::int64_t kBlock = 512;   // elements of a chain's block
+inline constexpr std::int64_t kBlock = 512;  // elements of a chain's block
 
 class Step {
  public:
@@ -43,21 +44,22 @@ class Step {
 
 // Where a block of a chain's value is: at the block's place in a buffer, or in the workspace.
 struct Register {
-  std::int32_t buffer = -1;   // -1: the workspace
-  std::int64_t offset = 0;    // of the buffer's first element, or of the register in the workspace
+  std::int32_t buffer = -1;  // -1: the workspace
+  std::int64_t offset = 0;   // of the buffer's first element, or of the register in the workspace
 };
 
 struct Instruction {
   enum class Kind : std::uint8_t { apply, load, fill, iota, uniform, permutation };
   Kind kind = Kind::apply;
-  std::int32_t result = -1;                    // registers
+  std::int32_t result = -1;  // registers
   std::array<std::int32_t, 3> operands{-1, -1, -1};
-  Elementwise function = nullptr;              // apply
-  std::int32_t from = -1;                      // load: buffer; uniform, permutation: of the generator's four words
+  Elementwise function = nullptr;  // apply
+  std::int32_t from = -1;          // load: buffer; uniform, permutation: of the generator's four words
   std::int64_t offset = 0;
-  Loops<1> loops;                              // load
-  Word value = 0;                              // fill
-  std::int64_t stride = 1, extent = 1;         // iota: element i is i / stride % extent; permutation: extent is of its last axis
+  Loops<1> loops;  // load
+  Word value = 0;  // fill
+  std::int64_t stride = 1,
+               extent = 1;  // iota: element i is i / stride % extent; permutation: extent is of its last axis
   std::uint32_t stream = 0;
 };
 
@@ -68,14 +70,14 @@ struct ChainStore {
 };
 
 struct Chain {
-  std::int64_t count = 0;                      // elements
+  std::int64_t count = 0;  // elements
   std::vector<Register> registers;
-  std::vector<Instruction> once;               // equal for every block
+  std::vector<Instruction> once;  // equal for every block
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
 
   void prepare(const Memory& memory) const;
-  void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;   // stores apart
+  void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // stores apart
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
 };
 
@@ -91,14 +93,15 @@ class MapStep : public Step {
 // reduce_*: folds the chain's value `result`, in order of its elements, without storing it.
 class ReduceStep : public Step {
  public:
-  ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result, const KernelSet& kernels, std::int32_t into);
+  ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
+             const KernelSet& kernels, std::int32_t into);
   void run(const Memory& memory) const override;
 
  private:
   Chain chain_;
   std::int32_t result_, into_;
-  Loops<1> loops_;              // of the source; the strides of what it is folded into
-  bool folds_inner_ = false;    // the innermost loop is folded into one
+  Loops<1> loops_;            // of the source; the strides of what it is folded into
+  bool folds_inner_ = false;  // the innermost loop is folded into one
   std::int64_t outputs_;
   Word start_;
   Elementwise combine_;
@@ -109,14 +112,20 @@ class ReduceStep : public Step {
 
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
-std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into, const KernelSet& kernels);   // one matrix after the other
-std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const Strided& source, std::int32_t into);
-std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, const Strided& indices, std::int32_t into);   // gather and take
-std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> operands, std::int32_t into);   // cumsum and linear_recurrence
+std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
+                                  const KernelSet& kernels);  // one matrix after the other
+std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const Strided& source,
+                                      std::int32_t into);
+std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, const Strided& indices,
+                                  std::int32_t into);  // gather and take
+std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> operands,
+                                std::int32_t into);  // cumsum and linear_recurrence
 // Behind a copy of the base.
-std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& indices, const Strided& updates, std::int32_t into);
+std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& indices, const Strided& updates,
+                                       std::int32_t into);
 std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& windows, std::int32_t into);
 // target[rows[i]] = values[i]; rows outside are skipped.
-std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target, std::int32_t into);
+std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target,
+                                      std::int32_t into);
 
 }  // namespace imprint::cpu

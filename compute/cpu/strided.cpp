@@ -12,7 +12,9 @@ bool Strided::is_row_major() const {
   return true;
 }
 
-Strided row_major(std::int32_t buffer, const Shape& shape) { return {buffer, 0, shape, row_major_strides(shape)}; }
+Strided row_major(std::int32_t buffer, const Shape& shape) {
+  return {buffer, 0, shape, row_major_strides(shape)};
+}
 
 std::optional<Strided> reshaped(const Strided& source, const Shape& shape) {
   Strided result{source.buffer, source.offset, shape, row_major_strides(shape)};
@@ -20,7 +22,7 @@ std::optional<Strided> reshaped(const Strided& source, const Shape& shape) {
   // Whole loops of the source are split into axes of the target, from the innermost outward.
   const Loops<1> loops = loops_over<1>(source.shape, {source.strides});
   int loop = loops.depth - 1;
-  std::int64_t taken = 1;   // of the loop
+  std::int64_t taken = 1;  // of the loop
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     if (shape[axis] == 1) continue;
     if (loop >= 0 && taken == loops.extents[static_cast<std::size_t>(loop)]) {
@@ -43,17 +45,24 @@ std::optional<Strided> through_view(const GraphNode& view, const Strided& source
     const auto a = static_cast<std::size_t>(axis);
     std::int64_t& stride = result.strides[a];
     switch (view.op) {
-      case Op::permute: stride = source.strides[static_cast<std::size_t>(view.ints[a])]; break;
-      case Op::expand: stride = source.shape[axis] == 1 ? 0 : source.strides[a]; break;
+      case Op::permute:
+        stride = source.strides[static_cast<std::size_t>(view.ints[a])];
+        break;
+      case Op::expand:
+        stride = source.shape[axis] == 1 ? 0 : source.strides[a];
+        break;
       case Op::slice:
         stride = source.strides[a] * view.ints[2 * a + 1];
         result.offset += source.strides[a] * view.ints[2 * a];
         break;
       case Op::window:
-        if (axis == source.shape.rank()) stride = source.strides[static_cast<std::size_t>(view.ints[0])] * view.ints[3];
-        else stride = source.strides[a] * (axis == view.ints[0] ? view.ints[2] : 1);
+        if (axis == source.shape.rank())
+          stride = source.strides[static_cast<std::size_t>(view.ints[0])] * view.ints[3];
+        else
+          stride = source.strides[a] * (axis == view.ints[0] ? view.ints[2] : 1);
         break;
-      default: return {};
+      default:
+        return {};
     }
   }
   return result;

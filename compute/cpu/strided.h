@@ -1,5 +1,6 @@
 #pragma once
-// How the elements of a value lie in memory: what views (permute, expand, slice, window, many reshapes) do to it costs nothing but other strides.
+// How the elements of a value lie in memory: what views (permute, expand, slice, window, many reshapes) do to
+// it costs nothing but other strides.
 
 #include <array>
 #include <cstdint>
@@ -31,9 +32,9 @@ std::optional<Strided> reshaped(const Strided& source, const Shape& shape);
 // The shape as nested loops, as few as possible, innermost last, that walk `N` layouts of it at once.
 template <int N>
 struct Loops {
-  int depth = 0;   // at least 1
+  int depth = 0;  // at least 1
   std::array<std::int64_t, Shape::kMaxRank> extents{};
-  std::array<Strides, N> strides{};   // per layout
+  std::array<Strides, N> strides{};  // per layout
 };
 template <int N>
 Loops<N> loops_over(const Shape& shape, const std::array<Strides, N>& strides) {

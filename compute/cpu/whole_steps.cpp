@@ -34,12 +34,16 @@ void each_run(const Loops<N>& loops, Use use) {
   for (int loop = 0; loop + 1 < loops.depth; ++loop) runs *= loops.extents[at(loop)];
   std::array<std::int64_t, N> strides;
   for (std::size_t n = 0; n < N; ++n) strides[n] = loops.strides[n][walk.inner()];
-  for (std::int64_t run = 0; run < runs; ++run, walk.next()) use(walk.offsets, loops.extents[walk.inner()], strides);
+  for (std::int64_t run = 0; run < runs; ++run, walk.next())
+    use(walk.offsets, loops.extents[walk.inner()], strides);
 }
 
-void copy_run(const Word* from, std::int64_t from_stride, Word* to, std::int64_t to_stride, std::int64_t count) {
-  if (from_stride == 1 && to_stride == 1) std::memcpy(to, from, at(count) * sizeof(Word));
-  else for (std::int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
+void copy_run(const Word* from, std::int64_t from_stride, Word* to, std::int64_t to_stride,
+              std::int64_t count) {
+  if (from_stride == 1 && to_stride == 1)
+    std::memcpy(to, from, at(count) * sizeof(Word));
+  else
+    for (std::int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
 }
 
 void copy(const Loops<2>& loops, const Word* from, Word* to) {
@@ -62,24 +66,33 @@ struct Lines {
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to) {
   if (from.shape.element_count() == 0) return made([](const Memory&) {});
   const Loops<2> loops = loops_over<2>(from.shape, {from.strides, to.strides});
-  return made([=](const Memory& memory) { copy(loops, memory.at<const Word>(from.buffer, from.offset), memory.at<Word>(to.buffer, to.offset)); });
+  return made([=](const Memory& memory) {
+    copy(loops, memory.at<const Word>(from.buffer, from.offset), memory.at<Word>(to.buffer, to.offset));
+  });
 }
 
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value) {
   return made([=](const Memory& memory) { std::fill_n(memory.at<Word>(buffer), count, value); });
 }
 
-std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into, const KernelSet& kernels) {
+std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
+                                  const KernelSet& kernels) {
   const int rank = a.shape.rank();
   const auto row = at(rank - 2), column = at(rank - 1);
-  Matmul one{.rows = a.shape[rank - 2], .depth = a.shape[rank - 1], .columns = b.shape[rank - 1],
-             .a_row = a.strides[row], .a_depth = a.strides[column], .b_depth = b.strides[row], .b_column = b.strides[column]};
+  Matmul one{.rows = a.shape[rank - 2],
+             .depth = a.shape[rank - 1],
+             .columns = b.shape[rank - 1],
+             .a_row = a.strides[row],
+             .a_depth = a.strides[column],
+             .b_depth = b.strides[row],
+             .b_column = b.strides[column]};
   Shape batch;
   for (int axis = 0; axis < rank - 2; ++axis) batch.append(a.shape[axis]);
   if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
   // Matrices that share their right side are one matrix of all their rows.
   const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
-  const bool joins = loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
+  const bool joins =
+      loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
   if (joins) one.rows *= loops.extents[0];
   const Loops<2> matrices = joins ? loops_over<2>({}, {}) : loops;
   const std::int64_t size = one.rows * one.columns;
@@ -115,7 +128,8 @@ std::int32_t best_position(const T* values, std::int64_t count, std::int64_t str
 
 }  // namespace
 
-std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const Strided& source, std::int32_t into) {
+std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const Strided& source,
+                                      std::int32_t into) {
   if (node.element_count() == 0) return made([](const Memory&) {});
   const auto axis = at(node.ints[0]);
   const std::int64_t extent = source.shape[static_cast<int>(axis)], stride = source.strides[axis];
@@ -125,8 +139,10 @@ std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const 
     each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t line = source.offset + offsets[0] + i * strides[0];
-        *result++ = dtype == DType::float32 ? best_position(memory.at<const float>(source.buffer, line), extent, stride, largest)
-                                            : best_position(memory.at<const std::int32_t>(source.buffer, line), extent, stride, largest);
+        *result++ =
+            dtype == DType::float32
+                ? best_position(memory.at<const float>(source.buffer, line), extent, stride, largest)
+                : best_position(memory.at<const std::int32_t>(source.buffer, line), extent, stride, largest);
       }
     });
   });
@@ -135,7 +151,8 @@ std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const 
 namespace {
 
 // Whole slices of data by index: [outer][index][inner].
-std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, const Strided& indices, std::int32_t into) {
+std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, const Strided& indices,
+                                std::int32_t into) {
   const int axis = static_cast<int>(node.ints[0]);
   Shape outer, inner;
   Strides outer_strides{}, inner_strides{};
@@ -148,15 +165,21 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
   if (node.element_count() == 0) return made([](const Memory&) {});
   const Loops<1> blocks = loops_over<1>(outer, {outer_strides});
   const Loops<2> slice = loops_over<2>(inner, {inner_strides, row_major_strides(inner)});
-  const std::int64_t count = indices.shape.element_count(), size = inner.element_count(), extent = data.shape[axis], step = data.strides[at(axis)];
+  const std::int64_t count = indices.shape.element_count(), size = inner.element_count(),
+                     extent = data.shape[axis], step = data.strides[at(axis)];
   return made([=](const Memory& memory) {
     const auto* chosen = memory.at<const std::int32_t>(indices.buffer, indices.offset);
     Word* to = memory.at<Word>(into);
     each_run(blocks, [&](const auto& offsets, std::int64_t repeats, const auto& strides) {
       for (std::int64_t block = 0; block < repeats; ++block)
         for (std::int64_t i = 0; i < count; ++i, to += size) {
-          if (chosen[i] < 0 || chosen[i] >= extent) std::fill_n(to, size, Word{0});
-          else copy(slice, memory.at<const Word>(data.buffer, data.offset + offsets[0] + block * strides[0] + chosen[i] * step), to);
+          if (chosen[i] < 0 || chosen[i] >= extent)
+            std::fill_n(to, size, Word{0});
+          else
+            copy(slice,
+                 memory.at<const Word>(data.buffer,
+                                       data.offset + offsets[0] + block * strides[0] + chosen[i] * step),
+                 to);
         }
     });
   });
@@ -164,11 +187,12 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
 
 }  // namespace
 
-std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, const Strided& indices, std::int32_t into) {
+std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, const Strided& indices,
+                                  std::int32_t into) {
   if (node.op == Op::take) return take_step(node, data, indices, into);
   if (node.element_count() == 0) return made([](const Memory&) {});
   const auto axis = at(node.ints[0]);
-  Strides around = data.strides;   // of all axes but the one that is chosen
+  Strides around = data.strides;  // of all axes but the one that is chosen
   around[axis] = 0;
   const Loops<2> loops = loops_over<2>(node.shape, {indices.strides, around});
   const std::int64_t extent = data.shape[static_cast<int>(axis)], step = data.strides[axis];
@@ -199,14 +223,18 @@ void scan_lines(const Lines& lines, bool reverse, Next next) {
 
 // int32 sums wrap.
 float sum_of(float a, float b) { return a + b; }
-std::int32_t sum_of(std::int32_t a, std::int32_t b) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b)); }
+std::int32_t sum_of(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
 
 template <class T>
 void cumsum(const Lines& lines, bool exclusive, bool reverse, const T* terms, T* sums) {
   scan_lines<T>(lines, reverse, [&](std::int64_t row, std::int64_t before) {
     for (std::int64_t i = 0; i < lines.inner; ++i) {
-      if (exclusive) sums[row + i] = before < 0 ? T{0} : sum_of(sums[before + i], terms[before + i]);
-      else sums[row + i] = before < 0 ? terms[row + i] : sum_of(sums[before + i], terms[row + i]);
+      if (exclusive)
+        sums[row + i] = before < 0 ? T{0} : sum_of(sums[before + i], terms[before + i]);
+      else
+        sums[row + i] = before < 0 ? terms[row + i] : sum_of(sums[before + i], terms[row + i]);
     }
   });
 }
@@ -228,12 +256,17 @@ std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> 
       });
     });
   return made([=, exclusive = node.ints[1] != 0, dtype = node.dtype](const Memory& memory) {
-    if (dtype == DType::float32) cumsum(lines, exclusive, reverse, memory.at<const float>(terms.buffer, terms.offset), memory.at<float>(into));
-    else cumsum(lines, exclusive, reverse, memory.at<const std::int32_t>(terms.buffer, terms.offset), memory.at<std::int32_t>(into));
+    if (dtype == DType::float32)
+      cumsum(lines, exclusive, reverse, memory.at<const float>(terms.buffer, terms.offset),
+             memory.at<float>(into));
+    else
+      cumsum(lines, exclusive, reverse, memory.at<const std::int32_t>(terms.buffer, terms.offset),
+             memory.at<std::int32_t>(into));
   });
 }
 
-std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& indices, const Strided& updates, std::int32_t into) {
+std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& indices, const Strided& updates,
+                                       std::int32_t into) {
   if (updates.shape.element_count() == 0) return made([](const Memory&) {});
   const auto axis = at(node.ints[0]);
   const Strides own = row_major_strides(node.shape);
@@ -253,14 +286,17 @@ std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& ind
         }
       });
     };
-    if (dtype == DType::float32) add(memory.at<const float>(updates.buffer, updates.offset), memory.at<float>(into));
-    else add(memory.at<const std::int32_t>(updates.buffer, updates.offset), memory.at<std::int32_t>(into));
+    if (dtype == DType::float32)
+      add(memory.at<const float>(updates.buffer, updates.offset), memory.at<float>(into));
+    else
+      add(memory.at<const std::int32_t>(updates.buffer, updates.offset), memory.at<std::int32_t>(into));
   });
 }
 
 std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& windows, std::int32_t into) {
   const int axis = static_cast<int>(node.ints[0]), last = windows.shape.rank() - 1;
-  const std::int64_t size = node.ints[1], stride = node.ints[2], dilation = node.ints[3], total = node.element_count();
+  const std::int64_t size = node.ints[1], stride = node.ints[2], dilation = node.ints[3],
+                     total = node.element_count();
   if (windows.shape.element_count() == 0) return fill_step(into, total, 0);
   // Position p of window element s lands on p * stride + s * dilation; one s after the other.
   Shape positions;
@@ -277,15 +313,19 @@ std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& window
         each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
           const auto* source = from + offsets[0] + s * window_step;
           auto* result = to + offsets[1] + s * step;
-          for (std::int64_t i = 0; i < count; ++i) result[i * strides[1]] = sum_of(result[i * strides[1]], source[i * strides[0]]);
+          for (std::int64_t i = 0; i < count; ++i)
+            result[i * strides[1]] = sum_of(result[i * strides[1]], source[i * strides[0]]);
         });
     };
-    if (dtype == DType::float32) add(memory.at<const float>(windows.buffer, windows.offset), memory.at<float>(into));
-    else add(memory.at<const std::int32_t>(windows.buffer, windows.offset), memory.at<std::int32_t>(into));
+    if (dtype == DType::float32)
+      add(memory.at<const float>(windows.buffer, windows.offset), memory.at<float>(into));
+    else
+      add(memory.at<const std::int32_t>(windows.buffer, windows.offset), memory.at<std::int32_t>(into));
   });
 }
 
-std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target, std::int32_t into) {
+std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target,
+                                      std::int32_t into) {
   const std::int64_t count = rows.shape.element_count(), extent = target[0];
   const auto width = at(extent == 0 ? 0 : target.element_count() / extent);
   return made([=](const Memory& memory) {
@@ -293,7 +333,8 @@ std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows
     const Word* from = memory.at<const Word>(values.buffer, values.offset);
     Word* to = memory.at<Word>(into);
     for (std::int64_t i = 0; i < count; ++i)
-      if (chosen[i] >= 0 && chosen[i] < extent) std::memcpy(to + at(chosen[i]) * width, from + at(i) * width, width * sizeof(Word));
+      if (chosen[i] >= 0 && chosen[i] < extent)
+        std::memcpy(to + at(chosen[i]) * width, from + at(i) * width, width * sizeof(Word));
   });
 }
 

@@ -53,8 +53,10 @@ Status propagate(const NodeRef& node, Visits& visits) {
     if (!adjoint.needs(i)) continue;
     const Tensor& given = adjoint.given(i);
     if (!given.ok() || given.shape() != node->inputs[i]->shape)
-      return make_error(ErrorCode::internal, "the derivative of " + describe(*node) + " by " + describe(*node->inputs[i]) + " is " +
-                                                 (given.ok() ? "of shape " + given.shape().text() : "an error: " + given.error().message));
+      return make_error(
+          ErrorCode::internal,
+          "the derivative of " + describe(*node) + " by " + describe(*node->inputs[i]) + " is " +
+              (given.ok() ? "of shape " + given.shape().text() : "an error: " + given.error().message));
     Tensor& sum = visits.at(node->inputs[i].get()).gradient;
     sum = is_empty(sum) ? given : sum + given;
   }
@@ -64,12 +66,15 @@ Status propagate(const NodeRef& node, Visits& visits) {
 Status check_arguments(const Tensor& loss, std::span<const Tensor> targets) {
   if (!loss.ok()) return loss.error();
   if (loss.dtype() != DType::float32 || loss.shape().element_count() != 1)
-    return make_error(ErrorCode::invalid_argument, "gradients: the loss " + describe(loss) + " is " + std::string(dtype_name(loss.dtype())) +
-                                                       ", expected one float32 element; sum or average it first");
+    return make_error(ErrorCode::invalid_argument,
+                      "gradients: the loss " + describe(loss) + " is " +
+                          std::string(dtype_name(loss.dtype())) +
+                          ", expected one float32 element; sum or average it first");
   for (const Tensor& target : targets) {
     if (!target.ok()) return target.error();
     if (!dtype_is_float(target.dtype()))
-      return make_error(ErrorCode::invalid_argument, "gradients: " + describe(target) + " is " + std::string(dtype_name(target.dtype())) +
+      return make_error(ErrorCode::invalid_argument, "gradients: " + describe(target) + " is " +
+                                                         std::string(dtype_name(target.dtype())) +
                                                          ", and only floats have gradients");
   }
   return {};
@@ -83,7 +88,8 @@ Result<std::vector<Tensor>> gradients(const Tensor& loss, std::span<const Tensor
   Visits visits;
   const std::vector<NodeRef> order = ancestors_in_order(loss.node(), visits);
   for (const Tensor& target : with_respect_to)
-    if (auto found = visits.find(target.node().get()); found != visits.end()) found->second.leads_to_target = true;
+    if (auto found = visits.find(target.node().get()); found != visits.end())
+      found->second.leads_to_target = true;
   for (const NodeRef& node : order) {
     const std::vector<bool> needed = needed_inputs(*node, visits);
     if (std::ranges::find(needed, true) != needed.end()) visits.at(node.get()).leads_to_target = true;

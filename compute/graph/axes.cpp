@@ -8,12 +8,15 @@ namespace {
 
 class Union {
  public:
-  explicit Union(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), AxisClass{0}); }
+  explicit Union(std::size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), AxisClass{0});
+  }
 
   AxisClass find(std::size_t entry) {
     auto root = static_cast<AxisClass>(entry);
     while (parent_[static_cast<std::size_t>(root)] != root) root = parent_[static_cast<std::size_t>(root)];
-    for (auto walk = static_cast<AxisClass>(entry); walk != root;) walk = std::exchange(parent_[static_cast<std::size_t>(walk)], root);
+    for (auto walk = static_cast<AxisClass>(entry); walk != root;)
+      walk = std::exchange(parent_[static_cast<std::size_t>(walk)], root);
     return root;
   }
 
@@ -28,7 +31,8 @@ class Union {
 
 class Joiner {
  public:
-  Joiner(const Graph& graph, const std::vector<std::size_t>& first, const std::vector<std::uint8_t>& wildcard, Union& classes)
+  Joiner(const Graph& graph, const std::vector<std::size_t>& first, const std::vector<std::uint8_t>& wildcard,
+         Union& classes)
       : graph_(graph), first_(first), wildcard_(wildcard), classes_(classes) {}
 
   void visit(NodeIndex index) {
@@ -37,29 +41,38 @@ class Joiner {
       case OpKind::elementwise:
         for (NodeIndex input : node.inputs) same(index, input, -1);
         return;
-      case OpKind::reduce: return reduced(index, node);
-      case OpKind::contract: return contracted(index, node);
-      case OpKind::scan: return same(index, node.inputs[0], -1);
-      default: break;
+      case OpKind::reduce:
+        return reduced(index, node);
+      case OpKind::contract:
+        return contracted(index, node);
+      case OpKind::scan:
+        return same(index, node.inputs[0], -1);
+      default:
+        break;
     }
     switch (node.op) {
-      case Op::reshape: return reshaped(index, node);
+      case Op::reshape:
+        return reshaped(index, node);
       case Op::permute:
-        for (int axis = 0; axis < node.shape.rank(); ++axis) join(index, axis, node.inputs[0], static_cast<int>(node.ints[static_cast<std::size_t>(axis)]));
+        for (int axis = 0; axis < node.shape.rank(); ++axis)
+          join(index, axis, node.inputs[0], static_cast<int>(node.ints[static_cast<std::size_t>(axis)]));
         return;
       case Op::expand:
         for (int axis = 0; axis < node.shape.rank(); ++axis)
           if (node.shape[axis] == graph_[node.inputs[0]].shape[axis]) join(index, axis, node.inputs[0], axis);
         return;
-      case Op::slice: case Op::pad:
+      case Op::slice:
+      case Op::pad:
         // Where an axis is taken whole or gets nothing added, attributes are {0, 1} and {0, 0}.
         for (int axis = 0; axis < node.shape.rank(); ++axis) {
           const auto a = static_cast<std::size_t>(axis);
-          if (node.shape[axis] == graph_[node.inputs[0]].shape[axis] && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == (node.op == Op::slice ? 1 : 0))
+          if (node.shape[axis] == graph_[node.inputs[0]].shape[axis] && node.ints[2 * a] == 0 &&
+              node.ints[2 * a + 1] == (node.op == Op::slice ? 1 : 0))
             join(index, axis, node.inputs[0], axis);
         }
         return;
-      case Op::window: case Op::unwindow: {
+      case Op::window:
+      case Op::unwindow: {
         const NodeIndex wide = node.op == Op::window ? node.inputs[0] : index;
         const NodeIndex narrow = node.op == Op::window ? index : node.inputs[0];
         for (int axis = 0; axis < graph_[wide].shape.rank(); ++axis)
@@ -73,20 +86,23 @@ class Joiner {
         same(index, node.inputs[1], -1);
         same(index, node.inputs[0], static_cast<int>(node.ints[0]));
         return;
-      case Op::take: return taken(index, node);
+      case Op::take:
+        return taken(index, node);
       case Op::scatter_add:
         same(index, node.inputs[0], -1);
         same(node.inputs[1], node.inputs[2], -1);
         same(index, node.inputs[2], static_cast<int>(node.ints[0]));
         return;
-      default: return;
+      default:
+        return;
     }
   }
 
  private:
   void join(NodeIndex a, int axis_a, NodeIndex b, int axis_b) {
     if (wildcard_[at(a)] || wildcard_[at(b)]) return;
-    classes_.join(first_[at(a)] + static_cast<std::size_t>(axis_a), first_[at(b)] + static_cast<std::size_t>(axis_b));
+    classes_.join(first_[at(a)] + static_cast<std::size_t>(axis_a),
+                  first_[at(b)] + static_cast<std::size_t>(axis_b));
   }
 
   // All axes but one, where the extents agree.
@@ -119,8 +135,9 @@ class Joiner {
       if (i != axis) join(index, i < axis ? i : i + inserted - 1, node.inputs[0], i);
   }
 
-  // Axes that are neither split nor merged: found by walking both shapes up to equal products. Extents of 1 in front of an axis are passed by, and
-  // where a group of equal product has one axis beside some of extent 1, that axis goes on.
+  // Axes that are neither split nor merged: found by walking both shapes up to equal products. Extents of 1
+  // in front of an axis are passed by, and where a group of equal product has one axis beside some of extent
+  // 1, that axis goes on.
   void reshaped(NodeIndex index, const GraphNode& node) {
     const Shape& from = graph_[node.inputs[0]].shape;
     const Shape& to = node.shape;
@@ -131,12 +148,20 @@ class Joiner {
         join(index, t++, node.inputs[0], f++);
         continue;
       }
-      if (f < from.rank() && from[f] == 1) { ++f; continue; }
-      if (t < to.rank() && to[t] == 1) { ++t; continue; }
+      if (f < from.rank() && from[f] == 1) {
+        ++f;
+        continue;
+      }
+      if (t < to.rank() && to[t] == 1) {
+        ++t;
+        continue;
+      }
       std::int64_t f_product = from[f++], t_product = to[t++];
       while (f_product != t_product) {
-        if (f_product < t_product) f_product *= from[f++];
-        else t_product *= to[t++];
+        if (f_product < t_product)
+          f_product *= from[f++];
+        else
+          t_product *= to[t++];
       }
     }
   }
@@ -155,7 +180,9 @@ AxisClasses::AxisClasses(const Graph& graph) {
     first_.push_back(count);
     count += static_cast<std::size_t>(node.shape.rank());
     const bool leaf = node.kind() == OpKind::leaf || node.op == Op::random_uniform;
-    wildcard_.push_back(!leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) { return wildcard_[at(input)] != 0; }));
+    wildcard_.push_back(!leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
+      return wildcard_[at(input)] != 0;
+    }));
   }
   Union classes(count);
   Joiner joiner(graph, first_, wildcard_, classes);

@@ -10,9 +10,12 @@ namespace {
 // Operations of an invocation that are worth a barrier: in a region that is what a value kept costs.
 constexpr double kRegionRecompute = 24;
 
-// Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less readily.
-double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<std::int32_t>& region_of, const FusionOptions& options) {
-  if (region_of[at(index)] >= 0) return kRegionRecompute * static_cast<double>(options.region_groups * options.region_invocations);
+// Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less
+// readily.
+double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<std::int32_t>& region_of,
+                       const FusionOptions& options) {
+  if (region_of[at(index)] >= 0)
+    return kRegionRecompute * static_cast<double>(options.region_groups * options.region_invocations);
   return fold_length(graph, index) >= 4 ? options.recompute_limit / 4 : options.recompute_limit;
 }
 
@@ -24,8 +27,8 @@ NodeIndex without_views(const Graph& graph, NodeIndex index) {
   return index;
 }
 
-constexpr double kShared = 256;   // lanes that fold, and keep, what all of them need
-constexpr double kDear = 96;   // operations of one element, past which an evaluation too many is not risked
+constexpr double kShared = 256;  // lanes that fold, and keep, what all of them need
+constexpr double kDear = 96;     // operations of one element, past which an evaluation too many is not risked
 
 bool is_cheap_scalar(const GraphNode& node, double cost, const FusionOptions& options) {
   return node.element_count() == 1 && cost <= options.cheap_combination;
@@ -33,11 +36,13 @@ bool is_cheap_scalar(const GraphNode& node, double cost, const FusionOptions& op
 
 // Partial results side by side, for a workgroup's fold of all of them.
 bool joins_tails(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) {
-  return graph[index].op == Op::concat && !consumers[at(index)].empty() && wants_lanes(graph, consumers[at(index)][0]);
+  return graph[index].op == Op::concat && !consumers[at(index)].empty() &&
+         wants_lanes(graph, consumers[at(index)][0]);
 }
 
 // Operations for one element: its own, and those of the inputs that have no memory. x * x evaluates x once.
-double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& memory, const std::vector<double>& cost) {
+double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& memory,
+               const std::vector<double>& cost) {
   const GraphNode& node = graph[index];
   double sum = op_cost(graph, index);
   for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
@@ -48,10 +53,12 @@ double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8
   return sum;
 }
 
-// How often the elements of a node are evaluated by consumers that evaluate theirs `evaluated(consumer)` times. Elementwise consumers of one size
-// are taken to share a kernel, which evaluates what they share once; not so where a value is too dear to be wrong about it.
+// How often the elements of a node are evaluated by consumers that evaluate theirs `evaluated(consumer)`
+// times. Elementwise consumers of one size are taken to share a kernel, which evaluates what they share once;
+// not so where a value is too dear to be wrong about it.
 template <class Evaluated>
-double evaluations_by(const Graph& graph, const std::vector<NodeIndex>& consumers, NodeIndex index, double cost, const Evaluated& evaluated) {
+double evaluations_by(const Graph& graph, const std::vector<NodeIndex>& consumers, NodeIndex index,
+                      double cost, const Evaluated& evaluated) {
   double sum = 0;
   std::vector<std::pair<std::int64_t, double>> sharing;  // element count, most
   NodeIndex last = -1;
@@ -66,23 +73,29 @@ double evaluations_by(const Graph& graph, const std::vector<NodeIndex>& consumer
       sum += most;
       continue;
     }
-    const auto known = std::ranges::find(sharing, user.element_count(), &std::pair<std::int64_t, double>::first);
-    if (known == sharing.end()) sharing.emplace_back(user.element_count(), most);
-    else known->second = std::max(known->second, most);
+    const auto known =
+        std::ranges::find(sharing, user.element_count(), &std::pair<std::int64_t, double>::first);
+    if (known == sharing.end())
+      sharing.emplace_back(user.element_count(), most);
+    else
+      known->second = std::max(known->second, most);
   }
   for (const auto& [count, most] : sharing) sum += most;
   return sum;
 }
 
 // The same as the direct consumers ask for it, behind views, each of them evaluated once.
-double evaluations_asked(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index, double cost) {
+double evaluations_asked(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers,
+                         NodeIndex index, double cost) {
   return evaluations_by(graph, consumers[at(index)], index, cost, [&](NodeIndex consumer) {
-    return graph[consumer].kind() == OpKind::view ? evaluations_asked(graph, consumers, consumer, cost) : static_cast<double>(graph[consumer].element_count());
+    return graph[consumer].kind() == OpKind::view ? evaluations_asked(graph, consumers, consumer, cost)
+                                                  : static_cast<double>(graph[consumer].element_count());
   });
 }
 
-// The cost of one element if the longer folds that it is made of had memory, and those folds; the node itself is not one of them. Remembers nodes: in a
-// chain of y * y + y there are as many ways to a node as two to the power of its depth.
+// The cost of one element if the longer folds that it is made of had memory, and those folds; the node itself
+// is not one of them. Remembers nodes: in a chain of y * y + y there are as many ways to a node as two to the
+// power of its depth.
 class AboveFolds {
  public:
   AboveFolds(const Graph& graph, const std::vector<std::uint8_t>& memory) : graph_(graph), memory_(memory) {}
@@ -115,7 +128,8 @@ class AboveFolds {
 };
 
 // Distinct nodes that would be computed inside this one, up to a limit.
-std::int32_t inline_size(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& has_memory, std::int32_t limit) {
+std::int32_t inline_size(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& has_memory,
+                         std::int32_t limit) {
   std::vector<NodeIndex> stack{index};
   std::vector<NodeIndex> seen;
   while (!stack.empty() && static_cast<std::int32_t>(seen.size()) <= limit) {
@@ -133,39 +147,100 @@ std::int32_t inline_size(const Graph& graph, NodeIndex index, const std::vector<
 
 std::int64_t fold_length(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
-  const auto whole = [&](std::int64_t length) { return node.blocks > 0 ? (length + node.blocks - 1) / node.blocks : length; };
+  const auto whole = [&](std::int64_t length) {
+    return node.blocks > 0 ? (length + node.blocks - 1) / node.blocks : length;
+  };
   const auto input_shape = [&](std::size_t slot) -> const Shape& { return graph[node.inputs[slot]].shape; };
   switch (node.op) {
-    case Op::reduce_sum: case Op::reduce_prod: case Op::reduce_max: case Op::reduce_min: case Op::argmax: case Op::argmin: {
+    case Op::reduce_sum:
+    case Op::reduce_prod:
+    case Op::reduce_max:
+    case Op::reduce_min:
+    case Op::argmax:
+    case Op::argmin: {
       std::int64_t length = 1;
       for (std::int64_t axis : node.ints) length *= input_shape(0)[static_cast<int>(axis)];
       return whole(length);
     }
-    case Op::matmul: return whole(input_shape(0)[input_shape(0).rank() - 1]);
-    case Op::scatter_add: return input_shape(1)[static_cast<int>(node.ints[0])];
-    case Op::unwindow: return node.ints[1];
-    default: return 1;
+    case Op::matmul:
+      return whole(input_shape(0)[input_shape(0).rank() - 1]);
+    case Op::scatter_add:
+      return input_shape(1)[static_cast<int>(node.ints[0])];
+    case Op::unwindow:
+      return node.ints[1];
+    default:
+      return 1;
   }
 }
 
 double op_cost(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
   switch (node.op) {
-    case Op::constant: case Op::input: case Op::variable: return 1;
-    case Op::full: case Op::iota: return 0;
-    case Op::random_uniform: return 70;
-    case Op::random_permutation: return 48 * 70;
-    case Op::exp: case Op::log: case Op::sin: case Op::cos: case Op::tan: case Op::sigmoid: case Op::div: case Op::recip: case Op::sqrt: return 6;
-    case Op::tanh: case Op::expm1: case Op::log1p: case Op::sinh: case Op::cosh: case Op::asinh: case Op::acosh: case Op::atanh: return 12;
-    case Op::erf: case Op::pow: case Op::asin: case Op::acos: case Op::atan: case Op::atan2: case Op::remainder: case Op::fmod: return 16;
-    case Op::reshape: return 3;  // divisions of the index
-    case Op::permute: case Op::expand: case Op::slice: case Op::window: return 0.5;
-    case Op::pad: case Op::concat: case Op::gather: case Op::take: return 3;
-    case Op::matmul: return 2.0 * static_cast<double>(fold_length(graph, index));
-    case Op::scatter_add: case Op::unwindow: return 3.0 * static_cast<double>(fold_length(graph, index));
-    case Op::reduce_sum: case Op::reduce_prod: case Op::reduce_max: case Op::reduce_min: case Op::argmax: case Op::argmin:
+    case Op::constant:
+    case Op::input:
+    case Op::variable:
+      return 1;
+    case Op::full:
+    case Op::iota:
+      return 0;
+    case Op::random_uniform:
+      return 70;
+    case Op::random_permutation:
+      return 48 * 70;
+    case Op::exp:
+    case Op::log:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::sigmoid:
+    case Op::div:
+    case Op::recip:
+    case Op::sqrt:
+      return 6;
+    case Op::tanh:
+    case Op::expm1:
+    case Op::log1p:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+      return 12;
+    case Op::erf:
+    case Op::pow:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::atan2:
+    case Op::remainder:
+    case Op::fmod:
+      return 16;
+    case Op::reshape:
+      return 3;  // divisions of the index
+    case Op::permute:
+    case Op::expand:
+    case Op::slice:
+    case Op::window:
+      return 0.5;
+    case Op::pad:
+    case Op::concat:
+    case Op::gather:
+    case Op::take:
+      return 3;
+    case Op::matmul:
+      return 2.0 * static_cast<double>(fold_length(graph, index));
+    case Op::scatter_add:
+    case Op::unwindow:
+      return 3.0 * static_cast<double>(fold_length(graph, index));
+    case Op::reduce_sum:
+    case Op::reduce_prod:
+    case Op::reduce_max:
+    case Op::reduce_min:
+    case Op::argmax:
+    case Op::argmin:
       return static_cast<double>(fold_length(graph, index));
-    default: return 1;
+    default:
+      return 1;
   }
 }
 
@@ -174,10 +249,16 @@ double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t 
   const double own = static_cast<double>(std::max<std::int64_t>(1, node.element_count()));
   const double input = static_cast<double>(graph[node.inputs[slot]].element_count());
   switch (node.op) {
-    case Op::pad: case Op::concat: return std::min(1.0, input / own);
-    case Op::scatter_add: return slot == 0 ? 1.0 : static_cast<double>(fold_length(graph, index));
-    case Op::random_uniform: case Op::random_permutation: return 4;
-    default: return static_cast<double>(fold_length(graph, index));
+    case Op::pad:
+    case Op::concat:
+      return std::min(1.0, input / own);
+    case Op::scatter_add:
+      return slot == 0 ? 1.0 : static_cast<double>(fold_length(graph, index));
+    case Op::random_uniform:
+    case Op::random_permutation:
+      return 4;
+    default:
+      return static_cast<double>(fold_length(graph, index));
   }
 }
 
@@ -188,7 +269,8 @@ bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& optio
   const std::int64_t outputs = node.element_count();
   if (node.blocks > 0 || wants_lanes(graph, index) || length < options.group_fold_length) return false;
   // Innermost axes are read side by side by the lanes of a few outputs, however many outputs there are.
-  return outputs <= options.group_fold_outputs || (folds_innermost(graph, index) && outputs * length >= options.row_fold_elements);
+  return outputs <= options.group_fold_outputs ||
+         (folds_innermost(graph, index) && outputs * length >= options.row_fold_elements);
 }
 
 bool folds_innermost(const Graph& graph, NodeIndex index) {
@@ -203,31 +285,43 @@ bool folds_innermost(const Graph& graph, NodeIndex index) {
 bool wants_lanes(const Graph& graph, NodeIndex index) {
   constexpr std::int64_t kMost = 1024;
   const GraphNode& node = graph[index];
-  if (node.op != Op::reduce_sum || node.blocks > 0 || node.element_count() != 1 || fold_length(graph, index) > kMost || node.shape.rank() != 1) return false;
+  if (node.op != Op::reduce_sum || node.blocks > 0 || node.element_count() != 1 ||
+      fold_length(graph, index) > kMost || node.shape.rank() != 1)
+    return false;
   const GraphNode& source = graph[node.inputs[0]];
-  const auto is_tail = [](const GraphNode& entry) { return entry.op == Op::reduce_sum && entry.blocks > 0 && entry.shape.rank() == 1; };
-  return is_tail(source) || (source.op == Op::concat && std::ranges::all_of(source.inputs, [&](NodeIndex input) { return is_tail(graph[input]); }));
+  const auto is_tail = [](const GraphNode& entry) {
+    return entry.op == Op::reduce_sum && entry.blocks > 0 && entry.shape.rank() == 1;
+  };
+  return is_tail(source) ||
+         (source.op == Op::concat &&
+          std::ranges::all_of(source.inputs, [&](NodeIndex input) { return is_tail(graph[input]); }));
 }
 
 bool wants_columns(const Graph& graph, NodeIndex index, const FusionOptions& options) {
   const GraphNode& node = graph[index];
-  if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min && node.op != Op::reduce_prod) return false;
+  if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min &&
+      node.op != Op::reduce_prod)
+    return false;
   const std::int64_t length = fold_length(graph, index), outputs = node.element_count();
-  if (!node.has_tails && (length < options.column_fold_length || outputs < kFoldColumns || outputs > options.group_fold_outputs * 16))
+  if (!node.has_tails && (length < options.column_fold_length || outputs < kFoldColumns ||
+                          outputs > options.group_fold_outputs * 16))
     return false;
   if (wants_lanes(graph, index)) return false;
   // Outermost axes alone, and not all of them.
-  return static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size() && static_cast<int>(node.ints.size()) < node.shape.rank();
+  return static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size() &&
+         static_cast<int>(node.ints.size()) < node.shape.rank();
 }
 
 bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& options) {
   const GraphNode& node = graph[index];
   if (node.op != Op::matmul) return false;
   const int rank = node.shape.rank();
-  return node.element_count() * fold_length(graph, index) >= options.product_operations && node.shape[rank - 2] >= 16 && node.shape[rank - 1] >= 16;
+  return node.element_count() * fold_length(graph, index) >= options.product_operations &&
+         node.shape[rank - 2] >= 16 && node.shape[rank - 1] >= 16;
 }
 
-double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index) {
+double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                              NodeIndex index) {
   // Each value once an evaluation: a kernel keeps what it has computed.
   std::vector<std::pair<NodeIndex, double>> stack{{index, 1.0}};
   std::vector<NodeIndex> seen;
@@ -239,9 +333,12 @@ double operations_per_element(const Graph& graph, const std::vector<std::uint8_t
     seen.push_back(node);
     const OpKind kind = graph[node].kind();
     const double length = static_cast<double>(fold_length(graph, node));
-    if (kind == OpKind::elementwise && graph[node].op != Op::cast) operations += times;
-    else if (kind == OpKind::contract) operations += 2 * length * times;
-    else if (kind == OpKind::reduce || kind == OpKind::scatter || kind == OpKind::scan) operations += length * times;
+    if (kind == OpKind::elementwise && graph[node].op != Op::cast)
+      operations += times;
+    else if (kind == OpKind::contract)
+      operations += 2 * length * times;
+    else if (kind == OpKind::reduce || kind == OpKind::scatter || kind == OpKind::scan)
+      operations += length * times;
     for (std::size_t slot = 0; slot < graph[node].inputs.size(); ++slot)
       if (const NodeIndex input = graph[node].inputs[slot]; !materialized[at(input)])
         stack.emplace_back(input, times * evaluations_per_element(graph, node, slot));
@@ -253,7 +350,8 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
   double operations = 0;
   if (task.kind != TaskKind::row_fold) {
     for (NodeIndex member : task.members)
-      operations += static_cast<double>(graph[member].element_count()) * operations_per_element(graph, schedule.materialized, member);
+      operations += static_cast<double>(graph[member].element_count()) *
+                    operations_per_element(graph, schedule.materialized, member);
     return operations;
   }
   // Every value once, whatever asks for it.
@@ -261,20 +359,25 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
     stack.pop_back();
-    const bool is_read = schedule.materialized[at(node)] && std::ranges::find(task.members, node) == task.members.end();
+    const bool is_read =
+        schedule.materialized[at(node)] && std::ranges::find(task.members, node) == task.members.end();
     if (is_read || std::ranges::find(seen, node) != seen.end()) continue;
     seen.push_back(node);
     const OpKind kind = graph[node].kind();
-    const double times = static_cast<double>(graph[node].element_count() * (kind == OpKind::contract ? 2 : 1) * fold_length(graph, node));
-    if ((kind == OpKind::elementwise && graph[node].op != Op::cast) || kind == OpKind::contract || kind == OpKind::reduce || kind == OpKind::scatter)
+    const double times = static_cast<double>(graph[node].element_count() *
+                                             (kind == OpKind::contract ? 2 : 1) * fold_length(graph, node));
+    if ((kind == OpKind::elementwise && graph[node].op != Op::cast) || kind == OpKind::contract ||
+        kind == OpKind::reduce || kind == OpKind::scatter)
       operations += times;
     stack.insert(stack.end(), graph[node].inputs.begin(), graph[node].inputs.end());
   }
   return operations;
 }
 
-std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced, const std::vector<std::int32_t>& region_of,
-                                              const std::vector<std::int32_t>& row_group_of, const FusionOptions& options) {
+std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced,
+                                              const std::vector<std::int32_t>& region_of,
+                                              const std::vector<std::int32_t>& row_group_of,
+                                              const FusionOptions& options) {
   const std::size_t count = graph.nodes.size();
   std::vector<std::uint8_t> memory(count, 0);
   const auto consumers = graph.consumers();
@@ -282,21 +385,27 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
   if (!options.fuse) {
     for (NodeIndex i = 0; i < graph.size(); ++i) {
       const GraphNode& node = graph[i];
-      memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || (node.kind() != OpKind::view && !is_literal(node));
+      memory[at(i)] =
+          is_memory_leaf(node) || forced[at(i)] || (node.kind() != OpKind::view && !is_literal(node));
     }
     return memory;
   }
 
-  // Of the values around folds over rows, those that others ask for, where they are computed and not at a view of them.
+  // Of the values around folds over rows, those that others ask for, where they are computed and not at a
+  // view of them.
   std::vector<std::uint8_t> asked = forced;
   for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
     if (row_group_of[at(i)] < 0) continue;
-    if (std::ranges::any_of(consumers[at(i)], [&](NodeIndex consumer) { return row_group_of[at(consumer)] != row_group_of[at(i)]; })) asked[at(i)] = 1;
+    if (std::ranges::any_of(consumers[at(i)], [&](NodeIndex consumer) {
+          return row_group_of[at(consumer)] != row_group_of[at(i)];
+        }))
+      asked[at(i)] = 1;
     if (graph[i].kind() == OpKind::view && asked[at(i)]) asked[at(graph[i].inputs[0])] = 1;
     memory[at(i)] = asked[at(i)] && graph[i].kind() != OpKind::view;
   }
 
-  // Forward: the cost of one element of each node, taking for granted memory where even the direct consumers ask for it.
+  // Forward: the cost of one element of each node, taking for granted memory where even the direct consumers
+  // ask for it.
   std::vector<double> cost(count, 0);
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     const GraphNode& node = graph[i];
@@ -306,32 +415,43 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
     }
     // The lanes of a group share the fold.
     const bool in_region = region_of[at(i)] >= 0;
-    const double lanes = wants_lanes(graph, i) ? kShared : !in_region && wants_group(graph, i, options) ? 64.0 : 1.0;
+    const double lanes = wants_lanes(graph, i)                          ? kShared
+                         : !in_region && wants_group(graph, i, options) ? 64.0
+                                                                        : 1.0;
     cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
     if (cost[at(i)] > (in_region ? options.region_serial_limit : options.serial_limit))
       for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
         const NodeIndex source = without_views(graph, node.inputs[slot]);
         const double share = evaluations_per_element(graph, i, slot) / lanes * cost[at(source)];
-        const double limit = in_region && region_of[at(source)] == region_of[at(i)] ? options.region_serial_limit : options.serial_limit;
+        const double limit = in_region && region_of[at(source)] == region_of[at(i)]
+                                 ? options.region_serial_limit
+                                 : options.serial_limit;
         if (!memory[at(source)] && !is_literal(graph[source]) && share > limit / 2 && cost[at(source)] > 16) {
           memory[at(source)] = 1;
-          for (NodeIndex view = node.inputs[slot]; view != source; view = graph[view].inputs[0]) cost[at(view)] = 2;
+          for (NodeIndex view = node.inputs[slot]; view != source; view = graph[view].inputs[0])
+            cost[at(view)] = 2;
         }
       }
     cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
     if (memory[at(i)]) continue;  // a consumer of what it computes asked for it
     if (wants_lanes(graph, i) || joins_tails(graph, consumers, i)) continue;
-    const bool own_kernel = !in_region && (wants_group(graph, i, options) || wants_columns(graph, i, options) || wants_tiles(graph, i, options));
+    const bool own_kernel =
+        !in_region && (wants_group(graph, i, options) || wants_columns(graph, i, options) ||
+                       wants_tiles(graph, i, options));
     memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.kind() == OpKind::scan || own_kernel ||
                     inline_size(graph, i, memory, options.node_limit) > options.node_limit;
     if (memory[at(i)] || is_literal(node) || node.kind() == OpKind::view) continue;
-    const double again = std::max(0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));
-    if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) || is_cheap_scalar(node, cost[at(i)], options)) continue;
-    // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory, which they can beside each other, than
-    // that a kernel of its own combines them while everything waits.
+    const double again = std::max(
+        0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));
+    if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) ||
+        is_cheap_scalar(node, cost[at(i)], options))
+      continue;
+    // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory,
+    // which they can beside each other, than that a kernel of its own combines them while everything waits.
     AboveFolds folds(graph, memory);
     const double above = folds.cost(i);
-    if (!in_region && !folds.folds().empty() && (again * above <= options.recompute_limit || above <= options.cheap_combination)) {
+    if (!in_region && !folds.folds().empty() &&
+        (again * above <= options.recompute_limit || above <= options.cheap_combination)) {
       for (NodeIndex fold : folds.folds()) memory[at(fold)] = 1;
       cost[at(i)] = above;
     } else {
@@ -341,7 +461,9 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
 
   // Costs again, now that it is known what has memory.
   for (NodeIndex i = 0; i < graph.size(); ++i)
-    cost[at(i)] = row_group_of[at(i)] >= 0 ? 1 : cost_of(graph, i, memory, cost) / (wants_lanes(graph, i) ? kShared : 1.0);
+    cost[at(i)] = row_group_of[at(i)] >= 0
+                      ? 1
+                      : cost_of(graph, i, memory, cost) / (wants_lanes(graph, i) ? kShared : 1.0);
 
   // Backward: how often each node is really evaluated, consumers of consumers included.
   std::vector<double> evaluated(count, 0);
@@ -352,8 +474,10 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
       evaluated[at(i)] = own;
       continue;
     }
-    evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)], [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
-    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) && !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)], options))
+    evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)],
+                                      [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
+    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) &&
+        !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)], options))
       memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, region_of, options);
     if (memory[at(i)]) evaluated[at(i)] = own;
   }

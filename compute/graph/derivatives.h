@@ -1,5 +1,6 @@
 #pragma once
-// One derivative rule a primitive op, each written as tensor operations, so that derivatives fuse and differentiate again.
+// One derivative rule a primitive op, each written as tensor operations, so that derivatives fuse and
+// differentiate again.
 
 #include <vector>
 
@@ -7,11 +8,16 @@
 
 namespace imprint {
 
-// One node of the backward walk: what it computed, the gradient of the loss by its output, and a place for the gradients by its inputs.
+// One node of the backward walk: what it computed, the gradient of the loss by its output, and a place for
+// the gradients by its inputs.
 class Adjoint {
  public:
   Adjoint(NodeRef node, Tensor gradient, std::vector<bool> needed)
-      : node_(node), output_(std::move(node)), gradient_(std::move(gradient)), needed_(std::move(needed)), given_(needed_.size()) {}
+      : node_(node),
+        output_(std::move(node)),
+        gradient_(std::move(gradient)),
+        needed_(std::move(needed)),
+        given_(needed_.size()) {}
 
   const Node& node() const { return *node_; }
   const Tensor& output() const { return output_; }
@@ -20,7 +26,7 @@ class Adjoint {
   std::size_t input_count() const { return node_->inputs.size(); }
   int axis() const { return static_cast<int>(node_->ints[0]); }
 
-  bool needs(std::size_t i) const { return needed_[i]; }            // whether anyone asked for what lies behind input i
+  bool needs(std::size_t i) const { return needed_[i]; }  // whether anyone asked for what lies behind input i
   void give(std::size_t i, Tensor gradient) { given_[i] = std::move(gradient); }
   const Tensor& given(std::size_t i) const { return given_[i]; }
 
@@ -32,12 +38,14 @@ class Adjoint {
   std::vector<Tensor> given_;
 };
 
-// Whether a float32 input of this op influences the output smoothly: false for rounding, sign and stop_gradient.
+// Whether a float32 input of this op influences the output smoothly: false for rounding, sign and
+// stop_gradient.
 bool is_differentiable(Op op);
 
 // Gives a gradient for every needed input.
-void differentiate(Adjoint& adjoint);                // any op
-void differentiate_elementwise(Adjoint& adjoint);    // derivatives.cpp
-void differentiate_arrangement(Adjoint& adjoint);    // derivatives_shape.cpp: views, selects, reductions, contraction, scans, scatters
+void differentiate(Adjoint& adjoint);              // any op
+void differentiate_elementwise(Adjoint& adjoint);  // derivatives.cpp
+void differentiate_arrangement(
+    Adjoint& adjoint);  // derivatives_shape.cpp: views, selects, reductions, contraction, scans, scatters
 
 }  // namespace imprint

@@ -16,7 +16,8 @@ Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t aft
 
 Tensor unpermute(const Tensor& g, const Node& node) {
   Axes inverse(node.ints.size());
-  for (std::size_t axis = 0; axis < node.ints.size(); ++axis) inverse[static_cast<std::size_t>(node.ints[axis])] = static_cast<int>(axis);
+  for (std::size_t axis = 0; axis < node.ints.size(); ++axis)
+    inverse[static_cast<std::size_t>(node.ints[axis])] = static_cast<int>(axis);
   return permute(g, inverse);
 }
 
@@ -44,7 +45,8 @@ Tensor unslice(const Tensor& gradient, const Node& node) {
   if (node.shape.element_count() == 0) return zeros(source);
   Tensor g = gradient;
   for (int axis = 0; axis < source.rank(); ++axis) {
-    std::int64_t start = node.ints[2 * static_cast<std::size_t>(axis)], step = node.ints[2 * static_cast<std::size_t>(axis) + 1];
+    std::int64_t start = node.ints[2 * static_cast<std::size_t>(axis)],
+                 step = node.ints[2 * static_cast<std::size_t>(axis) + 1];
     const std::int64_t count = node.shape[axis];
     if (step < 0) {
       g = flip(g, axis);
@@ -62,7 +64,8 @@ Tensor unslice(const Tensor& gradient, const Node& node) {
 
 Tensor unpad(const Tensor& gradient, const Node& node) {
   Tensor g = gradient;
-  for (int axis = 0; axis < g.rank(); ++axis) g = narrow(g, axis, node.ints[2 * static_cast<std::size_t>(axis)], node.inputs[0]->shape[axis]);
+  for (int axis = 0; axis < g.rank(); ++axis)
+    g = narrow(g, axis, node.ints[2 * static_cast<std::size_t>(axis)], node.inputs[0]->shape[axis]);
   return g;
 }
 
@@ -75,7 +78,8 @@ void split_concat(Adjoint& adjoint) {
   }
 }
 
-// take reads whole slabs of the axis: its indices, flattened to one axis, name where each slab of the gradient goes.
+// take reads whole slabs of the axis: its indices, flattened to one axis, name where each slab of the
+// gradient goes.
 Tensor untake(const Adjoint& adjoint) {
   const Shape& data = adjoint.node().inputs[0]->shape;
   Shape flat = data;
@@ -100,15 +104,17 @@ Tensor unreduce_extreme(const Adjoint& adjoint) {
 // Elements of the last axis moved by `distance` towards its end (or its start), ones where nothing came from.
 Tensor shifted(const Tensor& rows, std::int64_t distance, bool to_end) {
   const std::int64_t kept = rows.extent(1) - distance;
-  return to_end ? pad_axis(narrow(rows, 1, 0, kept), 1, distance, 0, 1) : pad_axis(narrow(rows, 1, distance, kept), 1, 0, distance, 1);
+  return to_end ? pad_axis(narrow(rows, 1, 0, kept), 1, distance, 0, 1)
+                : pad_axis(narrow(rows, 1, distance, kept), 1, 0, distance, 1);
 }
 
-// The product of all elements before (or behind) each element of a row: a scan by doubling distances (Hillis, Steele, Data Parallel Algorithms,
-// 1986).
+// The product of all elements before (or behind) each element of a row: a scan by doubling distances (Hillis,
+// Steele, Data Parallel Algorithms, 1986).
 Tensor product_of_others(const Tensor& rows, bool before) {
   const std::int64_t count = rows.extent(1);
   Tensor product = shifted(rows, 1, before);
-  for (std::int64_t distance = 1; distance < count; distance *= 2) product = product * shifted(product, distance, before);
+  for (std::int64_t distance = 1; distance < count; distance *= 2)
+    product = product * shifted(product, distance, before);
   return product;
 }
 
@@ -135,7 +141,8 @@ Tensor unreduce_prod(const Adjoint& adjoint) {
   return expand(adjoint.gradient(), x.shape()) * permute(reshape(others, moved), inverse);
 }
 
-// The gradient runs through the same recurrence the other way, by the factor of the step behind; a factor scales what came before it.
+// The gradient runs through the same recurrence the other way, by the factor of the step behind; a factor
+// scales what came before it.
 void unrecur(Adjoint& adjoint) {
   const int axis = adjoint.axis();
   const bool reverse = adjoint.node().ints[2] != 0;
@@ -144,12 +151,14 @@ void unrecur(Adjoint& adjoint) {
     adjoint.give(0, adjoint.gradient());
     return adjoint.give(1, adjoint.gradient());
   }
-  const auto shifted = [&](const Tensor& x, bool forward) {   // by one along the axis, a zero moving in
+  const auto shifted = [&](const Tensor& x, bool forward) {  // by one along the axis, a zero moving in
     std::vector<std::pair<std::int64_t, std::int64_t>> sides(static_cast<std::size_t>(x.rank()));
-    sides[static_cast<std::size_t>(axis)] = forward ? std::pair<std::int64_t, std::int64_t>{1, 0} : std::pair<std::int64_t, std::int64_t>{0, 1};
+    sides[static_cast<std::size_t>(axis)] =
+        forward ? std::pair<std::int64_t, std::int64_t>{1, 0} : std::pair<std::int64_t, std::int64_t>{0, 1};
     return pad(narrow(x, axis, forward ? 0 : 1, length - 1), sides);
   };
-  const Tensor through = linear_recurrence(adjoint.gradient(), shifted(adjoint.input(1), reverse), axis, !reverse);
+  const Tensor through =
+      linear_recurrence(adjoint.gradient(), shifted(adjoint.input(1), reverse), axis, !reverse);
   if (adjoint.needs(0)) adjoint.give(0, through);
   if (adjoint.needs(1)) adjoint.give(1, through * shifted(adjoint.output(), !reverse));
 }
@@ -167,32 +176,48 @@ void differentiate_arrangement(Adjoint& adjoint) {
   const Node& node = adjoint.node();
   const Tensor& g = adjoint.gradient();
   switch (node.op) {
-    case Op::reshape: return adjoint.give(0, reshape(g, node.inputs[0]->shape));
-    case Op::permute: return adjoint.give(0, unpermute(g, node));
-    case Op::expand: return adjoint.give(0, unexpand(g, node.inputs[0]->shape));
-    case Op::slice: return adjoint.give(0, unslice(g, node));
+    case Op::reshape:
+      return adjoint.give(0, reshape(g, node.inputs[0]->shape));
+    case Op::permute:
+      return adjoint.give(0, unpermute(g, node));
+    case Op::expand:
+      return adjoint.give(0, unexpand(g, node.inputs[0]->shape));
+    case Op::slice:
+      return adjoint.give(0, unslice(g, node));
     case Op::window: {
       std::vector<std::int64_t> ints = node.ints;
       ints.push_back(node.inputs[0]->shape[adjoint.axis()]);
       return adjoint.give(0, make(Op::unwindow, {g}, {.ints = std::move(ints)}));
     }
-    case Op::unwindow: return adjoint.give(0, make(Op::window, {g}, {.ints = {node.ints.begin(), node.ints.begin() + 4}}));
-    case Op::pad: return adjoint.give(0, unpad(g, node));
-    case Op::concat: return split_concat(adjoint);
-    case Op::gather: return adjoint.give(0, scatter_add(zeros(node.inputs[0]->shape), adjoint.axis(), adjoint.input(1), g));
-    case Op::take: return adjoint.give(0, untake(adjoint));
-    case Op::reduce_sum: return adjoint.give(0, expand(g, node.inputs[0]->shape));
-    case Op::reduce_prod: return adjoint.give(0, unreduce_prod(adjoint));
+    case Op::unwindow:
+      return adjoint.give(0, make(Op::window, {g}, {.ints = {node.ints.begin(), node.ints.begin() + 4}}));
+    case Op::pad:
+      return adjoint.give(0, unpad(g, node));
+    case Op::concat:
+      return split_concat(adjoint);
+    case Op::gather:
+      return adjoint.give(0, scatter_add(zeros(node.inputs[0]->shape), adjoint.axis(), adjoint.input(1), g));
+    case Op::take:
+      return adjoint.give(0, untake(adjoint));
+    case Op::reduce_sum:
+      return adjoint.give(0, expand(g, node.inputs[0]->shape));
+    case Op::reduce_prod:
+      return adjoint.give(0, unreduce_prod(adjoint));
     case Op::reduce_max:
-    case Op::reduce_min: return adjoint.give(0, unreduce_extreme(adjoint));
-    case Op::matmul: return contract(adjoint);
-    case Op::cumsum: return adjoint.give(0, cumsum(g, adjoint.axis(), node.ints[1] != 0, node.ints[2] == 0));
-    case Op::linear_recurrence: return unrecur(adjoint);
+    case Op::reduce_min:
+      return adjoint.give(0, unreduce_extreme(adjoint));
+    case Op::matmul:
+      return contract(adjoint);
+    case Op::cumsum:
+      return adjoint.give(0, cumsum(g, adjoint.axis(), node.ints[1] != 0, node.ints[2] == 0));
+    case Op::linear_recurrence:
+      return unrecur(adjoint);
     case Op::scatter_add:
       if (adjoint.needs(0)) adjoint.give(0, g);
       if (adjoint.needs(2)) adjoint.give(2, gather(g, adjoint.axis(), adjoint.input(1)));
       return;
-    default: return;
+    default:
+      return;
   }
 }
 

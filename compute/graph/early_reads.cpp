@@ -8,7 +8,7 @@
 namespace imprint {
 namespace {
 
-constexpr std::int64_t kSmall = 4096;   // elements
+constexpr std::int64_t kSmall = 4096;  // elements
 constexpr int kFewOperations = 8;
 
 bool is_overwritten(const FusionRequest& request, const GraphNode& variable) {
@@ -44,17 +44,19 @@ void snapshot_for_custom_kernels(Graph& graph, FusionRequest& request) {
   for (const GraphNode& node : graph.nodes)
     if (node.op == Op::custom)
       for (NodeIndex input : node.inputs)
-        if (graph[input].op == Op::variable && graph[input].shape.rank() == 1 && graph[input].element_count() <= kSmall &&
-            is_overwritten(request, graph[input]))
+        if (graph[input].op == Op::variable && graph[input].shape.rank() == 1 &&
+            graph[input].element_count() <= kSmall && is_overwritten(request, graph[input]))
           marked[at(input)] = 1;
   if (std::ranges::find(marked, 1) != marked.end()) take_snapshots(graph, request, marked);
 }
 
-// Operations to compute the node from memory that is there from the start; more than kFewOperations where that cannot be done element by element.
+// Operations to compute the node from memory that is there from the start; more than kFewOperations where
+// that cannot be done element by element.
 int operations_from_leaves(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
   if (is_memory_leaf(node) || node.op == Op::full) return 0;
-  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.op != Op::expand) return kFewOperations + 1;
+  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.op != Op::expand)
+    return kFewOperations + 1;
   int count = 1;
   for (NodeIndex input : node.inputs) {
     count += operations_from_leaves(graph, input);
@@ -66,7 +68,7 @@ int operations_from_leaves(const Graph& graph, NodeIndex index) {
 void repeat_row_numbers(Graph& graph, FusionRequest& request) {
   for (GraphUpdate& update : request.updates) {
     if (update.rows < 0 || operations_from_leaves(graph, update.rows) > kFewOperations) continue;
-    if (is_memory_leaf(graph[update.rows])) continue;   // read as it is
+    if (is_memory_leaf(graph[update.rows])) continue;  // read as it is
     GraphNode own = graph[update.rows];
     graph.nodes.push_back(std::move(own));
     update.own_rows = graph.size() - 1;
@@ -77,13 +79,15 @@ void repeat_row_numbers(Graph& graph, FusionRequest& request) {
 bool waits_for_others(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
   if (is_memory_leaf(node)) return false;
-  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.kind() != OpKind::generate) return true;
+  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.kind() != OpKind::generate)
+    return true;
   return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return waits_for_others(graph, input); });
 }
 
-// A counter of steps that were not skipped, say: everything reads it, it is updated by what is known only at the end, and whoever reads the updated
-// value would have to wait for the kernel that stores it. Readers compute it instead, from a copy of the old content that is taken early, so that the
-// store can run beside them.
+// A counter of steps that were not skipped, say: everything reads it, it is updated by what is known only at
+// the end, and whoever reads the updated value would have to wait for the kernel that stores it. Readers
+// compute it instead, from a copy of the old content that is taken early, so that the store can run beside
+// them.
 void free_small_updates(Graph& graph, FusionRequest& request) {
   const auto consumers = graph.consumers();
   std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
@@ -91,14 +95,19 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
   for (std::size_t u = 0; u < request.updates.size(); ++u) {
     const GraphUpdate& update = request.updates[u];
     const GraphNode& node = graph[update.value];
-    if (update.rows >= 0 || node.kind() != OpKind::elementwise || node.element_count() > kSmall || consumers[at(update.value)].empty()) continue;
+    if (update.rows >= 0 || node.kind() != OpKind::elementwise || node.element_count() > kSmall ||
+        consumers[at(update.value)].empty())
+      continue;
     const bool is_wide = std::ranges::any_of(consumers[at(update.value)], [&](NodeIndex consumer) {
-      return graph[consumer].kind() == OpKind::view || graph[consumer].element_count() > node.element_count() || node.element_count() == 1;
+      return graph[consumer].kind() == OpKind::view ||
+             graph[consumer].element_count() > node.element_count() || node.element_count() == 1;
     });
     if (!is_wide || !waits_for_others(graph, update.value)) continue;
     freed.push_back(u);
     for (NodeIndex i = 0; i < graph.size(); ++i)
-      if (graph[i].op == Op::variable && graph[i].source->variable == request.variables[static_cast<std::size_t>(update.variable)]) snapshot[at(i)] = 1;
+      if (graph[i].op == Op::variable &&
+          graph[i].source->variable == request.variables[static_cast<std::size_t>(update.variable)])
+        snapshot[at(i)] = 1;
   }
   if (freed.empty()) return;
 

@@ -10,10 +10,12 @@
 
 namespace imprint {
 
-// From the inputs of `index` back to the nodes that ends(node) says are read rather than evaluated on the way. keeps(node): whether an element of the node
-// reads its inputs only at its own linear index; a read is aligned where every node on every way to it does. Each node once, in no order of theirs.
+// From the inputs of `index` back to the nodes that ends(node) says are read rather than evaluated on the
+// way. keeps(node): whether an element of the node reads its inputs only at its own linear index; a read is
+// aligned where every node on every way to it does. Each node once, in no order of theirs.
 template <class Keeps, class Ends>
-std::vector<Read> reads_by_element(const Graph& graph, NodeIndex index, const Keeps& keeps, const Ends& ends) {
+std::vector<Read> reads_by_element(const Graph& graph, NodeIndex index, const Keeps& keeps,
+                                   const Ends& ends) {
   std::vector<Read> reads;
   std::vector<std::pair<NodeIndex, bool>> stack, seen;
   const auto visit_inputs = [&](NodeIndex node, bool aligned) {
@@ -31,8 +33,10 @@ std::vector<Read> reads_by_element(const Graph& graph, NodeIndex index, const Ke
       continue;
     }
     const auto known = std::ranges::find(reads, node, &Read::node);
-    if (known == reads.end()) reads.push_back({node, aligned});
-    else known->aligned = known->aligned && aligned;
+    if (known == reads.end())
+      reads.push_back({node, aligned});
+    else
+      known->aligned = known->aligned && aligned;
   }
   return reads;
 }

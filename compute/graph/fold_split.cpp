@@ -8,12 +8,15 @@
 namespace imprint {
 namespace {
 
-constexpr std::int64_t kLeastTerms = 1 << 16;    // of all outputs together, for which a second kernel is worth its dispatch
-constexpr std::int64_t kLeastRun = 4096;     // of terms beside each other, which a workgroup folds
-constexpr std::int64_t kLeastColumn = 32;        // of terms of a column, which one invocation folds
+constexpr std::int64_t kLeastTerms =
+    1 << 16;  // of all outputs together, for which a second kernel is worth its dispatch
+constexpr std::int64_t kLeastRun = 4096;   // of terms beside each other, which a workgroup folds
+constexpr std::int64_t kLeastColumn = 32;  // of terms of a column, which one invocation folds
 
 // The folded axes as one between two others: elements in front, terms, elements behind.
-struct Extents { std::int64_t before = 1, terms = 1, behind = 1; };
+struct Extents {
+  std::int64_t before = 1, terms = 1, behind = 1;
+};
 
 class FoldSplitter {
  public:
@@ -23,15 +26,19 @@ class FoldSplitter {
   void run() {
     for (NodeIndex i = 0; i < graph_.size(); ++i) lengths_.push_back(stretch_length(i));
     if (std::ranges::all_of(lengths_, [](std::int64_t length) { return length == 0; })) return;
-    rewriter_.run([&](NodeIndex old, GraphNode node) { return lengths_[at(old)] > 0 ? add_split(old, node) : rewriter_.add(std::move(node), old); });
+    rewriter_.run([&](NodeIndex old, GraphNode node) {
+      return lengths_[at(old)] > 0 ? add_split(old, node) : rewriter_.add(std::move(node), old);
+    });
   }
 
  private:
   static Extents extents_of(const Shape& shape, const GraphNode& fold) {
     Extents extents;
     for (int axis = 0; axis < shape.rank(); ++axis) {
-      if (axis < fold.ints.front()) extents.before *= shape[axis];
-      else (axis > fold.ints.back() ? extents.behind : extents.terms) *= shape[axis];
+      if (axis < fold.ints.front())
+        extents.before *= shape[axis];
+      else
+        (axis > fold.ints.back() ? extents.behind : extents.terms) *= shape[axis];
     }
     return extents;
   }
@@ -39,10 +46,15 @@ class FoldSplitter {
   // Terms of one partial result; 0: the node stays as it is.
   std::int64_t stretch_length(NodeIndex index) const {
     const GraphNode& node = graph_[index];
-    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min && node.op != Op::reduce_prod) return 0;
-    if (split_.region_of[at(index)] >= 0 || node.blocks > 0 || node.has_tails || graph_[node.inputs[0]].blocks > 0) return 0;
+    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min &&
+        node.op != Op::reduce_prod)
+      return 0;
+    if (split_.region_of[at(index)] >= 0 || node.blocks > 0 || node.has_tails ||
+        graph_[node.inputs[0]].blocks > 0)
+      return 0;
     if (node.dtype == DType::boolean || graph_[node.inputs[0]].dtype != node.dtype) return 0;
-    if (node.ints.back() - node.ints.front() + 1 != static_cast<std::int64_t>(node.ints.size())) return 0;   // not beside each other
+    if (node.ints.back() - node.ints.front() + 1 != static_cast<std::int64_t>(node.ints.size()))
+      return 0;  // not beside each other
     const auto [before, terms, behind] = extents_of(graph_[node.inputs[0]].shape, node);
     const std::int64_t outputs = before * behind;
     if (outputs * terms < kLeastTerms) return 0;
@@ -54,38 +66,51 @@ class FoldSplitter {
     return std::max(least, (terms / stretches + 3) / 4 * 4);
   }
 
-  // node: the fold with its inputs renumbered. What is left behind the last whole stretch is folded beside the stretches.
+  // node: the fold with its inputs renumbered. What is left behind the last whole stretch is folded beside
+  // the stretches.
   NodeIndex add_split(NodeIndex old, const GraphNode& node) {
     const DType source = graph_[graph_[old].inputs[0]].dtype;
-    const auto made = [&](Op op, DType dtype, Shape shape, std::vector<NodeIndex> inputs, std::vector<std::int64_t> ints) {
-      return rewriter_.add({op, dtype, std::move(shape), std::move(inputs), std::move(ints), {}, node.source}, old);
+    const auto made = [&](Op op, DType dtype, Shape shape, std::vector<NodeIndex> inputs,
+                          std::vector<std::int64_t> ints) {
+      return rewriter_.add({op, dtype, std::move(shape), std::move(inputs), std::move(ints), {}, node.source},
+                           old);
     };
     const auto [before, terms, behind] = extents_of(graph_[graph_[old].inputs[0]].shape, graph_[old]);
     const std::int64_t length = lengths_[at(old)], stretches = terms / length, rest = terms % length;
     const NodeIndex flat = made(Op::reshape, source, {before, terms, behind}, {node.inputs[0]}, {});
     const auto part = [&](std::int64_t start, std::int64_t count) {
-      return count == terms ? flat : made(Op::slice, source, {before, count, behind}, {flat}, {0, 1, start, 1, 0, 1});
+      return count == terms
+                 ? flat
+                 : made(Op::slice, source, {before, count, behind}, {flat}, {0, 1, start, 1, 0, 1});
     };
     // Without an axis in front of it where there is nothing: what is folded is then outermost.
     const int axis = before == 1 ? 0 : 1;
-    const Shape stretched = before == 1 ? Shape{stretches, length, behind} : Shape{before, stretches, length, behind};
+    const Shape stretched =
+        before == 1 ? Shape{stretches, length, behind} : Shape{before, stretches, length, behind};
     Shape partial = stretched, whole = stretched;
     partial[axis + 1] = whole[axis + 1] = whole[axis] = 1;
     const NodeIndex cut = made(Op::reshape, source, stretched, {part(0, stretches * length)}, {});
-    NodeIndex result = made(node.op, node.dtype, whole, {made(node.op, node.dtype, partial, {cut}, {axis + 1})}, {axis});
+    NodeIndex result =
+        made(node.op, node.dtype, whole, {made(node.op, node.dtype, partial, {cut}, {axis + 1})}, {axis});
     if (rest > 0) {
-      const NodeIndex last = made(node.op, node.dtype, {before, 1, behind}, {part(stretches * length, rest)}, {1});
-      result = made(combination(node.op), node.dtype, whole, {result, made(Op::reshape, node.dtype, whole, {last}, {})}, {});
+      const NodeIndex last =
+          made(node.op, node.dtype, {before, 1, behind}, {part(stretches * length, rest)}, {1});
+      result = made(combination(node.op), node.dtype, whole,
+                    {result, made(Op::reshape, node.dtype, whole, {last}, {})}, {});
     }
     return made(Op::reshape, node.dtype, node.shape, {result}, {});
   }
 
   static Op combination(Op fold) {
     switch (fold) {
-      case Op::reduce_prod: return Op::mul;
-      case Op::reduce_max: return Op::maximum;
-      case Op::reduce_min: return Op::minimum;
-      default: return Op::add;
+      case Op::reduce_prod:
+        return Op::mul;
+      case Op::reduce_max:
+        return Op::maximum;
+      case Op::reduce_min:
+        return Op::minimum;
+      default:
+        return Op::add;
     }
   }
 
@@ -93,12 +118,13 @@ class FoldSplitter {
   const RegionSplit& split_;
   const FusionOptions& options_;
   SplitRewriter rewriter_;
-  std::vector<std::int64_t> lengths_;   // per old node
+  std::vector<std::int64_t> lengths_;  // per old node
 };
 
 }  // namespace
 
-void split_long_folds(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options) {
+void split_long_folds(Graph& graph, FusionRequest& request, RegionSplit& split,
+                      const FusionOptions& options) {
   FoldSplitter(graph, request, split, options).run();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Reductions with too few outputs for the device and very many terms each, in two steps: partial results of equal stretches of the terms, and the
-// fold of those, always in the same order.
+// Reductions with too few outputs for the device and very many terms each, in two steps: partial results of
+// equal stretches of the terms, and the fold of those, always in the same order.
 
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"

@@ -20,14 +20,15 @@
 namespace imprint {
 namespace {
 
-constexpr std::size_t kMaxMembers = 12;      // values in one kernel
-constexpr double kMaxEpilogueCost = 400;     // operations that the one writing lane of a group fold may add
-constexpr std::int64_t kMaxRowWidth = 16;    // elements of a row that an invocation keeps in registers
-constexpr std::int64_t kCheapCopy = 4096;    // elements whose copy costs less than waiting
+constexpr std::size_t kMaxMembers = 12;    // values in one kernel
+constexpr double kMaxEpilogueCost = 400;   // operations that the one writing lane of a group fold may add
+constexpr std::int64_t kMaxRowWidth = 16;  // elements of a row that an invocation keeps in registers
+constexpr std::int64_t kCheapCopy = 4096;  // elements whose copy costs less than waiting
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const FusionRequest& request, const RegionSplit& split, const RowGroups& rows, const FusionOptions& options)
+  Fuser(const Graph& graph, const FusionRequest& request, const RegionSplit& split, const RowGroups& rows,
+        const FusionOptions& options)
       : graph_(graph), request_(request), split_(split), rows_(rows), options_(options) {}
 
   Result<Schedule> run() {
@@ -35,7 +36,8 @@ class Fuser {
     schedule_.place.resize(graph_.nodes.size());
     task_of_.assign(graph_.nodes.size(), -1);
     IMPRINT_CHECK(place_leaves());
-    schedule_.materialized = choose_materialized(graph_, forced_nodes(), split_.region_of, rows_.group_of, options_);
+    schedule_.materialized =
+        choose_materialized(graph_, forced_nodes(), split_.region_of, rows_.group_of, options_);
     leave_weights_to_regions();
     add_tasks();
     store_outputs();
@@ -48,7 +50,8 @@ class Fuser {
     return std::move(schedule_);
   }
 
-  // Positions in the split's regions of those whose workgroup does not fit into shared memory; the schedule is of no use then.
+  // Positions in the split's regions of those whose workgroup does not fit into shared memory; the schedule
+  // is of no use then.
   const std::vector<std::int32_t>& outgrown() const { return outgrown_; }
 
   // False when a sum's tail would have to be computed apart from the sum; the schedule is of no use then.
@@ -66,7 +69,9 @@ class Fuser {
       } else if (node.op == Op::input) {
         const auto found = std::ranges::find(request_.inputs, i);
         if (found == request_.inputs.end())
-          return make_error(ErrorCode::invalid_argument, "input '" + node.source->label + "' is used but not listed in the program's inputs");
+          return make_error(
+              ErrorCode::invalid_argument,
+              "input '" + node.source->label + "' is used but not listed in the program's inputs");
         place = {PlaceKind::input, static_cast<std::int32_t>(found - request_.inputs.begin())};
       } else if (node.op == Op::variable) {
         const auto found = std::ranges::find(request_.variables, node.source->variable);
@@ -88,15 +93,18 @@ class Fuser {
     for (const GraphUpdate& update : request_.updates) {
       if (update.rows < 0) {
         forced[at(without_reshape(update.value))] = 1;
-      } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows) || split_.region_of[at(without_reshape(update.value))] >= 0) {
-        // Rows computed from what this program overwrites are finished, values and row numbers, before any is overwritten.
+      } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows) ||
+                 split_.region_of[at(without_reshape(update.value))] >= 0) {
+        // Rows computed from what this program overwrites are finished, values and row numbers, before any is
+        // overwritten.
         forced[at(without_reshape(update.value))] = 1;
         forced[at(without_reshape(update.rows))] = 1;
       }
     }
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       if (graph_[i].blocks > 0 || graph_[i].is_snapshot) forced[at(i)] = 1;
-    const auto consumers = split_.regions.empty() ? std::vector<std::vector<NodeIndex>>{} : graph_.consumers();
+    const auto consumers =
+        split_.regions.empty() ? std::vector<std::vector<NodeIndex>>{} : graph_.consumers();
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const std::int32_t region = split_.region_of[at(i)];
       if (region < 0 || graph_[i].kind() == OpKind::view) continue;
@@ -106,7 +114,8 @@ class Fuser {
   }
 
   // Whether a value of a region is asked for from outside of it.
-  bool leaves_region(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index, std::int32_t region) const {
+  bool leaves_region(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index,
+                     std::int32_t region) const {
     return std::ranges::any_of(consumers[at(index)], [&](NodeIndex consumer) {
       if (split_.region_of[at(consumer)] == region) return false;
       return graph_[consumer].kind() != OpKind::view || leaves_region(consumers, consumer, region);
@@ -121,7 +130,8 @@ class Fuser {
       stack.pop_back();
       if (std::exchange(seen[at(node)], 1)) continue;
       if (graph_[node].op == Op::variable &&
-          std::ranges::find(request_.updates, schedule_.place[at(node)].index, &GraphUpdate::variable) != request_.updates.end())
+          std::ranges::find(request_.updates, schedule_.place[at(node)].index, &GraphUpdate::variable) !=
+              request_.updates.end())
         return true;
       stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
     }
@@ -131,25 +141,34 @@ class Fuser {
   // ---- kernels ----
 
   bool runs_on_matrix_units(std::int32_t region) const {
-    return options_.narrow_products && suits_matrix_units(graph_, split_, region, options_) && std::ranges::all_of(graph_.nodes, [&](const GraphNode& node) {
-      const bool is_own = split_.region_of[static_cast<std::size_t>(&node - graph_.nodes.data())] == region;
-      return !is_own || node.op != Op::matmul || (graph_[node.inputs[0]].dtype == DType::float16 && graph_[node.inputs[1]].dtype == DType::float16);
-    });
+    return options_.narrow_products && suits_matrix_units(graph_, split_, region, options_) &&
+           std::ranges::all_of(graph_.nodes, [&](const GraphNode& node) {
+             const bool is_own =
+                 split_.region_of[static_cast<std::size_t>(&node - graph_.nodes.data())] == region;
+             return !is_own || node.op != Op::matmul ||
+                    (graph_[node.inputs[0]].dtype == DType::float16 &&
+                     graph_[node.inputs[1]].dtype == DType::float16);
+           });
   }
 
-  // Weights of a region on matrix units are rounded by its workgroups, each once, rather than by a kernel in front of it.
+  // Weights of a region on matrix units are rounded by its workgroups, each once, rather than by a kernel in
+  // front of it.
   void leave_weights_to_regions() {
     std::vector<std::uint8_t> read(graph_.nodes.size(), 0), read_elsewhere(graph_.nodes.size(), 0);
     std::vector<std::uint8_t> on_units(split_.regions.size(), 0);
-    for (std::size_t r = 0; r < on_units.size(); ++r) on_units[r] = runs_on_matrix_units(static_cast<std::int32_t>(r));
+    for (std::size_t r = 0; r < on_units.size(); ++r)
+      on_units[r] = runs_on_matrix_units(static_cast<std::int32_t>(r));
     if (std::ranges::find(on_units, 1) == on_units.end()) return;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       for (std::size_t slot = 0; slot < graph_[i].inputs.size(); ++slot) {
-        const bool by_units = slot == 1 && graph_[i].op == Op::matmul && split_.region_of[at(i)] >= 0 && on_units[at(split_.region_of[at(i)])];
+        const bool by_units = slot == 1 && graph_[i].op == Op::matmul && split_.region_of[at(i)] >= 0 &&
+                              on_units[at(split_.region_of[at(i)])];
         (by_units ? read : read_elsewhere)[at(graph_[i].inputs[slot])] = 1;
       }
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (read[at(i)] && !read_elsewhere[at(i)] && graph_[i].op == Op::cast && is_memory_leaf(graph_[graph_[i].inputs[0]])) schedule_.materialized[at(i)] = 0;
+      if (read[at(i)] && !read_elsewhere[at(i)] && graph_[i].op == Op::cast &&
+          is_memory_leaf(graph_[graph_[i].inputs[0]]))
+        schedule_.materialized[at(i)] = 0;
   }
 
   // Phase by phase: what a region waits for stands before it, and what waits for the region behind it.
@@ -174,15 +193,18 @@ class Fuser {
       if (added_[at(node)]) continue;
       const std::int32_t group = rows_.group_of[at(node)];
       if (has_inputs) {
-        if (group >= 0) add_row_group(group);
-        else if (schedule_.materialized[at(node)] && !is_memory_leaf(graph_[node])) add_node(node);
+        if (group >= 0)
+          add_row_group(group);
+        else if (schedule_.materialized[at(node)] && !is_memory_leaf(graph_[node]))
+          add_node(node);
         for (NodeIndex member : group >= 0 ? group_nodes(group) : std::vector{node}) added_[at(member)] = 1;
         continue;
       }
       stack.emplace_back(node, true);
       for (NodeIndex member : group >= 0 ? group_nodes(group) : std::vector{node})
         for (NodeIndex input : graph_[member].inputs)
-          if (split_.phase[at(input)] == split_.phase[at(node)] && split_.region_of[at(input)] < 0 && (group < 0 || rows_.group_of[at(input)] != group))
+          if (split_.phase[at(input)] == split_.phase[at(node)] && split_.region_of[at(input)] < 0 &&
+              (group < 0 || rows_.group_of[at(input)] != group))
             stack.emplace_back(input, false);
     }
   }
@@ -198,7 +220,8 @@ class Fuser {
     const std::vector<NodeIndex> nodes = group_nodes(group);
     Task task;
     task.kind = TaskKind::row_fold;
-    std::ranges::copy_if(nodes, std::back_inserter(task.folds), [&](NodeIndex node) { return graph_[node].kind() == OpKind::reduce; });
+    std::ranges::copy_if(nodes, std::back_inserter(task.folds),
+                         [&](NodeIndex node) { return graph_[node].kind() == OpKind::reduce; });
     task.anchor = task.folds.front();
     task.element_count = graph_[task.anchor].element_count();
     schedule_.tasks.push_back(std::move(task));
@@ -243,15 +266,17 @@ class Fuser {
     for (Task& task : schedule_.tasks)
       if (task.kind == TaskKind::region) {
         Region& region = schedule_.regions[static_cast<std::size_t>(task.region)];
-        if (!plan_region(graph_, schedule_, split_, options_, task, region) || wants_turns(region, split_.regions[static_cast<std::size_t>(task.region)]))
+        if (!plan_region(graph_, schedule_, split_, options_, task, region) ||
+            wants_turns(region, split_.regions[static_cast<std::size_t>(task.region)]))
           outgrown_.push_back(task.region);
       }
   }
 
   // Whether workgroups wait for each other that would run side by side if each took fewer rows at a time.
   bool wants_turns(const Region& region, const RegionNodes& nodes) const {
-    constexpr std::int32_t kLeastRows = 16;   // of a turn, fewer of which are too few for tiles
-    return nodes.may_turn && region.row_block / 2 >= kLeastRows && region.blocks * region.groups > options_.region_groups &&
+    constexpr std::int32_t kLeastRows = 16;  // of a turn, fewer of which are too few for tiles
+    return nodes.may_turn && region.row_block / 2 >= kLeastRows &&
+           region.blocks * region.groups > options_.region_groups &&
            4 * (region.shared_floats + region.shared_ints) > options_.region_resident_bytes;
   }
 
@@ -259,7 +284,10 @@ class Fuser {
   std::vector<Read> reads_of(NodeIndex index) const {
     if (is_memory_leaf(graph_[index])) return {{index, true}};
     std::vector<Read> reads = reads_by_element(
-        graph_, index, [&](NodeIndex node) { return graph_[node].kind() == OpKind::elementwise || graph_[node].op == Op::reshape; },
+        graph_, index,
+        [&](NodeIndex node) {
+          return graph_[node].kind() == OpKind::elementwise || graph_[node].op == Op::reshape;
+        },
         [&](NodeIndex node) { return schedule_.materialized[at(node)] != 0; });
     std::ranges::sort(reads, {}, &Read::node);
     return reads;
@@ -270,8 +298,9 @@ class Fuser {
     const GraphNode& node = graph_[index];
     if (node.blocks > 0) {  // of the elements of the one sum that it reads
       const std::int32_t t = reads.empty() ? -1 : task_of_[at(reads.front().node)];
-      const bool is_there = t >= 0 && schedule_.tasks[static_cast<std::size_t>(t)].kind == TaskKind::column_fold &&
-                            std::ranges::all_of(reads, [&](const Read& read) { return task_of_[at(read.node)] == t; });
+      const bool is_there =
+          t >= 0 && schedule_.tasks[static_cast<std::size_t>(t)].kind == TaskKind::column_fold &&
+          std::ranges::all_of(reads, [&](const Read& read) { return task_of_[at(read.node)] == t; });
       if (!is_there) {
         tails_fit_ = false;
         return;
@@ -281,11 +310,16 @@ class Fuser {
       return;
     }
     TaskKind kind = TaskKind::map;
-    if (node.op == Op::custom) kind = TaskKind::custom;
-    else if (node.kind() == OpKind::scan) kind = TaskKind::scan;
-    else if (options_.fuse && wants_tiles(graph_, index, options_)) kind = TaskKind::product;
-    else if (options_.fuse && wants_columns(graph_, index, options_)) kind = TaskKind::column_fold;
-    else if (wants_group(graph_, index, options_)) kind = TaskKind::group_fold;
+    if (node.op == Op::custom)
+      kind = TaskKind::custom;
+    else if (node.kind() == OpKind::scan)
+      kind = TaskKind::scan;
+    else if (options_.fuse && wants_tiles(graph_, index, options_))
+      kind = TaskKind::product;
+    else if (options_.fuse && wants_columns(graph_, index, options_))
+      kind = TaskKind::column_fold;
+    else if (wants_group(graph_, index, options_))
+      kind = TaskKind::group_fold;
 
     if (kind == TaskKind::map && options_.fuse) {
       const std::vector<Read> by_row = reads_by_row(graph_, schedule_.materialized, index);
@@ -313,7 +347,8 @@ class Fuser {
   // A caller's kernel from whose rows this node's rows follow.
   std::int32_t find_row_host(NodeIndex index, const std::vector<Read>& reads) const {
     const GraphNode& node = graph_[index];
-    if (node.shape.rank() == 0 || node.shape[0] == 0 || node.element_count() / node.shape[0] > kMaxRowWidth) return -1;
+    if (node.shape.rank() == 0 || node.shape[0] == 0 || node.element_count() / node.shape[0] > kMaxRowWidth)
+      return -1;
     for (std::size_t t = 0; t < schedule_.tasks.size(); ++t) {
       const Task& task = schedule_.tasks[t];
       if (task.kind != TaskKind::custom || graph_[task.anchor].shape[0] != node.shape[0]) continue;
@@ -322,20 +357,24 @@ class Fuser {
         const std::int32_t producer = task_of_[at(read.node)];
         const bool own = producer == static_cast<std::int32_t>(t);
         follows = follows || own;
-        possible = possible && (own ? read.aligned : producer < 0 || schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level);
+        possible =
+            possible &&
+            (own ? read.aligned
+                 : producer < 0 || schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level);
       }
       if (possible && follows) return static_cast<std::int32_t>(t);
     }
     return -1;
   }
 
-  // A task that this node can be computed in without making that task wait longer, and that has something to share with it.
+  // A task that this node can be computed in without making that task wait longer, and that has something to
+  // share with it.
   std::int32_t find_host(NodeIndex index, const std::vector<Read>& reads) const {
     std::int32_t best = -1;
     for (std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1; t >= 0; --t) {
       const Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
-      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan || task.kind == TaskKind::region || task.kind == TaskKind::custom ||
-          task.kind == TaskKind::row_fold ||
+      if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan ||
+          task.kind == TaskKind::region || task.kind == TaskKind::custom || task.kind == TaskKind::row_fold ||
           task.members.size() >= kMaxMembers)
         continue;
       bool possible = true, shares = false, continues = false;
@@ -348,7 +387,8 @@ class Fuser {
           possible = possible && schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level;
         }
         if (!possible) break;
-        shares = shares || (graph_[read.node].element_count() > 1 && std::ranges::find(task.reads, read.node, &Read::node) != task.reads.end());
+        shares = shares || (graph_[read.node].element_count() > 1 &&
+                            std::ranges::find(task.reads, read.node, &Read::node) != task.reads.end());
       }
       if (!possible || !(continues || (shares && task.kind == TaskKind::map))) continue;
       if (task.kind != TaskKind::map && cheap_cost(index) > kMaxEpilogueCost) continue;
@@ -362,7 +402,8 @@ class Fuser {
     double cost = op_cost(graph_, index);
     for (std::size_t slot = 0; slot < graph_[index].inputs.size(); ++slot) {
       const NodeIndex input = graph_[index].inputs[slot];
-      cost += evaluations_per_element(graph_, index, slot) * (schedule_.materialized[at(input)] ? 1.0 : cheap_cost(input));
+      cost += evaluations_per_element(graph_, index, slot) *
+              (schedule_.materialized[at(input)] ? 1.0 : cheap_cost(input));
       if (cost > kMaxEpilogueCost) break;
     }
     return cost;
@@ -381,8 +422,10 @@ class Fuser {
       const std::int32_t producer = task_of_[at(read.node)];
       if (producer == t) continue;
       const auto known = std::ranges::find(task.reads, read.node, &Read::node);
-      if (known == task.reads.end()) task.reads.push_back(read);
-      else known->aligned = known->aligned && read.aligned;
+      if (known == task.reads.end())
+        task.reads.push_back(read);
+      else
+        known->aligned = known->aligned && read.aligned;
       if (producer >= 0) add_order(producer, t);
     }
   }
@@ -416,20 +459,23 @@ class Fuser {
     for (std::size_t i = 0; i < request_.outputs.size(); ++i) {
       const NodeIndex node = without_reshape(request_.outputs[i].node);
       const std::int32_t producer = task_of_[at(node)];
-      add_store(producer >= 0 ? producer : add_copy(node), node, {PlaceKind::output, static_cast<std::int32_t>(i)});
+      add_store(producer >= 0 ? producer : add_copy(node), node,
+                {PlaceKind::output, static_cast<std::int32_t>(i)});
     }
   }
 
   std::vector<std::int32_t> readers_of_variable(std::int32_t variable) const {
     std::vector<std::int32_t> readers;
     for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
-      if (reads_variable(static_cast<std::int32_t>(t), variable)) readers.push_back(static_cast<std::int32_t>(t));
+      if (reads_variable(static_cast<std::int32_t>(t), variable))
+        readers.push_back(static_cast<std::int32_t>(t));
     return readers;
   }
 
   const Read* reads_variable(std::int32_t t, std::int32_t variable) const {
     for (const Read& read : schedule_.tasks[static_cast<std::size_t>(t)].reads)
-      if (graph_[read.node].op == Op::variable && schedule_.place[at(read.node)].index == variable) return &read;
+      if (graph_[read.node].op == Op::variable && schedule_.place[at(read.node)].index == variable)
+        return &read;
     return nullptr;
   }
 
@@ -446,23 +492,30 @@ class Fuser {
     return false;
   }
 
-  // Whether `writer` may overwrite the variable: nothing that waits for it reads the old content, and it reads only what it overwrites.
+  // Whether `writer` may overwrite the variable: nothing that waits for it reads the old content, and it
+  // reads only what it overwrites.
   bool can_write_in_place(std::int32_t writer, std::int32_t variable, bool by_rows) const {
     if (const Read* own = reads_variable(writer, variable); own && (by_rows || !own->aligned)) return false;
-    for (std::size_t t = 0; by_rows && t < schedule_.tasks.size(); ++t)   // its other rows come before these
-      if (std::ranges::find(schedule_.tasks[t].stores, Place{PlaceKind::variable, variable}, &Store::place) != schedule_.tasks[t].stores.end() &&
+    for (std::size_t t = 0; by_rows && t < schedule_.tasks.size(); ++t)  // its other rows come before these
+      if (std::ranges::find(schedule_.tasks[t].stores, Place{PlaceKind::variable, variable}, &Store::place) !=
+              schedule_.tasks[t].stores.end() &&
           (static_cast<std::int32_t>(t) == writer || depends(static_cast<std::int32_t>(t), writer)))
         return false;
-    return std::ranges::none_of(readers_of_variable(variable), [&](std::int32_t reader) { return reader != writer && depends(reader, writer); });
+    return std::ranges::none_of(readers_of_variable(variable), [&](std::int32_t reader) {
+      return reader != writer && depends(reader, writer);
+    });
   }
 
-  // Whether those who wait for the writer's value would have to wait, with it, for all who read the old content. A copy can wait in its place.
+  // Whether those who wait for the writer's value would have to wait, with it, for all who read the old
+  // content. A copy can wait in its place.
   bool delays_others(std::int32_t writer, const GraphUpdate& update) const {
     const std::vector<Task>& tasks = schedule_.tasks;
-    const bool is_waited_for = std::ranges::any_of(tasks, [&](const Task& task) { return std::ranges::find(task.after, writer) != task.after.end(); });
+    const bool is_waited_for = std::ranges::any_of(
+        tasks, [&](const Task& task) { return std::ranges::find(task.after, writer) != task.after.end(); });
     if (!is_waited_for || graph_[update.value].element_count() > kCheapCopy) return false;
     return std::ranges::any_of(readers_of_variable(update.variable), [&](std::int32_t reader) {
-      return reader != writer && tasks[static_cast<std::size_t>(reader)].level >= tasks[static_cast<std::size_t>(writer)].level;
+      return reader != writer &&
+             tasks[static_cast<std::size_t>(reader)].level >= tasks[static_cast<std::size_t>(writer)].level;
     });
   }
 
@@ -472,7 +525,8 @@ class Fuser {
     // Several row updates of one variable happen in their order.
     for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
       for (const Store& store : schedule_.tasks[t].stores)
-        if (store.place == Place{PlaceKind::variable, variable} && static_cast<std::int32_t>(t) != writer) add_order(static_cast<std::int32_t>(t), writer);
+        if (store.place == Place{PlaceKind::variable, variable} && static_cast<std::int32_t>(t) != writer)
+          add_order(static_cast<std::int32_t>(t), writer);
     add_store(writer, node, {PlaceKind::variable, variable}, rows);
   }
 
@@ -487,8 +541,10 @@ class Fuser {
     for (std::size_t i = 0; i < writers.size(); ++i) {
       const GraphUpdate& update = request_.updates[i];
       const NodeIndex node = without_reshape(update.value);
-      if (!can_write_in_place(writers[i], update.variable, update.rows >= 0) || delays_others(writers[i], update)) {
-        if (schedule_.place[at(node)].kind == PlaceKind::none) add_store(writers[i], node, {PlaceKind::temporary, node});
+      if (!can_write_in_place(writers[i], update.variable, update.rows >= 0) ||
+          delays_others(writers[i], update)) {
+        if (schedule_.place[at(node)].kind == PlaceKind::none)
+          add_store(writers[i], node, {PlaceKind::temporary, node});
         writers[i] = update.rows >= 0 ? add_rows_copy(update) : add_copy(node);
         rows[i] = update.rows;
       }
@@ -501,14 +557,18 @@ class Fuser {
     return task_of_[at(node)] >= 0 ? task_of_[at(node)] : add_copy(node);
   }
 
-  // Whoever computes the values, where the row numbers are there before, or can be had on the spot; otherwise a copy. rows: the numbers it goes by.
+  // Whoever computes the values, where the row numbers are there before, or can be had on the spot; otherwise
+  // a copy. rows: the numbers it goes by.
   std::int32_t rows_writer(const GraphUpdate& update, NodeIndex& rows) {
     const std::int32_t producer = task_of_[at(without_reshape(update.value))];
-    if (producer < 0 || !options_.fuse || schedule_.tasks[static_cast<std::size_t>(producer)].kind == TaskKind::column_fold) return add_rows_copy(update);
+    if (producer < 0 || !options_.fuse ||
+        schedule_.tasks[static_cast<std::size_t>(producer)].kind == TaskKind::column_fold)
+      return add_rows_copy(update);
     const auto in_time = [&](NodeIndex numbers) {
       return std::ranges::all_of(row_reads(numbers), [&](const Read& read) {
         const std::int32_t before = task_of_[at(read.node)];
-        return before < 0 || schedule_.tasks[static_cast<std::size_t>(before)].level < schedule_.tasks[static_cast<std::size_t>(producer)].level;
+        return before < 0 || schedule_.tasks[static_cast<std::size_t>(before)].level <
+                                 schedule_.tasks[static_cast<std::size_t>(producer)].level;
       });
     };
     if (!in_time(rows)) rows = update.own_rows;
@@ -528,7 +588,8 @@ class Fuser {
 
   std::vector<Read> row_reads(NodeIndex rows) const {
     const NodeIndex source = without_reshape(rows);
-    std::vector<Read> reads = schedule_.materialized[at(source)] ? std::vector<Read>{{source, false}} : reads_of(rows);
+    std::vector<Read> reads =
+        schedule_.materialized[at(source)] ? std::vector<Read>{{source, false}} : reads_of(rows);
     for (Read& read : reads) read.aligned = false;
     return reads;
   }
@@ -545,19 +606,24 @@ class Fuser {
 
   // Products of one level share a dispatch if they have one tile. What a table says of one of them stays.
   void share_tiles() {
-    if (options_.product_turn_operations > 0) return;   // a few cores have enough with either
+    if (options_.product_turn_operations > 0) return;  // a few cores have enough with either
     for (std::int32_t level = 0; level < schedule_.level_count; ++level) {
       std::vector<Task*> tasks;
       for (Task& task : schedule_.tasks)
-        if (task.level == level && task.kind == TaskKind::product && task.tile.units == MatrixUnits::none) tasks.push_back(&task);
-      if (std::ranges::any_of(tasks, [](const Task* task) { return std::ranges::any_of(task->choices, &VariantChoice::from_table); })) continue;
+        if (task.level == level && task.kind == TaskKind::product && task.tile.units == MatrixUnits::none)
+          tasks.push_back(&task);
+      if (std::ranges::any_of(tasks, [](const Task* task) {
+            return std::ranges::any_of(task->choices, &VariantChoice::from_table);
+          }))
+        continue;
       std::vector<NodeIndex> matmuls;
       std::vector<ProductTile> tiles;
       for (const Task* task : tasks) {
         matmuls.push_back(task->anchor);
         tiles.push_back(task->tile);
       }
-      if (std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); })) continue;
+      if (std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); }))
+        continue;
       const std::optional<ProductTile> shared = choose_shared_tile(graph_, matmuls, tiles, options_);
       if (!shared) continue;
       for (Task* task : tasks) {
@@ -627,7 +693,8 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       for (const Task& task : schedule.tasks)
         for (const VariantChoice& choice : task.choices)
           if (!choice.refused.empty())
-            notes.push_back("the tuning table has '" + choice.refused + "' for " + choice.kernel + ", which cannot be made here: '" + choice.taken + "' by the cost model");
+            notes.push_back("the tuning table has '" + choice.refused + "' for " + choice.kernel +
+                            ", which cannot be made here: '" + choice.taken + "' by the cost model");
       schedule.notes = std::move(notes);
       std::ranges::move(split.notes, std::back_inserter(schedule.notes));
       graph = std::move(split_graph);
@@ -639,7 +706,8 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       const std::int32_t smaller = region.row_block / 2;
       limits[region.key()] = smaller;
       if (smaller == 0)
-        notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " + std::to_string(options.region_shared_bytes) +
+        notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " +
+                        std::to_string(options.region_shared_bytes) +
                         " bytes of shared memory for one row and becomes separate kernels");
     }
   }

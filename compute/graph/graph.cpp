@@ -18,9 +18,11 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
   for (std::int64_t value : node.ints) hasher.number(value);
   hasher.number(node.floats.size());
   for (double value : node.floats) hasher.number(value);
-  if ((node.op == Op::constant || node.op == Op::custom) && node.source->constant) hasher.bytes(node.source->constant->bytes);
+  if ((node.op == Op::constant || node.op == Op::custom) && node.source->constant)
+    hasher.bytes(node.source->constant->bytes);
   if (node.op == Op::variable) hasher.number(reinterpret_cast<std::uintptr_t>(node.source->variable.get()));
-  if (node.op == Op::input) hasher.text(node.source->label).number(node.source->constant ? lifted_position : -1);
+  if (node.op == Op::input)
+    hasher.text(node.source->label).number(node.source->constant ? lifted_position : -1);
   return hasher.digest();
 }
 
@@ -41,15 +43,17 @@ std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots) {
   return found;
 }
 
-// relu is where(x <= 0, 0, x), and its derivative asks x <= 0 again. relu(x) <= 0 says the same, of not-a-number too, and then nothing but relu needs x,
-// which a kernel would otherwise keep beside it until the derivative is due.
+// relu is where(x <= 0, 0, x), and its derivative asks x <= 0 again. relu(x) <= 0 says the same, of
+// not-a-number too, and then nothing but relu needs x, which a kernel would otherwise keep beside it until
+// the derivative is due.
 class ReluConditions {
  public:
   void look_at(const Graph& graph, NodeIndex index) {
     const GraphNode& node = graph[index];
     if (node.op != Op::where || !is_zero(graph, node.inputs[1])) return;
     const GraphNode& condition = graph[node.inputs[0]];
-    if (condition.op == Op::less_equal && condition.inputs[0] == node.inputs[2] && is_zero(graph, condition.inputs[1]) && condition.shape == node.shape)
+    if (condition.op == Op::less_equal && condition.inputs[0] == node.inputs[2] &&
+        is_zero(graph, condition.inputs[1]) && condition.shape == node.shape)
       relu_of_.try_emplace(node.inputs[0], index);
   }
 
@@ -60,7 +64,9 @@ class ReluConditions {
   }
 
  private:
-  static bool is_zero(const Graph& graph, NodeIndex index) { return graph[index].op == Op::full && graph[index].floats[0] == 0; }
+  static bool is_zero(const Graph& graph, NodeIndex index) {
+    return graph[index].op == Op::full && graph[index].floats[0] == 0;
+  }
 
   std::unordered_map<NodeIndex, NodeIndex> relu_of_;
 };
@@ -76,7 +82,8 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
   std::unordered_map<Hash128, NodeIndex, Hash128Hasher> known;
   ReluConditions conditions;
   const auto add = [&](GraphNode node) {
-    const auto [position, fresh] = known.try_emplace(node_key(node, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
+    const auto [position, fresh] = known.try_emplace(
+        node_key(node, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
     if (fresh) {
       graph.nodes.push_back(std::move(node));
       conditions.look_at(graph, position->second);
@@ -92,7 +99,8 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
     }
     for (const NodeRef& input : node.inputs) {
       const NodeIndex condition = index_of.at(input.get()), relu = conditions.relu_of(condition);
-      const bool is_relu_again = node.op == Op::where && relu >= 0 && index_of.at(node.inputs[2].get()) == graph[relu].inputs[2];
+      const bool is_relu_again =
+          node.op == Op::where && relu >= 0 && index_of.at(node.inputs[2].get()) == graph[relu].inputs[2];
       if (relu < 0 || is_relu_again) {
         entry.inputs.push_back(condition);
         continue;
@@ -131,10 +139,12 @@ Hash128 Graph::hash() const {
 
 std::string node_text(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
-  std::string text = node.source && !node.source->label.empty() ? node.source->label
-                                                               : std::string(op_info(node.op).name) + "#" + std::to_string(index);
+  std::string text = node.source && !node.source->label.empty()
+                         ? node.source->label
+                         : std::string(op_info(node.op).name) + "#" + std::to_string(index);
   // Names come from files and games, and kernels have them in comments, which end with the line.
-  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text + " " + std::string(dtype_name(node.dtype)) + node.shape.text();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The nodes that a program needs, as a table in topological order: equal subexpressions merged, dead ones gone. No memory, no Vulkan.
+// The nodes that a program needs, as a table in topological order: equal subexpressions merged, dead ones
+// gone. No memory, no Vulkan.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace imprint {
 
 using NodeIndex = std::int32_t;
-inline std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }   // in a table of nodes
+inline std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }  // in a table of nodes
 
 // A Node with its inputs named by table index. Inputs always have smaller indices.
 struct GraphNode {
@@ -26,11 +27,12 @@ struct GraphNode {
   std::vector<std::int64_t> ints;
   std::vector<double> floats;
   NodeRef source;  // keeps constants, variables and labels alive
-  // > 0: the value is kept as this many partial results, along an outermost axis that the op itself does not have: its fold ends at the borders of
-  // the blocks of rows that a region's workgroups take, or of the elements of a column fold's. Made by region.h alone, computed by those alone.
+  // > 0: the value is kept as this many partial results, along an outermost axis that the op itself does not
+  // have: its fold ends at the borders of the blocks of rows that a region's workgroups take, or of the
+  // elements of a column fold's. Made by region.h alone, computed by those alone.
   std::int64_t blocks = 0;
   bool is_snapshot = false;  // a copy of a variable's content from before the run, taken early
-  bool has_tails = false;  // a sum whose workgroups leave partial results of another sum
+  bool has_tails = false;    // a sum whose workgroups leave partial results of another sum
 
   OpKind kind() const { return op_info(op).kind; }
   std::int64_t element_count() const { return shape.element_count(); }
@@ -44,13 +46,14 @@ struct Graph {
   NodeIndex size() const { return static_cast<NodeIndex>(nodes.size()); }
   std::vector<std::vector<NodeIndex>> consumers() const;
 
-  // Of the structure: ops, shapes, attributes, edges and which node each root is; constants count by content, inputs by name, variables by identity.
+  // Of the structure: ops, shapes, attributes, edges and which node each root is; constants count by content,
+  // inputs by name, variables by identity.
   Hash128 hash() const;
 };
 
-// lifted: where given, constants become inputs (op `input`, source->constant set) and are listed here in the order of their nodes; their content
-// then counts neither for merging nor for the hash.
-// Errors: the first error that any of the tensors carries.
+// lifted: where given, constants become inputs (op `input`, source->constant set) and are listed here in the
+// order of their nodes; their content then counts neither for merging nor for the hash. Errors: the first
+// error that any of the tensors carries.
 Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* lifted = nullptr);
 
 // The element's name in messages and dumps: its label, or "op#index"; on one line.

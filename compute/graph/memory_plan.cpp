@@ -10,11 +10,15 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignm
 
   std::vector<std::size_t> by_size(lifetimes.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
-  std::ranges::stable_sort(by_size, [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  std::ranges::stable_sort(
+      by_size, [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
 
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());
-  struct Placed { std::uint64_t begin, end; std::size_t index; };
+  struct Placed {
+    std::uint64_t begin, end;
+    std::size_t index;
+  };
   std::vector<Placed> placed;  // by begin
   for (std::size_t index : by_size) {
     const Lifetime& life = lifetimes[index];

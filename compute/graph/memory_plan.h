@@ -1,6 +1,7 @@
 #pragma once
-// Lifetimes to offsets: pure arithmetic, after Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020
-// (greedy by size: the largest value first, each at the lowest offset that no overlapping lifetime occupies).
+// Lifetimes to offsets: pure arithmetic, after Pisarchyk and Lee, Efficient Memory Management for Deep Neural
+// Net Inference, 2020 (greedy by size: the largest value first, each at the lowest offset that no overlapping
+// lifetime occupies).
 
 #include <cstdint>
 #include <span>
@@ -10,14 +11,14 @@ namespace imprint {
 
 struct Lifetime {
   std::uint64_t bytes = 0;
-  std::int32_t first = 0;   // level that writes it
-  std::int32_t last = 0;    // last level that reads it; >= first
+  std::int32_t first = 0;  // level that writes it
+  std::int32_t last = 0;   // last level that reads it; >= first
 };
 
 struct MemoryPlan {
-  std::vector<std::uint64_t> offsets;   // per lifetime, multiples of the alignment
-  std::uint64_t total_bytes = 0;        // of the arena
-  std::uint64_t unplanned_bytes = 0;    // sum of all, without reuse
+  std::vector<std::uint64_t> offsets;  // per lifetime, multiples of the alignment
+  std::uint64_t total_bytes = 0;       // of the arena
+  std::uint64_t unplanned_bytes = 0;   // sum of all, without reuse
 };
 
 // Two lifetimes overlap when their level ranges share a level. alignment: a power of two.

@@ -40,7 +40,8 @@ class Narrower {
     return rearranges && nodes_[at(node.inputs[0])].element_count() <= node.element_count();
   }
 
-  // The value as float16, rounded where fewest elements are: each product that reads it by views of its own then reads one copy.
+  // The value as float16, rounded where fewest elements are: each product that reads it by views of its own
+  // then reads one copy.
   NodeIndex narrowed(NodeIndex index) {
     if (const auto known = narrowed_.find(index); known != narrowed_.end()) return known->second;
     GraphNode node = nodes_[at(index)];
@@ -61,7 +62,7 @@ class Narrower {
   Graph& graph_;
   FusionRequest& request_;
   std::vector<GraphNode> nodes_;
-  std::unordered_map<NodeIndex, NodeIndex> narrowed_;   // of the new nodes
+  std::unordered_map<NodeIndex, NodeIndex> narrowed_;  // of the new nodes
 };
 
 }  // namespace
@@ -76,12 +77,16 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
     if (node.op != Op::matmul) continue;
     ++products;
     const std::int32_t region = found.region_of.empty() ? -1 : found.region_of[at(i)];
-    const bool serves = region < 0 ? wants_tiles(graph, i, options) : suits_matrix_units(graph, found, region, options);
-    chosen[at(i)] = serves && std::ranges::all_of(node.inputs, [&](NodeIndex input) { return graph[input].dtype == DType::float32; });
+    const bool serves =
+        region < 0 ? wants_tiles(graph, i, options) : suits_matrix_units(graph, found, region, options);
+    chosen[at(i)] = serves && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
+                      return graph[input].dtype == DType::float32;
+                    });
   }
   const std::int64_t narrowed = std::ranges::count(chosen, 1);
   if (narrowed > 0) Narrower(graph, request).run(chosen);
-  return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) + " products read float16";
+  return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) +
+         " products read float16";
 }
 
 }  // namespace imprint

@@ -10,68 +10,87 @@
 namespace imprint {
 namespace {
 
-// What was measured of a tile on an NVIDIA H200 (driver 580): of the device's arithmetic, with many of them on a unit at a time, on products of 4096;
-// and how many a unit has room for.
+// What was measured of a tile on an NVIDIA H200 (driver 580): of the device's arithmetic, with many of them
+// on a unit at a time, on products of 4096; and how many a unit has room for.
 struct Measured {
   ProductTile tile;
   double efficiency;
   double resident;
 };
-constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.67, 4}, Measured{{64, 64, 16, 8, 8}, 0.65, 6},
-                            Measured{{64, 64, 16, 4, 8}, 0.54, 4}, Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
+constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.67, 4},
+                            Measured{{64, 64, 16, 8, 8}, 0.65, 6}, Measured{{64, 64, 16, 4, 8}, 0.54, 4},
+                            Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
 
-// Cycles of a turn of a workgroup that has a unit for itself: the way to memory and two barriers, and the multiply-adds of an invocation, whose latencies
-// one workgroup's few invocations do not hide.
+// Cycles of a turn of a workgroup that has a unit for itself: the way to memory and two barriers, and the
+// multiply-adds of an invocation, whose latencies one workgroup's few invocations do not hide.
 constexpr double kTurnCycles = 700, kCyclesPerOperation = 1.25;
-constexpr double kLanes = 128;   // multiply-adds of a unit in a cycle
+constexpr double kLanes = 128;  // multiply-adds of a unit in a cycle
 
 double cycles(const ProductShape& shape, const Measured& measured, const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
-  const double units = static_cast<double>(options.region_groups), steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
-  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);   // of a unit
-  const double alone = kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth;
-  const double operations = tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
+  const double units = static_cast<double>(options.region_groups),
+               steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
+  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);  // of a unit
+  const double alone =
+      kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth;
+  const double operations =
+      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
   const double together = operations / (kLanes * measured.efficiency);
   return steps * std::max(std::ceil(workgroups / measured.resident) * alone, workgroups * together);
 }
 
 // Of several in one dispatch, whose workgroups fill the units together.
-double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured, const FusionOptions& options) {
+double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured,
+                       const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
-  const double operations = tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
+  const double operations =
+      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
   double turns = 0, most = 0;
   for (const ProductShape& shape : shapes) {
-    turns += static_cast<double>(tile_count(shape, tile)) * std::ceil(static_cast<double>(shape.depth) / tile.depth);
-    most = std::max(most, cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));   // of one workgroup
+    turns += static_cast<double>(tile_count(shape, tile)) *
+             std::ceil(static_cast<double>(shape.depth) / tile.depth);
+    most = std::max(
+        most, cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));  // of one workgroup
   }
-  return std::max(most, turns / static_cast<double>(options.region_groups) * operations / (kLanes * measured.efficiency));
+  return std::max(
+      most, turns / static_cast<double>(options.region_groups) * operations / (kLanes * measured.efficiency));
 }
 
 constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
 
-// Of a kernel that waits for another, and of the bytes that one of the units has between itself and what they share.
+// Of a kernel that waits for another, and of the bytes that one of the units has between itself and what they
+// share.
 constexpr double kLaunchCycles = 5000, kBytesPerCycle = 16;
-constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;   // terms
+constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;  // terms
 
-// Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2; of the device's arithmetic without them. `ragged`: where the
-// tiles of a workgroup's matrix are not whole and its loads are clamped.
+// Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2; of the device's
+// arithmetic without them. `ragged`: where the tiles of a workgroup's matrix are not whole and its loads are
+// clamped.
 struct OnUnits {
   ProductTile tile;
   double efficiency, ragged;
 };
-constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::subgroup}, 4.33, 4.33}, OnUnits{{128, 128, 32, 8, 16, MatrixUnits::subgroup}, 4.2, 4.2},
-                                    OnUnits{kMatrixUnitTile, 4.07, 4.07}, OnUnits{{64, 128, 32, 8, 8, MatrixUnits::subgroup}, 3.2, 3.2},
+constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::subgroup}, 4.33, 4.33},
+                                    OnUnits{{128, 128, 32, 8, 16, MatrixUnits::subgroup}, 4.2, 4.2},
+                                    OnUnits{kMatrixUnitTile, 4.07, 4.07},
+                                    OnUnits{{64, 128, 32, 8, 8, MatrixUnits::subgroup}, 3.2, 3.2},
                                     OnUnits{{64, 64, 32, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5}};
-constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77}, OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
-                                     OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4}, OnUnits{{64, 64, 64, 4, 8, MatrixUnits::workgroup}, 2.3, 1.8}};
-constexpr double kUnitTurnCycles = 300;   // of 32 terms, beside their arithmetic, however many workgroups there are
+constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77},
+                                     OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
+                                     OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4},
+                                     OnUnits{{64, 64, 64, 4, 8, MatrixUnits::workgroup}, 2.3, 1.8}};
+constexpr double kUnitTurnCycles =
+    300;  // of 32 terms, beside their arithmetic, however many workgroups there are
 
 double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
   const double turns = std::ceil(static_cast<double>(shape.depth) / tile.depth) * tile.depth / 32;
-  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / static_cast<double>(options.region_groups));
-  const bool whole = shape.rows % tile.rows == 0 && shape.columns % tile.columns == 0 && shape.depth % tile.depth == 0;
-  return turns * (kUnitTurnCycles + workgroups * tile.rows * tile.columns * 32 / (kLanes * (whole ? measured.efficiency : measured.ragged)));
+  const double workgroups =
+      std::ceil(static_cast<double>(tile_count(shape, tile)) / static_cast<double>(options.region_groups));
+  const bool whole =
+      shape.rows % tile.rows == 0 && shape.columns % tile.columns == 0 && shape.depth % tile.depth == 0;
+  return turns * (kUnitTurnCycles + workgroups * tile.rows * tile.columns * 32 /
+                                        (kLanes * (whole ? measured.efficiency : measured.ragged)));
 }
 
 // Four rows or columns to an element, and one element between terms against bank conflicts.
@@ -83,7 +102,7 @@ std::int64_t shared_bytes(const ProductTile& tile) {
 }  // namespace
 
 std::int64_t unit_elements(const ProductTile& tile, std::size_t slot) {
-  constexpr std::int64_t kMatrixElements = 64;   // of a subgroup's sums, four floats each
+  constexpr std::int64_t kMatrixElements = 64;  // of a subgroup's sums, four floats each
   const std::int64_t lines = slot == 0 ? tile.rows : tile.columns;
   const std::int64_t elements = std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1));
   return slot == 0 ? std::max(elements, tile.invocations() / 32 * kMatrixElements) : elements;
@@ -100,17 +119,23 @@ ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
 namespace {
 
 // Whether neighbours along the axis are neighbours in memory, wherever the views on the way put them.
-bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index, int axis) {
+bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
+                   int axis) {
   const GraphNode& node = graph[index];
-  const auto along = [&](NodeIndex input, std::int64_t input_axis) { return is_contiguous(graph, materialized, input, static_cast<int>(input_axis)); };
+  const auto along = [&](NodeIndex input, std::int64_t input_axis) {
+    return is_contiguous(graph, materialized, input, static_cast<int>(input_axis));
+  };
   std::int64_t behind = 1;
   for (int i = axis + 1; i < node.shape.rank(); ++i) behind *= node.shape[i];
   if (materialized[static_cast<std::size_t>(index)]) return behind == 1;
   const auto a = static_cast<std::size_t>(axis);
   switch (node.op) {
-    case Op::permute: return along(node.inputs[0], node.ints[a]);
-    case Op::expand: return graph[node.inputs[0]].shape[axis] != 1 && along(node.inputs[0], axis);
-    case Op::slice: return node.ints[2 * a + 1] == 1 && along(node.inputs[0], axis);
+    case Op::permute:
+      return along(node.inputs[0], node.ints[a]);
+    case Op::expand:
+      return graph[node.inputs[0]].shape[axis] != 1 && along(node.inputs[0], axis);
+    case Op::slice:
+      return node.ints[2 * a + 1] == 1 && along(node.inputs[0], axis);
     case Op::window:
       if (axis + 1 == node.shape.rank()) return node.ints[3] == 1 && along(node.inputs[0], node.ints[0]);
       return (axis != node.ints[0] || node.ints[2] == 1) && along(node.inputs[0], axis);
@@ -121,28 +146,35 @@ bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& material
         if (behind_source == behind && source[i] > 1) return along(node.inputs[0], i);
       return false;
     }
-    case Op::pad: return along(node.inputs[0], axis);
-    default: return node.kind() == OpKind::elementwise && std::ranges::any_of(node.inputs, [&](NodeIndex input) { return along(input, axis); });
+    case Op::pad:
+      return along(node.inputs[0], axis);
+    default:
+      return node.kind() == OpKind::elementwise &&
+             std::ranges::any_of(node.inputs, [&](NodeIndex input) { return along(input, axis); });
   }
 }
 
 }  // namespace
 
-OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot,
-                             std::int32_t most_width) {
+OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                             NodeIndex matmul, std::size_t slot, std::int32_t most_width) {
   const NodeIndex operand = graph[matmul].inputs[slot];
   const Shape& shape = graph[operand].shape;
-  const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2, lines = slot == 0 ? rank - 2 : rank - 1;
+  const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2,
+            lines = slot == 0 ? rank - 2 : rank - 1;
   const auto contiguous = [&](int axis) { return is_contiguous(graph, materialized, operand, axis); };
-  // Where neither has neighbours in memory, it is the left operand's terms that are nearer to each other: weights of a convolution.
+  // Where neither has neighbours in memory, it is the left operand's terms that are nearer to each other:
+  // weights of a convolution.
   OperandLayout layout{.along_terms = !contiguous(lines) && (slot == 0 || contiguous(terms))};
   const std::optional<Strides> strides = strides_of(graph, materialized, operand);
   if (!strides || !dtype_is_float(graph[strides->memory].dtype)) return layout;
   const int vector_axis = layout.along_terms ? terms : lines;
   for (std::int32_t width = most_width; width >= 4; width /= 2) {
-    bool aligned = strides->start % width == 0 && strides->axis[static_cast<std::size_t>(vector_axis)] == 1 && shape[vector_axis] % width == 0;
+    bool aligned = strides->start % width == 0 && strides->axis[static_cast<std::size_t>(vector_axis)] == 1 &&
+                   shape[vector_axis] % width == 0;
     for (int axis = 0; axis < rank; ++axis)
-      aligned = aligned && (axis == vector_axis || shape[axis] == 1 || strides->axis[static_cast<std::size_t>(axis)] % width == 0);
+      aligned = aligned && (axis == vector_axis || shape[axis] == 1 ||
+                            strides->axis[static_cast<std::size_t>(axis)] % width == 0);
     if (!aligned) continue;
     layout.width = width;
     break;
@@ -150,18 +182,22 @@ OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>
   return layout;
 }
 
-std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, std::size_t slot) {
+std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                            NodeIndex matmul, std::size_t slot) {
   const NodeIndex node = graph[matmul].inputs[slot];
   if (graph[node].dtype != DType::float16) return std::nullopt;
   const std::optional<Strides> strides = strides_of(graph, materialized, node);
   if (!strides || graph[strides->memory].dtype != DType::float16) return std::nullopt;
-  const int rank = graph[node].shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2, lines = slot == 0 ? rank - 2 : rank - 1;
+  const int rank = graph[node].shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2,
+            lines = slot == 0 ? rank - 2 : rank - 1;
   const auto stride_along = [&](int axis) { return strides->axis[static_cast<std::size_t>(axis)]; };
-  MatrixOperand operand{.strides = *strides, .along_terms = stride_along(terms) == 1 && (slot == 0 || stride_along(lines) != 1)};
+  MatrixOperand operand{.strides = *strides,
+                        .along_terms = stride_along(terms) == 1 && (slot == 0 || stride_along(lines) != 1)};
   operand.stride = stride_along(operand.along_terms ? lines : terms);
   if (stride_along(operand.along_terms ? terms : lines) != 1 || operand.stride < 1) return std::nullopt;
   operand.in_eights = strides->start % 8 == 0 && operand.stride % 8 == 0;
-  for (int axis = 0; axis < rank - 2; ++axis) operand.in_eights = operand.in_eights && stride_along(axis) % 8 == 0;
+  for (int axis = 0; axis < rank - 2; ++axis)
+    operand.in_eights = operand.in_eights && stride_along(axis) % 8 == 0;
   return operand;
 }
 
@@ -176,14 +212,19 @@ bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& mat
 std::string product_tile_text(const ProductTile& tile) {
   std::string text;
   for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
-  return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " + std::to_string(tile.thread_columns) +
-         (tile.units == MatrixUnits::none ? "" : tile.units == MatrixUnits::subgroup ? " on matrix units" : " as a matrix");
+  return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " +
+         std::to_string(tile.thread_columns) +
+         (tile.units == MatrixUnits::none       ? ""
+          : tile.units == MatrixUnits::subgroup ? " on matrix units"
+                                                : " as a matrix");
 }
 
-ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul, const FusionOptions& options,
-                        std::vector<VariantChoice>& made) {
+ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
+                        const FusionOptions& options, std::vector<VariantChoice>& made) {
   const ProductShape shape = product_shape(graph, matmul);
-  const auto loads_alone = [&](std::size_t slot) { return operand_layout(graph, materialized, matmul, slot, 4).width == 1; };
+  const auto loads_alone = [&](std::size_t slot) {
+    return operand_layout(graph, materialized, matmul, slot, 4).width == 1;
+  };
   const bool one_by_one = loads_alone(0) || loads_alone(1);
   std::vector<ProductTile> tiles;
   std::vector<Variant> variants;
@@ -192,28 +233,37 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     variants.push_back({product_tile_text(tile), cost});
   };
   const bool has_units = options.matrix_units && suits_matrix_units(graph, materialized, matmul);
-  const bool has_workgroups = options.matrix_workgroups && matrix_operand(graph, materialized, matmul, 0) && matrix_operand(graph, materialized, matmul, 1);
+  const bool has_workgroups = options.matrix_workgroups && matrix_operand(graph, materialized, matmul, 0) &&
+                              matrix_operand(graph, materialized, matmul, 1);
   for (const OnUnits& measured : kSubgroupTiles) {
-    const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes && measured.tile.invocations() <= options.most_invocations;
-    if (has_units && fits && (options.matrix_tiles || measured.tile == kMatrixUnitTile)) add(measured.tile, cycles_on_units(shape, measured, options));
+    const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes &&
+                      measured.tile.invocations() <= options.most_invocations;
+    if (has_units && fits && (options.matrix_tiles || measured.tile == kMatrixUnitTile))
+      add(measured.tile, cycles_on_units(shape, measured, options));
   }
   if (has_workgroups)
-    for (const OnUnits& measured : kWorkgroupTiles) add(measured.tile, cycles_on_units(shape, measured, options));
-  constexpr double kBesideUnits = 1000;   // no product of float16 has been seen to be faster without
+    for (const OnUnits& measured : kWorkgroupTiles)
+      add(measured.tile, cycles_on_units(shape, measured, options));
+  constexpr double kBesideUnits = 1000;  // no product of float16 has been seen to be faster without
   for (const Measured& measured : kTiles) {
     // Many loads at once beside many sums are too many registers.
     constexpr std::int32_t kSumsBesideLoads = 32;
     constexpr double kSpills = 100;
-    const bool spills = one_by_one && options.product_turn_operations == 0 && measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (shared_bytes(measured.tile) <= options.region_shared_bytes)   // the smaller ones fit everywhere
-      add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) * (has_units || has_workgroups ? kBesideUnits : 1));
+    const bool spills = one_by_one && options.product_turn_operations == 0 &&
+                        measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
+    if (shared_bytes(measured.tile) <= options.region_shared_bytes)  // the smaller ones fit everywhere
+      add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
+                             (has_units || has_workgroups ? kBesideUnits : 1));
   }
-  const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + " of " +
-                             std::to_string(shape.depth) + " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
+  const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) +
+                             " x " + std::to_string(shape.columns) + " of " + std::to_string(shape.depth) +
+                             " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
   return tiles[choose_variant(options.variants, kernel, variants, made)];
 }
 
-std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls, const std::vector<ProductTile>& tiles, const FusionOptions& options) {
+std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
+                                              const std::vector<ProductTile>& tiles,
+                                              const FusionOptions& options) {
   std::vector<ProductShape> shapes;
   double apart = 0;
   for (std::size_t i = 0; i < matmuls.size(); ++i) {
@@ -222,10 +272,11 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
     if (own == kTiles.end()) return std::nullopt;
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
-  // The smallest of theirs: it leaves the shortest tail of workgroups that run alone (two gradients of a layer of 256: 127 us, with the larger one 147).
+  // The smallest of theirs: it leaves the shortest tail of workgroups that run alone (two gradients of a
+  // layer of 256: 127 us, with the larger one 147).
   const Measured* smallest = nullptr;
   for (const Measured& measured : kTiles)
-    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;   // they are in order
+    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // they are in order
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
   return smallest->tile;
 }
@@ -240,27 +291,35 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (shared_bytes(measured.tile) <= options.region_shared_bytes) least = std::min(least, cycles(shape, measured, options));
+    if (shared_bytes(measured.tile) <= options.region_shared_bytes)
+      least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 
 }  // namespace
 
 // Partial sums cost their way to memory and back, and a launch.
-std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units) {
+std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options,
+                               bool on_matrix_units) {
   if (shape.depth < kLeastDepth) return 1;
   const auto estimate = [&](std::int64_t stretches) {
     ProductShape part = shape;
     part.batch *= stretches;
     if (stretches > 1) part.depth = stretch_length(shape.depth, stretches);
-    const double products = on_matrix_units ? cycles(part, kOnMatrixUnits, options) : least_cycles(part, options);
-    const double partial_bytes = 2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);
-    const double sum = stretches == 1 ? 0 : kLaunchCycles + partial_bytes / (kBytesPerCycle * static_cast<double>(options.region_groups));
+    const double products =
+        on_matrix_units ? cycles(part, kOnMatrixUnits, options) : least_cycles(part, options);
+    const double partial_bytes =
+        2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);
+    const double sum =
+        stretches == 1
+            ? 0
+            : kLaunchCycles + partial_bytes / (kBytesPerCycle * static_cast<double>(options.region_groups));
     return products + sum;
   };
   std::int64_t best = 1;
-  double least = 0.9 * estimate(1);   // where little is won it stays one kernel
-  for (std::int64_t stretches = 2; stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch; stretches *= 2)
+  double least = 0.9 * estimate(1);  // where little is won it stays one kernel
+  for (std::int64_t stretches = 2;
+       stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch; stretches *= 2)
     if (const double cost = estimate(stretches); cost < least) {
       best = stretches;
       least = cost;

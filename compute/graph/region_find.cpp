@@ -13,12 +13,19 @@ namespace {
 
 enum class Role : std::uint8_t { outside, row, fold };
 
-constexpr std::int64_t kMostWeights = 1 << 18;   // of a product, that every workgroup could go through from end to end; 512 x 512
+constexpr std::int64_t kMostWeights =
+    1 << 18;  // of a product, that every workgroup could go through from end to end; 512 x 512
 
 class RegionFinder {
  public:
-  RegionFinder(const Graph& graph, const FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits)
-      : graph_(graph), request_(request), options_(options), limits_(limits), classes_(graph), consumers_(graph.consumers()) {
+  RegionFinder(const Graph& graph, const FusionRequest& request, const FusionOptions& options,
+               const RowBlockLimits& limits)
+      : graph_(graph),
+        request_(request),
+        options_(options),
+        limits_(limits),
+        classes_(graph),
+        consumers_(graph.consumers()) {
     role.assign(graph.nodes.size(), Role::outside);
     row_class_.assign(graph.nodes.size(), -1);
     region_of.assign(graph.nodes.size(), -1);
@@ -35,7 +42,10 @@ class RegionFinder {
     make_regions();
   }
 
-  int row_axis(NodeIndex i) const { return role[at(i)] == Role::row ? classes_.axis_in(graph_, i, regions[at(region_of[at(i)])].row_class) : -1; }
+  int row_axis(NodeIndex i) const {
+    return role[at(i)] == Role::row ? classes_.axis_in(graph_, i, regions[at(region_of[at(i)])].row_class)
+                                    : -1;
+  }
   int group_axis(NodeIndex i) const {
     if (role[at(i)] != Role::row) return -1;
     const RegionNodes& region = regions[at(region_of[at(i)])];
@@ -44,8 +54,11 @@ class RegionFinder {
 
   std::vector<std::string> notes() const {
     if (large_.empty()) return {};
-    return {std::to_string(large_.size()) + " products stay outside of row-local regions, each of more than " + std::to_string(options_.region_weights) +
-            " weights and at least " + std::to_string(options_.region_operations) + " multiply-adds, which kernels of their own compute faster, in more dispatches"};
+    return {std::to_string(large_.size()) +
+            " products stay outside of row-local regions, each of more than " +
+            std::to_string(options_.region_weights) + " weights and at least " +
+            std::to_string(options_.region_operations) +
+            " multiply-adds, which kernels of their own compute faster, in more dispatches"};
   }
 
   std::vector<RegionNodes> regions;
@@ -53,19 +66,23 @@ class RegionFinder {
   std::vector<std::int32_t> region_of, phase;
 
  private:
-  struct Batch { AxisClass rows, groups; };   // groups: the axis of networks beside each other; -1: none
+  struct Batch {
+    AxisClass rows, groups;
+  };  // groups: the axis of networks beside each other; -1: none
   static constexpr AxisClass kDisagree = -2;
 
   // ---- batches ----
 
   // The weights of a contraction: memory of the program's own, behind views.
   bool is_weight(NodeIndex index) const {
-    while (graph_[index].kind() == OpKind::view || graph_[index].op == Op::cast) index = graph_[index].inputs[0];
+    while (graph_[index].kind() == OpKind::view || graph_[index].op == Op::cast)
+      index = graph_[index].inputs[0];
     return graph_[index].op == Op::variable || graph_[index].op == Op::constant;
   }
 
-  // A batch runs through contractions with weights and is never an axis of one. Weights on the right come first, as layers have them: once it is known
-  // that way what a batch is, data of the program's own (a data set) is not taken for weights on the left of a weight gradient.
+  // A batch runs through contractions with weights and is never an axis of one. Weights on the right come
+  // first, as layers have them: once it is known that way what a batch is, data of the program's own (a data
+  // set) is not taken for weights on the left of a weight gradient.
   void find_batches() {
     std::set<AxisClass> features;
     for (const bool right : {true, false})
@@ -74,24 +91,32 @@ class RegionFinder {
         if (node.op != Op::matmul || !is_weight(node.inputs[right ? 1 : 0])) continue;
         const int rank = node.shape.rank();
         const NodeIndex weights = node.inputs[right ? 1 : 0];
-        const auto is_batch = [&](int axis) { return std::ranges::find(batches_, classes_.of(weights, axis), &Batch::rows) != batches_.end(); };
+        const auto is_batch = [&](int axis) {
+          return std::ranges::find(batches_, classes_.of(weights, axis), &Batch::rows) != batches_.end();
+        };
         if (!right && (is_weight(node.inputs[1]) || is_batch(rank - 2) || is_batch(rank - 1))) continue;
         features.insert(classes_.of(weights, rank - 2));
         features.insert(classes_.of(weights, rank - 1));
         if (rank > 3) continue;
         const Batch batch{classes_.of(i, right ? rank - 2 : rank - 1), rank == 3 ? classes_.of(i, 0) : -1};
         const auto known = std::ranges::find(batches_, batch.rows, &Batch::rows);
-        if (known == batches_.end()) batches_.push_back(batch);
-        else if (known->groups != batch.groups) known->groups = kDisagree;
+        if (known == batches_.end())
+          batches_.push_back(batch);
+        else if (known->groups != batch.groups)
+          known->groups = kDisagree;
       }
-    std::erase_if(batches_, [&](const Batch& batch) { return features.contains(batch.rows) || batch.rows == batch.groups || batch.groups == kDisagree; });
+    std::erase_if(batches_, [&](const Batch& batch) {
+      return features.contains(batch.rows) || batch.rows == batch.groups || batch.groups == kDisagree;
+    });
   }
 
   // ---- membership ----
 
   void classify(const Batch& batch, NodeIndex index) {
     const GraphNode& node = graph_[index];
-    if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 || node.kind() == OpKind::scan) return;
+    if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 ||
+        node.kind() == OpKind::scan)
+      return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;
     if (node.op == Op::matmul && is_left_out(index, row)) return;
@@ -102,7 +127,9 @@ class RegionFinder {
     if (row >= 0) {
       if (!keeps_axis(index, row, batch.rows)) return;
       // Products of one matrix a network: what has further leading axes goes by itself.
-      const bool is_plain = batch.groups >= 0 ? node.shape.rank() == 3 && classes_.of(index, 0) == batch.groups : node.shape.rank() == 2;
+      const bool is_plain = batch.groups >= 0
+                                ? node.shape.rank() == 3 && classes_.of(index, 0) == batch.groups
+                                : node.shape.rank() == 2;
       if (node.op == Op::matmul && !is_plain) return;
       role[at(index)] = Role::row;
     } else {
@@ -114,21 +141,27 @@ class RegionFinder {
 
   // Whether the product is left to kernels that share it out by tiles.
   bool is_left_out(NodeIndex index, int row) {
-    const std::int64_t weights = weight_count(index, row), operations = graph_[index].element_count() * fold_length(graph_, index);
+    const std::int64_t weights = weight_count(index, row),
+                       operations = graph_[index].element_count() * fold_length(graph_, index);
     if (weights > kMostWeights) return true;
-    if (weights <= options_.region_weights || operations < options_.region_operations || !wants_tiles(graph_, index, options_)) return false;
+    if (weights <= options_.region_weights || operations < options_.region_operations ||
+        !wants_tiles(graph_, index, options_))
+      return false;
     if (std::ranges::find(large_, index) == large_.end()) large_.push_back(index);
     return true;
   }
 
-  // Elements of the one matrix that a product whose rows are along the axis takes, or -1: that a sum over all rows gives.
+  // Elements of the one matrix that a product whose rows are along the axis takes, or -1: that a sum over all
+  // rows gives.
   std::int64_t weight_count(NodeIndex index, int row) const {
     const Shape& shape = graph_[index].shape;
     const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
     return row < 0 ? rows * columns : (row + 1 == shape.rank() ? rows : columns) * fold_length(graph_, index);
   }
 
-  bool is_row(NodeIndex index, AxisClass rows) const { return role[at(index)] == Role::row && row_class_[at(index)] == rows; }
+  bool is_row(NodeIndex index, AxisClass rows) const {
+    return role[at(index)] == Role::row && row_class_[at(index)] == rows;
+  }
 
   bool folds_rows(const Batch& batch, NodeIndex index) const {
     const GraphNode& node = graph_[index];
@@ -137,7 +170,8 @@ class RegionFinder {
       if (rank != (batch.groups >= 0 ? 3 : 2)) return false;
       if (batch.groups >= 0 && classes_.of(index, 0) != batch.groups) return false;
       const bool any = is_row(node.inputs[0], batch.rows) || is_row(node.inputs[1], batch.rows);
-      return any && classes_.axis_in(graph_, node.inputs[0], batch.rows) == rank - 1 && classes_.axis_in(graph_, node.inputs[1], batch.rows) == rank - 2;
+      return any && classes_.axis_in(graph_, node.inputs[0], batch.rows) == rank - 1 &&
+             classes_.axis_in(graph_, node.inputs[1], batch.rows) == rank - 2;
     }
     if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min) return false;
     const NodeIndex input = node.inputs[0];
@@ -145,11 +179,16 @@ class RegionFinder {
     return std::ranges::find(node.ints, classes_.axis_in(graph_, input, batch.rows)) != node.ints.end();
   }
 
-  // Whether the element at one position along the axis depends only on what the inputs have there, as far as they have the axis.
+  // Whether the element at one position along the axis depends only on what the inputs have there, as far as
+  // they have the axis.
   bool keeps_axis(NodeIndex index, int axis, AxisClass axis_class) const {
     const GraphNode& node = graph_[index];
     const auto a = static_cast<std::size_t>(axis);
-    const auto position = [&](std::size_t slot) { return classes_.is_wildcard(node.inputs[slot]) ? -1 : classes_.axis_in(graph_, node.inputs[slot], axis_class); };
+    const auto position = [&](std::size_t slot) {
+      return classes_.is_wildcard(node.inputs[slot])
+                 ? -1
+                 : classes_.axis_in(graph_, node.inputs[slot], axis_class);
+    };
     const auto shape = [&](std::size_t slot) -> const Shape& { return graph_[node.inputs[slot]].shape; };
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
       const int p = position(slot);
@@ -157,30 +196,55 @@ class RegionFinder {
       if (p == -2) return false;
       bool kept = p == axis && shape(slot)[p] == node.shape[axis];
       switch (node.kind()) {
-        case OpKind::elementwise: break;
-        case OpKind::reduce: kept = kept && std::ranges::find(node.ints, axis) == node.ints.end(); break;
+        case OpKind::elementwise:
+          break;
+        case OpKind::reduce:
+          kept = kept && std::ranges::find(node.ints, axis) == node.ints.end();
+          break;
         case OpKind::contract: {
           const int rank = node.shape.rank();
           kept = kept && (axis < rank - 2 || (axis == rank - 2) == (slot == 0));
           break;
         }
-        case OpKind::scan: kept = kept && node.ints[0] != axis; break;
+        case OpKind::scan:
+          kept = kept && node.ints[0] != axis;
+          break;
         default:
           switch (node.op) {
-            case Op::reshape: kept = shape(slot)[p] == node.shape[axis] && elements_behind(shape(slot), p) == elements_behind(node.shape, axis); break;
-            case Op::permute: kept = node.ints[a] == p; break;
-            case Op::expand: break;
-            case Op::slice: kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1; break;
-            case Op::pad: kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 0; break;
-            case Op::window: case Op::unwindow: kept = kept && node.ints[0] != axis && axis < std::min(node.shape.rank(), shape(slot).rank()); break;
-            case Op::concat: case Op::gather: case Op::scatter_add: kept = kept && node.ints[0] != axis; break;
+            case Op::reshape:
+              kept = shape(slot)[p] == node.shape[axis] &&
+                     elements_behind(shape(slot), p) == elements_behind(node.shape, axis);
+              break;
+            case Op::permute:
+              kept = node.ints[a] == p;
+              break;
+            case Op::expand:
+              break;
+            case Op::slice:
+              kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1;
+              break;
+            case Op::pad:
+              kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 0;
+              break;
+            case Op::window:
+            case Op::unwindow:
+              kept = kept && node.ints[0] != axis && axis < std::min(node.shape.rank(), shape(slot).rank());
+              break;
+            case Op::concat:
+            case Op::gather:
+            case Op::scatter_add:
+              kept = kept && node.ints[0] != axis;
+              break;
             case Op::take: {
               const int first = static_cast<int>(node.ints[0]), inserted = shape(1).rank();
-              if (slot == 1) kept = p + first == axis;
-              else kept = p != first && (p < first ? p : p + inserted - 1) == axis;
+              if (slot == 1)
+                kept = p + first == axis;
+              else
+                kept = p != first && (p < first ? p : p + inserted - 1) == axis;
               break;
             }
-            default: return false;
+            default:
+              return false;
           }
       }
       if (!kept) return false;
@@ -200,12 +264,14 @@ class RegionFinder {
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       for (NodeIndex input : graph_[i].inputs) {
         const Role from = role[at(input)];
-        const bool leaves = from == Role::fold || (from == Role::row && row_class_[at(input)] != row_class_[at(i)]);
+        const bool leaves =
+            from == Role::fold || (from == Role::row && row_class_[at(input)] != row_class_[at(i)]);
         phase[at(i)] = std::max(phase[at(i)], phase[at(input)] + (leaves ? 1 : 0));
       }
   }
 
-  // What only later phases ask for belongs to the first of them: so a forward pass is not cut off from its backward pass by a fold between.
+  // What only later phases ask for belongs to the first of them: so a forward pass is not cut off from its
+  // backward pass by a fold between.
   void sink() {
     std::vector<std::uint8_t> asked(graph_.nodes.size(), 0);
     for (const GraphOutput& output : request_.outputs) asked[at(output.node)] = 1;
@@ -217,7 +283,8 @@ class RegionFinder {
       if (role[at(i)] != Role::row || asked[at(i)] || consumers_[at(i)].empty()) continue;
       std::int32_t first = INT32_MAX;
       for (NodeIndex consumer : consumers_[at(i)])
-        first = std::min(first, row_class_[at(consumer)] == row_class_[at(i)] ? phase[at(consumer)] : phase[at(i)]);
+        first = std::min(first,
+                         row_class_[at(consumer)] == row_class_[at(i)] ? phase[at(consumer)] : phase[at(i)]);
       phase[at(i)] = std::max(phase[at(i)], first);
     }
   }
@@ -231,9 +298,12 @@ class RegionFinder {
     }
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       if (role[at(i)] == Role::outside) continue;
-      const auto found = std::ranges::find(regions, std::pair{row_class_[at(i)], phase[at(i)]}, &RegionNodes::key);
-      if (found == regions.end()) role[at(i)] = Role::outside;
-      else region_of[at(i)] = static_cast<std::int32_t>(found - regions.begin());
+      const auto found =
+          std::ranges::find(regions, std::pair{row_class_[at(i)], phase[at(i)]}, &RegionNodes::key);
+      if (found == regions.end())
+        role[at(i)] = Role::outside;
+      else
+        region_of[at(i)] = static_cast<std::int32_t>(found - regions.begin());
     }
   }
 
@@ -244,16 +314,27 @@ class RegionFinder {
     region.group_class = batch->groups;
     region.phase = key.second;
     region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->rows)];
-    if (batch->groups >= 0) region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->groups)];
+    if (batch->groups >= 0)
+      region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->groups)];
     std::int64_t partial_elements = 0;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] == Role::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second) partial_elements += graph_[i].element_count();
+      if (role[at(i)] == Role::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second)
+        partial_elements += graph_[i].element_count();
     const bool folds = partial_elements > 0;
 
-    // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial results left, less often.
-    const auto power = [](std::int64_t n) { return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n)))); };
-    const std::int64_t fewest = !folds ? 1 : partial_elements <= options_.region_few_partials ? options_.region_fold_rows / 2 : options_.region_fold_rows;
-    const auto rows_for = [&](std::int64_t groups) { return power((region.rows * region.groups + groups - 1) / groups); };
+    // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial
+    // results left, less often.
+    const auto power = [](std::int64_t n) {
+      return static_cast<std::int64_t>(
+          std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n))));
+    };
+    const std::int64_t fewest = !folds ? 1
+                                : partial_elements <= options_.region_few_partials
+                                    ? options_.region_fold_rows / 2
+                                    : options_.region_fold_rows;
+    const auto rows_for = [&](std::int64_t groups) {
+      return power((region.rows * region.groups + groups - 1) / groups);
+    };
     std::int64_t wanted = rows_for(options_.region_groups);
     const bool few_leave_results = folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8;
     if (few_leave_results) wanted = rows_for(options_.region_fold_groups);
@@ -261,8 +342,9 @@ class RegionFinder {
     const std::int64_t most = folds || chains_products(key) ? options_.region_rows : options_.region_rows / 2;
     std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, most);
     block = std::min(block, power(region.rows));
-    const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;   // of all turns
-    if (const auto limit = limits_.find(key); limit != limits_.end()) block = std::min<std::int64_t>(block, limit->second);
+    const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;  // of all turns
+    if (const auto limit = limits_.find(key); limit != limits_.end())
+      block = std::min<std::int64_t>(block, limit->second);
     if (block < 1) return;
     region.kernel = kernel_of(key, region);
     region.row_block = choose_rows(static_cast<std::int32_t>(block), partial_elements, region);
@@ -271,7 +353,8 @@ class RegionFinder {
     region.invocations = choose_invocations(usual_invocations(key, region, folds), region);
     region.may_turn = folds && sums_fit(region);
     if (region.may_turn) {
-      region.turns = choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
+      region.turns =
+          choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
       region.blocks = (region.rows + block * region.turns - 1) / (block * region.turns);
     }
     if (!partials_fit(partial_elements, region.blocks)) return;
@@ -284,20 +367,25 @@ class RegionFinder {
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       if (role[at(i)] != Role::row || std::pair{row_class_[at(i)], phase[at(i)]} != key) continue;
       const bool is_product = graph_[i].op == Op::matmul;
-      follows[at(i)] = std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return follows[at(input)] != 0; });
+      follows[at(i)] =
+          std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return follows[at(input)] != 0; });
       if (is_product && follows[at(i)]) return true;
       follows[at(i)] |= is_product;
     }
     return false;
   }
 
-  bool partials_fit(std::int64_t elements, std::int64_t blocks) const { return blocks == 1 || 4 * elements * blocks <= options_.region_partial_bytes; }
+  bool partials_fit(std::int64_t elements, std::int64_t blocks) const {
+    return blocks == 1 || 4 * elements * blocks <= options_.region_partial_bytes;
+  }
 
   std::string kernel_of(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region) const {
     std::vector<NodeIndex> nodes;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] != Role::outside && std::pair{row_class_[at(i)], phase[at(i)]} == key) nodes.push_back(i);
-    return "region " + std::to_string(region.rows) + " rows" + (region.groups > 1 ? " of " + std::to_string(region.groups) : std::string()) + " " +
+      if (role[at(i)] != Role::outside && std::pair{row_class_[at(i)], phase[at(i)]} == key)
+        nodes.push_back(i);
+    return "region " + std::to_string(region.rows) + " rows" +
+           (region.groups > 1 ? " of " + std::to_string(region.groups) : std::string()) + " " +
            signature(graph_, nodes);
   }
 
@@ -305,30 +393,43 @@ class RegionFinder {
     std::vector<Variant> variants;
     std::vector<std::int32_t> numbers;
     const auto limit = limits_.find(region.key());
-    for (std::int32_t rows = std::max(1, usual / 4); rows <= std::min<std::int64_t>(4 * usual, std::bit_ceil(static_cast<std::uint64_t>(region.rows))); rows *= 2) {
+    for (std::int32_t rows = std::max(1, usual / 4);
+         rows <= std::min<std::int64_t>(4 * usual, std::bit_ceil(static_cast<std::uint64_t>(region.rows)));
+         rows *= 2) {
       if (limit != limits_.end() && rows > limit->second) break;
       if (rows != usual && !partials_fit(partial_elements, (region.rows + rows - 1) / rows)) continue;
       numbers.push_back(rows);
-      variants.push_back({std::to_string(rows) + " rows a workgroup", std::abs(std::log2(static_cast<double>(rows) / usual))});
+      variants.push_back({std::to_string(rows) + " rows a workgroup",
+                          std::abs(std::log2(static_cast<double>(rows) / usual))});
     }
     return numbers[choose_variant(options_.variants, region.kernel + " rows", variants, region.choices)];
   }
 
-  // Where nothing but products takes long and workgroups wait for each other, no more than have a tile of 4 x 4 of the largest. On matrix units every
-  // subgroup takes rows of its own.
-  std::int32_t usual_invocations(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region, bool folds) const {
-    const bool on_units = options_.narrow_products && options_.matrix_units && region.rows >= options_.region_narrow_rows;
-    if (folds || on_units || !options_.region_vectors || region.blocks * region.groups <= options_.region_groups) return options_.region_invocations;
+  // Where nothing but products takes long and workgroups wait for each other, no more than have a tile of 4 x
+  // 4 of the largest. On matrix units every subgroup takes rows of its own.
+  std::int32_t usual_invocations(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region,
+                                 bool folds) const {
+    const bool on_units =
+        options_.narrow_products && options_.matrix_units && region.rows >= options_.region_narrow_rows;
+    if (folds || on_units || !options_.region_vectors ||
+        region.blocks * region.groups <= options_.region_groups)
+      return options_.region_invocations;
     std::int64_t most = 64;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] == Role::row && graph_[i].op == Op::matmul && std::pair{row_class_[at(i)], phase[at(i)]} == key)
-        most = std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
-    return static_cast<std::int32_t>(std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)), options_.region_invocations));
+      if (role[at(i)] == Role::row && graph_[i].op == Op::matmul &&
+          std::pair{row_class_[at(i)], phase[at(i)]} == key)
+        most =
+            std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)), options_.region_invocations));
   }
 
-  // Whether the sums over its rows can stay in the registers of a workgroup from one block of rows to the next.
+  // Whether the sums over its rows can stay in the registers of a workgroup from one block of rows to the
+  // next.
   bool sums_fit(const RegionNodes& region) const {
-    constexpr std::int64_t kMostTile = 32, kMostColumn = 16, kMostSums = 56;   // sums of a tile of four columns, of one column, and of an invocation
+    constexpr std::int64_t kMostTile = 32, kMostColumn = 16,
+                           kMostSums =
+                               56;  // sums of a tile of four columns, of one column, and of an invocation
     if (!options_.region_vectors) return false;
     std::int64_t sums = 0;
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
@@ -336,12 +437,15 @@ class RegionFinder {
       if (role[at(i)] != Role::fold || std::pair{row_class_[at(i)], phase[at(i)]} != region.key()) continue;
       std::int64_t tiles = 0;
       if (node.op == Op::matmul) {
-        const std::int64_t rows = node.shape[node.shape.rank() - 2], columns = node.shape[node.shape.rank() - 1];
-        const std::int64_t wide = columns % 4 == 0 ? 4 : 1, most_rows = wide == 4 ? kMostTile / 4 : kMostColumn;
+        const std::int64_t rows = node.shape[node.shape.rank() - 2],
+                           columns = node.shape[node.shape.rank() - 1];
+        const std::int64_t wide = columns % 4 == 0 ? 4 : 1,
+                           most_rows = wide == 4 ? kMostTile / 4 : kMostColumn;
         tiles = (rows + most_rows - 1) / most_rows * (columns / wide);
         sums += rows * columns;
       } else {
-        const int group = region.group_class < 0 ? -1 : classes_.axis_in(graph_, node.inputs[0], region.group_class);
+        const int group =
+            region.group_class < 0 ? -1 : classes_.axis_in(graph_, node.inputs[0], region.group_class);
         const bool by_network = group >= 0 && std::ranges::find(node.ints, group) == node.ints.end();
         tiles = node.element_count() / (by_network ? region.groups : 1);
         sums += tiles;
@@ -355,22 +459,30 @@ class RegionFinder {
   std::int32_t choose_turns(std::int32_t usual, RegionNodes& region) const {
     std::vector<Variant> variants;
     std::vector<std::int32_t> numbers;
-    for (std::int32_t turns = 1; turns <= std::max(4, 2 * usual) && (turns - 1) * std::int64_t{region.row_block} < region.rows; turns *= 2) {
+    for (std::int32_t turns = 1;
+         turns <= std::max(4, 2 * usual) && (turns - 1) * std::int64_t{region.row_block} < region.rows;
+         turns *= 2) {
       numbers.push_back(turns);
-      variants.push_back({std::to_string(turns) + " turns", std::abs(std::log2(static_cast<double>(turns) / usual))});
+      variants.push_back(
+          {std::to_string(turns) + " turns", std::abs(std::log2(static_cast<double>(turns) / usual))});
     }
-    return numbers[choose_variant(options_.variants, region.kernel + " turns of " + std::to_string(region.row_block) + " rows", variants, region.choices)];
+    return numbers[choose_variant(options_.variants,
+                                  region.kernel + " turns of " + std::to_string(region.row_block) + " rows",
+                                  variants, region.choices)];
   }
 
   std::int32_t choose_invocations(std::int32_t usual, RegionNodes& region) const {
     std::vector<Variant> variants;
     std::vector<std::int32_t> numbers;
-    for (std::int32_t number = std::max(16, options_.region_invocations / 4); number <= 2 * options_.region_invocations; number *= 2) {
+    for (std::int32_t number = std::max(16, options_.region_invocations / 4);
+         number <= 2 * options_.region_invocations; number *= 2) {
       if (number != usual && number > options_.most_invocations) continue;
       numbers.push_back(number);
-      variants.push_back({std::to_string(number) + " invocations", std::abs(std::log2(static_cast<double>(number) / usual))});
+      variants.push_back({std::to_string(number) + " invocations",
+                          std::abs(std::log2(static_cast<double>(number) / usual))});
     }
-    return numbers[choose_variant(options_.variants, region.kernel + " invocations", variants, region.choices)];
+    return numbers[choose_variant(options_.variants, region.kernel + " invocations", variants,
+                                  region.choices)];
   }
 
   const Graph& graph_;
@@ -381,13 +493,14 @@ class RegionFinder {
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
   std::vector<AxisClass> row_class_;
-  std::vector<NodeIndex> large_;   // products that a region might have had
+  std::vector<NodeIndex> large_;  // products that a region might have had
 };
 
 // Writes the graph again with each fold over rows as partial results and their sum.
 class Splitter {
  public:
-  Splitter(Graph& graph, FusionRequest& request, const RegionFinder& found) : graph_(graph), request_(request), found_(found) {}
+  Splitter(Graph& graph, FusionRequest& request, const RegionFinder& found)
+      : graph_(graph), request_(request), found_(found) {}
 
   RegionSplit run() {
     split_.regions = found_.regions;
@@ -395,8 +508,11 @@ class Splitter {
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       GraphNode node = graph_[i];
       for (NodeIndex& input : node.inputs) input = new_index_[at(input)];
-      if (found_.role[at(i)] == Role::fold) new_index_.push_back(split_fold(i, std::move(node)));
-      else new_index_.push_back(add(std::move(node), found_.region_of[at(i)], found_.row_axis(i), found_.group_axis(i), found_.phase[at(i)]));
+      if (found_.role[at(i)] == Role::fold)
+        new_index_.push_back(split_fold(i, std::move(node)));
+      else
+        new_index_.push_back(add(std::move(node), found_.region_of[at(i)], found_.row_axis(i),
+                                 found_.group_axis(i), found_.phase[at(i)]));
     }
     for (NodeIndex& root : graph_.roots) root = new_index_[at(root)];
     request_.renumber(new_index_);
@@ -421,7 +537,7 @@ class Splitter {
     const std::int32_t phase = found_.phase[at(index)];
     const Shape whole = node.shape;
     const Op combine = node.op == Op::matmul ? Op::reduce_sum : node.op;
-    std::vector<std::int64_t> last_axes{0};   // of the partial results, folded at the end
+    std::vector<std::int64_t> last_axes{0};  // of the partial results, folded at the end
     int group = -1;
     if (node.op == Op::matmul) {
       group = region.group_class >= 0 ? 0 : -1;
@@ -465,7 +581,7 @@ class Splitter {
   const RegionFinder& found_;
   RegionSplit split_;
   std::vector<GraphNode> nodes_;
-  std::vector<NodeIndex> new_index_;   // of each old node
+  std::vector<NodeIndex> new_index_;  // of each old node
 };
 
 }  // namespace
@@ -479,7 +595,8 @@ RegionMembers find_regions(const Graph& graph, const FusionRequest& request, con
   return members;
 }
 
-RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options, const RowBlockLimits& limits) {
+RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options,
+                          const RowBlockLimits& limits) {
   RegionFinder finder(graph, request, options, limits);
   finder.run();
   return Splitter(graph, request, finder).run();

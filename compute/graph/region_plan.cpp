@@ -1,4 +1,5 @@
-// From the values of a region to stages of a workgroup: what is computed together, how it is spread over invocations, where it lies.
+// From the values of a region to stages of a workgroup: what is computed together, how it is spread over
+// invocations, where it lies.
 
 #include <algorithm>
 #include <array>
@@ -14,15 +15,23 @@
 namespace imprint {
 namespace {
 
-struct Range { std::int64_t begin, end; bool is_float; };
+struct Range {
+  std::int64_t begin, end;
+  bool is_float;
+};
 
-constexpr std::int32_t kAllStages = INT32_MAX;   // the last moment of a lifetime
+constexpr std::int32_t kAllStages = INT32_MAX;  // the last moment of a lifetime
 
-struct StageRead { NodeIndex node; bool aligned; NodeIndex by; };
+struct StageRead {
+  NodeIndex node;
+  bool aligned;
+  NodeIndex by;
+};
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, Task& task, Region& region)
+  Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
+          const FusionOptions& options, Task& task, Region& region)
       : graph_(graph), schedule_(schedule), split_(split), options_(options), task_(task), region_(region) {}
 
   bool run() {
@@ -41,37 +50,48 @@ class Planner {
  private:
   // Whether both count a row's features in one order, so that the same invocation can compute them.
   bool same_layout(NodeIndex a, NodeIndex b) const {
-    if (graph_[a].element_count() != graph_[b].element_count() || split_.row_axis[at(a)] < 0 || split_.row_axis[at(b)] < 0) return false;
+    if (graph_[a].element_count() != graph_[b].element_count() || split_.row_axis[at(a)] < 0 ||
+        split_.row_axis[at(b)] < 0)
+      return false;
     const auto behind = [&](NodeIndex node) {
       std::int64_t count = 1;
-      for (int axis = split_.row_axis[at(node)] + 1; axis < graph_[node].shape.rank(); ++axis) count *= graph_[node].shape[axis];
+      for (int axis = split_.row_axis[at(node)] + 1; axis < graph_[node].shape.rank(); ++axis)
+        count *= graph_[node].shape[axis];
       return count;
     };
-    return behind(a) == behind(b) && (region_.groups == 1 || (split_.group_axis[at(a)] >= 0) == (split_.group_axis[at(b)] >= 0));
+    return behind(a) == behind(b) &&
+           (region_.groups == 1 || (split_.group_axis[at(a)] >= 0) == (split_.group_axis[at(b)] >= 0));
   }
 
   // Which members, and which memory, a member's evaluation reads, and whether only at its own index.
   std::vector<Read> reads_of(NodeIndex index) const {
     const auto keeps = [&](NodeIndex node) {
-      return graph_[node].kind() == OpKind::elementwise || (graph_[node].op == Op::reshape && same_layout(node, graph_[node].inputs[0]));
+      return graph_[node].kind() == OpKind::elementwise ||
+             (graph_[node].op == Op::reshape && same_layout(node, graph_[node].inputs[0]));
     };
-    return reads_by_element(graph_, index, keeps, [&](NodeIndex node) { return stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)] != 0; });
+    return reads_by_element(graph_, index, keeps, [&](NodeIndex node) {
+      return stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)] != 0;
+    });
   }
 
   RegionStage::Kind kind_of(NodeIndex index) const {
     const GraphNode& node = graph_[index];
-    if (node.blocks > 0) return node.op == Op::matmul ? RegionStage::Kind::outer_product : RegionStage::Kind::row_fold;
+    if (node.blocks > 0)
+      return node.op == Op::matmul ? RegionStage::Kind::outer_product : RegionStage::Kind::row_fold;
     return node.op == Op::matmul ? RegionStage::Kind::product : RegionStage::Kind::spread;
   }
 
   // In order, but folds over the rows as soon as what they read is there: it needs a place for less long.
   void place_members() {
-    std::vector<NodeIndex> folds;   // products first, beside which sums then find a place
+    std::vector<NodeIndex> folds;  // products first, beside which sums then find a place
     for (NodeIndex member : task_.members)
       if (graph_[member].blocks > 0) folds.push_back(member);
-    if (region_.vectors) std::ranges::stable_partition(folds, [&](NodeIndex fold) { return graph_[fold].op == Op::matmul; });
+    if (region_.vectors)
+      std::ranges::stable_partition(folds, [&](NodeIndex fold) { return graph_[fold].op == Op::matmul; });
     const auto is_ready = [&](NodeIndex fold) {
-      return std::ranges::all_of(reads_of(fold), [&](const Read& read) { return stage_of_[at(read.node)] >= 0 || !std::ranges::binary_search(task_.members, read.node); });
+      return std::ranges::all_of(reads_of(fold), [&](const Read& read) {
+        return stage_of_[at(read.node)] >= 0 || !std::ranges::binary_search(task_.members, read.node);
+      });
     };
     const auto place_ready_folds = [&] {
       std::erase_if(folds, [&](NodeIndex fold) {
@@ -91,7 +111,9 @@ class Planner {
   void place(NodeIndex index) {
     const std::vector<Read> reads = reads_of(index);
     const RegionStage::Kind kind = kind_of(index);
-    std::int32_t stage = kind == RegionStage::Kind::spread ? stage_for(index, reads) : kind == RegionStage::Kind::row_fold ? product_beside(index) : -1;
+    std::int32_t stage = kind == RegionStage::Kind::spread     ? stage_for(index, reads)
+                         : kind == RegionStage::Kind::row_fold ? product_beside(index)
+                                                               : -1;
     if (stage < 0) {
       stage = static_cast<std::int32_t>(region_.stages.size());
       region_.stages.push_back({kind, kind == RegionStage::Kind::spread ? -1 : index, {}});
@@ -103,30 +125,37 @@ class Planner {
     value.row_axis = split_.row_axis[at(index)];
     value.group_axis = split_.group_axis[at(index)];
     value.height = region_.row_block;
-    value.width = graph_[index].element_count() / (value.row_axis >= 0 ? region_.rows : region_.blocks) / (value.group_axis >= 0 ? region_.groups : 1);
+    value.width = graph_[index].element_count() / (value.row_axis >= 0 ? region_.rows : region_.blocks) /
+                  (value.group_axis >= 0 ? region_.groups : 1);
     region_.values.insert(std::ranges::upper_bound(region_.values, index, {}, &RegionValue::node), value);
     for (const Read& read : reads)
-      if (stage_of_[at(read.node)] != stage) last_reader_[at(read.node)] = std::max(last_reader_[at(read.node)], stage);
+      if (stage_of_[at(read.node)] != stage)
+        last_reader_[at(read.node)] = std::max(last_reader_[at(read.node)], stage);
     stage_reads_.resize(region_.stages.size());
     for (const Read& read : reads)
-      if (stage_of_[at(read.node)] != stage) stage_reads_[static_cast<std::size_t>(stage)].push_back({read.node, read.aligned, index});
+      if (stage_of_[at(read.node)] != stage)
+        stage_reads_[static_cast<std::size_t>(stage)].push_back({read.node, read.aligned, index});
   }
 
-  // The weight gradient whose invocations hold the columns that this sum over the rows adds up, as a layer's bias goes with its weights; -1: none.
+  // The weight gradient whose invocations hold the columns that this sum over the rows adds up, as a layer's
+  // bias goes with its weights; -1: none.
   std::int32_t product_beside(NodeIndex fold) const {
     const GraphNode& node = graph_[fold];
     const NodeIndex source = node.inputs[0];
     if (!region_.vectors || node.op != Op::reduce_sum || graph_[source].dtype != DType::float32) return -1;
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       const RegionStage& stage = region_.stages[s];
-      if (stage.kind != RegionStage::Kind::outer_product || graph_[stage.anchor].inputs[1] != source) continue;
+      if (stage.kind != RegionStage::Kind::outer_product || graph_[stage.anchor].inputs[1] != source)
+        continue;
       const Shape& product = graph_[stage.anchor].shape;
-      if (node.element_count() * product[product.rank() - 2] == graph_[stage.anchor].element_count()) return static_cast<std::int32_t>(s);
+      if (node.element_count() * product[product.rank() - 2] == graph_[stage.anchor].element_count())
+        return static_cast<std::int32_t>(s);
     }
     return -1;
   }
 
-  // The last stage in which this value can be computed beside what is there: all that it reads is there at its own index, or done before.
+  // The last stage in which this value can be computed beside what is there: all that it reads is there at
+  // its own index, or done before.
   std::int32_t stage_for(NodeIndex index, const std::vector<Read>& reads) const {
     for (auto s = static_cast<std::int32_t>(region_.stages.size()) - 1; s >= 0; --s) {
       const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
@@ -134,7 +163,7 @@ class Planner {
       if (!same_layout(stage.members[0], index)) continue;
       bool possible = true, continues = false;
       for (const Read& read : reads) {
-        const std::int32_t producer = stage_of_[at(read.node)];   // -1: memory
+        const std::int32_t producer = stage_of_[at(read.node)];  // -1: memory
         possible = possible && (producer == s ? read.aligned : producer < s);
         continues = continues || producer == s;
       }
@@ -143,13 +172,18 @@ class Planner {
     return -1;
   }
 
-  // The side of a product that has no rows, as it lies in memory, and whether its terms lie beside each other there rather than its columns.
-  struct Weights { NodeIndex node; bool across; };
+  // The side of a product that has no rows, as it lies in memory, and whether its terms lie beside each other
+  // there rather than its columns.
+  struct Weights {
+    NodeIndex node;
+    bool across;
+  };
   Weights weights_of(const RegionStage& stage) const {
     const GraphNode& product = graph_[stage.anchor];
     const bool rows_left = split_.row_axis[at(stage.anchor)] == product.shape.rank() - 2;
     Weights weights{product.inputs[rows_left ? 1 : 0], !rows_left};
-    while (!schedule_.materialized[at(weights.node)] && graph_[weights.node].op == Op::permute) weights = {graph_[weights.node].inputs[0], !weights.across};
+    while (!schedule_.materialized[at(weights.node)] && graph_[weights.node].op == Op::permute)
+      weights = {graph_[weights.node].inputs[0], !weights.across};
     return weights;
   }
 
@@ -168,22 +202,30 @@ class Planner {
       columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
     }
     const std::int64_t outputs = rows * columns;
-    if (outer && region_.turns > 1) {   // a tile lasts through all turns: each invocation has one (region_find.cpp sees to it that they are enough)
+    if (outer && region_.turns > 1) {  // a tile lasts through all turns: each invocation has one
+                                       // (region_find.cpp sees to it that they are enough)
       if (columns % 4 == 0) stage.tile_columns = 4;
       stage.columns_beside = stage.tile_columns == 4;
-      // Of both sides, what lies beside each other then loads as one; unless most invocations would be left without a tile.
-      if (stage.columns_beside && rows % 4 == 0 && rows * columns >= 4 * region_.invocations) stage.tile_rows = 4;
-      while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) > region_.invocations) stage.tile_rows *= 2;
+      // Of both sides, what lies beside each other then loads as one; unless most invocations would be left
+      // without a tile.
+      if (stage.columns_beside && rows % 4 == 0 && rows * columns >= 4 * region_.invocations)
+        stage.tile_rows = 4;
+      while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) >
+             region_.invocations)
+        stage.tile_rows *= 2;
       return;
     }
     if (!outer && region_.vectors) return choose_vector_tiles(stage, rows, columns);
     if (!outer && 2 * outputs <= region_.invocations) {
-      const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs, std::max<std::int64_t>(1, terms_of(stage) / 4));
+      const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs,
+                                                       std::max<std::int64_t>(1, terms_of(stage) / 4));
       stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
       return;
     }
-    const auto full = [&] { return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations; };
-    if (region_.vectors && outer) {   // what lies beside each other loads and stores as one
+    const auto full = [&] {
+      return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations;
+    };
+    if (region_.vectors && outer) {  // what lies beside each other loads and stores as one
       if (columns % 4 == 0 && outputs / 4 >= region_.invocations) stage.tile_columns = 4;
       stage.columns_beside = stage.tile_columns == 4;
       if (rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
@@ -192,48 +234,64 @@ class Planner {
     }
     // Rows first: what an invocation loads of the weights then serves several rows.
     while (full() && stage.tile_rows * stage.tile_columns < 16) {
-      if (stage.tile_rows <= stage.tile_columns && stage.tile_rows * 2 <= rows && stage.tile_rows < 4) stage.tile_rows *= 2;
-      else if (stage.tile_columns * 2 <= columns && stage.tile_columns < 4) stage.tile_columns *= 2;
-      else break;
+      if (stage.tile_rows <= stage.tile_columns && stage.tile_rows * 2 <= rows && stage.tile_rows < 4)
+        stage.tile_rows *= 2;
+      else if (stage.tile_columns * 2 <= columns && stage.tile_columns < 4)
+        stage.tile_columns *= 2;
+      else
+        break;
     }
   }
 
   std::int64_t terms_of(const RegionStage& stage) const { return fold_length(graph_, stage.anchor); }
 
-  // The tile, and the number of invocations that share its terms, of the least cost: about the clocks of a multiprocessor with four schedulers, where
-  // a warp's load of vectors from shared memory takes three, its load of floats and a scheduler's multiply-add of a warp one, and weights that are not
-  // copied to shared memory keep every turn of eight terms waiting. What follows on a product is a chain of operations for each output of an invocation.
+  // The tile, and the number of invocations that share its terms, of the least cost: about the clocks of a
+  // multiprocessor with four schedulers, where a warp's load of vectors from shared memory takes three, its
+  // load of floats and a scheduler's multiply-add of a warp one, and weights that are not copied to shared
+  // memory keep every turn of eight terms waiting. What follows on a product is a chain of operations for
+  // each output of an invocation.
   void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
-    // Floats. Little where workgroups wait for each other: shared memory decides how many of them run at a time.
+    // Floats. Little where workgroups wait for each other: shared memory decides how many of them run at a
+    // time.
     const bool wait = region_.blocks * region_.turns * region_.groups > 2 * options_.region_groups;
     const std::int64_t most_scratch = options_.region_shared_bytes / (wait ? 80 : is_far ? 12 : 16);
-    constexpr std::int64_t kMostParts = 8;   // longer sums of parts cost a cold start more code than they save
+    constexpr std::int64_t kMostParts = 8;  // longer sums of parts cost a cold start more code than they save
     constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300, kChain = 5;
     double chain = 0;
     for (NodeIndex member : stage.members)
       if (member != stage.anchor) chain += kChain * op_cost(graph_, member);
     std::vector<Variant> variants;
-    std::vector<std::array<std::int32_t, 3>> tiles_of;   // height, width, parts
+    std::vector<std::array<std::int32_t, 3>> tiles_of;  // height, width, parts
     for (const auto& [height, width] : {std::pair{1, 1}, {2, 1}, {4, 1}, {1, 4}, {2, 4}, {4, 4}, {8, 4}}) {
       if (rows % height != 0 || columns % width != 0) continue;
       const std::int64_t tiles = rows / height * columns / width;
-      for (std::int64_t parts = 1; parts <= kMostParts && tiles * parts <= std::max(invocations, tiles); parts *= 2) {
+      for (std::int64_t parts = 1; parts <= kMostParts && tiles * parts <= std::max(invocations, tiles);
+           parts *= 2) {
         if (parts > 1 && (terms % (4 * parts) != 0 || parts * rows * columns > most_scratch)) break;
-        const double warps = std::ceil(static_cast<double>(tiles * parts) / kWarp), steps = static_cast<double>(terms) / static_cast<double>(4 * parts);
+        const double warps = std::ceil(static_cast<double>(tiles * parts) / kWarp),
+                     steps = static_cast<double>(terms) / static_cast<double>(4 * parts);
         const double turns = std::ceil(warps * kWarp / static_cast<double>(invocations));
         double cost = warps * steps * 3.0 * (height + (width == 4 ? 4 : 4.0 / 3));
-        cost += std::ceil(warps / kSchedulers) * steps * 4 * height * width + turns * steps * (is_far ? kFarWait : kSharedWait);
-        cost += chain * (parts > 1 ? std::ceil(static_cast<double>(rows * columns) / static_cast<double>(invocations)) : turns * height * width);
-        if (parts > 1) cost += kBarrier + warps * height * width + static_cast<double>(rows * columns * parts) / kWarp;
-        variants.push_back({std::to_string(height) + " x " + std::to_string(width) + " in " + std::to_string(parts) + " parts", cost});
+        cost += std::ceil(warps / kSchedulers) * steps * 4 * height * width +
+                turns * steps * (is_far ? kFarWait : kSharedWait);
+        cost += chain *
+                (parts > 1 ? std::ceil(static_cast<double>(rows * columns) / static_cast<double>(invocations))
+                           : turns * height * width);
+        if (parts > 1)
+          cost += kBarrier + warps * height * width + static_cast<double>(rows * columns * parts) / kWarp;
+        variants.push_back({std::to_string(height) + " x " + std::to_string(width) + " in " +
+                                std::to_string(parts) + " parts",
+                            cost});
         tiles_of.push_back({height, width, static_cast<std::int32_t>(parts)});
       }
     }
-    const std::string kernel = region_.kernel + " stage " + std::to_string(&stage - region_.stages.data()) + " product " + std::to_string(rows) + " x " + std::to_string(columns) + " of " + std::to_string(terms) +
-                               " by " + std::to_string(invocations);
-    const auto& [height, width, parts] = tiles_of[choose_variant(options_.variants, kernel, variants, task_.choices)];
+    const std::string kernel = region_.kernel + " stage " + std::to_string(&stage - region_.stages.data()) +
+                               " product " + std::to_string(rows) + " x " + std::to_string(columns) + " of " +
+                               std::to_string(terms) + " by " + std::to_string(invocations);
+    const auto& [height, width, parts] =
+        tiles_of[choose_variant(options_.variants, kernel, variants, task_.choices)];
     stage.tile_rows = height;
     stage.tile_columns = width;
     stage.parts = parts;
@@ -243,41 +301,50 @@ class Planner {
   // ---- shared memory ----
 
   // Floats: a sum of each part of each output.
-  std::int64_t scratch_of(const RegionStage& stage) const { return stage.parts * region_.row_block * region_.find(stage.anchor)->width; }
+  std::int64_t scratch_of(const RegionStage& stage) const {
+    return stage.parts * region_.row_block * region_.find(stage.anchor)->width;
+  }
 
   static bool is_float(DType dtype) { return dtype_is_float(dtype); }
 
-  // Lifetimes count two moments a stage: its reads, and the writes of a product that keeps all of its sums in registers until every invocation has read.
+  // Lifetimes count two moments a stage: its reads, and the writes of a product that keeps all of its sums in
+  // registers until every invocation has read.
   bool writes_late(std::int32_t stage) const {
     const RegionStage& entry = region_.stages[static_cast<std::size_t>(stage)];
     if (entry.kind != RegionStage::Kind::product || !region_.vectors) return false;
     const std::int64_t outputs = region_.row_block * region_.find(entry.anchor)->width;
-    return entry.parts > 1 || outputs == static_cast<std::int64_t>(region_.invocations) * entry.tile_rows * entry.tile_columns;
+    return entry.parts > 1 ||
+           outputs == static_cast<std::int64_t>(region_.invocations) * entry.tile_rows * entry.tile_columns;
   }
 
   std::int32_t last_read(NodeIndex node) const {
     const std::int32_t stage = last_reader_[at(node)];
     const NodeIndex anchor = region_.stages[static_cast<std::size_t>(stage)].anchor;
-    const bool by_sums_alone = writes_late(stage) && std::ranges::all_of(stage_reads_[static_cast<std::size_t>(stage)], [&](const StageRead& read) {
-      return read.node != node || read.by == anchor;
-    });
+    const bool by_sums_alone =
+        writes_late(stage) &&
+        std::ranges::all_of(stage_reads_[static_cast<std::size_t>(stage)],
+                            [&](const StageRead& read) { return read.node != node || read.by == anchor; });
     return 2 * stage + !by_sums_alone;
   }
 
   // Weights that the next turn reads again.
   bool lasts(const RegionValue& value) const { return region_.turns > 1 && value.row_axis < 0; }
 
-  // A value that its stage reads for the last time, and only at the element that the new one takes: the new one can lie there.
+  // A value that its stage reads for the last time, and only at the element that the new one takes: the new
+  // one can lie there.
   NodeIndex makes_room_for(const RegionValue& fresh) const {
     const std::int32_t s = stage_of_[at(fresh.node)];
     const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
     if (fresh.row_axis < 0 || stage.parts > 1 || !same_layout(fresh.node, stage.members[0])) return -1;
     for (const StageRead& read : stage_reads_[static_cast<std::size_t>(s)]) {
       const RegionValue* old = region_.find(read.node);
-      if (!old || old->row_axis < 0 || last_reader_[at(read.node)] != s || old->width != fresh.width || is_float(graph_[old->node].dtype) != is_float(graph_[fresh.node].dtype)) continue;
-      const bool only_here = std::ranges::all_of(stage_reads_[static_cast<std::size_t>(s)], [&](const StageRead& other) {
-        return other.node != read.node || (other.aligned && other.by <= fresh.node);
-      });
+      if (!old || old->row_axis < 0 || last_reader_[at(read.node)] != s || old->width != fresh.width ||
+          is_float(graph_[old->node].dtype) != is_float(graph_[fresh.node].dtype))
+        continue;
+      const bool only_here =
+          std::ranges::all_of(stage_reads_[static_cast<std::size_t>(s)], [&](const StageRead& other) {
+            return other.node != read.node || (other.aligned && other.by <= fresh.node);
+          });
       if (only_here && !makes_room_.contains(read.node)) return read.node;
     }
     return -1;
@@ -289,18 +356,22 @@ class Planner {
       std::vector<Lifetime> lifetimes;
       std::vector<std::int64_t*> targets;
       std::vector<NodeIndex> owners;
-      std::vector<std::pair<RegionValue*, std::size_t>> in_place;   // and the lifetime that it prolongs
+      std::vector<std::pair<RegionValue*, std::size_t>> in_place;  // and the lifetime that it prolongs
       std::vector<RegionValue*> values;
       for (RegionValue& value : region_.values) values.push_back(&value);
-      std::ranges::stable_sort(values, {}, [&](const RegionValue* value) { return stage_of_[at(value->node)]; });
+      std::ranges::stable_sort(values, {},
+                               [&](const RegionValue* value) { return stage_of_[at(value->node)]; });
       for (RegionValue* entry : values) {
         RegionValue& value = *entry;
         if (is_float(graph_[value.node].dtype) != floats) continue;
         value.offset = -1;
         if (last_reader_[at(value.node)] < 0) continue;
         // Odd, in vectors where there are some: neighbouring rows lie in different banks.
-        value.stride = value.width == 1 ? 1 : region_.vectors ? ((value.width + 3) / 4 | 1) * 4 : value.width | 1;
-        const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]), last = lasts(value) ? kAllStages : last_read(value.node);
+        value.stride = value.width == 1  ? 1
+                       : region_.vectors ? ((value.width + 3) / 4 | 1) * 4
+                                         : value.width | 1;
+        const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]),
+                           last = lasts(value) ? kAllStages : last_read(value.node);
         if (const NodeIndex old = makes_room_for(value); old >= 0) {
           makes_room_.insert(old);
           const auto owner = static_cast<std::size_t>(std::ranges::find(owners, old) - owners.begin());
@@ -316,14 +387,18 @@ class Planner {
       if (floats)
         for (std::size_t s = 0; s < region_.stages.size(); ++s)
           if (region_.stages[s].parts > 1) {
-            lifetimes.push_back({static_cast<std::uint64_t>(scratch_of(region_.stages[s])), 2 * static_cast<std::int32_t>(s), 2 * static_cast<std::int32_t>(s) + 1});
+            lifetimes.push_back({static_cast<std::uint64_t>(scratch_of(region_.stages[s])),
+                                 2 * static_cast<std::int32_t>(s), 2 * static_cast<std::int32_t>(s) + 1});
             targets.push_back(&region_.stages[s].scratch);
           }
       const std::uint64_t alignment = floats && region_.vectors ? 4 : 1;
       const MemoryPlan plan = plan_memory(lifetimes, alignment);
-      for (std::size_t i = 0; i < targets.size(); ++i) *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
-      for (const auto& [value, owner] : in_place) value->offset = static_cast<std::int64_t>(plan.offsets[owner]);
-      (floats ? region_.shared_floats : region_.shared_ints) = static_cast<std::int64_t>((plan.total_bytes + alignment - 1) / alignment * alignment);
+      for (std::size_t i = 0; i < targets.size(); ++i)
+        *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
+      for (const auto& [value, owner] : in_place)
+        value->offset = static_cast<std::int64_t>(plan.offsets[owner]);
+      (floats ? region_.shared_floats : region_.shared_ints) =
+          static_cast<std::int64_t>((plan.total_bytes + alignment - 1) / alignment * alignment);
     }
     return 4 * (region_.shared_floats + region_.shared_ints) <= options_.region_shared_bytes;
   }
@@ -332,15 +407,21 @@ class Planner {
   bool reads_own_network(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) const {
     return std::ranges::all_of(consumers[at(index)], [&](NodeIndex consumer) {
       const GraphNode& node = graph_[consumer];
-      if (node.op == Op::matmul || (schedule_.materialized[at(consumer)] && split_.region_of[at(consumer)] < 0)) return true;
-      return (node.kind() == OpKind::elementwise || (node.op == Op::permute && node.ints[0] == 0)) && reads_own_network(consumers, consumer);
+      if (node.op == Op::matmul ||
+          (schedule_.materialized[at(consumer)] && split_.region_of[at(consumer)] < 0))
+        return true;
+      return (node.kind() == OpKind::elementwise || (node.op == Op::permute && node.ints[0] == 0)) &&
+             reads_own_network(consumers, consumer);
     });
   }
 
-  // Weights of products, those first that are read across their rows, as long as there is room: read once, in one go, and then in any direction. Not
-  // where more than one workgroup should have room on a multiprocessor.
+  // Weights of products, those first that are read across their rows, as long as there is room: read once, in
+  // one go, and then in any direction. Not where more than one workgroup should have room on a
+  // multiprocessor.
   void load_weights() {
-    if (region_.row_block > options_.region_load_rows || region_.blocks * region_.groups > options_.region_groups) return;
+    if (region_.row_block > options_.region_load_rows ||
+        region_.blocks * region_.groups > options_.region_groups)
+      return;
     const auto consumers = graph_.consumers();
     std::vector<NodeIndex> wanted;
     for (const bool transposed : {true, false})
@@ -348,8 +429,10 @@ class Planner {
         if (stage.kind != RegionStage::Kind::product) continue;
         const auto [weights, across] = weights_of(stage);
         if (region_.groups > 1 && !reads_own_network(consumers, weights)) continue;
-        const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) && schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
-        if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 && graph_[weights].element_count() > 0 && std::ranges::find(wanted, weights) == wanted.end())
+        const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) &&
+                               schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
+        if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 &&
+            graph_[weights].element_count() > 0 && std::ranges::find(wanted, weights) == wanted.end())
           wanted.push_back(weights);
       }
     for (NodeIndex weights : wanted) {
@@ -380,28 +463,34 @@ class Planner {
   void place_barriers() {
     std::vector<Range> read, written;
     const auto meets = [](const std::vector<Range>& ranges, const Range& range) {
-      return std::ranges::any_of(ranges, [&](const Range& other) { return other.is_float == range.is_float && other.begin < range.end && range.begin < other.end; });
+      return std::ranges::any_of(ranges, [&](const Range& other) {
+        return other.is_float == range.is_float && other.begin < range.end && range.begin < other.end;
+      });
     };
     const auto meet = [&](const std::vector<Range>& ranges, const std::vector<Range>& others) {
       return std::ranges::any_of(others, [&](const Range& range) { return meets(ranges, range); });
     };
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       RegionStage& stage = region_.stages[s];
-      std::vector<Range> summed, reads, writes;   // summed: what goes into a product's sums
+      std::vector<Range> summed, reads, writes;  // summed: what goes into a product's sums
       for (const StageRead& entry : stage_reads_[s])
-        if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0) (entry.by == stage.anchor ? summed : reads).push_back(range_of(*value));
+        if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0)
+          (entry.by == stage.anchor ? summed : reads).push_back(range_of(*value));
       for (NodeIndex member : stage.members)
-        if (const RegionValue* value = region_.find(member); value->offset >= 0) writes.push_back(range_of(*value));
+        if (const RegionValue* value = region_.find(member); value->offset >= 0)
+          writes.push_back(range_of(*value));
       const bool late = writes_late(static_cast<std::int32_t>(s));
       if (!late) reads.insert(reads.end(), summed.begin(), summed.end());
       if (stage.scratch >= 0) summed.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
-      stage.barrier_before = meet(written, summed) || meet(written, reads) || meet(written, writes) || meet(read, writes) || (stage.scratch >= 0 && meets(read, summed.back()));
+      stage.barrier_before = meet(written, summed) || meet(written, reads) || meet(written, writes) ||
+                             meet(read, writes) || (stage.scratch >= 0 && meets(read, summed.back()));
       stage.barrier_within = late && stage.parts == 1 && meet(summed, writes);
       if (stage.barrier_before || stage.barrier_within || stage.parts > 1) {
         read.clear();
         written.clear();
       }
-      if (late && stage.parts == 1 && !stage.barrier_within) reads.insert(reads.end(), summed.begin(), summed.end());
+      if (late && stage.parts == 1 && !stage.barrier_within)
+        reads.insert(reads.end(), summed.begin(), summed.end());
       if (stage.scratch >= 0) reads.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
       read.insert(read.end(), reads.begin(), reads.end());
       written.insert(written.end(), writes.begin(), writes.end());
@@ -414,14 +503,15 @@ class Planner {
   const FusionOptions& options_;
   Task& task_;
   Region& region_;
-  std::vector<std::int32_t> stage_of_, last_reader_;   // per node
-  std::set<NodeIndex> makes_room_;                     // values whose place a later one takes
-  std::vector<std::vector<StageRead>> stage_reads_;    // per stage, of earlier stages
+  std::vector<std::int32_t> stage_of_, last_reader_;  // per node
+  std::set<NodeIndex> makes_room_;                    // values whose place a later one takes
+  std::vector<std::vector<StageRead>> stage_reads_;   // per stage, of earlier stages
 };
 
 }  // namespace
 
-bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split, const FusionOptions& options, Task& task, Region& region) {
+bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
+                 const FusionOptions& options, Task& task, Region& region) {
   return Planner(graph, schedule, split, options, task, region).run();
 }
 

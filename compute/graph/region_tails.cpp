@@ -1,5 +1,6 @@
-// Sums over values that are themselves sums of partial results or products, such as the squared norm of all gradients: the workgroup that adds the partial
-// results of some elements also leaves what those elements contribute, and the sum of a whole chain of such sums is one short fold.
+// Sums over values that are themselves sums of partial results or products, such as the squared norm of all
+// gradients: the workgroup that adds the partial results of some elements also leaves what those elements
+// contribute, and the sum of a whole chain of such sums is one short fold.
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +11,7 @@
 namespace imprint {
 namespace {
 
-constexpr std::size_t kMostTerms = 256;   // of one sum; the same term may come again
+constexpr std::size_t kMostTerms = 256;  // of one sum; the same term may come again
 
 class TailSplitter {
  public:
@@ -38,9 +39,12 @@ class TailSplitter {
     std::vector<std::uint8_t> wildcard(graph_.nodes.size(), 0);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const GraphNode& node = graph_[i];
-      wildcard[at(i)] = node.kind() != OpKind::leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) { return wildcard[at(input)] != 0; });
+      wildcard[at(i)] = node.kind() != OpKind::leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
+                          return wildcard[at(input)] != 0;
+                        });
       if (wildcard[at(i)]) continue;
-      const bool is_leading = !node.ints.empty() && static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size();
+      const bool is_leading =
+          !node.ints.empty() && static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size();
       if (node.kind() == OpKind::reduce && is_leading && folds_partials(node)) {
         source_[at(i)] = i;
         continue;
@@ -53,12 +57,14 @@ class TailSplitter {
         one = one && source_[at(input)] >= 0 && (common < 0 || common == source_[at(input)]);
         common = source_[at(input)];
       }
-      if (one && common >= 0 && graph_[common].element_count() == node.element_count()) source_[at(i)] = common;
+      if (one && common >= 0 && graph_[common].element_count() == node.element_count())
+        source_[at(i)] = common;
     }
   }
 
   bool folds_partials(const GraphNode& fold) const {
-    return graph_[fold.inputs[0]].blocks > 0 || (fold.op == Op::reduce_sum && wants_tiles(graph_, fold.inputs[0], options_));
+    return graph_[fold.inputs[0]].blocks > 0 ||
+           (fold.op == Op::reduce_sum && wants_tiles(graph_, fold.inputs[0], options_));
   }
 
   void find_sums() {
@@ -66,11 +72,15 @@ class TailSplitter {
     continued_.assign(graph_.nodes.size(), 1);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const GraphNode& node = graph_[i];
-      const auto all_are_sums = [&] { return std::ranges::all_of(node.inputs, [&](NodeIndex input) { return !terms_[at(input)].empty(); }); };
-      if (node.op == Op::reduce_sum && node.dtype == DType::float32 && node.element_count() == 1 && source_[at(node.inputs[0])] >= 0 && source_[at(i)] != i)
+      const auto all_are_sums = [&] {
+        return std::ranges::all_of(node.inputs, [&](NodeIndex input) { return !terms_[at(input)].empty(); });
+      };
+      if (node.op == Op::reduce_sum && node.dtype == DType::float32 && node.element_count() == 1 &&
+          source_[at(node.inputs[0])] >= 0 && source_[at(i)] != i)
         terms_[at(i)] = {i};
       else if ((node.op == Op::add || node.op == Op::reshape) && all_are_sums())
-        for (NodeIndex input : node.inputs) terms_[at(i)].insert(terms_[at(i)].end(), terms_[at(input)].begin(), terms_[at(input)].end());
+        for (NodeIndex input : node.inputs)
+          terms_[at(i)].insert(terms_[at(i)].end(), terms_[at(input)].begin(), terms_[at(input)].end());
       if (terms_[at(i)].size() > kMostTerms) terms_[at(i)].clear();
     }
     for (NodeIndex i = 0; i < graph_.size(); ++i)
@@ -88,10 +98,12 @@ class TailSplitter {
   NodeIndex add(NodeIndex old) {
     GraphNode node = graph_[old];
     for (NodeIndex& input : node.inputs) input = new_index_[at(input)];
-    return push(std::move(node), split_.region_of[at(old)], split_.row_axis[at(old)], split_.group_axis[at(old)], split_.phase[at(old)]);
+    return push(std::move(node), split_.region_of[at(old)], split_.row_axis[at(old)],
+                split_.group_axis[at(old)], split_.phase[at(old)]);
   }
 
-  NodeIndex push(GraphNode node, std::int32_t region, std::int32_t row, std::int32_t group, std::int32_t phase) {
+  NodeIndex push(GraphNode node, std::int32_t region, std::int32_t row, std::int32_t group,
+                 std::int32_t phase) {
     nodes_.push_back(std::move(node));
     result_.region_of.push_back(region);
     result_.row_axis.push_back(row);
@@ -108,13 +120,16 @@ class TailSplitter {
       GraphNode tail = graph_[term];
       nodes_[at(new_index_[at(source_[at(tail.inputs[0])])])].has_tails = true;
       tail.inputs = {new_index_[at(tail.inputs[0])]};
-      tail.blocks = (graph_[source_[at(graph_[term].inputs[0])]].element_count() + kFoldColumns - 1) / kFoldColumns;
+      tail.blocks =
+          (graph_[source_[at(graph_[term].inputs[0])]].element_count() + kFoldColumns - 1) / kFoldColumns;
       tail.shape = {tail.blocks};
       joined.shape[0] += tail.blocks;
       joined.inputs.push_back(push(std::move(tail), -1, -1, -1, phase));
     }
-    const NodeIndex all = joined.inputs.size() == 1 ? joined.inputs[0] : push(std::move(joined), -1, -1, -1, phase);
-    const NodeIndex sum = push({Op::reduce_sum, DType::float32, {1}, {all}, {0}, {}, source}, -1, -1, -1, phase);
+    const NodeIndex all =
+        joined.inputs.size() == 1 ? joined.inputs[0] : push(std::move(joined), -1, -1, -1, phase);
+    const NodeIndex sum =
+        push({Op::reduce_sum, DType::float32, {1}, {all}, {0}, {}, source}, -1, -1, -1, phase);
     return push({Op::reshape, DType::float32, graph_[top].shape, {sum}, {}, {}, source}, -1, -1, -1, phase);
   }
 
@@ -126,9 +141,14 @@ class TailSplitter {
   // What only the old sums asked for.
   void remove_dead() {
     std::vector<std::uint8_t> live(graph_.nodes.size(), 0);
-    const auto mark = [&](NodeIndex node) { if (node >= 0) live[at(node)] = 1; };
+    const auto mark = [&](NodeIndex node) {
+      if (node >= 0) live[at(node)] = 1;
+    };
     for (const GraphOutput& output : request_.outputs) mark(output.node);
-    for (const GraphUpdate& update : request_.updates) { mark(update.value); mark(update.rows); }
+    for (const GraphUpdate& update : request_.updates) {
+      mark(update.value);
+      mark(update.rows);
+    }
     for (NodeIndex input : request_.inputs) mark(input);
     for (NodeIndex root : graph_.roots) mark(root);
     for (NodeIndex i = graph_.size() - 1; i >= 0; --i)
@@ -143,12 +163,14 @@ class TailSplitter {
       index[at(i)] = next;
       if (next != i) {
         graph_.nodes[at(next)] = std::move(node);
-        for (auto* values : {&split_.region_of, &split_.row_axis, &split_.group_axis, &split_.phase}) (*values)[at(next)] = (*values)[at(i)];
+        for (auto* values : {&split_.region_of, &split_.row_axis, &split_.group_axis, &split_.phase})
+          (*values)[at(next)] = (*values)[at(i)];
       }
       ++next;
     }
     graph_.nodes.resize(at(next));
-    for (auto* values : {&split_.region_of, &split_.row_axis, &split_.group_axis, &split_.phase}) values->resize(at(next));
+    for (auto* values : {&split_.region_of, &split_.row_axis, &split_.group_axis, &split_.phase})
+      values->resize(at(next));
     renumber(index);
   }
 
@@ -158,13 +180,15 @@ class TailSplitter {
   const FusionOptions& options_;
   RegionSplit result_;
   std::vector<NodeIndex> source_, new_index_;
-  std::vector<std::vector<NodeIndex>> terms_;   // per node: the sums that it adds
-  std::vector<std::uint8_t> continued_;         // every consumer is such a sum too
+  std::vector<std::vector<NodeIndex>> terms_;  // per node: the sums that it adds
+  std::vector<std::uint8_t> continued_;        // every consumer is such a sum too
   std::vector<GraphNode> nodes_;
 };
 
 }  // namespace
 
-void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options) { TailSplitter(graph, request, split, options).run(); }
+void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options) {
+  TailSplitter(graph, request, split, options).run();
+}
 
 }  // namespace imprint

@@ -22,32 +22,44 @@ int row_axis_of_input(const Graph& graph, NodeIndex index, std::size_t slot, int
   const Shape& from = graph[node.inputs[slot]].shape;
   const auto a = static_cast<std::size_t>(axis);
   switch (node.kind()) {
-    case OpKind::elementwise: return axis;
-    case OpKind::reduce: return std::ranges::find(node.ints, axis) == node.ints.end() ? axis : kNone;
-    default: break;
+    case OpKind::elementwise:
+      return axis;
+    case OpKind::reduce:
+      return std::ranges::find(node.ints, axis) == node.ints.end() ? axis : kNone;
+    default:
+      break;
   }
   switch (node.op) {
-    case Op::custom: return from.rank() == 2 ? axis : kNone;
+    case Op::custom:
+      return from.rank() == 2 ? axis : kNone;
     case Op::reshape:
       for (int p = 0; p < from.rank(); ++p)
-        if (from[p] == node.shape[axis] && elements_behind(from, p) == elements_behind(node.shape, axis)) return p;
+        if (from[p] == node.shape[axis] && elements_behind(from, p) == elements_behind(node.shape, axis))
+          return p;
       return kNone;
-    case Op::permute: return static_cast<int>(node.ints[a]);
-    case Op::expand: return from[axis] == node.shape[axis] ? axis : kNone;
-    case Op::slice: return node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1 ? axis : kNone;
-    case Op::concat: return node.ints[0] != axis ? axis : kNone;
-    default: return kNone;
+    case Op::permute:
+      return static_cast<int>(node.ints[a]);
+    case Op::expand:
+      return from[axis] == node.shape[axis] ? axis : kNone;
+    case Op::slice:
+      return node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1 ? axis : kNone;
+    case Op::concat:
+      return node.ints[0] != axis ? axis : kNone;
+    default:
+      return kNone;
   }
 }
 
 }  // namespace
 
-std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index) {
+std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                               NodeIndex index) {
   std::vector<Read> reads;
   std::vector<std::pair<NodeIndex, int>> stack, seen;
   const auto visit_inputs = [&](NodeIndex node, int axis) {
     for (std::size_t slot = 0; slot < graph[node].inputs.size(); ++slot)
-      stack.emplace_back(graph[node].inputs[slot], axis == kNone ? kNone : row_axis_of_input(graph, node, slot, axis));
+      stack.emplace_back(graph[node].inputs[slot],
+                         axis == kNone ? kNone : row_axis_of_input(graph, node, slot, axis));
   };
   if (is_memory_leaf(graph[index])) return {};
   visit_inputs(index, graph[index].shape.rank() > 0 ? 0 : kNone);
@@ -62,8 +74,10 @@ std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_
     }
     const bool aligned = axis == 0 && graph[node].shape[0] == graph[index].shape[0];
     const auto known = std::ranges::find(reads, node, &Read::node);
-    if (known == reads.end()) reads.push_back({node, aligned});
-    else known->aligned = known->aligned && aligned;
+    if (known == reads.end())
+      reads.push_back({node, aligned});
+    else
+      known->aligned = known->aligned && aligned;
   }
   std::ranges::sort(reads, {}, &Read::node);
   return reads;

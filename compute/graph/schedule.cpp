@@ -10,21 +10,25 @@ const RegionValue* Region::find(NodeIndex node) const {
 }
 
 bool Schedule::takes_from_table() const {
-  return std::ranges::any_of(tasks, [](const Task& task) { return std::ranges::any_of(task.choices, &VariantChoice::from_table); });
+  return std::ranges::any_of(
+      tasks, [](const Task& task) { return std::ranges::any_of(task.choices, &VariantChoice::from_table); });
 }
 
 std::string_view task_kind_name(TaskKind kind) {
-  static constexpr std::string_view kNames[] = {"map", "group fold", "column fold", "scan", "product", "region", "custom", "row fold"};
+  static constexpr std::string_view kNames[] = {"map",     "group fold", "column fold", "scan",
+                                                "product", "region",     "custom",      "row fold"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string task_text(const Graph& graph, const Task& task) {
-  return std::string(task_kind_name(task.kind)) + " of " + std::to_string(task.element_count) + ":" + store_text(graph, task);
+  return std::string(task_kind_name(task.kind)) + " of " + std::to_string(task.element_count) + ":" +
+         store_text(graph, task);
 }
 
 std::string store_text(const Graph& graph, const Task& task) {
   std::string text;
-  for (const Store& store : task.stores) text += " " + node_text(graph, store.node) + (store.row_indices >= 0 ? " by rows" : "") + ",";
+  for (const Store& store : task.stores)
+    text += " " + node_text(graph, store.node) + (store.row_indices >= 0 ? " by rows" : "") + ",";
   if (!task.stores.empty()) text.pop_back();
   if (!task.reads.empty()) text += " from";
   for (const Read& read : task.reads) text += " " + node_text(graph, read.node) + ",";
@@ -43,7 +47,8 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
   std::string values;
   for (NodeIndex member : stage.members) values += (values.empty() ? ": " : ", ") + node_text(graph, member);
   if (stage.members.empty() && stage.anchor >= 0) values = ": " + node_text(graph, stage.anchor);
-  return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;   // there each subgroup has rows of its own
+  return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text +
+         values;  // there each subgroup has rows of its own
 }
 
 }  // namespace imprint

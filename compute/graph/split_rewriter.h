@@ -1,5 +1,6 @@
 #pragma once
-// Writes a graph again whose folds are split behind split_regions: what becomes of one node keeps its region, its axes and its phase.
+// Writes a graph again whose folds are split behind split_regions: what becomes of one node keeps its region,
+// its axes and its phase.
 
 #include <utility>
 #include <vector>
@@ -12,9 +13,11 @@ namespace imprint {
 
 class SplitRewriter {
  public:
-  SplitRewriter(Graph& graph, FusionRequest& request, RegionSplit& split) : graph_(graph), request_(request), split_(split) {}
+  SplitRewriter(Graph& graph, FusionRequest& request, RegionSplit& split)
+      : graph_(graph), request_(request), split_(split) {}
 
-  // rewrite(old, node): gives the new index of an old node, whose inputs `node` has renumbered; by add() as it is, or in several steps.
+  // rewrite(old, node): gives the new index of an old node, whose inputs `node` has renumbered; by add() as
+  // it is, or in several steps.
   template <class Rewrite>
   void run(const Rewrite& rewrite) {
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
@@ -49,7 +52,7 @@ class SplitRewriter {
   RegionSplit& split_;
   RegionSplit result_;
   std::vector<GraphNode> nodes_;
-  std::vector<NodeIndex> new_index_;   // of each old node
+  std::vector<NodeIndex> new_index_;  // of each old node
 };
 
 }  // namespace imprint

@@ -3,8 +3,9 @@
 namespace imprint {
 namespace {
 
-// The strides of `to`, whose elements are those of `from` in row-major order. Both shapes fall into runs of axes with equal products; a run keeps its
-// place in memory where its axes of `from` lie in one row, each as long as the ones behind it reach.
+// The strides of `to`, whose elements are those of `from` in row-major order. Both shapes fall into runs of
+// axes with equal products; a run keeps its place in memory where its axes of `from` lie in one row, each as
+// long as the ones behind it reach.
 bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
   std::array<std::int64_t, Shape::kMaxRank> result{};
   int f = 0, t = 0;
@@ -12,16 +13,22 @@ bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
     int f_end = f + 1, t_end = t + 1;
     std::int64_t f_product = from[f], t_product = to[t];
     while (f_product != t_product) {
-      if (f_product < t_product && f_end < from.rank()) f_product *= from[f_end++];
-      else if (t_end < to.rank()) t_product *= to[t_end++];
-      else return false;
+      if (f_product < t_product && f_end < from.rank())
+        f_product *= from[f_end++];
+      else if (t_end < to.rank())
+        t_product *= to[t_end++];
+      else
+        return false;
     }
-    std::int64_t stride = 0, reach = 1;   // of the run's innermost axis, and from it to the next one that must follow
+    std::int64_t stride = 0,
+                 reach = 1;  // of the run's innermost axis, and from it to the next one that must follow
     for (int axis = f_end - 1; axis >= f; --axis) {
       if (from[axis] == 1) continue;
       const std::int64_t own = strides.axis[static_cast<std::size_t>(axis)];
-      if (reach == 1) stride = own;
-      else if (own != stride * reach) return false;
+      if (reach == 1)
+        stride = own;
+      else if (own != stride * reach)
+        return false;
       reach *= from[axis];
     }
     for (int axis = t_end - 1; axis >= t; --axis) {
@@ -37,7 +44,8 @@ bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
 
 }  // namespace
 
-std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index) {
+std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                  NodeIndex index) {
   std::vector<NodeIndex> views;
   while (!materialized[static_cast<std::size_t>(index)]) {
     if (graph[index].kind() != OpKind::view || graph[index].element_count() == 0) return std::nullopt;
@@ -54,14 +62,20 @@ std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uin
     for (int axis = 0; axis < node.shape.rank(); ++axis) {
       const auto a = static_cast<std::size_t>(axis);
       switch (node.op) {
-        case Op::permute: strides.axis[a] = before[static_cast<std::size_t>(node.ints[a])]; break;
-        case Op::expand: if (source[axis] == 1) strides.axis[a] = 0; break;
+        case Op::permute:
+          strides.axis[a] = before[static_cast<std::size_t>(node.ints[a])];
+          break;
+        case Op::expand:
+          if (source[axis] == 1) strides.axis[a] = 0;
+          break;
         case Op::slice:
           strides.start += before[a] * node.ints[2 * a];
           strides.axis[a] = before[a] * node.ints[2 * a + 1];
           break;
-        case Op::reshape: break;
-        default: return std::nullopt;
+        case Op::reshape:
+          break;
+        default:
+          return std::nullopt;
       }
     }
     if (node.op == Op::reshape && !reshape_strides(source, node.shape, strides)) return std::nullopt;

@@ -24,11 +24,14 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room for small maps alone: what else runs beside one and is not waited for yet runs later, beside something else.
+// A region's dispatch has room for small maps alone: what else runs beside one and is not waited for yet runs
+// later, beside something else.
 void leave_regions_alone(std::vector<Task>& tasks) {
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)
-    for (std::int32_t before : task.after) latest[static_cast<std::size_t>(before)] = std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
+    for (std::int32_t before : task.after)
+      latest[static_cast<std::size_t>(before)] =
+          std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
   std::vector<std::uint8_t> has_region, has_other;
   for (const Task& task : tasks) {
     const auto level = static_cast<std::size_t>(task.level);
@@ -38,7 +41,9 @@ void leave_regions_alone(std::vector<Task>& tasks) {
   }
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     Task& task = tasks[t];
-    if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] || latest[t] == INT32_MAX) continue;
+    if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] ||
+        latest[t] == INT32_MAX)
+      continue;
     for (std::int32_t level = task.level + 1; level <= latest[t]; ++level)
       if (has_other[static_cast<std::size_t>(level)] && !has_region[static_cast<std::size_t>(level)]) {
         task.level = level;
@@ -51,8 +56,10 @@ void sort_by_level(Schedule& schedule) {
   std::vector<Task>& tasks = schedule.tasks;
   std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-  std::ranges::stable_sort(order, {}, [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
-  for (std::size_t i = 0; i < order.size(); ++i) position[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  std::ranges::stable_sort(order, {},
+                           [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
+  for (std::size_t i = 0; i < order.size(); ++i)
+    position[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
   std::vector<Task> sorted;
   for (std::int32_t t : order) {
     Task& task = tasks[static_cast<std::size_t>(t)];
@@ -71,11 +78,13 @@ Status order_tasks(Schedule& schedule) {
   for (Task& task : tasks) task.level = 0;
   std::size_t rounds = 0;
   for (bool changed = true; changed;) {
-    if (rounds++ > tasks.size()) return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
+    if (rounds++ > tasks.size())
+      return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
     changed = false;
     for (Task& task : tasks)
       for (std::int32_t before : task.after)
-        if (const std::int32_t level = tasks[static_cast<std::size_t>(before)].level + 1; task.level < level) {
+        if (const std::int32_t level = tasks[static_cast<std::size_t>(before)].level + 1;
+            task.level < level) {
           task.level = level;
           changed = true;
         }
@@ -88,7 +97,9 @@ Status order_tasks(Schedule& schedule) {
   }
   leave_regions_alone(tasks);
   for (std::size_t t = 0; t < tasks.size(); ++t)
-    if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) { return store.place.kind == PlaceKind::variable; }))
+    if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) {
+          return store.place.kind == PlaceKind::variable;
+        }))
       tasks[t].level = last;
   sort_by_level(schedule);
   return {};

@@ -14,7 +14,8 @@ constexpr std::size_t kMostMeasured = 8;
 
 }  // namespace
 
-std::size_t choose_variant(const VariantTable* table, const std::string& kernel, std::span<const Variant> variants, std::vector<VariantChoice>& made) {
+std::size_t choose_variant(const VariantTable* table, const std::string& kernel,
+                           std::span<const Variant> variants, std::vector<VariantChoice>& made) {
   std::vector<std::size_t> order(variants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return variants[i].cost; });
@@ -26,11 +27,14 @@ std::size_t choose_variant(const VariantTable* table, const std::string& kernel,
     if (const auto entry = table->find(kernel); entry != table->end()) {
       const auto found = std::ranges::find(variants, entry->second, &Variant::name);
       choice.from_table = found != variants.end();
-      if (choice.from_table) taken = static_cast<std::size_t>(found - variants.begin());
-      else choice.refused = entry->second;
+      if (choice.from_table)
+        taken = static_cast<std::size_t>(found - variants.begin());
+      else
+        choice.refused = entry->second;
     }
   choice.taken = variants[taken].name;
-  for (std::size_t i = 0; i < std::min(order.size(), kMostMeasured); ++i) choice.variants.push_back(variants[order[i]].name);
+  for (std::size_t i = 0; i < std::min(order.size(), kMostMeasured); ++i)
+    choice.variants.push_back(variants[order[i]].name);
   made.push_back(std::move(choice));
   return taken;
 }
@@ -45,7 +49,7 @@ std::string signature(const Graph& graph, std::span<const NodeIndex> nodes) {
     const GraphNode& node = graph[index];
     hasher.number(node.op).number(node.blocks);
     add_type(node);
-    if (node.kind() != OpKind::generate)   // whose numbers tell streams apart
+    if (node.kind() != OpKind::generate)  // whose numbers tell streams apart
       for (std::int64_t number : node.ints) hasher.number(number);
     for (NodeIndex input : node.inputs) {
       const auto inside = std::ranges::lower_bound(nodes, input);
@@ -57,7 +61,8 @@ std::string signature(const Graph& graph, std::span<const NodeIndex> nodes) {
   return hasher.digest().hex().substr(0, 16);
 }
 
-std::string signature_down_to_memory(const Graph& graph, const std::vector<std::uint8_t>& materialized, std::span<const NodeIndex> nodes) {
+std::string signature_down_to_memory(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                     std::span<const NodeIndex> nodes) {
   std::set<NodeIndex> seen;
   std::vector<NodeIndex> stack(nodes.begin(), nodes.end());
   while (!stack.empty()) {

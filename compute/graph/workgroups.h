@@ -1,5 +1,6 @@
 #pragma once
-// How many invocations work together where a kernel leaves that open: in folds that a workgroup or the lanes of a row share, and in large maps.
+// How many invocations work together where a kernel leaves that open: in folds that a workgroup or the lanes
+// of a row share, and in large maps.
 
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"

@@ -19,8 +19,8 @@ std::string CustomEmitter::function(const std::string& name, int workgroup_size)
   store_members();
   store_result();
   const std::vector<std::byte>& text = anchor_.source->constant->bytes;
-  return std::string(reinterpret_cast<const char*>(text.data()), text.size()) + "\n// " + task_text(graph_, task_) + "\nvoid " + name +
-         "(int group) {\n" + body_ + "}\n";
+  return std::string(reinterpret_cast<const char*>(text.data()), text.size()) + "\n// " +
+         task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
 // Row by row into and out of arrays, short ones without a loop.
@@ -45,8 +45,10 @@ void CustomEmitter::call() {
     line((input.dtype == DType::float32 ? "float " : "int ") + array + "[" + std::to_string(count) + "];");
     each(count, [&](const IndexExpression& j) {
       const std::string element =
-          value(anchor_.inputs[k], {std::nullopt, has_rows ? std::vector<IndexExpression>{row(), j} : std::vector<IndexExpression>{j}});
-      line(array + "[" + j.str() + "] = " + (input.dtype == DType::boolean ? "int(" + element + ")" : element) + ";");
+          value(anchor_.inputs[k], {std::nullopt, has_rows ? std::vector<IndexExpression>{row(), j}
+                                                           : std::vector<IndexExpression>{j}});
+      line(array + "[" + j.str() +
+           "] = " + (input.dtype == DType::boolean ? "int(" + element + ")" : element) + ";");
     });
     arguments += ", " + array;
   }
@@ -78,7 +80,9 @@ void CustomEmitter::store_members() {
 
 void CustomEmitter::store_result() {
   if (std::ranges::find(task_.stores, task_.anchor, &Store::node) == task_.stores.end()) return;
-  each(anchor_.shape[1], [&](const IndexExpression& j) { store(task_.anchor, "result[" + j.str() + "]", bind(row() * anchor_.shape[1] + j)); });
+  each(anchor_.shape[1], [&](const IndexExpression& j) {
+    store(task_.anchor, "result[" + j.str() + "]", bind(row() * anchor_.shape[1] + j));
+  });
 }
 
 void CustomEmitter::store(NodeIndex member, const std::string& name, const IndexExpression& linear) {
@@ -94,6 +98,8 @@ std::string CustomEmitter::load(NodeIndex node, const ElementIndex& index) {
   return "result[" + axes_of(index, anchor_.shape)[1].str() + "]";
 }
 
-bool CustomEmitter::is_member(NodeIndex node) const { return std::ranges::find(task_.members, node) != task_.members.end(); }
+bool CustomEmitter::is_member(NodeIndex node) const {
+  return std::ranges::find(task_.members, node) != task_.members.end();
+}
 
 }  // namespace imprint

@@ -1,6 +1,6 @@
 #pragma once
-// Writes the kernel round a caller's own GLSL, once a row: its inputs are gathered into arrays, and what follows from its result for that row is
-// computed behind it.
+// Writes the kernel round a caller's own GLSL, once a row: its inputs are gathered into arrays, and what
+// follows from its result for that row is computed behind it.
 
 #include <functional>
 #include <string>

@@ -20,21 +20,30 @@ namespace imprint {
 namespace {
 
 constexpr int kWorkgroupSize = 64;
-constexpr std::size_t kMaxTasks = 32;              // functions in one shader
-constexpr std::int64_t kMaxPackedGroups = 16384;   // a task with more workgroups fills a device alone
-constexpr std::int64_t kBesideRegion = 16384;      // elements of a map that may run in the larger workgroups of a region
+constexpr std::size_t kMaxTasks = 32;             // functions in one shader
+constexpr std::int64_t kMaxPackedGroups = 16384;  // a task with more workgroups fills a device alone
+constexpr std::int64_t kBesideRegion =
+    16384;  // elements of a map that may run in the larger workgroups of a region
 
-// Names buffers and offsets in order of first use. beside_others: the dispatch has text of a caller's, to whom all names are left but those with imp_.
+// Names buffers and offsets in order of first use. beside_others: the dispatch has text of a caller's, to
+// whom all names are left but those with imp_.
 class DispatchNames : public MemoryNames {
  public:
-  DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of, bool beside_others)
+  DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of,
+                bool beside_others)
       : source_(source), buffer_of_(buffer_of), prefix_(beside_others ? "imp_" : "") {}
 
   std::string array(const Place& place, DType dtype) override {
-    return named(place, dtype == DType::float32 ? 'f' : dtype == DType::float16 ? 'h' : dtype == DType::bfloat16 ? 'b' : 'i');
+    return named(place, dtype == DType::float32    ? 'f'
+                        : dtype == DType::float16  ? 'h'
+                        : dtype == DType::bfloat16 ? 'b'
+                                                   : 'i');
   }
   std::string vectors(const Place& place, DType dtype) override {
-    return named(place, dtype == DType::float32 ? 'q' : dtype == DType::float16 ? 'd' : dtype == DType::bfloat16 ? 'c' : 'p');
+    return named(place, dtype == DType::float32    ? 'q'
+                        : dtype == DType::float16  ? 'd'
+                        : dtype == DType::bfloat16 ? 'c'
+                                                   : 'p');
   }
   std::string eights(const Place& place) override { return named(place, 'e'); }
 
@@ -45,34 +54,50 @@ class DispatchNames : public MemoryNames {
   }
 
   std::string declarations() const {
-    std::string text = source_.pushes_table ? "layout(push_constant)" : "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ")";
+    std::string text = source_.pushes_table
+                           ? "layout(push_constant)"
+                           : "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ")";
     const std::string offsets = prefix_ + "offsets";
-    text += " uniform Offsets { ivec4 " + offsets + "[" + std::to_string((source_.table.size() + 3) / 4) + "]; };\n";
+    text += " uniform Offsets { ivec4 " + offsets + "[" + std::to_string((source_.table.size() + 3) / 4) +
+            "]; };\n";
     for (const std::string& name : arrays_) {
       const std::size_t digits = prefix_.size() + 1;
-      text += "layout(std430, set = 0, binding = " + name.substr(digits, name.size() - digits - 1) + ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
+      text += "layout(std430, set = 0, binding = " + name.substr(digits, name.size() - digits - 1) +
+              ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
     }
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
-      text += "#define " + prefix_ + "o" + std::to_string(entry) + " " + offsets + "[" + std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
+      text += "#define " + prefix_ + "o" + std::to_string(entry) + " " + offsets + "[" +
+              std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
     return text;
   }
 
   bool has_narrow_floats() const {
-    return std::ranges::any_of(arrays_, [](const std::string& name) { return std::string_view("hdbc").find(name.back()) != std::string_view::npos; });
+    return std::ranges::any_of(arrays_, [](const std::string& name) {
+      return std::string_view("hdbc").find(name.back()) != std::string_view::npos;
+    });
   }
 
  private:
   static std::string type_of(const std::string& array) {
     switch (array.back()) {
-      case 'f': return "float";
-      case 'q': return "vec4";
-      case 'p': return "ivec4";
-      case 'h': return "float16_t";
-      case 'd': return "f16vec4";
-      case 'b': return "uint16_t";
-      case 'c': return "u16vec4";
-      case 'e': return "uvec4";
-      default: return "int";
+      case 'f':
+        return "float";
+      case 'q':
+        return "vec4";
+      case 'p':
+        return "ivec4";
+      case 'h':
+        return "float16_t";
+      case 'd':
+        return "f16vec4";
+      case 'b':
+        return "uint16_t";
+      case 'c':
+        return "u16vec4";
+      case 'e':
+        return "uvec4";
+      default:
+        return "int";
     }
   }
 
@@ -95,7 +120,8 @@ bool is_large_map(const Task& task) { return task.kind == TaskKind::map && task.
 
 // Adds the function's text, wide where it can be; gives its workgroups.
 template <class E>
-std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int workgroup_size, bool may_be_wide, std::string& functions) {
+std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int workgroup_size,
+                               bool may_be_wide, std::string& functions) {
   E wide = emitter, narrow = emitter;
   std::string text = may_be_wide ? wide.function(name, workgroup_size, true) : std::string();
   const bool is_wide = !text.empty();
@@ -109,9 +135,10 @@ std::string with_kept_loops(const std::string& functions) {
   constexpr std::string_view kLoop = "for (";
   std::string text;
   std::size_t from = 0;
-  for (std::size_t at = functions.find(kLoop); at != std::string::npos; at = functions.find(kLoop, at + kLoop.size())) {
+  for (std::size_t at = functions.find(kLoop); at != std::string::npos;
+       at = functions.find(kLoop, at + kLoop.size())) {
     const std::size_t before = functions.find_last_not_of(' ', at == 0 ? 0 : at - 1);
-    if (at != 0 && functions[before] != '\n') continue;   // it stands behind something: an attribute
+    if (at != 0 && functions[before] != '\n') continue;  // it stands behind something: an attribute
     text.append(functions, from, at - from).append("[[dont_unroll]] ");
     from = at;
   }
@@ -121,16 +148,23 @@ std::string with_kept_loops(const std::string& functions) {
 // Of GLSL, for kernels on matrix units.
 std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
   if (units == MatrixUnits::none) return {};
-  std::vector<std::string> names{"GL_EXT_shader_explicit_arithmetic_types_float16", "GL_KHR_memory_scope_semantics"};
-  if (units == MatrixUnits::workgroup) names.insert(names.end(), {"GL_KHR_cooperative_matrix", "GL_NV_cooperative_matrix2"});
-  else names.insert(names.end(), {"GL_KHR_shader_subgroup_basic", dialect == MatrixDialect::khr ? "GL_KHR_cooperative_matrix" : "GL_NV_cooperative_matrix"});
+  std::vector<std::string> names{"GL_EXT_shader_explicit_arithmetic_types_float16",
+                                 "GL_KHR_memory_scope_semantics"};
+  if (units == MatrixUnits::workgroup)
+    names.insert(names.end(), {"GL_KHR_cooperative_matrix", "GL_NV_cooperative_matrix2"});
+  else
+    names.insert(names.end(),
+                 {"GL_KHR_shader_subgroup_basic",
+                  dialect == MatrixDialect::khr ? "GL_KHR_cooperative_matrix" : "GL_NV_cooperative_matrix"});
   return names;
 }
 
-void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const std::function<std::int32_t(const Place&)>& buffer_of,
-                DispatchSource& source) {
+void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                const std::function<std::int32_t(const Place&)>& buffer_of, DispatchSource& source) {
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
-  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, [&](std::int32_t t) { return kind_of(t) == TaskKind::custom; }));
+  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, [&](std::int32_t t) {
+                        return kind_of(t) == TaskKind::custom;
+                      }));
   std::set<std::string> includes;
   std::string functions, calls, shared_arrays;
   int workgroup_size = kWorkgroupSize;
@@ -142,20 +176,29 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     const ProductTile& tile = schedule.tasks[static_cast<std::size_t>(*product)].tile;
     workgroup_size = tile.invocations();
     shared_arrays += ProductEmitter::declarations(tile);
-  } else if (const auto fold = std::ranges::find_if(source.tasks, has_shared_folds); fold != source.tasks.end()) {
+  } else if (const auto fold = std::ranges::find_if(source.tasks, has_shared_folds);
+             fold != source.tasks.end()) {
     workgroup_size = schedule.tasks[static_cast<std::size_t>(*fold)].invocations;
-  } else if (const Task& first = schedule.tasks[static_cast<std::size_t>(source.tasks[0])]; source.tasks.size() == 1 && is_large_map(first)) {
+  } else if (const Task& first = schedule.tasks[static_cast<std::size_t>(source.tasks[0])];
+             source.tasks.size() == 1 && is_large_map(first)) {
     workgroup_size = first.invocations;
   }
   for (std::int32_t t : source.tasks)
-    if (kind_of(t) == TaskKind::region) workgroup_size = schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)].invocations;
-  MatrixUnits units = tiles ? schedule.tasks[static_cast<std::size_t>(*product)].tile.units : MatrixUnits::none;
+    if (kind_of(t) == TaskKind::region)
+      workgroup_size =
+          schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)]
+              .invocations;
+  MatrixUnits units =
+      tiles ? schedule.tasks[static_cast<std::size_t>(*product)].tile.units : MatrixUnits::none;
   std::int64_t groups = 0;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
     const std::string name = "task_" + std::to_string(i);
     std::int64_t task_groups = 0;
-    if (std::string text; task.kind == TaskKind::region && RegionMatrixEmitter::write(graph, schedule, task, names, includes, limits.fold_terms, name, text, shared_arrays, task_groups)) {
+    if (std::string text;
+        task.kind == TaskKind::region &&
+        RegionMatrixEmitter::write(graph, schedule, task, names, includes, limits.fold_terms, name, text,
+                                   shared_arrays, task_groups)) {
       functions += text + "\n";
       units = MatrixUnits::subgroup;
       source.region_on_matrix_units = true;
@@ -165,16 +208,21 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
       shared_arrays += emitter.shared_arrays();
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else if (task.kind == TaskKind::custom) {
-      functions += CustomEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name, workgroup_size) + "\n";
+      functions += CustomEmitter(graph, schedule, task, names, includes, limits.fold_terms)
+                       .function(name, workgroup_size) +
+                   "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else if (task.kind == TaskKind::product) {
-      functions += ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
+      functions +=
+          ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
       task_groups = Emitter::group_count(graph, task, workgroup_size);
     } else if (task.kind == TaskKind::row_fold) {
-      task_groups = write_wide_or_not(RowEmitter(graph, schedule, task, names, includes, limits.fold_terms), name, workgroup_size, true, functions);
+      task_groups = write_wide_or_not(RowEmitter(graph, schedule, task, names, includes, limits.fold_terms),
+                                      name, workgroup_size, true, functions);
     } else {
       const bool may_be_wide = is_large_map(task) || task.kind == TaskKind::group_fold;
-      task_groups = write_wide_or_not(Emitter(graph, schedule, task, names, includes, limits.fold_terms), name, workgroup_size, may_be_wide, functions);
+      task_groups = write_wide_or_not(Emitter(graph, schedule, task, names, includes, limits.fold_terms),
+                                      name, workgroup_size, may_be_wide, functions);
     }
     const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
     groups += task_groups;
@@ -188,28 +236,37 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   std::string& text = source.glsl;
   text = "#version 450\n";
   if (limits.keep_loops) functions = with_kept_loops(functions);
-  if (tiles || functions.find("unroll]]") != std::string::npos) text += "#extension GL_EXT_control_flow_attributes : require\n";
+  if (tiles || functions.find("unroll]]") != std::string::npos)
+    text += "#extension GL_EXT_control_flow_attributes : require\n";
   if (units == MatrixUnits::subgroup) {
     source.subgroup_size = 32;
     includes.insert(limits.matrix_dialect == MatrixDialect::khr ? "matrices_khr" : "matrices_nv");
   }
-  for (const std::string& extension : extensions(units, limits.matrix_dialect)) text += "#extension " + extension + " : require\n";
+  for (const std::string& extension : extensions(units, limits.matrix_dialect))
+    text += "#extension " + extension + " : require\n";
   if (names.has_narrow_floats()) text += "#extension GL_EXT_shader_16bit_storage : require\n";
-  text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() + "\n" + shared_arrays;
-  if (functions.find("fold_floats") != std::string::npos || functions.find("fold_ints") != std::string::npos) {
+  text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() +
+          "\n" + shared_arrays;
+  if (functions.find("fold_floats") != std::string::npos ||
+      functions.find("fold_ints") != std::string::npos) {
     const std::string size = "[" + std::to_string(workgroup_size) + "];\n";
-    text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" + size + "\n";
+    text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" +
+            size + "\n";
   }
   for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
   text += functions;
   const bool two_rows = source.groups_y > 1;
-  text += "void main() {\n  int group = int(gl_WorkGroupID.x" + std::string(two_rows ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "") + ");\n" + calls + "}\n";
+  text += "void main() {\n  int group = int(gl_WorkGroupID.x" +
+          std::string(two_rows ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "") + ");\n" + calls + "}\n";
 }
 
-// Whether the tasks may be functions of one shader. A region has its own number of invocations, for which only small maps may be cut; the texts of two
-// callers may use one name; products of one dispatch have one tile, and its shared folds one number of invocations.
+// Whether the tasks may be functions of one shader. A region has its own number of invocations, for which
+// only small maps may be cut; the texts of two callers may use one name; products of one dispatch have one
+// tile, and its shared folds one number of invocations.
 bool go_together(const Task& a, const Task& b) {
-  const auto is_small = [](const Task& task) { return task.kind == TaskKind::map && task.element_count <= kBesideRegion; };
+  const auto is_small = [](const Task& task) {
+    return task.kind == TaskKind::map && task.element_count <= kBesideRegion;
+  };
   if (a.kind == TaskKind::region) return is_small(b);
   if (b.kind == TaskKind::region) return is_small(a);
   if (a.kind == TaskKind::product && b.kind == TaskKind::product) return a.tile == b.tile;
@@ -229,26 +286,33 @@ void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector
 Status check_counts(const Graph& graph, const Schedule& schedule) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
-    return make_error(ErrorCode::unsupported, node_text(graph, n) + ": " + std::to_string(count) + " " + of + "; kernels count to " + std::to_string(kMost) + ": take it in parts");
+    return make_error(ErrorCode::unsupported, node_text(graph, n) + ": " + std::to_string(count) + " " + of +
+                                                  "; kernels count to " + std::to_string(kMost) +
+                                                  ": take it in parts");
   };
   for (NodeIndex n = 0; n < graph.size(); ++n) {
     const GraphNode& node = graph[n];
-    const bool is_numbered = node.op == Op::reshape || (node.kind() == OpKind::generate && node.op != Op::full && node.op != Op::iota);
-    if (is_numbered && node.shape.element_count() > kMost) return refuse(n, node.shape.element_count(), "elements are numbered");
-    if (const std::int64_t terms = fold_length(graph, n); terms > kMost) return refuse(n, terms, "terms are folded into one");
+    const bool is_numbered = node.op == Op::reshape ||
+                             (node.kind() == OpKind::generate && node.op != Op::full && node.op != Op::iota);
+    if (is_numbered && node.shape.element_count() > kMost)
+      return refuse(n, node.shape.element_count(), "elements are numbered");
+    if (const std::int64_t terms = fold_length(graph, n); terms > kMost)
+      return refuse(n, terms, "terms are folded into one");
   }
   for (const Task& task : schedule.tasks)
-    if (task.element_count > kMost && !task.stores.empty()) return refuse(task.stores[0].node, task.element_count, "elements are computed");
+    if (task.element_count > kMost && !task.stores.empty())
+      return refuse(task.stores[0].node, task.element_count, "elements are computed");
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
-                                                     const std::function<std::int32_t(const Place&)>& buffer_of) {
+Result<std::vector<DispatchSource>> build_dispatches(
+    const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+    const std::function<std::int32_t(const Place&)>& buffer_of) {
   IMPRINT_CHECK(check_counts(graph, schedule));
   std::vector<DispatchSource> dispatches;
-  std::set<std::int32_t> buffers;     // of the dispatch being filled
+  std::set<std::int32_t> buffers;  // of the dispatch being filled
   std::size_t entries = 0;
   std::int32_t level = -1;
   bool open = false;
@@ -257,24 +321,29 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     const std::int64_t groups = Emitter::group_count(graph, task, kWorkgroupSize);
     if (groups == 0) continue;
     std::set<std::int32_t> own;
-    for (const Read& read : task.reads) own.insert(buffer_of(schedule.place[static_cast<std::size_t>(read.node)]));
+    for (const Read& read : task.reads)
+      own.insert(buffer_of(schedule.place[static_cast<std::size_t>(read.node)]));
     for (const Store& store : task.stores) own.insert(buffer_of(store.place));
     if (own.size() > limits.storage_buffers)
-      return make_error(ErrorCode::unsupported, "one kernel would read and write " + std::to_string(own.size()) + " memory blocks, the device binds " +
-                                                    std::to_string(limits.storage_buffers) + " a stage: raise the memory pool's block size (" +
-                                                    task_text(graph, task) + ")");
+      return make_error(ErrorCode::unsupported,
+                        "one kernel would read and write " + std::to_string(own.size()) +
+                            " memory blocks, the device binds " + std::to_string(limits.storage_buffers) +
+                            " a stage: raise the memory pool's block size (" + task_text(graph, task) + ")");
     const std::size_t own_entries = task.reads.size() + task.stores.size();
     if (own_entries > limits.table_entries)
-      return make_error(ErrorCode::unsupported, "one kernel would read and write " + std::to_string(own_entries) + " tensors, its table holds " +
-                                                    std::to_string(limits.table_entries) + ": join them in steps");
+      return make_error(ErrorCode::unsupported,
+                        "one kernel would read and write " + std::to_string(own_entries) +
+                            " tensors, its table holds " + std::to_string(limits.table_entries) +
+                            ": join them in steps");
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;
     const bool agrees = open && std::ranges::all_of(dispatches.back().tasks, [&](std::int32_t other) {
-      return go_together(task, schedule.tasks[static_cast<std::size_t>(other)]);
-    });
+                          return go_together(task, schedule.tasks[static_cast<std::size_t>(other)]);
+                        });
     const bool fits = agrees && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
-                      dispatches.back().tasks.size() < kMaxTasks && entries + own_entries <= limits.table_entries;
+                      dispatches.back().tasks.size() < kMaxTasks &&
+                      entries + own_entries <= limits.table_entries;
     if (!fits) {
       dispatches.emplace_back();
       merged = own;

@@ -11,16 +11,27 @@ namespace imprint {
 
 std::string fold_start(Op op, DType dtype) {
   switch (op) {
-    case Op::reduce_prod: return glsl_literal(1, dtype);
-    case Op::reduce_max: case Op::argmax: return dtype == DType::int32 ? "(-2147483647 - 1)" : "uintBitsToFloat(0xff800000u)";
-    case Op::reduce_min: case Op::argmin: return dtype == DType::int32 ? "2147483647" : "uintBitsToFloat(0x7f800000u)";
-    default: return glsl_literal(0, dtype);
+    case Op::reduce_prod:
+      return glsl_literal(1, dtype);
+    case Op::reduce_max:
+    case Op::argmax:
+      return dtype == DType::int32 ? "(-2147483647 - 1)" : "uintBitsToFloat(0xff800000u)";
+    case Op::reduce_min:
+    case Op::argmin:
+      return dtype == DType::int32 ? "2147483647" : "uintBitsToFloat(0x7f800000u)";
+    default:
+      return glsl_literal(0, dtype);
   }
 }
 
-Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes,
-                 int fold_terms)
-    : graph_(graph), schedule_(schedule), task_(task), memory_(memory), includes_(includes), fold_terms_(fold_terms) {}
+Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
+                 std::set<std::string>& includes, int fold_terms)
+    : graph_(graph),
+      schedule_(schedule),
+      task_(task),
+      memory_(memory),
+      includes_(includes),
+      fold_terms_(fold_terms) {}
 
 // ---- statements and scopes ----
 
@@ -101,12 +112,13 @@ IndexExpression Emitter::linear_of(const ElementIndex& index, const Shape& shape
   const auto strides = row_major_strides(shape);
   IndexExpression sum = 0;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] > 1) sum = sum + index.axes[static_cast<std::size_t>(axis)] * strides[static_cast<std::size_t>(axis)];
+    if (shape[axis] > 1)
+      sum = sum + index.axes[static_cast<std::size_t>(axis)] * strides[static_cast<std::size_t>(axis)];
   return bind(sum);
 }
 
-// Splits both shapes into groups of axes with equal products; inside a group of one axis each the index is the same, and only a real regrouping
-// costs divisions.
+// Splits both shapes into groups of axes with equal products; inside a group of one axis each the index is
+// the same, and only a real regrouping costs divisions.
 ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, const Shape& to) {
   if (index.linear) return {index.linear, {}};
   std::vector<IndexExpression> axes;
@@ -115,9 +127,12 @@ ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, con
     int f_end = f, t_end = t;
     std::int64_t f_product = 1, t_product = 1;
     do {
-      if (f_end < from.rank() && (f_product <= t_product || t_end == to.rank())) f_product *= from[f_end++];
-      else if (t_end < to.rank()) t_product *= to[t_end++];
-      else break;
+      if (f_end < from.rank() && (f_product <= t_product || t_end == to.rank()))
+        f_product *= from[f_end++];
+      else if (t_end < to.rank())
+        t_product *= to[t_end++];
+      else
+        break;
     } while (f_product != t_product);
     // Axes of extent 1 that follow belong to this group on either side: they are always at 0.
     Shape from_group, to_group;
@@ -127,11 +142,15 @@ ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, con
       from_group.append(from[axis]);
     }
     for (int axis = t; axis < t_end; ++axis) to_group.append(to[axis]);
-    const int wide = static_cast<int>(std::ranges::count_if(to_group.extents(), [](std::int64_t extent) { return extent != 1; }));
+    const int wide = static_cast<int>(
+        std::ranges::count_if(to_group.extents(), [](std::int64_t extent) { return extent != 1; }));
     if (wide > 1) linear = bind(linear);
-    for (const IndexExpression& axis : wide <= 1 ? std::vector<IndexExpression>{} : delinearize(linear, to_group)) axes.push_back(axis);
+    for (const IndexExpression& axis :
+         wide <= 1 ? std::vector<IndexExpression>{} : delinearize(linear, to_group))
+      axes.push_back(axis);
     if (wide <= 1)
-      for (std::int64_t extent : to_group.extents()) axes.push_back(extent == 1 ? IndexExpression(0) : linear);
+      for (std::int64_t extent : to_group.extents())
+        axes.push_back(extent == 1 ? IndexExpression(0) : linear);
     f = f_end;
     t = t_end;
   }
@@ -140,9 +159,13 @@ ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, con
 
 std::string Emitter::key_of(NodeIndex node, const ElementIndex& index) {
   std::string key = std::to_string(node);
-  const auto add = [&](char mark, const IndexExpression& part) { key += mark + part.str() + (part.lane != 0 ? "~" + std::to_string(part.lane) : ""); };
-  if (index.linear) add('@', *index.linear);
-  else for (const IndexExpression& axis : index.axes) add('|', axis);
+  const auto add = [&](char mark, const IndexExpression& part) {
+    key += mark + part.str() + (part.lane != 0 ? "~" + std::to_string(part.lane) : "");
+  };
+  if (index.linear)
+    add('@', *index.linear);
+  else
+    for (const IndexExpression& axis : index.axes) add('|', axis);
   return key;
 }
 
@@ -164,24 +187,35 @@ std::string Emitter::load(NodeIndex node, const ElementIndex& index) {
   const IndexExpression linear = linear_of(index, entry.shape);
   if (linear.is_irregular) return refuse();
   if (linear.lane != 0) return load_wide(node, linear);
-  return declare(entry.dtype, from_memory(entry.dtype, memory_.array(place, entry.dtype) + "[" + (start_of(place, entry.dtype) + linear).str() + "]"));
+  return declare(entry.dtype,
+                 from_memory(entry.dtype, memory_.array(place, entry.dtype) + "[" +
+                                              (start_of(place, entry.dtype) + linear).str() + "]"));
 }
 
 std::string Emitter::from_memory(DType dtype, const std::string& element, int count) {
   switch (dtype) {
-    case DType::boolean: return count == 1 ? element + " != 0" : "notEqual(" + element + ", ivec4(0))";
-    case DType::float16: return (count == 1 ? "float(" : "vec4(") + element + ")";
-    case DType::bfloat16: return "uintBitsToFloat(" + std::string(count == 1 ? "uint(" : "uvec4(") + element + ") << 16)";
-    default: return element;
+    case DType::boolean:
+      return count == 1 ? element + " != 0" : "notEqual(" + element + ", ivec4(0))";
+    case DType::float16:
+      return (count == 1 ? "float(" : "vec4(") + element + ")";
+    case DType::bfloat16:
+      return "uintBitsToFloat(" + std::string(count == 1 ? "uint(" : "uvec4(") + element + ") << 16)";
+    default:
+      return element;
   }
 }
 
 std::string Emitter::to_memory(DType dtype, const std::string& value, int count) {
   switch (dtype) {
-    case DType::boolean: return (count == 1 ? "int(" : "ivec4(") + value + ")";
-    case DType::float16: return (count == 1 ? "float16_t(" : "f16vec4(") + value + ")";
-    case DType::bfloat16: includes_.insert("narrow_floats"); return (count == 1 ? "uint16_t(" : "u16vec4(") + std::string("imp_bfloat16_bits(") + value + "))";
-    default: return value;
+    case DType::boolean:
+      return (count == 1 ? "int(" : "ivec4(") + value + ")";
+    case DType::float16:
+      return (count == 1 ? "float16_t(" : "f16vec4(") + value + ")";
+    case DType::bfloat16:
+      includes_.insert("narrow_floats");
+      return (count == 1 ? "uint16_t(" : "u16vec4(") + std::string("imp_bfloat16_bits(") + value + "))";
+    default:
+      return value;
   }
 }
 
@@ -193,19 +227,31 @@ std::string Emitter::compute(NodeIndex node, const ElementIndex& index) {
       for (NodeIndex input : entry.inputs) operands.push_back(value(input, index));
       return elementwise(node, operands);
     }
-    case OpKind::view: return value(entry.inputs[0], through_view(node, index));
-    default: break;
+    case OpKind::view:
+      return value(entry.inputs[0], through_view(node, index));
+    default:
+      break;
   }
   switch (entry.op) {
-    case Op::full: return glsl_literal(entry.floats[0], entry.dtype);
-    case Op::iota: return position(axes_of(index, entry.shape)[at(static_cast<NodeIndex>(entry.ints[0]))]);
-    case Op::random_uniform: return random_uniform(node, index);
-    case Op::random_permutation: return random_permutation(node, index);
-    case Op::pad: return pad(node, index);
-    case Op::concat: return concat(node, index);
-    case Op::gather: case Op::take: return gather(node, index);
-    case Op::scatter_add: return scatter_add(node, index);
-    case Op::unwindow: return unwindow(node, index);
+    case Op::full:
+      return glsl_literal(entry.floats[0], entry.dtype);
+    case Op::iota:
+      return position(axes_of(index, entry.shape)[at(static_cast<NodeIndex>(entry.ints[0]))]);
+    case Op::random_uniform:
+      return random_uniform(node, index);
+    case Op::random_permutation:
+      return random_permutation(node, index);
+    case Op::pad:
+      return pad(node, index);
+    case Op::concat:
+      return concat(node, index);
+    case Op::gather:
+    case Op::take:
+      return gather(node, index);
+    case Op::scatter_add:
+      return scatter_add(node, index);
+    case Op::unwindow:
+      return unwindow(node, index);
     default: {
       const Accumulator result = fold(node, index, "0", "1");
       return finds_position(entry.op) ? result.index : result.value;
@@ -223,13 +269,22 @@ ElementIndex Emitter::through_view(NodeIndex node, const ElementIndex& index) {
   for (int axis = 0; axis < source.rank(); ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     switch (entry.op) {
-      case Op::permute: result.axes[static_cast<std::size_t>(entry.ints[a])] = own[a]; break;
-      case Op::expand: result.axes[a] = source[axis] == 1 ? IndexExpression(0) : own[a]; break;
-      case Op::slice: result.axes[a] = bind(IndexExpression(entry.ints[2 * a]) + own[a] * entry.ints[2 * a + 1]); break;
-      case Op::window:
-        result.axes[a] = axis == entry.ints[0] ? bind(own[a] * entry.ints[2] + own.back() * entry.ints[3]) : own[a];
+      case Op::permute:
+        result.axes[static_cast<std::size_t>(entry.ints[a])] = own[a];
         break;
-      default: result.axes[a] = own[a]; break;
+      case Op::expand:
+        result.axes[a] = source[axis] == 1 ? IndexExpression(0) : own[a];
+        break;
+      case Op::slice:
+        result.axes[a] = bind(IndexExpression(entry.ints[2 * a]) + own[a] * entry.ints[2 * a + 1]);
+        break;
+      case Op::window:
+        result.axes[a] =
+            axis == entry.ints[0] ? bind(own[a] * entry.ints[2] + own.back() * entry.ints[3]) : own[a];
+        break;
+      default:
+        result.axes[a] = own[a];
+        break;
     }
   }
   if (source.rank() == 0) result.linear = 0;
@@ -246,9 +301,12 @@ std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t before = entry.ints[2 * a], after = entry.ints[2 * a + 1];
     inner.axes.push_back(bind(own[a] - before));
-    if ((before > 0 || after > 0) && !(divides(own[a], before) && divides(own[a], before + source[axis]))) return refuse();
+    if ((before > 0 || after > 0) && !(divides(own[a], before) && divides(own[a], before + source[axis])))
+      return refuse();
     if (before > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " >= 0";
-    if (after > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " < " + std::to_string(source[axis]);
+    if (after > 0)
+      inside +=
+          (inside.empty() ? "" : " && ") + inner.axes.back().str() + " < " + std::to_string(source[axis]);
   }
   if (inside.empty()) return value(entry.inputs[0], inner);
   const std::string result = declare_like(index, entry.dtype, glsl_literal(entry.floats[0], entry.dtype));
@@ -274,14 +332,17 @@ std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
   }
   begin = 0;
   const bool is_wide_index = own[axis].lane != 0 || (index.linear && index.linear->lane != 0);
-  if (const std::string array = is_wide_index ? std::string() : array_of_all(entry.inputs); !array.empty()) {   // one load from a chosen place, and not a chain of branches that load
+  if (const std::string array = is_wide_index ? std::string() : array_of_all(entry.inputs);
+      !array.empty()) {  // one load from a chosen place, and not a chain of branches that load
     const std::string place = fresh('i');
     line("int " + place + " = 0;");
     for (NodeIndex input : entry.inputs) {
       const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
       if (extent == 0) continue;
-      const IndexExpression source = IndexExpression(memory_.offset(schedule_.place[at(input)])) + linear_of(inner_of(begin), graph_[input].shape);
-      line((begin > 0 ? "if (" + own[axis].str() + " >= " + std::to_string(begin) + ") " : std::string()) + place + " = " + source.str() + ";");
+      const IndexExpression source = IndexExpression(memory_.offset(schedule_.place[at(input)])) +
+                                     linear_of(inner_of(begin), graph_[input].shape);
+      line((begin > 0 ? "if (" + own[axis].str() + " >= " + std::to_string(begin) + ") " : std::string()) +
+           place + " = " + source.str() + ";");
       begin += extent;
     }
     return declare(entry.dtype, array + "[" + place + "]" + (entry.dtype == DType::boolean ? " != 0" : ""));
@@ -291,7 +352,8 @@ std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
     const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
     if (extent == 0) continue;
     const std::string position = own[axis].str();
-    open("if (" + position + " >= " + std::to_string(begin) + " && " + position + " < " + std::to_string(begin + extent) + ")");
+    open("if (" + position + " >= " + std::to_string(begin) + " && " + position + " < " +
+         std::to_string(begin + extent) + ")");
     assign(result, value(input, inner_of(begin)), entry.dtype);
     close();
     begin += extent;
@@ -331,7 +393,8 @@ std::string Emitter::gather(NodeIndex node, const ElementIndex& index) {
   if (is_wide(chosen)) return refuse();
   inner.axes[axis] = IndexExpression(chosen);
   const std::string result = declare_like(inner, entry.dtype, glsl_literal(0, entry.dtype));
-  open("if (" + chosen + " >= 0 && " + chosen + " < " + std::to_string(data.shape[static_cast<int>(axis)]) + ")");
+  open("if (" + chosen + " >= 0 && " + chosen + " < " + std::to_string(data.shape[static_cast<int>(axis)]) +
+       ")");
   assign(result, value(entry.inputs[0], inner), entry.dtype);
   close();
   return result;
@@ -341,10 +404,13 @@ std::string Emitter::random_uniform(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
   includes_.insert("philox");
   std::string words;
-  for (int word = 0; word < 3; ++word) words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
+  for (int word = 0; word < 3; ++word)
+    words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
   const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
   const IndexExpression linear = linear_of(index, entry.shape);
-  const auto draw = [&](std::span<const std::string> element) { return "imp_uniform(" + element[0] + ", " + std::to_string(stream) + "u" + words + ")"; };
+  const auto draw = [&](std::span<const std::string> element) {
+    return "imp_uniform(" + element[0] + ", " + std::to_string(stream) + "u" + words + ")";
+  };
   if (linear.lane == 0) return declare(DType::float32, draw(std::vector{linear.str()}));
   const std::string own[] = {position(linear)};
   return declare_wide(DType::float32, componentwise(DType::float32, own, draw));
@@ -355,39 +421,53 @@ std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& inde
   includes_.insert("philox");
   includes_.insert("shuffle");
   std::string words;
-  for (int word = 0; word < 3; ++word) words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
+  for (int word = 0; word < 3; ++word)
+    words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
   const IndexExpression linear = bind(linear_of(index, entry.shape));
   if (!is_uniform(linear)) return refuse();
   const std::int64_t count = entry.shape[entry.shape.rank() - 1];
   const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
-  return declare(DType::int32, "imp_permuted(" + (linear % count).str() + ", " + std::to_string(count) + ", " + (linear / count).str() + ", " +
-                                   std::to_string(stream) + "u" + words + ")");
+  return declare(DType::int32, "imp_permuted(" + (linear % count).str() + ", " + std::to_string(count) +
+                                   ", " + (linear / count).str() + ", " + std::to_string(stream) + "u" +
+                                   words + ")");
 }
 
-std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std::string& term, const std::string& position) {
+std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std::string& term,
+                             const std::string& position) {
   switch (graph_[node].op) {
-    case Op::reduce_prod: return into.value + " *= " + term + ";";
-    case Op::reduce_max: case Op::reduce_min: {
+    case Op::reduce_prod:
+      return into.value + " *= " + term + ";";
+    case Op::reduce_max:
+    case Op::reduce_min: {
       includes_.insert("extremes");
       const std::string function = graph_[node].op == Op::reduce_max ? "imp_max(" : "imp_min(";
       const std::string operands[] = {into.value, term};
-      const auto better = [&](std::span<const std::string> pair) { return function + pair[0] + ", " + pair[1] + ")"; };
+      const auto better = [&](std::span<const std::string> pair) {
+        return function + pair[0] + ", " + pair[1] + ")";
+      };
       const DType dtype = graph_[graph_[node].inputs[0]].dtype;
-      return into.value + " = " + (is_wide(into.value) ? componentwise(dtype, operands, better) : better(operands)) + ";";
+      return into.value + " = " +
+             (is_wide(into.value) ? componentwise(dtype, operands, better) : better(operands)) + ";";
     }
-    case Op::argmax: case Op::argmin: {
+    case Op::argmax:
+    case Op::argmin: {
       // The first of equals wins in any order of combination, and a NaN beats every number.
       const std::string better = term + (graph_[node].op == Op::argmax ? " > " : " < ") + into.value;
       const std::string tie = term + " == " + into.value + " && " + position + " < " + into.index;
       const bool is_float = graph_[graph_[node].inputs[0]].dtype == DType::float32;
-      const std::string nan = is_float ? " || (isnan(" + term + ") && (!isnan(" + into.value + ") || " + position + " < " + into.index + "))" : "";
-      return "if (" + better + " || (" + tie + ")" + nan + ") { " + into.value + " = " + term + "; " + into.index + " = " + position + "; }";
+      const std::string nan = is_float ? " || (isnan(" + term + ") && (!isnan(" + into.value + ") || " +
+                                             position + " < " + into.index + "))"
+                                       : "";
+      return "if (" + better + " || (" + tie + ")" + nan + ") { " + into.value + " = " + term + "; " +
+             into.index + " = " + position + "; }";
     }
-    default: return into.value + " += " + term + ";";
+    default:
+      return into.value + " += " + term + ";";
   }
 }
 
-Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, const std::string& first, const std::string& step, bool along) {
+Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, const std::string& first,
+                                   const std::string& step, bool along) {
   const GraphNode& entry = graph_[node];
   const GraphNode& source = graph_[entry.inputs[0]];
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
@@ -395,13 +475,14 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   Accumulator result;
   IndexExpression wide_term;
   if (along) wide_term.lane = 1;
-  result.value = declare_like(along ? ElementIndex{wide_term, {}} : ElementIndex{std::nullopt, own}, dtype, fold_start(entry.op, dtype));
+  result.value = declare_like(along ? ElementIndex{wide_term, {}} : ElementIndex{std::nullopt, own}, dtype,
+                              fold_start(entry.op, dtype));
   if (finds_position(entry.op) && is_wide(result.value)) refuse();
   // Starts past every position, so that whatever comes first wins its tie with the start value.
   if (finds_position(entry.op)) result.index = declare(DType::int32, "2147483647");
 
-  // Several terms a turn: their loads are then under way together, and one invocation's fold is not a chain of memory latencies. Terms are still
-  // added in order.
+  // Several terms a turn: their loads are then under way together, and one invocation's fold is not a chain
+  // of memory latencies. Terms are still added in order.
   const std::int64_t length = fold_length(graph_, node);
   const int stride = std::stoi(step);
   const std::int64_t turns_alone = length / stride;
@@ -415,7 +496,8 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   position.lane = wide_term.lane;
   if (terms > 1) {
     line("int " + k + " = " + first + ";");
-    open("for (int turn = 0; turn < " + std::to_string(turns) + "; turn++, " + k + " += " + std::to_string(stride * terms) + ")");
+    open("for (int turn = 0; turn < " + std::to_string(turns) + "; turn++, " + k +
+         " += " + std::to_string(stride * terms) + ")");
     for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(position + term * stride));
     close();
     const std::int64_t done = turns * stride * terms, rest = (length - done + stride - 1) / stride;
@@ -426,17 +508,22 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
       for (std::int64_t term = 0; term < rest; ++term) {
         const IndexExpression own_k = position + term * stride;
         const bool is_cut = done + (term + 1) * stride > length;
-        last.push_back(reduced_term(node, own, is_cut ? bind(IndexExpression("min(" + own_k.str() + ", " + std::to_string(length - 1) + ")")) : bind(own_k)));
+        last.push_back(reduced_term(
+            node, own,
+            is_cut ? bind(IndexExpression("min(" + own_k.str() + ", " + std::to_string(length - 1) + ")"))
+                   : bind(own_k)));
       }
       for (std::int64_t term = 0; term < rest; ++term) {
         const std::string k_text = (position + term * stride).str();
         const bool is_cut = done + (term + 1) * stride > length;
-        line((is_cut ? "if (" + k_text + " < " + std::to_string(length) + ") " : std::string()) + combine(node, result, last[static_cast<std::size_t>(term)], k_text));
+        line((is_cut ? "if (" + k_text + " < " + std::to_string(length) + ") " : std::string()) +
+             combine(node, result, last[static_cast<std::size_t>(term)], k_text));
       }
       return result;
     }
   }
-  open("for (" + (terms > 1 ? std::string() : "int " + k + " = " + first) + "; " + k + " < " + std::to_string(length) + "; " + k + " += " + step + ")");
+  open("for (" + (terms > 1 ? std::string() : "int " + k + " = " + first) + "; " + k + " < " +
+       std::to_string(length) + "; " + k + " += " + step + ")");
   fold_term(node, own, result, position);
   close();
   return result;
@@ -448,7 +535,8 @@ bool Emitter::computes_folds(NodeIndex node) const {
   });
 }
 
-void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into, const IndexExpression& k) {
+void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into,
+                        const IndexExpression& k) {
   const GraphNode& entry = graph_[node];
   if (entry.op == Op::matmul) {
     ElementIndex a{std::nullopt, own}, b{std::nullopt, own};
@@ -461,14 +549,16 @@ void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own,
   line(combine(node, into, reduced_term(node, own, k), k.str()));
 }
 
-std::string Emitter::reduced_term(NodeIndex node, const std::vector<IndexExpression>& own, const IndexExpression& k) {
+std::string Emitter::reduced_term(NodeIndex node, const std::vector<IndexExpression>& own,
+                                  const IndexExpression& k) {
   const GraphNode& entry = graph_[node];
   const GraphNode& source = graph_[entry.inputs[0]];
   Shape folded;
   for (std::int64_t axis : entry.ints) folded.append(source.shape[static_cast<int>(axis)]);
   const std::vector<IndexExpression> inner = delinearize(k, folded);
   ElementIndex position{std::nullopt, own};
-  for (std::size_t i = 0; i < entry.ints.size(); ++i) position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
+  for (std::size_t i = 0; i < entry.ints.size(); ++i)
+    position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
   std::string term = value(entry.inputs[0], position);
   if (source.dtype == DType::boolean) term = (is_wide(term) ? "ivec4(" : "int(") + term + ")";
   return term;
@@ -479,16 +569,19 @@ std::string Emitter::scatter_add(NodeIndex node, const ElementIndex& index) {
   const auto axis = static_cast<std::size_t>(entry.ints[0]);
   const Shape& updates = graph_[entry.inputs[2]].shape;
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); })) return refuse();
+  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); }))
+    return refuse();
   const std::string result = declare(entry.dtype, value(entry.inputs[0], index));
   // Indices may be shorter than the base along the other axes.
   std::string inside;
   for (int a = 0; a < updates.rank(); ++a)
     if (static_cast<std::size_t>(a) != axis && updates[a] < entry.shape[a])
-      inside += (inside.empty() ? "" : " && ") + own[static_cast<std::size_t>(a)].str() + " < " + std::to_string(updates[a]);
+      inside += (inside.empty() ? "" : " && ") + own[static_cast<std::size_t>(a)].str() + " < " +
+                std::to_string(updates[a]);
   if (!inside.empty()) open("if (" + inside + ")");
   const std::string j = fresh('k');
-  open("for (int " + j + " = 0; " + j + " < " + std::to_string(updates[static_cast<int>(axis)]) + "; " + j + "++)");
+  open("for (int " + j + " = 0; " + j + " < " + std::to_string(updates[static_cast<int>(axis)]) + "; " + j +
+       "++)");
   ElementIndex position{std::nullopt, own};
   position.axes[axis] = IndexExpression(j);
   const std::string target = value(entry.inputs[1], position);
@@ -506,13 +599,16 @@ std::string Emitter::unwindow(NodeIndex node, const ElementIndex& index) {
   const std::int64_t size = entry.ints[1], stride = entry.ints[2], dilation = entry.ints[3];
   const std::int64_t positions = graph_[entry.inputs[0]].shape[static_cast<int>(axis)];
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); })) return refuse();
+  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); }))
+    return refuse();
   const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
   const std::string s = fresh('k');
   open("for (int " + s + " = 0; " + s + " < " + std::to_string(size) + "; " + s + "++)");
   const IndexExpression start = bind(own[axis] - IndexExpression(s) * dilation);
-  const std::string on_stride = stride == 1 ? "" : " && " + start.str() + " % " + std::to_string(stride) + " == 0";
-  open("if (" + start.str() + " >= 0 && " + start.str() + " <= " + std::to_string((positions - 1) * stride) + on_stride + ")");
+  const std::string on_stride =
+      stride == 1 ? "" : " && " + start.str() + " % " + std::to_string(stride) + " == 0";
+  open("if (" + start.str() + " >= 0 && " + start.str() + " <= " + std::to_string((positions - 1) * stride) +
+       on_stride + ")");
   ElementIndex position{std::nullopt, own};
   position.axes[axis] = bind(start / stride);
   position.axes.emplace_back(s);

@@ -1,4 +1,5 @@
-// The bodies of the kinds of tasks: how their elements are spread over invocations and workgroups. What one element takes is in emitter.cpp.
+// The bodies of the kinds of tasks: how their elements are spread over invocations and workgroups. What one
+// element takes is in emitter.cpp.
 
 #include <algorithm>
 #include <bit>
@@ -14,21 +15,31 @@ namespace imprint {
 
 std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
   if (task.element_count == 0) return 0;
-  if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region || task.kind == TaskKind::row_fold) return task.element_count;
+  if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region || task.kind == TaskKind::row_fold)
+    return task.element_count;
   if (task.kind == TaskKind::column_fold) return (task.element_count + kFoldColumns - 1) / kFoldColumns;
   if (task.kind == TaskKind::product) return tile_count(product_shape(graph, task.anchor), task.tile);
   std::int64_t invocations = task.element_count;
-  if (task.kind == TaskKind::scan || task.kind == TaskKind::custom) invocations /= graph[task.anchor].shape[static_cast<int>(graph[task.anchor].ints[0])];
+  if (task.kind == TaskKind::scan || task.kind == TaskKind::custom)
+    invocations /= graph[task.anchor].shape[static_cast<int>(graph[task.anchor].ints[0])];
   return (invocations + workgroup_size - 1) / workgroup_size;
 }
 
 std::string Emitter::function(const std::string& name, int workgroup_size, bool wide) {
   group_count_ = group_count(graph_, task_, workgroup_size);
   switch (task_.kind) {
-    case TaskKind::group_fold: group_fold_body(workgroup_size, wide); break;
-    case TaskKind::column_fold: column_fold_body(workgroup_size); break;
-    case TaskKind::scan: scan_body(workgroup_size); break;
-    default: wide ? wide_map_body(workgroup_size) : map_body(workgroup_size); break;
+    case TaskKind::group_fold:
+      group_fold_body(workgroup_size, wide);
+      break;
+    case TaskKind::column_fold:
+      column_fold_body(workgroup_size);
+      break;
+    case TaskKind::scan:
+      scan_body(workgroup_size);
+      break;
+    default:
+      wide ? wide_map_body(workgroup_size) : map_body(workgroup_size);
+      break;
   }
   if (is_refused_) return {};
   return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
@@ -41,9 +52,12 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
   const std::string array = memory_.array(store.place, entry.dtype);
   const IndexExpression offset = start_of(store.place, entry.dtype);
   const auto put = [&](const IndexExpression& position) {
-    if (position.is_irregular || (linear.lane != 0 && position.lane == 0)) refuse();
-    else if (position.lane != 0) write_wide(store, position, element);
-    else line(array + "[" + position.str() + "] = " + source + ";");
+    if (position.is_irregular || (linear.lane != 0 && position.lane == 0))
+      refuse();
+    else if (position.lane != 0)
+      write_wide(store, position, element);
+    else
+      line(array + "[" + position.str() + "] = " + source + ";");
   };
   if (store.row_indices < 0) return put(offset + linear);
   const Shape& target = schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape;
@@ -51,7 +65,8 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
   // Row numbers are read at the row, not at this element: no register of the task holds them.
   const std::unordered_map<NodeIndex, std::string> registers = std::exchange(members_, {});
   const std::int64_t rows = entry.element_count() / width;
-  const std::string row = value(store.row_indices, {std::nullopt, {rows == 1 ? IndexExpression(0) : bind(linear / width)}});
+  const std::string row =
+      value(store.row_indices, {std::nullopt, {rows == 1 ? IndexExpression(0) : bind(linear / width)}});
   members_ = registers;
   if (is_wide(row)) {
     refuse();
@@ -65,10 +80,12 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
 void Emitter::evaluate_members(const ElementIndex& index) {
   for (NodeIndex member : task_.members) {
     if (members_.contains(member)) continue;
-    const bool has_axes = index.axes.empty() || task_.anchor < 0 || graph_[member].shape == graph_[task_.anchor].shape;
+    const bool has_axes =
+        index.axes.empty() || task_.anchor < 0 || graph_[member].shape == graph_[task_.anchor].shape;
     const ElementIndex own = has_axes ? index : ElementIndex{index.linear, {}};
     // A member that has memory elsewhere is copied; one that this task gives memory is computed.
-    const bool elsewhere = schedule_.materialized[at(member)] && std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();
+    const bool elsewhere = schedule_.materialized[at(member)] &&
+                           std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();
     const std::string key = key_of(member, own);
     const std::string* ready = known(key);
     const std::string name = ready ? *ready : (elsewhere ? load(member, own) : compute(member, own));
@@ -86,8 +103,10 @@ std::vector<NodeIndex> Emitter::uniform_folds() const {
     stack.pop_back();
     if (std::ranges::find(seen, node) != seen.end()) continue;
     seen.push_back(node);
-    if (wants_lanes(graph_, node) && !schedule_.materialized[at(node)]) found.push_back(node);
-    else if (!schedule_.materialized[at(node)] || std::ranges::find(task_.members, node) != task_.members.end())
+    if (wants_lanes(graph_, node) && !schedule_.materialized[at(node)])
+      found.push_back(node);
+    else if (!schedule_.materialized[at(node)] ||
+             std::ranges::find(task_.members, node) != task_.members.end())
       stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
   }
   std::ranges::sort(found);
@@ -109,13 +128,16 @@ void Emitter::fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_s
 void Emitter::map_body(int workgroup_size) {
   const std::int64_t count = task_.element_count;
   line("int lane = int(gl_LocalInvocationID.x);");
-  first_of_map("group * " + std::to_string(workgroup_size) + " + lane", count, {IndexExpression(std::string("i")), {}}, workgroup_size);
+  first_of_map("group * " + std::to_string(workgroup_size) + " + lane", count,
+               {IndexExpression(std::string("i")), {}}, workgroup_size);
   line("if (i >= " + std::to_string(count) + ") return;");
   evaluate_members({IndexExpression(std::string("i")), {}});
 }
 
-// Names the first element that an invocation takes; folds what all of them need. What each reads is under way before the workgroup folds.
-void Emitter::first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index, int workgroup_size) {
+// Names the first element that an invocation takes; folds what all of them need. What each reads is under way
+// before the workgroup folds.
+void Emitter::first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index,
+                           int workgroup_size) {
   const std::vector<NodeIndex> folds = uniform_folds();
   if (folds.empty()) {
     line("int i = " + first + ";");
@@ -128,8 +150,11 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
     if (read.aligned && shape.element_count() == task_.element_count) value(read.node, index);
     if (shape.element_count() != 1) continue;
     const ElementIndex only{IndexExpression(0), {}};
-    const std::string name = value(read.node, only);   // known by either form of its index
-    remember(key_of(read.node, {std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()), IndexExpression(0))}), name);
+    const std::string name = value(read.node, only);  // known by either form of its index
+    remember(
+        key_of(read.node, {std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()),
+                                                                      IndexExpression(0))}),
+        name);
   }
   fold_uniforms(folds, workgroup_size);
   line("i = " + first + ";");
@@ -137,7 +162,7 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
 
 // Where outputs are many, a workgroup takes several, with as many lanes each as have a few terms to fold.
 void Emitter::group_fold_body(int workgroup_size, bool wide) {
-  constexpr std::int64_t kManyOutputs = 1024, kTerms = 16;   // of a lane
+  constexpr std::int64_t kManyOutputs = 1024, kTerms = 16;  // of a lane
   const GraphNode& anchor = graph_[task_.anchor];
   const DType source_dtype = graph_[anchor.inputs[0]].dtype;
   const std::int64_t length = fold_length(graph_, task_.anchor), count = task_.element_count;
@@ -145,7 +170,9 @@ void Emitter::group_fold_body(int workgroup_size, bool wide) {
   const bool along = wide && innermost && !positions && length % kWide == 0;
   int lanes = workgroup_size;
   if (innermost && count >= kManyOutputs)
-    lanes = static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length / kTerms))), 4, workgroup_size));
+    lanes = static_cast<int>(std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length / kTerms))), 4,
+        workgroup_size));
   const std::int64_t outputs = workgroup_size / lanes;
   group_count_ = (count + outputs - 1) / outputs;
 
@@ -154,15 +181,18 @@ void Emitter::group_fold_body(int workgroup_size, bool wide) {
   const std::string part = outputs > 1 ? "part" : "lane";
   line("int lane = int(gl_LocalInvocationID.x);");
   if (outputs > 1) line("int part = lane % " + std::to_string(lanes) + ";");
-  const std::string output = outputs > 1 ? "group * " + std::to_string(outputs) + " + lane / " + std::to_string(lanes) : "group";
+  const std::string output =
+      outputs > 1 ? "group * " + std::to_string(outputs) + " + lane / " + std::to_string(lanes) : "group";
   const bool ragged = count % outputs != 0;
   line("int i = " + (ragged ? "min(" + output + ", " + std::to_string(count - 1) + ")" : output) + ";");
-  const Accumulator own = fold(task_.anchor, index, along ? part + " * " + std::to_string(kWide) : part, std::to_string(along ? lanes * kWide : lanes), along);
+  const Accumulator own = fold(task_.anchor, index, along ? part + " * " + std::to_string(kWide) : part,
+                               std::to_string(along ? lanes * kWide : lanes), along);
   line(shared_values + "[lane] = " + (along ? folded(task_.anchor, own.value) : own.value) + ";");
   if (positions) line("fold_positions[lane] = " + own.index + ";");
   line("barrier();");
   fold_lanes(task_.anchor, shared_values, lanes, 1, part);
-  line("if (" + part + " != 0" + (ragged ? " || " + output + " >= " + std::to_string(count) : "") + ") return;");
+  line("if (" + part + " != 0" + (ragged ? " || " + output + " >= " + std::to_string(count) : "") +
+       ") return;");
   members_[task_.anchor] = positions ? "fold_positions[lane]" : shared_values + "[lane]";
   evaluate_members(index);
 }
@@ -170,7 +200,8 @@ void Emitter::group_fold_body(int workgroup_size, bool wide) {
 void Emitter::column_fold_body(int workgroup_size) {
   const std::string columns = std::to_string(kFoldColumns), count = std::to_string(task_.element_count);
   const int slices = workgroup_size / kFoldColumns;
-  const std::string shared_values = dtype_is_float(graph_[graph_[task_.anchor].inputs[0]].dtype) ? "fold_floats" : "fold_ints";
+  const std::string shared_values =
+      dtype_is_float(graph_[graph_[task_.anchor].inputs[0]].dtype) ? "fold_floats" : "fold_ints";
   line("int lane = int(gl_LocalInvocationID.x);");
   line("int slice = lane / " + columns + ";");
   line("int column = group * " + columns + " + lane % " + columns + ";");
@@ -181,7 +212,8 @@ void Emitter::column_fold_body(int workgroup_size) {
   line("barrier();");
   fold_lanes(task_.anchor, shared_values, slices, kFoldColumns, "slice");
   std::vector<std::string> tails;
-  for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) tails.push_back(declare(DType::float32, "0.0"));
+  for (std::size_t tail = 0; tail < task_.tails.size(); ++tail)
+    tails.push_back(declare(DType::float32, "0.0"));
   open("if (slice == 0 && column < " + count + ")");
   members_[task_.anchor] = shared_values + "[lane]";
   evaluate_members(index);
@@ -200,20 +232,27 @@ void Emitter::column_fold_body(int workgroup_size) {
     open("if (lane == 0)");
     const std::string sum = declare(DType::float32, "0.0");
     open("for (int other = 0; other < " + columns + "; other += 4)");
-    line(sum + " += (" + place_of_tails + "other] + " + place_of_tails + "other + 1]) + (" + place_of_tails + "other + 2] + " + place_of_tails + "other + 3]);");
+    line(sum + " += (" + place_of_tails + "other] + " + place_of_tails + "other + 1]) + (" + place_of_tails +
+         "other + 2] + " + place_of_tails + "other + 3]);");
     close();
     const Place& place = schedule_.place[at(task_.tails[tail])];
-    line(memory_.array(place, DType::float32) + "[" + (IndexExpression(memory_.offset(place)) + IndexExpression(std::string("group"))).str() + "] = " + sum + ";");
+    line(memory_.array(place, DType::float32) + "[" +
+         (IndexExpression(memory_.offset(place)) + IndexExpression(std::string("group"))).str() +
+         "] = " + sum + ";");
     close();
   }
 }
 
-// A tree in fixed order over lanes that lie `stride` apart: the same bits whatever the device's subgroups are. lane: the position among them.
-void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane) {
+// A tree in fixed order over lanes that lie `stride` apart: the same bits whatever the device's subgroups
+// are. lane: the position among them.
+void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride,
+                         const std::string& lane) {
   open("for (int half_size = " + std::to_string(lanes / 2) + "; half_size > 0; half_size >>= 1)");
   open("if (" + lane + " < half_size)");
-  const std::string partner = "[lane + half_size" + (stride > 1 ? " * " + std::to_string(stride) : std::string()) + "]";
-  line(combine(node, {array + "[lane]", "fold_positions[lane]"}, array + partner, "fold_positions" + partner));
+  const std::string partner =
+      "[lane + half_size" + (stride > 1 ? " * " + std::to_string(stride) : std::string()) + "]";
+  line(
+      combine(node, {array + "[lane]", "fold_positions[lane]"}, array + partner, "fold_positions" + partner));
   close();
   line("barrier();");
   close();
@@ -231,11 +270,15 @@ void Emitter::scan_body(int workgroup_size) {
   std::vector<IndexExpression> own = delinearize(IndexExpression(std::string("i")), lines);
   const std::string sum = declare(anchor.dtype, glsl_literal(0, anchor.dtype));
   open("for (int step = 0; step < " + std::to_string(length) + "; step++)");
-  own[static_cast<std::size_t>(axis)] = bind(reverse ? IndexExpression(length - 1) - IndexExpression(std::string("step")) : IndexExpression(std::string("step")));
+  own[static_cast<std::size_t>(axis)] =
+      bind(reverse ? IndexExpression(length - 1) - IndexExpression(std::string("step"))
+                   : IndexExpression(std::string("step")));
   const ElementIndex index{std::nullopt, own};
   const std::string term = value(anchor.inputs[0], index);
-  if (anchor.op == Op::linear_recurrence) line(sum + " = " + value(anchor.inputs[1], index) + " * " + sum + " + " + term + ";");
-  else if (!exclusive) line(sum + " += " + term + ";");
+  if (anchor.op == Op::linear_recurrence)
+    line(sum + " = " + value(anchor.inputs[1], index) + " * " + sum + " + " + term + ";");
+  else if (!exclusive)
+    line(sum + " += " + term + ";");
   members_[task_.anchor] = sum;
   const IndexExpression linear = linear_of(index, anchor.shape);
   for (const Store& store : task_.stores) write(store, linear);

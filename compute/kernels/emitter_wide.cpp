@@ -1,5 +1,5 @@
-// Wide values: four neighbouring elements in one register, of one invocation. Index arithmetic follows how far apart the four are; what does not
-// depend on which of the four it is stays a single value.
+// Wide values: four neighbouring elements in one register, of one invocation. Index arithmetic follows how
+// far apart the four are; what does not depend on which of the four it is stays a single value.
 
 #include <algorithm>
 #include <bit>
@@ -13,26 +13,47 @@ namespace {
 
 std::string_view wide_type(DType dtype) {
   switch (dtype) {
-    case DType::int32: return "ivec4";
-    case DType::boolean: return "bvec4";
-    default: return "vec4";
+    case DType::int32:
+      return "ivec4";
+    case DType::boolean:
+      return "bvec4";
+    default:
+      return "vec4";
   }
 }
 
 // Operations that GLSL has for vectors and numbers alike, mixed in any order.
 bool takes_vectors(Op op, DType operand_dtype) {
   switch (op) {
-    case Op::neg: case Op::abs: case Op::sqrt: case Op::recip: case Op::exp: case Op::log: case Op::sin: case Op::cos: case Op::tan: case Op::sigmoid:
-    case Op::ceil: case Op::floor: case Op::round: case Op::trunc: case Op::add: case Op::sub: case Op::mul:
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::recip:
+    case Op::exp:
+    case Op::log:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::sigmoid:
+    case Op::ceil:
+    case Op::floor:
+    case Op::round:
+    case Op::trunc:
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
       return true;
-    case Op::div: return operand_dtype == DType::float32;
-    default: return false;
+    case Op::div:
+      return operand_dtype == DType::float32;
+    default:
+      return false;
   }
 }
 
 bool is_wide_index(const IndexExpression& index) { return index.lane != 0; }
 
-constexpr std::int64_t kCrossingTile = 8;   // invocations along, each of four by four elements: 128 bytes side by side
+constexpr std::int64_t kCrossingTile =
+    8;  // invocations along, each of four by four elements: 128 bytes side by side
 
 }  // namespace
 
@@ -44,8 +65,10 @@ std::string Emitter::declare_wide(DType dtype, const std::string& expression) {
 }
 
 std::string Emitter::declare_like(const ElementIndex& index, DType dtype, const std::string& expression) {
-  const bool wide = (index.linear && is_wide_index(*index.linear)) || std::ranges::any_of(index.axes, is_wide_index);
-  return wide ? declare_wide(dtype, std::string(wide_type(dtype)) + "(" + expression + ")") : declare(dtype, expression);
+  const bool wide =
+      (index.linear && is_wide_index(*index.linear)) || std::ranges::any_of(index.axes, is_wide_index);
+  return wide ? declare_wide(dtype, std::string(wide_type(dtype)) + "(" + expression + ")")
+              : declare(dtype, expression);
 }
 
 void Emitter::assign(const std::string& name, const std::string& value, DType dtype) {
@@ -61,8 +84,9 @@ std::string Emitter::widened(const std::string& name, DType dtype) const {
   return is_wide(name) ? name : std::string(wide_type(dtype)) + "(" + name + ")";
 }
 
-std::string Emitter::componentwise(DType dtype, std::span<const std::string> operands,
-                                   const std::function<std::string(std::span<const std::string>)>& expression) const {
+std::string Emitter::componentwise(
+    DType dtype, std::span<const std::string> operands,
+    const std::function<std::string(std::span<const std::string>)>& expression) const {
   std::string text(wide_type(dtype));
   for (int element = 0; element < kWide; ++element) {
     std::vector<std::string> components;
@@ -75,8 +99,11 @@ std::string Emitter::componentwise(DType dtype, std::span<const std::string> ope
 std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> operands) {
   const GraphNode& entry = graph_[node];
   const DType operand_dtype = graph_[entry.inputs.back()].dtype;
-  const auto expression = [&](std::span<const std::string> of) { return elementwise_glsl(entry.op, operand_dtype, entry.dtype, of, includes_); };
-  if (std::ranges::none_of(operands, [&](const std::string& operand) { return is_wide(operand); })) return declare(entry.dtype, expression(operands));
+  const auto expression = [&](std::span<const std::string> of) {
+    return elementwise_glsl(entry.op, operand_dtype, entry.dtype, of, includes_);
+  };
+  if (std::ranges::none_of(operands, [&](const std::string& operand) { return is_wide(operand); }))
+    return declare(entry.dtype, expression(operands));
   if (takes_vectors(entry.op, operand_dtype)) return declare_wide(entry.dtype, expression(operands));
   return declare_wide(entry.dtype, componentwise(entry.dtype, operands, expression));
 }
@@ -89,8 +116,10 @@ std::string Emitter::position(const IndexExpression& index) {
 
 std::string Emitter::folded(NodeIndex fold, const std::string& sums) {
   if (!is_wide(sums)) return sums;
-  const std::string result = declare(graph_[fold].dtype == DType::float32 ? DType::float32 : DType::int32, component(sums, 0));
-  for (int element = 1; element < kWide; ++element) line(combine(fold, {result, {}}, component(sums, element), {}));
+  const std::string result =
+      declare(graph_[fold].dtype == DType::float32 ? DType::float32 : DType::int32, component(sums, 0));
+  for (int element = 1; element < kWide; ++element)
+    line(combine(fold, {result, {}}, component(sums, element), {}));
   return result;
 }
 
@@ -107,7 +136,8 @@ bool Emitter::is_uniform(const IndexExpression& index) {
 
 bool Emitter::divides(const IndexExpression& index, std::int64_t bound) {
   if (index.lane == 0 && !index.is_irregular) return true;
-  if (index.lane == 1 && !index.is_irregular && index.is_multiple_of(kWide) && bound % kWide == 0) return true;
+  if (index.lane == 1 && !index.is_irregular && index.is_multiple_of(kWide) && bound % kWide == 0)
+    return true;
   refuse();
   return false;
 }
@@ -128,7 +158,8 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
   std::vector<std::string> components;
   for (std::int64_t e = 0; e < kWide; ++e) {
     if (!in_quads) {
-      const std::string one = memory_.array(place, entry.dtype) + "[" + (element + e * element.lane).str() + "]";
+      const std::string one =
+          memory_.array(place, entry.dtype) + "[" + (element + e * element.lane).str() + "]";
       components.push_back(from_memory(entry.dtype, one));
       continue;
     }
@@ -137,7 +168,8 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
     if (!known(key)) remember(key, quad_at(start));
     components.push_back(component(*known(key), static_cast<int>(past)));
   }
-  return declare_wide(entry.dtype, std::string(wide_type(entry.dtype)) + "(" + components[0] + ", " + components[1] + ", " + components[2] + ", " + components[3] + ")");
+  return declare_wide(entry.dtype, std::string(wide_type(entry.dtype)) + "(" + components[0] + ", " +
+                                       components[1] + ", " + components[2] + ", " + components[3] + ")");
 }
 
 void Emitter::write_wide(const Store& store, const IndexExpression& element, const std::string& value) {
@@ -156,14 +188,18 @@ void Emitter::write_wide(const Store& store, const IndexExpression& element, con
 
 // ---- maps ----
 
-// The output axis along which values that the task reads lie together in memory, where that is not the last: -1 for none. Of the first such value,
-// behind what keeps or exchanges axes.
+// The output axis along which values that the task reads lie together in memory, where that is not the last:
+// -1 for none. Of the first such value, behind what keeps or exchanges axes.
 int Emitter::crossing_axis() const {
   const Shape& shape = graph_[task_.members.front()].shape;
   const int rank = shape.rank();
   if (rank < 2 || shape[rank - 1] % kWide != 0) return -1;
-  if (!std::ranges::all_of(task_.members, [&](NodeIndex member) { return graph_[member].shape == shape; })) return -1;
-  struct Visit { NodeIndex node; std::vector<int> axes; };   // axes: which of the output's each of the node's is
+  if (!std::ranges::all_of(task_.members, [&](NodeIndex member) { return graph_[member].shape == shape; }))
+    return -1;
+  struct Visit {
+    NodeIndex node;
+    std::vector<int> axes;
+  };  // axes: which of the output's each of the node's is
   std::vector<int> own(static_cast<std::size_t>(rank));
   for (int axis = 0; axis < rank; ++axis) own[static_cast<std::size_t>(axis)] = axis;
   std::vector<Visit> stack;
@@ -177,12 +213,15 @@ int Emitter::crossing_axis() const {
     if (is_read) {
       if (visit.axes.empty()) continue;
       const int axis = visit.axes.back();
-      if (axis >= 0 && axis != rank - 1 && shape[axis] % kWide == 0 && shape[axis] == node.shape[node.shape.rank() - 1]) return axis;
+      if (axis >= 0 && axis != rank - 1 && shape[axis] % kWide == 0 &&
+          shape[axis] == node.shape[node.shape.rank() - 1])
+        return axis;
       continue;
     }
     std::vector<int> axes = visit.axes;
     if (node.op == Op::permute) {
-      for (std::size_t a = 0; a < axes.size(); ++a) axes[static_cast<std::size_t>(node.ints[a])] = visit.axes[a];
+      for (std::size_t a = 0; a < axes.size(); ++a)
+        axes[static_cast<std::size_t>(node.ints[a])] = visit.axes[a];
     } else if (node.op == Op::expand) {
       for (int a = 0; a < node.shape.rank(); ++a)
         if (graph_[node.inputs[0]].shape[a] != node.shape[a]) axes[static_cast<std::size_t>(a)] = -1;
@@ -195,13 +234,15 @@ int Emitter::crossing_axis() const {
 }
 
 void Emitter::wide_map_body(int workgroup_size) {
-  if (const int axis = crossing_axis(); axis >= 0 && uniform_folds().empty()) return crossing_map_body(axis, workgroup_size);
+  if (const int axis = crossing_axis(); axis >= 0 && uniform_folds().empty())
+    return crossing_map_body(axis, workgroup_size);
   const std::int64_t count = task_.element_count, rest = count % kWide;
   group_count_ = (count / kWide + (rest > 0) + workgroup_size - 1) / workgroup_size;
   IndexExpression i("i", kWide);
   i.lane = 1;
   line("int lane = int(gl_LocalInvocationID.x);");
-  first_of_map("(group * " + std::to_string(workgroup_size) + " + lane) * " + std::to_string(kWide), count - rest, {i, {}}, workgroup_size);
+  first_of_map("(group * " + std::to_string(workgroup_size) + " + lane) * " + std::to_string(kWide),
+               count - rest, {i, {}}, workgroup_size);
   if (rest > 0) {
     open("if (i >= " + std::to_string(count - rest) + ")");
     open("for (; i < " + std::to_string(count) + "; i++)");
@@ -216,19 +257,25 @@ void Emitter::wide_map_body(int workgroup_size) {
   evaluate_members({i, {}});
 }
 
-// Reads along one axis, writes along another: an invocation takes four by four elements, so that both are wide, and a workgroup a tile of them.
+// Reads along one axis, writes along another: an invocation takes four by four elements, so that both are
+// wide, and a workgroup a tile of them.
 void Emitter::crossing_map_body(int axis, int workgroup_size) {
   const Shape& shape = graph_[task_.members.front()].shape;
   const int last = shape.rank() - 1;
   const auto text = [](std::int64_t number) { return std::to_string(number); };
   const std::int64_t along = shape[last] / kWide, across = shape[axis] / kWide;
-  const std::int64_t tile_across = std::min<std::int64_t>(workgroup_size / kCrossingTile, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across))));
+  const std::int64_t tile_across =
+      std::min<std::int64_t>(workgroup_size / kCrossingTile,
+                             static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across))));
   const std::int64_t tile_along = workgroup_size / tile_across;
-  const std::int64_t tiles_along = (along + tile_along - 1) / tile_along, tiles_across = (across + tile_across - 1) / tile_across;
+  const std::int64_t tiles_along = (along + tile_along - 1) / tile_along,
+                     tiles_across = (across + tile_across - 1) / tile_across;
   group_count_ = tiles_along * tiles_across * (task_.element_count / (shape[last] * shape[axis]));
   line("int lane = int(gl_LocalInvocationID.x);");
-  line("int along = (group % " + text(tiles_along) + " * " + text(tile_along) + " + lane % " + text(tile_along) + ") * 4;");
-  line("int across = (group / " + text(tiles_along) + " % " + text(tiles_across) + " * " + text(tile_across) + " + lane / " + text(tile_along) + ") * 4;");
+  line("int along = (group % " + text(tiles_along) + " * " + text(tile_along) + " + lane % " +
+       text(tile_along) + ") * 4;");
+  line("int across = (group / " + text(tiles_along) + " % " + text(tiles_across) + " * " + text(tile_across) +
+       " + lane / " + text(tile_along) + ") * 4;");
   line("int batch = group / " + text(tiles_along * tiles_across) + ";");
   line("if (along >= " + text(shape[last]) + " || across >= " + text(shape[axis]) + ") return;");
   Shape batch_shape = shape;

@@ -1,28 +1,33 @@
 #pragma once
-// Integer expressions of GLSL, folded as far as constants allow, so that generated indexing reads as a person would write it. An expression keeps its
-// constant summand and a known divisor of the rest apart: what is aligned, and what lies beside what, can be asked.
+// Integer expressions of GLSL, folded as far as constants allow, so that generated indexing reads as a person
+// would write it. An expression keeps its constant summand and a known divisor of the rest apart: what is
+// aligned, and what lies beside what, can be asked.
 
 #include <cstdint>
 #include <string>
 
 namespace imprint {
 
-// It may stand for the indices of a wide value's four elements at once: str() is the first, the others are `lane` apart.
+// It may stand for the indices of a wide value's four elements at once: str() is the first, the others are
+// `lane` apart.
 struct IndexExpression {
-  std::string text;            // an identifier or a parenthesised expression; empty: zero
-  std::int64_t multiple = 1;   // divides the value of text
-  std::int64_t constant = 0;   // added to it
-  std::int64_t lane = 0;       // 0: one index, that of every element
-  bool is_irregular = false;   // the elements' indices are not equally far apart: of no use
+  std::string text;           // an identifier or a parenthesised expression; empty: zero
+  std::int64_t multiple = 1;  // divides the value of text
+  std::int64_t constant = 0;  // added to it
+  std::int64_t lane = 0;      // 0: one index, that of every element
+  bool is_irregular = false;  // the elements' indices are not equally far apart: of no use
 
   IndexExpression() = default;
   IndexExpression(std::int64_t value) : constant(value) {}
-  explicit IndexExpression(std::string expression, std::int64_t known_multiple = 1) : text(std::move(expression)), multiple(known_multiple) {}
+  explicit IndexExpression(std::string expression, std::int64_t known_multiple = 1)
+      : text(std::move(expression)), multiple(known_multiple) {}
 
   bool is_constant() const { return text.empty(); }
   bool is_zero() const { return is_constant() && constant == 0 && lane == 0; }
-  bool is_multiple_of(std::int64_t number) const { return constant % number == 0 && (is_constant() || multiple % number == 0); }
-  bool is_simple() const;      // nothing but an identifier, or none, beside the constant
+  bool is_multiple_of(std::int64_t number) const {
+    return constant % number == 0 && (is_constant() || multiple % number == 0);
+  }
+  bool is_simple() const;  // nothing but an identifier, or none, beside the constant
   std::string str() const;
 };
 

@@ -11,23 +11,29 @@
 namespace imprint {
 namespace {
 
-constexpr std::int64_t kBand = 8;   // rows of tiles that run together
+constexpr std::int64_t kBand = 8;  // rows of tiles that run together
 
+std::string define(const std::string& name, const std::string& value) {
+  return "#define " + name + " " + value + "\n";
+}
 
-std::string define(const std::string& name, const std::string& value) { return "#define " + name + " " + value + "\n"; }
-
-Shape batch_shape(const Shape& shape) { return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2))); }
+Shape batch_shape(const Shape& shape) {
+  return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
+}
 
 }  // namespace
 
 std::string ProductEmitter::declarations(const ProductTile& tile) {
-  std::string out = define("TILE_ROWS", text(tile.rows)) + define("TILE_COLUMNS", text(tile.columns)) + define("TILE_DEPTH", text(tile.depth)) +
-                    define("THREAD_ROWS", text(tile.thread_rows)) + define("THREAD_COLUMNS", text(tile.thread_columns)) +
-                    define("LANE_ROWS", text(tile.rows / tile.thread_rows)) + define("LANE_COLUMNS", text(tile.columns / tile.thread_columns)) +
+  std::string out = define("TILE_ROWS", text(tile.rows)) + define("TILE_COLUMNS", text(tile.columns)) +
+                    define("TILE_DEPTH", text(tile.depth)) + define("THREAD_ROWS", text(tile.thread_rows)) +
+                    define("THREAD_COLUMNS", text(tile.thread_columns)) +
+                    define("LANE_ROWS", text(tile.rows / tile.thread_rows)) +
+                    define("LANE_COLUMNS", text(tile.columns / tile.thread_columns)) +
                     define("INVOCATIONS", text(tile.invocations()));
   if (tile.units == MatrixUnits::workgroup) return out + "\n";
   if (tile.units == MatrixUnits::subgroup) {
-    out += define("SUBGROUP_ROWS", text(8 * tile.thread_rows)) + define("SUBGROUP_COLUMNS", text(4 * tile.thread_columns));
+    out += define("SUBGROUP_ROWS", text(8 * tile.thread_rows)) +
+           define("SUBGROUP_COLUMNS", text(4 * tile.thread_columns));
     for (const auto& [side, slot] : {std::pair("left", 0u), std::pair("right", 1u)})
       out += "shared uvec4 tile_" + std::string(side) + "[" + text(unit_elements(tile, slot)) + "];\n";
     return out + "\n";
@@ -41,31 +47,42 @@ std::string ProductEmitter::function(const std::string& name) {
   if (task_.tile.units == MatrixUnits::workgroup) return workgroup_function(name);
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const Loads left = loads(0), right = loads(1);
-  std::string out = load_macro(name + "_left", 0, left) + load_macro(name + "_right", 1, right) + store_function(name + "_store");
-  std::vector<std::pair<std::string, std::string>> defines{{"PRODUCT", name},
-                                                           {"ROW_TILES", text(row_tiles(shape, task_.tile))},
-                                                           {"COLUMN_TILES", text(column_tiles(shape, task_.tile))},
-                                                           {"DEPTH", text(shape.depth)},
-                                                           {"BAND", text(kBand)},
-                                                           {"LEFT", name + "_left"},
-                                                           {"RIGHT", name + "_right"},
-                                                           {"STORE", name + "_store"}};
-  for (const auto& [side, how] : {std::pair(std::string("LEFT"), left), std::pair(std::string("RIGHT"), right)}) {
+  std::string out = load_macro(name + "_left", 0, left) + load_macro(name + "_right", 1, right) +
+                    store_function(name + "_store");
+  std::vector<std::pair<std::string, std::string>> defines{
+      {"PRODUCT", name},
+      {"ROW_TILES", text(row_tiles(shape, task_.tile))},
+      {"COLUMN_TILES", text(column_tiles(shape, task_.tile))},
+      {"DEPTH", text(shape.depth)},
+      {"BAND", text(kBand)},
+      {"LEFT", name + "_left"},
+      {"RIGHT", name + "_right"},
+      {"STORE", name + "_store"}};
+  for (const auto& [side, how] :
+       {std::pair(std::string("LEFT"), left), std::pair(std::string("RIGHT"), right)}) {
     defines.emplace_back(side + "_TYPE", how.type());
     defines.emplace_back(side + "_WIDTH", text(how.width));
     defines.emplace_back(side + "_TURNS", text(how.turns));
     defines.emplace_back(side + "_ALONG_TERMS", how.along_terms ? "1" : "0");
-    defines.emplace_back(side + "_KEEP", how.width == 1 ? "KEEP_ONE" : how.along_terms ? "KEEP_TERMS" : "KEEP_LINES");
+    defines.emplace_back(side + "_KEEP", how.width == 1    ? "KEEP_ONE"
+                                         : how.along_terms ? "KEEP_TERMS"
+                                                           : "KEEP_LINES");
   }
   for (const auto& [key, value] : defines) out += define(key, value);
   if (stores_matrices()) {
     const Place& place = task_.stores[0].place;
-    const std::string element = (start_of(place, DType::float32) + named("(batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column")).str();
-    out += define("STORE_MATRIX(sums, batch, row, column)",
-                  "MATRIX_STORE(sums, " + memory_.array(place, DType::float32) + ", " + element + ", " + text(shape.columns) + ")");
+    const std::string element =
+        (start_of(place, DType::float32) +
+         named("(batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column"))
+            .str();
+    out += define("STORE_MATRIX(sums, batch, row, column)", "MATRIX_STORE(sums, " +
+                                                                memory_.array(place, DType::float32) + ", " +
+                                                                element + ", " + text(shape.columns) + ")");
     defines.emplace_back("STORE_MATRIX", "");
   }
-  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader(task_.tile.units == MatrixUnits::subgroup ? "products/matrix_units" : "products/tiles"));
+  out += "// " + task_text(graph_, task_) + "\n" +
+         std::string(embedded_shader(task_.tile.units == MatrixUnits::subgroup ? "products/matrix_units"
+                                                                               : "products/tiles"));
   for (const auto& [key, value] : defines) out += "#undef " + key + "\n";
   return out;
 }
@@ -75,8 +92,11 @@ std::string ProductEmitter::function(const std::string& name) {
 std::string ProductEmitter::workgroup_function(const std::string& name) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const ProductTile& tile = task_.tile;
-  const bool ragged_rows = shape.rows % tile.rows != 0, ragged_columns = shape.columns % tile.columns != 0, ragged_terms = shape.depth % tile.depth != 0;
-  const auto clamp = [](bool ragged) { return ragged ? "gl_CooperativeMatrixClampModeConstantNV" : "gl_CooperativeMatrixClampModeUndefinedNV"; };
+  const bool ragged_rows = shape.rows % tile.rows != 0, ragged_columns = shape.columns % tile.columns != 0,
+             ragged_terms = shape.depth % tile.depth != 0;
+  const auto clamp = [](bool ragged) {
+    return ragged ? "gl_CooperativeMatrixClampModeConstantNV" : "gl_CooperativeMatrixClampModeUndefinedNV";
+  };
   std::vector<std::pair<std::string, std::string>> defines{{"PRODUCT", name},
                                                            {"ROW_TILES", text(row_tiles(shape, tile))},
                                                            {"COLUMN_TILES", text(column_tiles(shape, tile))},
@@ -84,11 +104,14 @@ std::string ProductEmitter::workgroup_function(const std::string& name) {
                                                            {"COLUMNS", text(shape.columns)},
                                                            {"DEPTH", text(shape.depth)},
                                                            {"BAND", text(kBand)}};
-  const auto add = [&](const std::string& key, const std::string& value) { defines.emplace_back(key, value); };
+  const auto add = [&](const std::string& key, const std::string& value) {
+    defines.emplace_back(key, value);
+  };
   for (std::size_t slot = 0; slot < 2; ++slot) {
     const std::string side = slot == 0 ? "LEFT" : "RIGHT";
     const MatrixOperand operand = *matrix_operand(graph_, schedule_.materialized, task_.anchor, slot);
-    add(side + "_ARRAY", memory_.array(schedule_.place[static_cast<std::size_t>(operand.strides.memory)], DType::float16));
+    add(side + "_ARRAY",
+        memory_.array(schedule_.place[static_cast<std::size_t>(operand.strides.memory)], DType::float16));
     add(side + "_PLACE(batch)", operand_place(operand, slot));
     add(side + "_STRIDE", text(operand.stride));
     add(side + "_ALONG_TERMS", operand.along_terms ? "1" : "0");
@@ -98,28 +121,32 @@ std::string ProductEmitter::workgroup_function(const std::string& name) {
   if (stores_sums()) {
     const Place& place = task_.stores[0].place;
     add("STORE_ARRAY", memory_.array(place, DType::float32));
-    add("STORE_PLACE(batch)", (start_of(place, DType::float32) + named("(batch)") * (shape.rows * shape.columns)).str());
+    add("STORE_PLACE(batch)",
+        (start_of(place, DType::float32) + named("(batch)") * (shape.rows * shape.columns)).str());
     add("STORE_CLAMP", clamp(ragged_rows || ragged_columns));
   } else {
     add("STORE", name + "_store");
     out = element_function(name + "_store");
   }
   for (const auto& [key, value] : defines) out += define(key, value);
-  out += "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader("products/workgroup_matrices"));
+  out +=
+      "// " + task_text(graph_, task_) + "\n" + std::string(embedded_shader("products/workgroup_matrices"));
   for (const auto& [key, value] : defines) out += "#undef " + key.substr(0, key.find('(')) + "\n";
   return out;
 }
 
-// Elements of memory. Where they are many of sixteen bytes the text says so: the driver sees offsets only when they come.
+// Elements of memory. Where they are many of sixteen bytes the text says so: the driver sees offsets only
+// when they come.
 std::string ProductEmitter::operand_place(const MatrixOperand& operand, std::size_t slot) {
   const Place& place = schedule_.place[static_cast<std::size_t>(operand.strides.memory)];
   const Shape batch = batch_shape(graph_[graph_[task_.anchor].inputs[slot]].shape);
   IndexExpression at = start_of(place, DType::float16) + operand.strides.start;
-  std::int64_t behind = batch.element_count();   // without names for what it shares: this is a macro's text
+  std::int64_t behind = batch.element_count();  // without names for what it shares: this is a macro's text
   for (int axis = 0; axis < batch.rank(); ++axis) {
     behind /= batch[axis];
     const IndexExpression along = named("(batch)") / behind;
-    at = at + (axis == 0 ? along : along % batch[axis]) * operand.strides.axis[static_cast<std::size_t>(axis)];
+    at =
+        at + (axis == 0 ? along : along % batch[axis]) * operand.strides.axis[static_cast<std::size_t>(axis)];
   }
   return operand.in_eights ? "((" + (at / 8).str() + ") * 8)" : "(" + at.str() + ")";
 }
@@ -129,7 +156,8 @@ std::string ProductEmitter::element_function(const std::string& name) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   line("int row = row_0 + int(tile_row), column = column_0 + int(tile_column);");
   std::string outside = shape.rows % task_.tile.rows != 0 ? "row >= " + text(shape.rows) : "";
-  if (shape.columns % task_.tile.columns != 0) outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
+  if (shape.columns % task_.tile.columns != 0)
+    outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
   if (!outside.empty()) line("if (" + outside + ") return sum;");
   line("int element = (batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column;");
   ElementIndex index{named("element"), delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape))};
@@ -138,7 +166,9 @@ std::string ProductEmitter::element_function(const std::string& name) {
   members_ = {{task_.anchor, "sum"}};
   evaluate_members(index);
   line("return sum;");
-  return "float " + name + "(const in uint tile_row, const in uint tile_column, const in float sum, const in int batch, const in int row_0, const in int column_0) {\n" +
+  return "float " + name +
+         "(const in uint tile_row, const in uint tile_column, const in float sum, const in int batch, const "
+         "in int row_0, const in int column_0) {\n" +
          take_body() + "}\n";
 }
 
@@ -152,53 +182,76 @@ std::string ProductEmitter::take_body() {
 
 ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
   const ProductTile& tile = task_.tile;
-  const auto [along_terms, width] = operand_layout(graph_, schedule_.materialized, task_.anchor, slot, tile.units == MatrixUnits::subgroup ? 8 : 4);
+  const auto [along_terms, width] = operand_layout(graph_, schedule_.materialized, task_.anchor, slot,
+                                                   tile.units == MatrixUnits::subgroup ? 8 : 4);
   Loads loads{.along_terms = along_terms, .width = width};
   loads.turns = (slot == 0 ? tile.rows : tile.columns) * tile.depth / width / tile.invocations();
   loads.lines_apart = along_terms ? tile.invocations() / (tile.depth / width) : 0;
   return loads;
 }
 
-// All of an invocation's turns in one piece. A macro, because the page takes it twice, and a driver need not make registers of what a function that it
-// does not inline hands back.
+// All of an invocation's turns in one piece. A macro, because the page takes it twice, and a driver need not
+// make registers of what a function that it does not inline hands back.
 std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot, const Loads& loads) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const NodeIndex operand = graph_[task_.anchor].inputs[slot];
-  const std::optional<Strides> strides = loads.width > 1 ? strides_of(graph_, schedule_.materialized, operand) : std::nullopt;
-  const std::string line_name = slot == 0 ? "row" : "column", turns = "[[unroll]] for (int turn = 0; turn < " + text(loads.turns) + "; turn++)";
+  const std::optional<Strides> strides =
+      loads.width > 1 ? strides_of(graph_, schedule_.materialized, operand) : std::nullopt;
+  const std::string line_name = slot == 0 ? "row" : "column",
+                    turns = "[[unroll]] for (int turn = 0; turn < " + text(loads.turns) + "; turn++)";
   const std::int64_t lines = slot == 0 ? shape.rows : shape.columns;
-  const bool ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0, ragged_terms = shape.depth % task_.tile.depth != 0;
+  const bool ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0,
+             ragged_terms = shape.depth % task_.tile.depth != 0;
   // Turns go along one of the two; the other one is the same for all.
-  const bool turns_ragged = loads.along_terms ? ragged_lines : ragged_terms, others_ragged = loads.along_terms ? ragged_terms : ragged_lines;
-  const auto load_turn = [&](const IndexExpression& line_at, const IndexExpression& term_at, const std::string& turn) {
-    if (turns_ragged) open("if (" + (loads.along_terms ? line_at : term_at).str() + " < " + text(loads.along_terms ? lines : shape.depth) + ")");
+  const bool turns_ragged = loads.along_terms ? ragged_lines : ragged_terms,
+             others_ragged = loads.along_terms ? ragged_terms : ragged_lines;
+  const auto load_turn = [&](const IndexExpression& line_at, const IndexExpression& term_at,
+                             const std::string& turn) {
+    if (turns_ragged)
+      open("if (" + (loads.along_terms ? line_at : term_at).str() + " < " +
+           text(loads.along_terms ? lines : shape.depth) + ")");
     ElementIndex index{std::nullopt, delinearize(named("batch"), batch_shape(graph_[operand].shape))};
     index.axes.push_back(slot == 0 ? line_at : term_at);
     index.axes.push_back(slot == 0 ? term_at : line_at);
-    line("loaded[" + turn + "] = " + (strides ? vector_at(*strides, index, loads.width) : value(operand, index)) + ";");
+    line("loaded[" + turn +
+         "] = " + (strides ? vector_at(*strides, index, loads.width) : value(operand, index)) + ";");
     if (turns_ragged) close();
   };
 
-  const std::string line_at = strides ? "(" + line_name + "_at)" : line_name, term_at = strides ? "(term_at)" : "term";
-  if (!strides) line(std::string(task_.tile.units == MatrixUnits::subgroup ? "uint " : "int ") + line_name + " = " + line_name + "_at, term = term_at;");
+  const std::string line_at = strides ? "(" + line_name + "_at)" : line_name,
+                    term_at = strides ? "(term_at)" : "term";
+  if (!strides)
+    line(std::string(task_.tile.units == MatrixUnits::subgroup ? "uint " : "int ") + line_name + " = " +
+         line_name + "_at, term = term_at;");
   if (ragged_lines || ragged_terms) line(turns + " loaded[turn] = " + loads.type() + "(0);");
-  open(others_ragged ? "if (" + (loads.along_terms ? term_at + " < " + text(shape.depth) : line_at + " < " + text(lines)) + ")" : "");
-  const IndexExpression first_line(line_at, loads.along_terms ? 1 : loads.width), first_term(term_at, loads.along_terms ? loads.width : loads.turns);
+  open(others_ragged
+           ? "if (" +
+                 (loads.along_terms ? term_at + " < " + text(shape.depth) : line_at + " < " + text(lines)) +
+                 ")"
+           : "");
+  const IndexExpression first_line(line_at, loads.along_terms ? 1 : loads.width),
+      first_term(term_at, loads.along_terms ? loads.width : loads.turns);
   const auto at_turn = [&](const IndexExpression& turn, const std::string& position) {
-    load_turn(first_line + turn * loads.lines_apart, first_term + (loads.along_terms ? IndexExpression(0) : turn), position);
+    load_turn(first_line + turn * loads.lines_apart,
+              first_term + (loads.along_terms ? IndexExpression(0) : turn), position);
   };
   if (strides) {
-    // As a loop and without names for what its turns share: NVIDIA's compiler then loads them together, 47 TFLOP/s in place of 38.
+    // As a loop and without names for what its turns share: NVIDIA's compiler then loads them together, 47
+    // TFLOP/s in place of 38.
     open(turns);
     at_turn(named("turn"), "turn");
     close();
   } else {
-    for (std::int32_t turn = 0; turn < loads.turns; ++turn) at_turn(turn, text(turn));   // what their addresses and conditions share is computed once
+    for (std::int32_t turn = 0; turn < loads.turns; ++turn)
+      at_turn(turn, text(turn));  // what their addresses and conditions share is computed once
   }
   close();
   std::string body = take_body();
-  for (std::size_t end = body.find('\n'); end != std::string::npos; end = body.find('\n', end + 3)) body.replace(end, 1, " \\\n");
-  return "#define " + name + (slot == 0 ? "(batch, row_at, term_at, loaded)" : "(batch, term_at, column_at, loaded)") + " { \\\n" + body + "}\n";
+  for (std::size_t end = body.find('\n'); end != std::string::npos; end = body.find('\n', end + 3))
+    body.replace(end, 1, " \\\n");
+  return "#define " + name +
+         (slot == 0 ? "(batch, row_at, term_at, loaded)" : "(batch, term_at, column_at, loaded)") +
+         " { \\\n" + body + "}\n";
 }
 
 // `width` neighbours, counted in vectors from the start of their place.
@@ -208,15 +261,19 @@ std::string ProductEmitter::vector_at(const Strides& strides, const ElementIndex
   IndexExpression vector = (start_of(place, dtype) + strides.start) / width;
   for (std::size_t axis = 0; axis < index.axes.size(); ++axis) {
     const std::int64_t stride = strides.axis[axis];
-    vector = vector + (stride % width == 0 ? index.axes[axis] * (stride / width) : index.axes[axis] * stride / width);
+    vector = vector +
+             (stride % width == 0 ? index.axes[axis] * (stride / width) : index.axes[axis] * stride / width);
   }
   const std::string at = "[" + vector.str() + "]";
-  return width == 8 ? memory_.eights(place) + at : from_memory(dtype, memory_.vectors(place, dtype) + at, kWide);
+  return width == 8 ? memory_.eights(place) + at
+                    : from_memory(dtype, memory_.vectors(place, dtype) + at, kWide);
 }
 
 // ---- outputs ----
 
-bool ProductEmitter::stores_sums() const { return task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0; }
+bool ProductEmitter::stores_sums() const {
+  return task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0;
+}
 
 bool ProductEmitter::stores_matrices() const {
   const ProductShape shape = product_shape(graph_, task_.anchor);
@@ -226,7 +283,8 @@ bool ProductEmitter::stores_matrices() const {
 
 std::string ProductEmitter::store_function(const std::string& name) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
-  const bool ragged_rows = shape.rows % task_.tile.rows != 0, ragged_columns = shape.columns % task_.tile.columns != 0;
+  const bool ragged_rows = shape.rows % task_.tile.rows != 0,
+             ragged_columns = shape.columns % task_.tile.columns != 0;
   std::string outside = ragged_rows ? "row >= " + text(shape.rows) : "";
   if (ragged_columns) outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
   if (!outside.empty()) line("if (" + outside + ") return;");
@@ -243,7 +301,8 @@ std::string ProductEmitter::store_function(const std::string& name) {
 }
 
 void ProductEmitter::write_four() {
-  ElementIndex index{IndexExpression("element", kWide), delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape))};
+  ElementIndex index{IndexExpression("element", kWide),
+                     delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape))};
   index.linear->lane = 1;
   index.axes.emplace_back("row");
   index.axes.emplace_back("column", kWide);
@@ -254,7 +313,8 @@ void ProductEmitter::write_four() {
 }
 
 void ProductEmitter::write_one_by_one(std::int64_t columns) {
-  const std::vector<IndexExpression> batch = delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape));
+  const std::vector<IndexExpression> batch =
+      delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape));
   for (int component = 0; component < kWide; ++component) {
     open(component == 0 ? "" : "if (column + " + text(component) + " < " + text(columns) + ")");
     ElementIndex index{bind(named("element") + component), batch};

@@ -13,8 +13,8 @@ bool is_vector(const RegionValue& weights, bool vectors) { return vectors && wei
 
 }  // namespace
 
-RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes,
-                             int fold_terms)
+RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const Task& task,
+                             MemoryNames& memory, std::set<std::string>& includes, int fold_terms)
     : Emitter(graph, schedule, task, memory, includes, fold_terms),
       region_(schedule.regions[static_cast<std::size_t>(task.region)]),
       ragged_(region_.rows % region_.row_block != 0) {}
@@ -22,7 +22,8 @@ RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const
 std::string RegionEmitter::shared_arrays() const {
   std::string declarations;
   if (region_.shared_floats > 0)
-    declarations += region_.vectors ? "shared vec4 rows_f[" + text(region_.shared_floats / 4) + "];\n" : "shared float rows_f[" + text(region_.shared_floats) + "];\n";
+    declarations += region_.vectors ? "shared vec4 rows_f[" + text(region_.shared_floats / 4) + "];\n"
+                                    : "shared float rows_f[" + text(region_.shared_floats) + "];\n";
   if (region_.shared_ints > 0) declarations += "shared int rows_i[" + text(region_.shared_ints) + "];\n";
   return declarations + "\n";
 }
@@ -45,7 +46,8 @@ std::string RegionEmitter::function(const std::string& name) {
 }
 
 void RegionEmitter::write_rows_here() {
-  if (ragged_) line("int rows_here = min(" + text(region_.row_block) + ", " + text(region_.rows) + " - row_0);");
+  if (ragged_)
+    line("int rows_here = min(" + text(region_.row_block) + ", " + text(region_.rows) + " - row_0);");
 }
 
 // Weights are loaded before the first turn, sums over the rows declared before it and stored behind the last.
@@ -54,10 +56,11 @@ void RegionEmitter::write_turns() {
   const std::string before = std::exchange(body_, {});
   open("for (int turn = 0; turn < " + text(region_.turns) + "; turn++)");
   line("int row_0 = (block * " + text(region_.turns) + " + turn) * " + text(region_.row_block) + ";");
-  if (region_.rows % (region_.row_block * region_.turns) != 0) line("if (row_0 >= " + text(region_.rows) + ") break;");
+  if (region_.rows % (region_.row_block * region_.turns) != 0)
+    line("if (row_0 >= " + text(region_.rows) + ") break;");
   write_rows_here();
   for (std::size_t s = 1; s < region_.stages.size(); ++s) stage(region_.stages[s]);
-  barrier();   // the next turn writes where this one reads
+  barrier();  // the next turn writes where this one reads
   close();
   const std::string turns = std::exchange(body_, {});
   for (const auto& store : partial_stores_) store();
@@ -83,11 +86,21 @@ void RegionEmitter::stage(const RegionStage& stage) {
   title.pop_back();
   line(title);
   switch (stage.kind) {
-    case RegionStage::Kind::load: load_weights(stage); break;
-    case RegionStage::Kind::spread: spread(stage); break;
-    case RegionStage::Kind::product: product(stage); break;
-    case RegionStage::Kind::outer_product: outer_product(stage); break;
-    case RegionStage::Kind::row_fold: row_fold(stage); break;
+    case RegionStage::Kind::load:
+      load_weights(stage);
+      break;
+    case RegionStage::Kind::spread:
+      spread(stage);
+      break;
+    case RegionStage::Kind::product:
+      product(stage);
+      break;
+    case RegionStage::Kind::outer_product:
+      outer_product(stage);
+      break;
+    case RegionStage::Kind::row_fold:
+      row_fold(stage);
+      break;
   }
   members_.clear();
 }
@@ -101,7 +114,7 @@ void RegionEmitter::barrier() {
 
 // Stages that no barrier keeps apart go to subgroups of their own as long as there are some left.
 void RegionEmitter::invocations_take(std::int64_t count, const std::string& name) {
-  constexpr std::int64_t kSubgroup = 32;   // of most devices; on others stages may share one
+  constexpr std::int64_t kSubgroup = 32;  // of most devices; on others stages may share one
   first_ = taken_ + count <= region_.invocations ? taken_ : 0;
   taken_ = (first_ + count + kSubgroup - 1) / kSubgroup * kSubgroup;
   take_from(first_, count, name);
@@ -109,13 +122,15 @@ void RegionEmitter::invocations_take(std::int64_t count, const std::string& name
 
 void RegionEmitter::take_from(std::int64_t first, std::int64_t count, const std::string& name) {
   if (first > 0) {
-    open("if (lane >= " + text(first) + (first + count == region_.invocations ? "" : " && lane < " + text(first + count)) + ")");
+    open("if (lane >= " + text(first) +
+         (first + count == region_.invocations ? "" : " && lane < " + text(first + count)) + ")");
     line("int " + name + " = lane - " + text(first) + ";");
   } else if (count <= region_.invocations) {
     open(count == region_.invocations ? "" : "if (lane < " + text(count) + ")");
     line("int " + name + " = lane;");
   } else {
-    open("for (int " + name + " = lane; " + name + " < " + text(count) + "; " + name + " += " + text(region_.invocations) + ")");
+    open("for (int " + name + " = lane; " + name + " < " + text(count) + "; " + name +
+         " += " + text(region_.invocations) + ")");
   }
 }
 
@@ -130,24 +145,37 @@ RegionEmitter::Row RegionEmitter::row(const IndexExpression& local) {
   return {local, global};
 }
 
-// Rows of one turn of the loop, as many as `most` where their number is known: their loads are under way together. The sums keep their order.
+// Rows of one turn of the loop, as many as `most` where their number is known: their loads are under way
+// together. The sums keep their order.
 std::vector<RegionEmitter::Row> RegionEmitter::open_rows_loop(const std::string& name, std::int64_t most) {
-  const std::int64_t step = ragged_ || !region_.vectors ? 1 : std::min<std::int64_t>(static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most))), region_.row_block);
-  open("for (int " + name + " = 0; " + name + " < " + (ragged_ ? "rows_here" : text(region_.row_block)) + "; " + name + (step == 1 ? std::string("++") : " += " + text(step)) + ")");
+  const std::int64_t step =
+      ragged_ || !region_.vectors
+          ? 1
+          : std::min<std::int64_t>(
+                static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most))),
+                region_.row_block);
+  open("for (int " + name + " = 0; " + name + " < " + (ragged_ ? "rows_here" : text(region_.row_block)) +
+       "; " + name + (step == 1 ? std::string("++") : " += " + text(step)) + ")");
   std::vector<Row> rows;
-  for (std::int64_t next = 0; next < step; ++next) rows.push_back(row(next == 0 ? named(name) : bind(named(name) + next)));
+  for (std::int64_t next = 0; next < step; ++next)
+    rows.push_back(row(next == 0 ? named(name) : bind(named(name) + next)));
   return rows;
 }
 
-// The element of a row's features, counted over all axes but those of rows and networks; of a partial result, over all but the networks'.
-ElementIndex RegionEmitter::element(NodeIndex node, const IndexExpression& row, const IndexExpression& feature) {
+// The element of a row's features, counted over all axes but those of rows and networks; of a partial result,
+// over all but the networks'.
+ElementIndex RegionEmitter::element(NodeIndex node, const IndexExpression& row,
+                                    const IndexExpression& feature) {
   const RegionValue& value = *region_.find(node);
   const Shape& shape = graph_[node].shape;
   Shape features;
-  for (int axis = 0; axis < shape.rank(); ++axis) features.append(axis == value.row_axis || axis == value.group_axis ? 1 : shape[axis]);
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    features.append(axis == value.row_axis || axis == value.group_axis ? 1 : shape[axis]);
   ElementIndex index{std::nullopt, delinearize(feature, features)};
   if (value.row_axis >= 0) index.axes[static_cast<std::size_t>(value.row_axis)] = row;
-  if (value.group_axis >= 0) index.axes[static_cast<std::size_t>(value.group_axis)] = region_.groups > 1 ? named("network") : IndexExpression(0);
+  if (value.group_axis >= 0)
+    index.axes[static_cast<std::size_t>(value.group_axis)] =
+        region_.groups > 1 ? named("network") : IndexExpression(0);
   if (shape.rank() == 0) index.linear = 0;
   return index;
 }
@@ -156,11 +184,13 @@ IndexExpression RegionEmitter::feature_of(const RegionValue& value, const Elemen
   const Shape& shape = graph_[value.node].shape;
   IndexExpression linear = 0;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    if (axis != value.row_axis && axis != value.group_axis && shape[axis] > 1) linear = linear * shape[axis] + index.axes[static_cast<std::size_t>(axis)];
+    if (axis != value.row_axis && axis != value.group_axis && shape[axis] > 1)
+      linear = linear * shape[axis] + index.axes[static_cast<std::size_t>(axis)];
   return linear;
 }
 
-IndexExpression RegionEmitter::shared_position(const RegionValue& value, const ElementIndex& index, const IndexExpression& local_row) {
+IndexExpression RegionEmitter::shared_position(const RegionValue& value, const ElementIndex& index,
+                                               const IndexExpression& local_row) {
   return local_row * value.stride + value.offset + feature_of(value, index);
 }
 
@@ -169,7 +199,8 @@ IndexExpression RegionEmitter::shared_position(const RegionValue& value, const E
 std::string RegionEmitter::cell(const std::string& array, const IndexExpression& position) {
   if (!region_.vectors) return array + "[" + position.str() + "]";
   const IndexExpression component = position % 4;
-  if (component.is_constant()) return array + "[" + (position / 4).str() + "]." + kComponents[component.constant];
+  if (component.is_constant())
+    return array + "[" + (position / 4).str() + "]." + kComponents[component.constant];
   const IndexExpression own = bind(position);
   return array + "[" + (own / 4).str() + "][" + (own % 4).str() + "]";
 }
@@ -188,7 +219,8 @@ std::string RegionEmitter::load_float(const std::string& array, const IndexExpre
   return *name + "." + kComponents[component.constant];
 }
 
-void RegionEmitter::store_float(const std::string& array, const IndexExpression& position, const std::string& value) {
+void RegionEmitter::store_float(const std::string& array, const IndexExpression& position,
+                                const std::string& value) {
   const IndexExpression component = position % 4;
   if (!region_.vectors || !component.is_constant()) {
     line(cell(array, position) + " = " + value + ";");
@@ -205,7 +237,8 @@ void RegionEmitter::store_vectors() {
       continue;
     }
     for (std::size_t component = 0; component < values.size(); ++component)
-      if (!values[component].empty()) line(place + "." + kComponents[component] + " = " + values[component] + ";");
+      if (!values[component].empty())
+        line(place + "." + kComponents[component] + " = " + values[component] + ";");
   }
   vectors_.clear();
 }
@@ -221,8 +254,10 @@ std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   if (!is_shared(node)) {
     if (!has_vectors(node)) return Emitter::load(node, index);
     const Place& place = schedule_.place[static_cast<std::size_t>(node)];
-    const IndexExpression position = IndexExpression(memory_.offset(place), kPlaceAlignment) + linear_of(index, graph_[node].shape);
-    return (position % 4).is_constant() ? load_float(memory_.vectors(place), position) : Emitter::load(node, index);
+    const IndexExpression position =
+        IndexExpression(memory_.offset(place), kPlaceAlignment) + linear_of(index, graph_[node].shape);
+    return (position % 4).is_constant() ? load_float(memory_.vectors(place), position)
+                                        : Emitter::load(node, index);
   }
   if (value->row_axis < 0) {  // weights
     const std::vector<IndexExpression> axes = axes_of(index, graph_[node].shape);
@@ -230,7 +265,8 @@ std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   }
   const IndexExpression& global = index.axes[static_cast<std::size_t>(value->row_axis)];
   const auto local = local_row_.find(global.str());
-  const IndexExpression position = bind(shared_position(*value, index, local != local_row_.end() ? local->second : global - named("row_0")));
+  const IndexExpression position = bind(
+      shared_position(*value, index, local != local_row_.end() ? local->second : global - named("row_0")));
   if (dtype_is_float(dtype)) return load_float("rows_f", position);
   const std::string element = "rows_i[" + position.str() + "]";
   return declare(dtype, dtype == DType::boolean ? element + " != 0" : element);
@@ -241,15 +277,15 @@ bool RegionEmitter::is_shared(NodeIndex node) const {
   return value && value->offset >= 0;
 }
 
-bool RegionEmitter::in_memory(NodeIndex node) const {
-  return !is_shared(node) && Emitter::in_memory(node);
-}
+bool RegionEmitter::in_memory(NodeIndex node) const { return !is_shared(node) && Emitter::in_memory(node); }
 
 void RegionEmitter::write(const Store& store, const IndexExpression& linear) {
   if (!has_vectors(store.node) || store.row_indices >= 0) return Emitter::write(store, linear);
   const IndexExpression position = IndexExpression(memory_.offset(store.place), kPlaceAlignment) + linear;
-  if ((position % 4).is_constant()) store_float(memory_.vectors(store.place), position, members_.at(store.node));
-  else Emitter::write(store, linear);
+  if ((position % 4).is_constant())
+    store_float(memory_.vectors(store.place), position, members_.at(store.node));
+  else
+    Emitter::write(store, linear);
 }
 
 void RegionEmitter::keep(NodeIndex member, const ElementIndex& index, const Row& row) {
@@ -257,8 +293,11 @@ void RegionEmitter::keep(NodeIndex member, const ElementIndex& index, const Row&
   const std::string& name = members_.at(member);
   if (value.offset >= 0) {
     const IndexExpression position = shared_position(value, index, row.local);
-    if (dtype_is_float(graph_[member].dtype)) store_float("rows_f", bind(position), name);
-    else line("rows_i[" + position.str() + "] = " + (graph_[member].dtype == DType::boolean ? "int(" + name + ")" : name) + ";");
+    if (dtype_is_float(graph_[member].dtype))
+      store_float("rows_f", bind(position), name);
+    else
+      line("rows_i[" + position.str() +
+           "] = " + (graph_[member].dtype == DType::boolean ? "int(" + name + ")" : name) + ";");
   }
   for (const Store& store : task_.stores) {
     if (store.node != member) continue;
@@ -266,7 +305,7 @@ void RegionEmitter::keep(NodeIndex member, const ElementIndex& index, const Row&
       write(store, linear_of(index, graph_[member].shape));
       continue;
     }
-    store_vectors();   // those of before are not in this scope
+    store_vectors();  // those of before are not in this scope
     open("if (" + row.local.str() + " < rows_here)");
     write(store, linear_of(index, graph_[member].shape));
     store_vectors();
@@ -291,27 +330,37 @@ void RegionEmitter::evaluate(const RegionStage& stage, const IndexExpression& fe
 // All loads of an invocation are under way before it stores the first, as far as registers last.
 void RegionEmitter::load_weights(const RegionStage& stage) {
   constexpr std::size_t kTurn = 16;
-  struct Loaded { std::string name; const RegionValue* value; IndexExpression element; };
+  struct Loaded {
+    std::string name;
+    const RegionValue* value;
+    IndexExpression element;
+  };
   std::vector<Loaded> loaded;
   const auto store = [&] {
     for (const auto& [name, value, element] : loaded) {
-      const IndexExpression position = element / value->width * value->stride + element % value->width + value->offset;
-      line((is_vector(*value, region_.vectors) ? "rows_f[" + (position / 4).str() + "]" : cell("rows_f", position)) + " = " + name + ";");
+      const IndexExpression position =
+          element / value->width * value->stride + element % value->width + value->offset;
+      line((is_vector(*value, region_.vectors) ? "rows_f[" + (position / 4).str() + "]"
+                                               : cell("rows_f", position)) +
+           " = " + name + ";");
     }
     loaded.clear();
   };
   for (NodeIndex weights : stage.members) {
     const RegionValue& value = *region_.find(weights);
     const Place& place = schedule_.place[static_cast<std::size_t>(weights)];
-    const std::int64_t wide = is_vector(value, region_.vectors) ? 4 : 1, count = value.height * value.width / wide, step = region_.invocations;
+    const std::int64_t wide = is_vector(value, region_.vectors) ? 4 : 1,
+                       count = value.height * value.width / wide, step = region_.invocations;
     IndexExpression source(memory_.offset(place), kPlaceAlignment);
     if (region_.groups > 1) source = source + named("network") * (count * wide);
     const std::string array = wide > 1 ? memory_.vectors(place) : memory_.array(place, DType::float32);
     for (std::int64_t first = 0; first < count; first += step) {
       IndexExpression element = named("lane") + first;
-      if (first + step > count) element = bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));   // the last one again
+      if (first + step > count)
+        element = bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));  // the last one again
       const std::string name = fresh('w');
-      line(std::string(wide > 1 ? "vec4 " : "float ") + name + " = " + array + "[" + (source / wide + element).str() + "];");
+      line(std::string(wide > 1 ? "vec4 " : "float ") + name + " = " + array + "[" +
+           (source / wide + element).str() + "];");
       loaded.push_back({name, &value, element * wide});
       if (loaded.size() == kTurn) store();
     }
@@ -323,7 +372,10 @@ void RegionEmitter::spread(const RegionStage& stage) {
   const RegionValue& value = *region_.find(stage.members[0]);
   const std::string e = fresh('e'), r = fresh('l');
   // Neighbours load and store as vectors, where that leaves work for every invocation.
-  const std::int64_t wide = region_.vectors && value.width % kWide == 0 && region_.row_block * value.width >= kWide * region_.invocations ? kWide : 1;
+  const std::int64_t wide = region_.vectors && value.width % kWide == 0 &&
+                                    region_.row_block * value.width >= kWide * region_.invocations
+                                ? kWide
+                                : 1;
   invocations_take(region_.row_block * value.width / wide, e);
   line("int " + r + " = " + (named(e) / (value.width / wide)).str() + ";");
   const Row own = row(named(r));

@@ -10,7 +10,8 @@ namespace {
 // Rows of one turn of a loop over them, and floats that an invocation then loads.
 constexpr std::int64_t kMostRows = 8, kRowLoads = 64;
 
-// Rows from which on a fold over them gives each its own invocation; for fewer, adding what those have costs more.
+// Rows from which on a fold over them gives each its own invocation; for fewer, adding what those have costs
+// more.
 constexpr std::int64_t kFoldBeside = 16;
 
 }  // namespace
@@ -24,14 +25,17 @@ void RegionEmitter::store_partial(NodeIndex member, const std::string& name, con
     if (store.node == member) write(store, linear_of(index, node.shape));
 }
 
-// Positions of a tile along one axis: beside each other, which loads and stores as vectors, or `lanes` apart, so that neighbouring invocations read
-// neighbours.
-std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& lane, std::int64_t lanes, std::int32_t count, std::int64_t extent, bool beside) {
+// Positions of a tile along one axis: beside each other, which loads and stores as vectors, or `lanes` apart,
+// so that neighbouring invocations read neighbours.
+std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& lane, std::int64_t lanes,
+                                                           std::int32_t count, std::int64_t extent,
+                                                           bool beside) {
   std::vector<IndexExpression> positions;
   const IndexExpression first = bind(beside ? lane * count : lane);
   for (int i = 0; i < count; ++i) {
     IndexExpression own = first + (beside ? i : i * lanes);
-    if (!beside && (i + 1) * lanes > extent) own = bind(named("min(" + own.str() + ", " + text(extent - 1) + ")"));
+    if (!beside && (i + 1) * lanes > extent)
+      own = bind(named("min(" + own.str() + ", " + text(extent - 1) + ")"));
     positions.push_back(own);
   }
   return positions;
@@ -39,7 +43,7 @@ std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression
 
 // The outputs that one invocation takes of a partial weight gradient.
 struct RegionEmitter::OuterTile {
-  std::int64_t height, width, bands, lanes;   // of the whole; tiles along both axes
+  std::int64_t height, width, bands, lanes;  // of the whole; tiles along both axes
   bool rows_beside;
   IndexExpression band, lane;
   std::vector<IndexExpression> rows, columns;
@@ -67,23 +71,27 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   invocations_take(counts.lanes * counts.bands, t);
   const OuterTile tile = outer_tile(stage, t);
   std::vector<std::string> names;
-  for (std::size_t e = 0; e < tile.rows.size() * tile.columns.size(); ++e) names.push_back(declare_sum(DType::float32, "0.0"));
-  std::vector<std::vector<std::string>> sides;   // of the folds beside it
+  for (std::size_t e = 0; e < tile.rows.size() * tile.columns.size(); ++e)
+    names.push_back(declare_sum(DType::float32, "0.0"));
+  std::vector<std::vector<std::string>> sides;  // of the folds beside it
   for (std::size_t fold = 1; fold < stage.members.size(); ++fold) {
     sides.emplace_back();
-    for (std::size_t j = 0; j < tile.columns.size(); ++j) sides.back().push_back(declare_sum(DType::float32, "0.0"));
+    for (std::size_t j = 0; j < tile.columns.size(); ++j)
+      sides.back().push_back(declare_sum(DType::float32, "0.0"));
   }
-  const std::vector<Row> rows = open_rows_loop(r, kRowLoads / static_cast<std::int64_t>(tile.rows.size() + tile.columns.size()));
+  const std::vector<Row> rows =
+      open_rows_loop(r, kRowLoads / static_cast<std::int64_t>(tile.rows.size() + tile.columns.size()));
   const auto operand = [&](std::size_t slot, const IndexExpression& position, const Row& own) {
     const Shape& shape = graph_[anchor.inputs[slot]].shape;
-    ElementIndex index{std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()), IndexExpression(0))};
+    ElementIndex index{std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()),
+                                                                  IndexExpression(0))};
     if (shape.rank() == 3 && region_.groups > 1) index.axes[0] = named("network");
     const auto last = static_cast<std::size_t>(shape.rank() - 1);
     index.axes[slot == 0 ? last : last - 1] = own.global;
     index.axes[slot == 0 ? last - 1 : last] = position;
     return Emitter::value(anchor.inputs[slot], index);
   };
-  std::vector<std::vector<std::string>> lefts, rights;   // by row
+  std::vector<std::vector<std::string>> lefts, rights;  // by row
   for (const Row& own : rows) {
     lefts.emplace_back();
     rights.emplace_back();
@@ -95,7 +103,8 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
     for (const std::vector<std::string>& side : sides)
       for (std::size_t j = 0; j < right.size(); ++j) line(side[j] + " += " + right[j] + ";");
     for (std::size_t i = 0; i < left.size(); ++i)
-      for (std::size_t j = 0; j < right.size(); ++j) line(names[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
+      for (std::size_t j = 0; j < right.size(); ++j)
+        line(names[i * right.size() + j] + " += " + left[i] + " * " + right[j] + ";");
   }
   close();
   if (region_.turns == 1) {
@@ -113,22 +122,27 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   });
 }
 
-void RegionEmitter::store_outer(const RegionStage& stage, const OuterTile& tile, const std::vector<std::string>& names,
+void RegionEmitter::store_outer(const RegionStage& stage, const OuterTile& tile,
+                                const std::vector<std::string>& names,
                                 const std::vector<std::vector<std::string>>& sides) {
   for (std::size_t i = 0; i < tile.rows.size(); ++i)
     for (std::size_t j = 0; j < tile.columns.size(); ++j) {
-      const auto row_end = static_cast<std::int64_t>(i + 1) * tile.bands, column_end = static_cast<std::int64_t>(j + 1) * tile.lanes;
+      const auto row_end = static_cast<std::int64_t>(i + 1) * tile.bands,
+                 column_end = static_cast<std::int64_t>(j + 1) * tile.lanes;
       std::string inside;
-      if (!tile.rows_beside && row_end > tile.height) inside = tile.band.str() + " < " + text(tile.height - row_end + tile.bands);
+      if (!tile.rows_beside && row_end > tile.height)
+        inside = tile.band.str() + " < " + text(tile.height - row_end + tile.bands);
       if (!stage.columns_beside && column_end > tile.width)
-        inside += (inside.empty() ? "" : " && ") + tile.lane.str() + " < " + text(tile.width - column_end + tile.lanes);
+        inside += (inside.empty() ? "" : " && ") + tile.lane.str() + " < " +
+                  text(tile.width - column_end + tile.lanes);
       if (!inside.empty()) open("if (" + inside + ")");
-      store_partial(stage.anchor, names[i * tile.columns.size() + j], bind(tile.rows[i] * tile.width + tile.columns[j]));
+      store_partial(stage.anchor, names[i * tile.columns.size() + j],
+                    bind(tile.rows[i] * tile.width + tile.columns[j]));
       if (!inside.empty() || j + 1 == tile.columns.size()) store_vectors();
       if (!inside.empty()) close();
     }
   if (sides.empty()) return;
-  open("if (" + tile.band.str() + " == 0)");   // all bands have the same
+  open("if (" + tile.band.str() + " == 0)");  // all bands have the same
   for (std::size_t fold = 0; fold < sides.size(); ++fold)
     for (std::size_t j = 0; j < tile.columns.size(); ++j) {
       const auto column_end = static_cast<std::int64_t>(j + 1) * tile.lanes;
@@ -143,7 +157,8 @@ void RegionEmitter::store_outer(const RegionStage& stage, const OuterTile& tile,
 
 bool RegionEmitter::folds_beside(const RegionStage& stage) const {
   const std::int64_t count = region_.find(stage.anchor)->width * region_.row_block;
-  return region_.vectors && region_.row_block >= kFoldBeside && count <= region_.invocations && graph_[graph_[stage.anchor].inputs[0]].dtype == DType::float32 &&
+  return region_.vectors && region_.row_block >= kFoldBeside && count <= region_.invocations &&
+         graph_[graph_[stage.anchor].inputs[0]].dtype == DType::float32 &&
          beside_floats_ + count <= region_.shared_floats;
 }
 
@@ -157,10 +172,11 @@ void RegionEmitter::fold_beside(const RegionStage& stage) {
   const IndexExpression local = bind(named(e) / width);
   const Row own = row(local);
   ElementIndex index = element(stage.anchor, IndexExpression(0), bind(named(e) % width));
-  index.axes.erase(index.axes.begin());   // the blocks
+  index.axes.erase(index.axes.begin());  // the blocks
   index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
   const std::string term = Emitter::value(anchor.inputs[0], index);
-  line((ragged_ ? "if (" + local.str() + " < rows_here) " : std::string()) + combine(stage.anchor, sum, term, {}));
+  line((ragged_ ? "if (" + local.str() + " < rows_here) " : std::string()) +
+       combine(stage.anchor, sum, term, {}));
   close();
   beside_.push_back({stage.anchor, sum.value, first_, beside_floats_});
   beside_floats_ += width * region_.row_block;
@@ -183,7 +199,8 @@ void RegionEmitter::add_rows_beside() {
     invocations_take(width, e);
     const IndexExpression feature = width == 1 ? IndexExpression(0) : named(e);
     const Accumulator sum{declare(DType::float32, load_float("rows_f", feature + own.offset)), {}};
-    for (std::int64_t row = 1; row < region_.row_block; ++row) line(combine(own.fold, sum, load_float("rows_f", feature + (row * width + own.offset)), {}));
+    for (std::int64_t row = 1; row < region_.row_block; ++row)
+      line(combine(own.fold, sum, load_float("rows_f", feature + (row * width + own.offset)), {}));
     store_partial(own.fold, sum.value, named(e));
     store_vectors();
     close();
@@ -203,11 +220,12 @@ void RegionEmitter::row_fold(const RegionStage& stage) {
   std::vector<std::string> terms;
   for (const Row& own : open_rows_loop(r, kMostRows)) {
     ElementIndex index = element(stage.anchor, IndexExpression(0), named(e));
-    index.axes.erase(index.axes.begin());   // the blocks
+    index.axes.erase(index.axes.begin());  // the blocks
     index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
     terms.push_back(Emitter::value(source, index));
   }
-  for (const std::string& term : terms) line(combine(stage.anchor, sum, graph_[source].dtype == DType::boolean ? "int(" + term + ")" : term, {}));
+  for (const std::string& term : terms)
+    line(combine(stage.anchor, sum, graph_[source].dtype == DType::boolean ? "int(" + term + ")" : term, {}));
   close();
   if (region_.turns == 1) {
     store_partial(stage.anchor, sum.value, named(e));

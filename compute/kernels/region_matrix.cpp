@@ -11,17 +11,24 @@ namespace imprint {
 namespace {
 
 constexpr std::int64_t kSubgroup = 32;
-constexpr std::int64_t kRows = kMatrixExtent;         // that a subgroup takes at a time
-constexpr std::int64_t kScratchStride = 5;            // of 16 x 16 floats, in elements of four: one more than they need, against bank conflicts
+constexpr std::int64_t kRows = kMatrixExtent;  // that a subgroup takes at a time
+constexpr std::int64_t kScratchStride =
+    5;  // of 16 x 16 floats, in elements of four: one more than they need, against bank conflicts
 
 std::string text_of(std::int64_t number) { return std::to_string(number); }
-std::int64_t padded(std::int64_t extent) { return (extent + kMatrixExtent - 1) / kMatrixExtent * kMatrixExtent; }
-std::int64_t stride_of(std::int64_t width) { return padded(width) / 8 | 1; }   // odd: neighbouring rows lie in different banks
+std::int64_t padded(std::int64_t extent) {
+  return (extent + kMatrixExtent - 1) / kMatrixExtent * kMatrixExtent;
+}
+std::int64_t stride_of(std::int64_t width) {
+  return padded(width) / 8 | 1;
+}  // odd: neighbouring rows lie in different banks
 
 // Results that are rounded to float16 need no more digits than that.
 std::string in_half_precision(std::string body) {
   const std::string whole = "imp_tanh(", half = "imp_tanh_half(";
-  for (std::size_t found = body.find(whole); found != std::string::npos; found = body.find(whole, found + half.size())) body.replace(found, whole.size(), half);
+  for (std::size_t found = body.find(whole); found != std::string::npos;
+       found = body.find(whole, found + half.size()))
+    body.replace(found, whole.size(), half);
   return body;
 }
 
@@ -38,11 +45,13 @@ struct RegionMatrixEmitter::Turn {
   }
 };
 
-bool RegionMatrixEmitter::write(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes,
-                                int fold_terms, const std::string& name, std::string& function, std::string& shared_arrays, std::int64_t& groups) {
+bool RegionMatrixEmitter::write(const Graph& graph, const Schedule& schedule, const Task& task,
+                                MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
+                                const std::string& name, std::string& function, std::string& shared_arrays,
+                                std::int64_t& groups) {
   const Region& region = schedule.regions[static_cast<std::size_t>(task.region)];
   if (region.matrix_groups == 0 || region.groups > 1 || region.invocations % kSubgroup != 0) return false;
-  for (const bool keeps_scratch : {false, true}) {   // of products that seem to do without
+  for (const bool keeps_scratch : {false, true}) {  // of products that seem to do without
     RegionMatrixEmitter emitter(graph, schedule, task, memory, includes, fold_terms);
     if (!emitter.plan(keeps_scratch)) return false;
     const std::string body = emitter.text(name);
@@ -64,14 +73,16 @@ bool RegionMatrixEmitter::plan(bool keeps_scratch) {
     for (NodeIndex member : stage.members)
       if (region_.find(member)->row_axis != 0 || graph_[member].shape.rank() != 2) return false;
     if (stage.kind != RegionStage::Kind::product) continue;
-    const std::int64_t depth = fold_length(graph_, stage.anchor), columns = graph_[stage.anchor].shape[1], stride = padded(columns) / 8 + 1;
+    const std::int64_t depth = fold_length(graph_, stage.anchor), columns = graph_[stage.anchor].shape[1],
+                       stride = padded(columns) / 8 + 1;
     weights_.push_back({stage.anchor, depth, columns, stride, weight_eights_});
     weight_eights_ += padded(depth) * stride;
   }
   return !weights_.empty() && plan_rows(keeps_scratch);
 }
 
-// Two moments a stage: what it reads, and what it writes when all of that has been read. So rows may take the place of those that they come from.
+// Two moments a stage: what it reads, and what it writes when all of that has been read. So rows may take the
+// place of those that they come from.
 bool RegionMatrixEmitter::plan_rows(bool keeps_scratch) {
   scratch_.assign(region_.stages.size(), -1);
   std::vector<Lifetime> lifetimes;
@@ -80,10 +91,17 @@ bool RegionMatrixEmitter::plan_rows(bool keeps_scratch) {
     const RegionStage& stage = region_.stages[s];
     if (stage.kind == RegionStage::Kind::load) continue;
     for (NodeIndex member : stage.members) {
-      if (region_.find(member)->offset < 0) continue;   // no other stage reads it
-      Rows rows{member, graph_[member].shape[1], stride_of(graph_[member].shape[1]), -1, 2 * static_cast<std::int32_t>(s) + 1, -1};
+      if (region_.find(member)->offset < 0) continue;  // no other stage reads it
+      Rows rows{member,
+                graph_[member].shape[1],
+                stride_of(graph_[member].shape[1]),
+                -1,
+                2 * static_cast<std::int32_t>(s) + 1,
+                -1};
       for (std::size_t reader = s + 1; reader < region_.stages.size(); ++reader)
-        if (const NodeIndex anchor = region_.stages[reader].anchor; anchor >= 0 && graph_[anchor].inputs[0] == member) rows.last = 2 * static_cast<std::int32_t>(reader);
+        if (const NodeIndex anchor = region_.stages[reader].anchor;
+            anchor >= 0 && graph_[anchor].inputs[0] == member)
+          rows.last = 2 * static_cast<std::int32_t>(reader);
       if (graph_[member].dtype != DType::float16 || rows.last < 0) return false;
       rows_.push_back(rows);
     }
@@ -95,16 +113,20 @@ bool RegionMatrixEmitter::plan_rows(bool keeps_scratch) {
     targets.push_back(&rows.offset);
   }
   for (std::size_t s = 0; s < region_.stages.size(); ++s) {
-    if (region_.stages[s].kind != RegionStage::Kind::product || (!keeps_scratch && only_feeds_products(region_.stages[s]))) continue;
-    lifetimes.push_back({kRows * kScratchStride, 2 * static_cast<std::int32_t>(s) + 1, 2 * static_cast<std::int32_t>(s) + 1});
+    if (region_.stages[s].kind != RegionStage::Kind::product ||
+        (!keeps_scratch && only_feeds_products(region_.stages[s])))
+      continue;
+    lifetimes.push_back(
+        {kRows * kScratchStride, 2 * static_cast<std::int32_t>(s) + 1, 2 * static_cast<std::int32_t>(s) + 1});
     targets.push_back(&scratch_[s]);
   }
   const MemoryPlan plan = plan_memory(lifetimes, 1);
   for (std::size_t i = 0; i < targets.size(); ++i) *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
   row_eights_ = static_cast<std::int64_t>(plan.total_bytes);
-  std::int64_t columns = 0;   // as many as there could be
+  std::int64_t columns = 0;  // as many as there could be
   for (const Weights& weights : weights_) columns += 2 * padded(weights.columns);
-  return 16 * (weight_eights_ + region_.invocations / kSubgroup * row_eights_) + 4 * columns <= kMatrixSharedBytes;
+  return 16 * (weight_eights_ + region_.invocations / kSubgroup * row_eights_) + 4 * columns <=
+         kMatrixSharedBytes;
 }
 
 const RegionMatrixEmitter::Rows* RegionMatrixEmitter::rows_of(NodeIndex node) const {
@@ -114,11 +136,14 @@ const RegionMatrixEmitter::Rows* RegionMatrixEmitter::rows_of(NodeIndex node) co
 
 std::string RegionMatrixEmitter::arrays() const {
   const auto array = [](const char* type, const char* name, std::int64_t elements) {
-    return "shared " + std::string(type) + " " + name + "[" + text_of(std::max<std::int64_t>(elements, 1)) + "];\n";
+    return "shared " + std::string(type) + " " + name + "[" + text_of(std::max<std::int64_t>(elements, 1)) +
+           "];\n";
   };
-  return array("uvec4", "matrix_weights", weight_eights_) + array("uvec4", "matrix_rows", region_.invocations / kSubgroup * row_eights_) +
+  return array("uvec4", "matrix_weights", weight_eights_) +
+         array("uvec4", "matrix_rows", region_.invocations / kSubgroup * row_eights_) +
          array("float", "matrix_columns", column_floats_) +
-         "void matrix_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }\n\n";
+         "void matrix_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, "
+         "gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }\n\n";
 }
 
 // ---- the kernel ----
@@ -132,10 +157,12 @@ std::string RegionMatrixEmitter::text(const std::string& name) {
   for (const RegionStage& stage : region_.stages) {
     if (stage.members.empty() || stage.kind != RegionStage::Kind::spread || !copies_rows(stage)) continue;
     const Rows& rows = *rows_of(stage.members[0]);
-    for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t) line("vec4 " + Turn(rows, t).ahead + "[2] = vec4[2](vec4(0.0), vec4(0.0));");
+    for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t)
+      line("vec4 " + Turn(rows, t).ahead + "[2] = vec4[2](vec4(0.0), vec4(0.0));");
     fetch_rows(stage, "(group * " + text_of(subgroups) + " + int(gl_SubgroupID)) * " + text_of(kRows));
   }
-  open("for (int block = group * " + text_of(subgroups) + " + int(gl_SubgroupID); block < " + text_of(blocks) + "; block += " + text_of(group_count_ * subgroups) + ")");
+  open("for (int block = group * " + text_of(subgroups) + " + int(gl_SubgroupID); block < " +
+       text_of(blocks) + "; block += " + text_of(group_count_ * subgroups) + ")");
   line("int row_0 = block * " + text_of(kRows) + ";");
   for (std::size_t s = 0; s < region_.stages.size(); ++s) stage(region_.stages[s], s);
   close();
@@ -151,43 +178,55 @@ std::string RegionMatrixEmitter::text(const std::string& name) {
 
 // All loads of an invocation are under way before it stores the first.
 void RegionMatrixEmitter::load_weights() {
-  std::vector<std::pair<std::string, std::string>> loaded;   // place, name
+  std::vector<std::pair<std::string, std::string>> loaded;  // place, name
   for (const Weights& weights : weights_) {
     const std::int64_t eights = padded(weights.columns) / 8, count = padded(weights.depth) * eights;
     for (std::int64_t first = 0; first < count; first += region_.invocations) {
       const std::string e = fresh('e'), w = fresh('w'), k = fresh('k'), n = fresh('n');
-      line("int " + e + " = lane + " + text_of(first) + ", " + k + " = " + (named(e) / eights).str() + ", " + n + " = " + (named(e) % eights).str() + " * 8;");
+      line("int " + e + " = lane + " + text_of(first) + ", " + k + " = " + (named(e) / eights).str() + ", " +
+           n + " = " + (named(e) % eights).str() + " * 8;");
       line("uvec4 " + w + " = uvec4(0);");
       std::string inside = first + region_.invocations > count ? e + " < " + text_of(count) : "";
-      if (padded(weights.depth) > weights.depth) inside += (inside.empty() ? "" : " && ") + k + " < " + text_of(weights.depth);
+      if (padded(weights.depth) > weights.depth)
+        inside += (inside.empty() ? "" : " && ") + k + " < " + text_of(weights.depth);
       if (!inside.empty()) open("if (" + inside + ")");
       line(w + " = " + eight_of(weights, k, n) + ";");
       if (!inside.empty()) close();
-      const std::string place = "matrix_weights[" + k + " * " + text_of(weights.stride) + " + (" + n + " >> 3) + " + text_of(weights.offset) + "]";
-      loaded.emplace_back(first + region_.invocations > count ? "if (" + e + " < " + text_of(count) + ") " + place : place, w);
+      const std::string place = "matrix_weights[" + k + " * " + text_of(weights.stride) + " + (" + n +
+                                " >> 3) + " + text_of(weights.offset) + "]";
+      loaded.emplace_back(
+          first + region_.invocations > count ? "if (" + e + " < " + text_of(count) + ") " + place : place,
+          w);
     }
   }
   for (const auto& [place, w] : loaded) line(place + " = " + w + ";");
 }
 
 // Eight neighbours of a row of weights, packed; zeros behind the last column.
-std::string RegionMatrixEmitter::eight_of(const Weights& weights, const std::string& k, const std::string& n) {
-  const NodeIndex operand = graph_[weights.product].inputs[1], source = graph_[operand].inputs.empty() ? operand : graph_[operand].inputs[0];
+std::string RegionMatrixEmitter::eight_of(const Weights& weights, const std::string& k,
+                                          const std::string& n) {
+  const NodeIndex operand = graph_[weights.product].inputs[1],
+                  source = graph_[operand].inputs.empty() ? operand : graph_[operand].inputs[0];
   const bool cut = padded(weights.columns) > weights.columns;
-  std::vector<std::string> halves;   // of four floats
-  const bool in_fours = graph_[operand].op == Op::cast && !schedule_.materialized[static_cast<std::size_t>(operand)] && graph_[source].dtype == DType::float32 &&
+  std::vector<std::string> halves;  // of four floats
+  const bool in_fours = graph_[operand].op == Op::cast &&
+                        !schedule_.materialized[static_cast<std::size_t>(operand)] &&
+                        graph_[source].dtype == DType::float32 &&
                         schedule_.materialized[static_cast<std::size_t>(source)] && weights.columns % 4 == 0;
   for (std::int64_t four = 0; four < 8; four += 4) {
     const std::string values = fresh('v');
     line("vec4 " + values + " = vec4(0.0);");
     if (in_fours) {
       const Place& place = schedule_.place[static_cast<std::size_t>(source)];
-      const IndexExpression first = start_of(place, DType::float32) + named(k) * weights.columns + IndexExpression(n, 8) + four;
-      line((cut ? "if (" + n + " < " + text_of(weights.columns - four) + ") " : "") + values + " = " + memory_.vectors(place) + "[" + (first / 4).str() + "];");
+      const IndexExpression first =
+          start_of(place, DType::float32) + named(k) * weights.columns + IndexExpression(n, 8) + four;
+      line((cut ? "if (" + n + " < " + text_of(weights.columns - four) + ") " : "") + values + " = " +
+           memory_.vectors(place) + "[" + (first / 4).str() + "];");
     } else {
       for (std::int64_t j = four; j < four + 4; ++j) {
         open(cut ? "if (" + n + " < " + text_of(weights.columns - j) + ")" : "");
-        line(values + "." + kComponents[j % 4] + " = " + value(operand, {std::nullopt, {named(k), bind(named(n) + j)}}) + ";");
+        line(values + "." + kComponents[j % 4] + " = " +
+             value(operand, {std::nullopt, {named(k), bind(named(n) + j)}}) + ";");
         close();
       }
     }
@@ -198,7 +237,8 @@ std::string RegionMatrixEmitter::eight_of(const Weights& weights, const std::str
 
 void RegionMatrixEmitter::load_columns() {
   for (const Column& column : columns_) {
-    open("for (int f = lane; f < " + text_of(padded(column.width)) + "; f += " + text_of(region_.invocations) + ")");
+    open("for (int f = lane; f < " + text_of(padded(column.width)) +
+         "; f += " + text_of(region_.invocations) + ")");
     line("float feature = 0.0;");
     open(padded(column.width) > column.width ? "if (f < " + text_of(column.width) + ")" : "");
     line("feature = " + Emitter::load(column.node, {named("f"), {}}) + ";");
@@ -215,7 +255,8 @@ std::string RegionMatrixEmitter::load(NodeIndex node, const ElementIndex& index)
   if (!matrices_) return Emitter::load(node, index);
   const IndexExpression linear = linear_of(index, graph_[node].shape);
   if (linear.is_constant()) return Emitter::load(node, index);
-  if (linear.text != "feature_number" || linear.constant != 0 || graph_[node].dtype != DType::float32) return "feature_number";   // none has a number
+  if (linear.text != "feature_number" || linear.constant != 0 || graph_[node].dtype != DType::float32)
+    return "feature_number";  // none has a number
   auto found = std::ranges::find(columns_, node, &Column::node);
   if (found == columns_.end()) {
     found = columns_.insert(found, {node, graph_[node].element_count(), column_floats_});
@@ -232,20 +273,24 @@ void RegionMatrixEmitter::stage(const RegionStage& stage, std::size_t number) {
   for (NodeIndex member : stage.members) title += " " + node_text(graph_, member) + ",";
   title.pop_back();
   line(title);
-  if (stage.kind == RegionStage::Kind::product) product(stage, number);
-  else if (copies_rows(stage)) copy_rows(stage);
-  else element_by_element(stage, {}, 0, graph_[stage.members[0]].shape[1]);
+  if (stage.kind == RegionStage::Kind::product)
+    product(stage, number);
+  else if (copies_rows(stage))
+    copy_rows(stage);
+  else
+    element_by_element(stage, {}, 0, graph_[stage.members[0]].shape[1]);
   line("matrix_fence();");
   members_.clear();
 }
 
 // Rows that are nothing but rounded: as vectors, which are under way while the rows before are computed with.
 bool RegionMatrixEmitter::copies_rows(const RegionStage& stage) const {
-  const NodeIndex member = stage.members[0], source = graph_[member].inputs.empty() ? -1 : graph_[member].inputs[0];
+  const NodeIndex member = stage.members[0],
+                  source = graph_[member].inputs.empty() ? -1 : graph_[member].inputs[0];
   const Rows* rows = rows_of(member);
-  return stage.members.size() == 1 && rows && rows->width % 8 == 0 && graph_[member].op == Op::cast && graph_[source].dtype == DType::float32 &&
-         schedule_.materialized[static_cast<std::size_t>(source)] && !region_.find(source) &&
-         std::ranges::find(task_.stores, member, &Store::node) == task_.stores.end();
+  return stage.members.size() == 1 && rows && rows->width % 8 == 0 && graph_[member].op == Op::cast &&
+         graph_[source].dtype == DType::float32 && schedule_.materialized[static_cast<std::size_t>(source)] &&
+         !region_.find(source) && std::ranges::find(task_.stores, member, &Store::node) == task_.stores.end();
 }
 
 void RegionMatrixEmitter::fetch_rows(const RegionStage& stage, const std::string& first_row) {
@@ -254,8 +299,10 @@ void RegionMatrixEmitter::fetch_rows(const RegionStage& stage, const std::string
   const std::string vectors = memory_.vectors(place);
   for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t) {
     const Turn turn(rows, t);
-    const IndexExpression at = start_of(place, DType::float32) + named("min(" + first_row + " + " + turn.row + ", " + text_of(region_.rows - 1) + ")") * rows.width +
-                               named(turn.eight) * 8;
+    const IndexExpression at =
+        start_of(place, DType::float32) +
+        named("min(" + first_row + " + " + turn.row + ", " + text_of(region_.rows - 1) + ")") * rows.width +
+        named(turn.eight) * 8;
     if (padded(rows.width) > rows.width) open("if (" + turn.eight + " < " + text_of(rows.width / 8) + ")");
     line(turn.ahead + "[0] = " + vectors + "[" + (at / 4).str() + "];");
     line(turn.ahead + "[1] = " + vectors + "[" + ((at + 4) / 4).str() + "];");
@@ -267,9 +314,12 @@ void RegionMatrixEmitter::copy_rows(const RegionStage& stage) {
   const Rows& rows = *rows_of(stage.members[0]);
   for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t) {
     const Turn turn(rows, t);
-    const auto pair = [&](int vector, const char* components) { return "packHalf2x16(" + turn.ahead + "[" + text_of(vector) + "]." + components + ")"; };
-    line("matrix_rows[mine + " + text_of(rows.offset) + " + " + turn.row + " * " + text_of(rows.stride) + " + " + turn.eight + "] = uvec4(" + pair(0, "xy") + ", " + pair(0, "zw") +
-         ", " + pair(1, "xy") + ", " + pair(1, "zw") + ");");
+    const auto pair = [&](int vector, const char* components) {
+      return "packHalf2x16(" + turn.ahead + "[" + text_of(vector) + "]." + components + ")";
+    };
+    line("matrix_rows[mine + " + text_of(rows.offset) + " + " + turn.row + " * " + text_of(rows.stride) +
+         " + " + turn.eight + "] = uvec4(" + pair(0, "xy") + ", " + pair(0, "zw") + ", " + pair(1, "xy") +
+         ", " + pair(1, "zw") + ");");
   }
   fetch_rows(stage, "row_0 + " + text_of(rows_ahead_));
 }
@@ -277,16 +327,19 @@ void RegionMatrixEmitter::copy_rows(const RegionStage& stage) {
 void RegionMatrixEmitter::product(const RegionStage& stage, std::size_t number) {
   const Rows& left = *rows_of(graph_[stage.anchor].inputs[0]);
   const Weights& right = *std::ranges::find(weights_, stage.anchor, &Weights::product);
-  const std::string matrices = text_of(padded(right.columns) / kMatrixExtent), turns = text_of(padded(right.depth) / kMatrixExtent);
+  const std::string matrices = text_of(padded(right.columns) / kMatrixExtent),
+                    turns = text_of(padded(right.depth) / kMatrixExtent);
   open("");
   line("MATRIX_SUMS sums[" + matrices + "];");
   line("[[unroll]] for (int c = 0; c < " + matrices + "; c++) sums[c] = MATRIX_SUMS(0.0);");
   open("[[unroll]] for (uint k = 0; k < " + turns + "; k++)");
   line("MATRIX_LEFT left;");
   line("MATRIX_RIGHT right;");
-  line("MATRIX_LOAD(left, matrix_rows, mine + " + text_of(left.offset) + "u + k * 2u, " + text_of(left.stride) + "u, 0);");
+  line("MATRIX_LOAD(left, matrix_rows, mine + " + text_of(left.offset) + "u + k * 2u, " +
+       text_of(left.stride) + "u, 0);");
   open("[[unroll]] for (uint c = 0; c < " + matrices + "; c++)");
-  line("MATRIX_LOAD(right, matrix_weights, " + text_of(right.offset) + "u + k * " + text_of(16 * right.stride) + "u + c * 2u, " + text_of(right.stride) + "u, 0);");
+  line("MATRIX_LOAD(right, matrix_weights, " + text_of(right.offset) + "u + k * " +
+       text_of(16 * right.stride) + "u + c * 2u, " + text_of(right.stride) + "u, 0);");
   line("sums[c] = MATRIX_MULTIPLY_ADD(left, right, sums[c]);");
   close();
   close();
@@ -298,25 +351,31 @@ void RegionMatrixEmitter::product(const RegionStage& stage, std::size_t number) 
   } else {
     const std::string scratch = "mine + " + text_of(scratch_[number]);
     for (std::int64_t c = 0; c * kMatrixExtent < right.columns; ++c) {
-      line("MATRIX_STORE(sums[" + text_of(c) + "], matrix_rows, " + scratch + "u, " + text_of(kScratchStride) + "u);");
+      line("MATRIX_STORE(sums[" + text_of(c) + "], matrix_rows, " + scratch + "u, " +
+           text_of(kScratchStride) + "u);");
       line("matrix_fence();");
       members_ = {};
-      element_by_element(stage, scratch, c * kMatrixExtent, std::min(kMatrixExtent, right.columns - c * kMatrixExtent));
+      element_by_element(stage, scratch, c * kMatrixExtent,
+                         std::min(kMatrixExtent, right.columns - c * kMatrixExtent));
       line("matrix_fence();");
     }
   }
   close();
 }
 
-// Whether all that becomes of the sums is one rounded operand, without columns that only fill a matrix: what is computed of nothing need not be a number.
+// Whether all that becomes of the sums is one rounded operand, without columns that only fill a matrix: what
+// is computed of nothing need not be a number.
 bool RegionMatrixEmitter::only_feeds_products(const RegionStage& stage) const {
-  const auto is_stored = [&](NodeIndex member) { return std::ranges::find(task_.stores, member, &Store::node) != task_.stores.end(); };
+  const auto is_stored = [&](NodeIndex member) {
+    return std::ranges::find(task_.stores, member, &Store::node) != task_.stores.end();
+  };
   const NodeIndex result = stage.members.back();
-  return stage.members.size() == 2 && rows_of(result) && rows_of(result)->width % kMatrixExtent == 0 && graph_[result].op == Op::cast &&
-         std::ranges::none_of(stage.members, is_stored);
+  return stage.members.size() == 2 && rows_of(result) && rows_of(result)->width % kMatrixExtent == 0 &&
+         graph_[result].op == Op::cast && std::ranges::none_of(stage.members, is_stored);
 }
 
-// What follows from the sums, where that is one operand of further products and nothing else, and computed from features alone.
+// What follows from the sums, where that is one operand of further products and nothing else, and computed
+// from features alone.
 bool RegionMatrixEmitter::on_matrices(const RegionStage& stage, std::string& body) {
   if (!only_feeds_products(stage)) return false;
   const NodeIndex result = stage.members.back();
@@ -326,7 +385,9 @@ bool RegionMatrixEmitter::on_matrices(const RegionStage& stage, std::string& bod
   matrices_ = true;
   open("[[unroll]] for (int i = 0; i < all.length(); i++)");
   members_ = {{stage.anchor, "all[i]"}};
-  line("rounded[i] = float16_t(" + value(graph_[result].inputs[0], {std::nullopt, {named("row_number"), named("feature_number")}}) + ");");
+  line("rounded[i] = float16_t(" +
+       value(graph_[result].inputs[0], {std::nullopt, {named("row_number"), named("feature_number")}}) +
+       ");");
   close();
   matrices_ = false;
   members_.clear();
@@ -345,21 +406,27 @@ bool RegionMatrixEmitter::on_matrices(const RegionStage& stage, std::string& bod
     const std::string name = "column_" + text_of(static_cast<std::int64_t>(c));
     if (inner.find(name + "[") == std::string::npos) continue;
     line("MATRIX_SUMS " + name + ";");
-    line("MATRIX_LOAD(" + name + ", matrix_columns, " + text_of(columns_[c].offset) + "u + c * 16u, 0u, 0);   // the same for every row");
+    line("MATRIX_LOAD(" + name + ", matrix_columns, " + text_of(columns_[c].offset) +
+         "u + c * 16u, 0u, 0);   // the same for every row");
   }
   body_ += inner;
-  line("MATRIX_STORE(rounded, matrix_rows, mine + " + text_of(rows->offset) + "u + c * 2u, " + text_of(rows->stride) + "u);");
+  line("MATRIX_STORE(rounded, matrix_rows, mine + " + text_of(rows->offset) + "u + c * 2u, " +
+       text_of(rows->stride) + "u);");
   close();
   body = std::exchange(body_, outer);
   return true;
 }
 
-// The members of a stage at each row and feature, two neighbouring features an invocation. scratch: where sums of 16 features lie.
-void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std::string& scratch, const IndexExpression& first_column, std::int64_t columns) {
-  const bool is_kept = std::ranges::any_of(stage.members, [&](NodeIndex member) { return rows_of(member) != nullptr; });
+// The members of a stage at each row and feature, two neighbouring features an invocation. scratch: where
+// sums of 16 features lie.
+void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std::string& scratch,
+                                             const IndexExpression& first_column, std::int64_t columns) {
+  const bool is_kept =
+      std::ranges::any_of(stage.members, [&](NodeIndex member) { return rows_of(member) != nullptr; });
   const std::int64_t pairs = (is_kept ? padded(columns) : columns + 1) / 2;
   const std::string p = fresh('p'), r = fresh('r'), f = fresh('f');
-  open("for (int " + p + " = own; " + p + " < " + text_of(kRows * pairs) + "; " + p + " += " + text_of(kSubgroup) + ")");
+  open("for (int " + p + " = own; " + p + " < " + text_of(kRows * pairs) + "; " + p +
+       " += " + text_of(kSubgroup) + ")");
   line("int " + r + " = " + (named(p) / pairs).str() + ", " + f + " = " + (named(p) % pairs).str() + " * 2;");
   line("int row = min(row_0 + " + r + ", " + text_of(region_.rows - 1) + ");");
   const bool ragged = region_.rows % kRows != 0;
@@ -374,8 +441,10 @@ void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std
     open(cut ? "if (" + f + " < " + text_of(columns - component) + ")" : "");
     members_.clear();
     if (!scratch.empty())
-      members_[stage.anchor] = declare(DType::float32, "uintBitsToFloat(matrix_rows[" + scratch + " + " + r + " * " + text_of(kScratchStride) + " + (" + f + " >> 2)][(" + f +
-                                                          " & 3) + " + text_of(component) + "])");
+      members_[stage.anchor] =
+          declare(DType::float32, "uintBitsToFloat(matrix_rows[" + scratch + " + " + r + " * " +
+                                      text_of(kScratchStride) + " + (" + f + " >> 2)][(" + f + " & 3) + " +
+                                      text_of(component) + "])");
     const ElementIndex index{std::nullopt, {named("row"), bind(named(f) + component + first_column)}};
     for (NodeIndex member : stage.members) {
       if (!members_.contains(member)) members_[member] = compute(member, index);
@@ -393,7 +462,8 @@ void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std
   for (const auto& [member, name] : kept) {
     const Rows& rows = *rows_of(member);
     const std::string at = bind(named(f) + first_column).str();
-    line("matrix_rows[mine + " + text_of(rows.offset) + " + " + r + " * " + text_of(rows.stride) + " + (" + at + " >> 3)][(" + at + " & 7) >> 1] = packHalf2x16(" + name + ");");
+    line("matrix_rows[mine + " + text_of(rows.offset) + " + " + r + " * " + text_of(rows.stride) + " + (" +
+         at + " >> 3)][(" + at + " & 7) >> 1] = packHalf2x16(" + name + ");");
   }
   close();
 }

@@ -1,7 +1,9 @@
 #pragma once
-// Writes the kernel of a row-local region whose products run on matrix units (Region::matrix_groups): a network's forward pass over many rows. Weights lie
-// in the workgroup's memory as float16, rounded once; then each subgroup takes 16 rows at a time through all stages by itself, without a barrier. Sums are
-// float32, and what follows a product element by element is computed on its matrices where nothing but features matters, else through shared memory.
+// Writes the kernel of a row-local region whose products run on matrix units (Region::matrix_groups): a
+// network's forward pass over many rows. Weights lie in the workgroup's memory as float16, rounded once; then
+// each subgroup takes 16 rows at a time through all stages by itself, without a barrier. Sums are float32,
+// and what follows a product element by element is computed on its matrices where nothing but features
+// matters, else through shared memory.
 
 #include <string>
 #include <vector>
@@ -12,10 +14,12 @@ namespace imprint {
 
 class RegionMatrixEmitter : public Emitter {
  public:
-  // The function `void <name>(int group)`, the arrays that it needs and its workgroups. False, and nothing is written, for other regions, and where one
-  // holds what this kernel has no place for: RegionEmitter takes all.
-  static bool write(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
-                    const std::string& name, std::string& function, std::string& shared_arrays, std::int64_t& groups);
+  // The function `void <name>(int group)`, the arrays that it needs and its workgroups. False, and nothing is
+  // written, for other regions, and where one holds what this kernel has no place for: RegionEmitter takes
+  // all.
+  static bool write(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
+                    std::set<std::string>& includes, int fold_terms, const std::string& name,
+                    std::string& function, std::string& shared_arrays, std::int64_t& groups);
 
  protected:
   std::string load(NodeIndex node, const ElementIndex& index) override;
@@ -24,10 +28,20 @@ class RegionMatrixEmitter : public Emitter {
   using Emitter::Emitter;
 
   // A float16 operand of products, rows of it in shared memory, in elements of eight.
-  struct Rows { NodeIndex node; std::int64_t width, stride, offset; std::int32_t first, last; };
-  struct Weights { NodeIndex product; std::int64_t depth, columns, stride, offset; };
+  struct Rows {
+    NodeIndex node;
+    std::int64_t width, stride, offset;
+    std::int32_t first, last;
+  };
+  struct Weights {
+    NodeIndex product;
+    std::int64_t depth, columns, stride, offset;
+  };
   struct Turn;
-  struct Column { NodeIndex node; std::int64_t width, offset; };   // a bias, say: a float a feature
+  struct Column {
+    NodeIndex node;
+    std::int64_t width, offset;
+  };  // a bias, say: a float a feature
 
   bool plan(bool keeps_scratch);
   bool plan_rows(bool keeps_scratch);
@@ -44,16 +58,18 @@ class RegionMatrixEmitter : public Emitter {
   void fetch_rows(const RegionStage& stage, const std::string& first_row);
   void product(const RegionStage& stage, std::size_t number);
   bool on_matrices(const RegionStage& stage, std::string& body);
-  void element_by_element(const RegionStage& stage, const std::string& scratch, const IndexExpression& first_column, std::int64_t columns);
+  void element_by_element(const RegionStage& stage, const std::string& scratch,
+                          const IndexExpression& first_column, std::int64_t columns);
 
   const Region& region_ = schedule_.regions[static_cast<std::size_t>(task_.region)];
   std::vector<Rows> rows_;
   std::vector<Weights> weights_;
   std::vector<Column> columns_;
-  std::vector<std::int64_t> scratch_;   // per stage: where sums lie that are computed with element by element; -1: none
-  std::int64_t rows_ahead_ = 0;         // from a subgroup's block to its next one
+  std::vector<std::int64_t>
+      scratch_;  // per stage: where sums lie that are computed with element by element; -1: none
+  std::int64_t rows_ahead_ = 0;  // from a subgroup's block to its next one
   std::int64_t weight_eights_ = 0, row_eights_ = 0, column_floats_ = 0;
-  bool matrices_ = false;               // values are being computed on matrices: no row or feature has a number
+  bool matrices_ = false;  // values are being computed on matrices: no row or feature has a number
 };
 
 }  // namespace imprint

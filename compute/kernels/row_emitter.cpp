@@ -12,14 +12,18 @@
 namespace imprint {
 namespace {
 
-constexpr std::int64_t kMostKept = 64;    // numbers of one invocation
-constexpr double kWorthKeeping = 4;       // operations
+constexpr std::int64_t kMostKept = 64;  // numbers of one invocation
+constexpr double kWorthKeeping = 4;     // operations
 
 }  // namespace
 
-RowEmitter::RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory, std::set<std::string>& includes, int fold_terms)
-    : Emitter(graph, schedule, task, memory, includes, fold_terms), shape_(graph[graph[task.anchor].inputs[0]].shape),
-      first_folded_(static_cast<int>(graph[task.anchor].ints.front())), length_(fold_length(graph, task.anchor)), rows_(task.element_count) {}
+RowEmitter::RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
+                       std::set<std::string>& includes, int fold_terms)
+    : Emitter(graph, schedule, task, memory, includes, fold_terms),
+      shape_(graph[graph[task.anchor].inputs[0]].shape),
+      first_folded_(static_cast<int>(graph[task.anchor].ints.front())),
+      length_(fold_length(graph, task.anchor)),
+      rows_(task.element_count) {}
 
 std::string RowEmitter::function(const std::string& name, int workgroup_size, bool wide) {
   if (wide && length_ % kWide != 0) return {};
@@ -33,7 +37,8 @@ std::string RowEmitter::function(const std::string& name, int workgroup_size, bo
   line("int lane = int(gl_LocalInvocationID.x);");
   line("int part = lane % " + text(lanes_) + ";");
   line("int own_row = group * " + text(rows_here) + " + lane / " + text(lanes_) + ";");
-  line("int row = " + (rows_ % rows_here == 0 ? std::string("own_row") : "min(own_row, " + text(rows_ - 1) + ")") + ";");
+  line("int row = " +
+       (rows_ % rows_here == 0 ? std::string("own_row") : "min(own_row, " + text(rows_ - 1) + ")") + ";");
   Shape leading = shape_;
   for (int axis = first_folded_; axis < shape_.rank(); ++axis) leading[axis] = 1;
   row_axes_ = delinearize(IndexExpression(std::string("row")), leading);
@@ -46,18 +51,25 @@ std::string RowEmitter::function(const std::string& name, int workgroup_size, bo
   return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
-bool RowEmitter::is_member(NodeIndex node) const { return std::ranges::find(task_.members, node) != task_.members.end(); }
-bool RowEmitter::is_read(NodeIndex node) const { return schedule_.materialized[static_cast<std::size_t>(node)] && !is_member(node); }
+bool RowEmitter::is_member(NodeIndex node) const {
+  return std::ranges::find(task_.members, node) != task_.members.end();
+}
+bool RowEmitter::is_read(NodeIndex node) const {
+  return schedule_.materialized[static_cast<std::size_t>(node)] && !is_member(node);
+}
 
 // What this task stores for others it has in registers itself.
-std::string RowEmitter::load(NodeIndex node, const ElementIndex& index) { return is_member(node) ? compute(node, index) : Emitter::load(node, index); }
+std::string RowEmitter::load(NodeIndex node, const ElementIndex& index) {
+  return is_member(node) ? compute(node, index) : Emitter::load(node, index);
+}
 
 // ---- what is kept ----
 
 std::vector<NodeIndex> RowEmitter::pass_roots(std::size_t pass) const {
   if (pass < task_.folds.size()) return {graph_[task_.folds[pass]].inputs[0]};
   std::vector<NodeIndex> roots;
-  std::ranges::copy_if(task_.members, std::back_inserter(roots), [&](NodeIndex member) { return is_row(member); });
+  std::ranges::copy_if(task_.members, std::back_inserter(roots),
+                       [&](NodeIndex member) { return is_row(member); });
   return roots;
 }
 
@@ -71,7 +83,8 @@ std::vector<std::vector<NodeIndex>> RowEmitter::visits() const {
       stack.pop_back();
       if (!is_row(node) || std::ranges::find(seen, node) != seen.end()) continue;
       seen.push_back(node);
-      const bool is_at_hand = before.contains(node) && std::ranges::find(kept_, node, &Kept::node) != kept_.end();
+      const bool is_at_hand =
+          before.contains(node) && std::ranges::find(kept_, node, &Kept::node) != kept_.end();
       if (!is_at_hand && !is_read(node) && graph_[node].kind() == OpKind::elementwise)
         stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
     }
@@ -83,18 +96,22 @@ std::vector<std::vector<NodeIndex>> RowEmitter::visits() const {
 
 // From the last value to the first: what is kept spares the passes behind it what it was computed from.
 void RowEmitter::choose_kept() {
-  if (turns_ == 1 && !ragged_) return;   // no loops: every value is at hand once it is computed
+  if (turns_ == 1 && !ragged_) return;  // no loops: every value is at hand once it is computed
   std::set<NodeIndex, std::greater<>> candidates;
   for (const std::vector<NodeIndex>& pass : visits()) candidates.insert(pass.begin(), pass.end());
   for (NodeIndex node : candidates) {
     if (!is_read(node) && (graph_[node].op == Op::expand || op_cost(graph_, node) < kWorthKeeping)) continue;
     const auto visited = visits();
-    const auto passes = std::ranges::count_if(visited, [&](const auto& pass) { return std::ranges::find(pass, node) != pass.end(); });
+    const auto passes = std::ranges::count_if(
+        visited, [&](const auto& pass) { return std::ranges::find(pass, node) != pass.end(); });
     if (passes < 2 || static_cast<std::int64_t>(kept_.size() + 1) * turns_ * width_ > kMostKept) continue;
     static constexpr const char* kVectors[] = {"vec4", "ivec4", "bvec4"};
     const DType dtype = graph_[node].dtype;
     const std::string array = fresh('r');
-    const std::string type = width_ == 1 ? std::string(glsl_type(dtype)) : kVectors[dtype == DType::float32 ? 0 : dtype == DType::int32 ? 1 : 2];
+    const std::string type = width_ == 1 ? std::string(glsl_type(dtype))
+                                         : kVectors[dtype == DType::float32 ? 0
+                                                    : dtype == DType::int32 ? 1
+                                                                            : 2];
     line(type + " " + array + "[" + text(turns_) + "];");
     kept_.push_back({node, array});
   }
@@ -141,7 +158,9 @@ void RowEmitter::fold_row(std::size_t pass) {
   IndexExpression turn_index;
   turn_index.lane = width_ > 1 ? 1 : 0;
   const std::string own = declare_like({turn_index, {}}, entry.dtype, fold_start(entry.op, entry.dtype));
-  take_turns([&](const ElementIndex& index) { line(combine(node, {own, {}}, value(entry.inputs[0], index), {})); });
+  take_turns([&](const ElementIndex& index) {
+    line(combine(node, {own, {}}, value(entry.inputs[0], index), {}));
+  });
   const std::string sum = folded(node, own);
   if (lanes_ == 1) {
     uniforms_[node] = sum;
@@ -167,7 +186,8 @@ void RowEmitter::compute_numbers(NodeIndex behind) {
     stack.pop_back();
     if (std::ranges::find(seen, node) != seen.end()) continue;
     seen.push_back(node);
-    if (graph_[node].shape == numbers && (is_read(node) || graph_[node].kind() == OpKind::elementwise)) found.push_back(node);
+    if (graph_[node].shape == numbers && (is_read(node) || graph_[node].kind() == OpKind::elementwise))
+      found.push_back(node);
     if (!is_read(node)) stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
   }
   std::ranges::sort(found);
@@ -180,8 +200,10 @@ void RowEmitter::compute_numbers(NodeIndex behind) {
       waits.pop_back();
       if (std::ranges::find(before, input) != before.end()) continue;
       before.push_back(input);
-      if (std::ranges::find(task_.folds, input) != task_.folds.end()) last = std::max(last, input);
-      else waits.insert(waits.end(), graph_[input].inputs.begin(), graph_[input].inputs.end());
+      if (std::ranges::find(task_.folds, input) != task_.folds.end())
+        last = std::max(last, input);
+      else
+        waits.insert(waits.end(), graph_[input].inputs.begin(), graph_[input].inputs.end());
     }
     if (last == behind) value(node, number_index());
   }

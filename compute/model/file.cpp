@@ -68,21 +68,25 @@ std::string temporary_suffix() {
 
 Error system_error(const std::string& action, const std::string& path, int number) {
   const std::string reason = std::generic_category().message(number);
-  return make_error(number == ENOENT ? ErrorCode::not_found : ErrorCode::io, action + " '" + path + "': " + reason);
+  return make_error(number == ENOENT ? ErrorCode::not_found : ErrorCode::io,
+                    action + " '" + path + "': " + reason);
 }
 
 constexpr int kMaxLinks = 40;  // as Linux follows
 
-// The file that a save replaces: through symbolic links, to what they name. What is there and no regular file (a device, a pipe, a folder) stays:
-// renaming over it would put a file in its place for everybody.
+// The file that a save replaces: through symbolic links, to what they name. What is there and no regular file
+// (a device, a pipe, a folder) stays: renaming over it would put a file in its place for everybody.
 Result<fs::path> target_of(const std::string& path) {
-  const auto refuse = [&](const std::string& why) { return make_error(ErrorCode::io, "cannot write '" + path + "': " + why); };
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::io, "cannot write '" + path + "': " + why);
+  };
   if (path.empty()) return refuse("this names no file");
   std::error_code code;
   fs::path target = path_of(path);
   fs::file_status status = fs::symlink_status(target, code);
   for (int links = 0; fs::is_symlink(status); ++links) {
-    if (links == kMaxLinks) return refuse("more than " + std::to_string(kMaxLinks) + " symbolic links follow one another");
+    if (links == kMaxLinks)
+      return refuse("more than " + std::to_string(kMaxLinks) + " symbolic links follow one another");
     const fs::path next = fs::read_symlink(target, code);
     if (code) return refuse(code.message());
     target = target.parent_path() / next;  // an absolute one stands alone
@@ -96,7 +100,8 @@ Result<fs::path> target_of(const std::string& path) {
     if (held_by.type() == fs::file_type::not_found) return refuse("there is no folder " + quoted);
     if (fs::exists(held_by) && !fs::is_directory(held_by)) return refuse(quoted + " is no folder");
   }
-  if (fs::exists(status) && !fs::is_regular_file(status)) return refuse("it is no regular file but a device, pipe or socket, which a save would replace");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return refuse("it is no regular file but a device, pipe or socket, which a save would replace");
   return target;
 }
 
@@ -111,7 +116,9 @@ Result<Temporary> make_temporary(const std::string& path, const fs::path& target
   made.path += temporary_suffix();
   errno = 0;
   made.file = open(made.path, true);
-  if (!made.file) return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(errno));
+  if (!made.file)
+    return make_error(ErrorCode::io,
+                      "cannot write '" + path + "': " + std::generic_category().message(errno));
   return made;
 }
 
@@ -121,40 +128,49 @@ Result<std::uint64_t> file_size(const std::string& path) {
   std::error_code code;
   const fs::path where = path_of(path);
   const fs::file_status status = fs::status(where, code);
-  if (status.type() == fs::file_type::not_found) return make_error(ErrorCode::not_found, "cannot read '" + path + "': there is no such file");
+  if (status.type() == fs::file_type::not_found)
+    return make_error(ErrorCode::not_found, "cannot read '" + path + "': there is no such file");
   if (code) return make_error(ErrorCode::io, "cannot read '" + path + "': " + code.message());
-  if (fs::is_directory(status)) return make_error(ErrorCode::io, "cannot read '" + path + "': it is a folder");
-  if (!fs::is_regular_file(status)) return make_error(ErrorCode::io, "cannot read '" + path + "': it is no regular file but a device, pipe or socket");
+  if (fs::is_directory(status))
+    return make_error(ErrorCode::io, "cannot read '" + path + "': it is a folder");
+  if (!fs::is_regular_file(status))
+    return make_error(ErrorCode::io,
+                      "cannot read '" + path + "': it is no regular file but a device, pipe or socket");
   const std::uintmax_t size = fs::file_size(where, code);
   if (code) return make_error(ErrorCode::io, "cannot read '" + path + "': " + code.message());
   return static_cast<std::uint64_t>(size);
 }
 
-Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint64_t offset, std::uint64_t length) {
+Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint64_t offset,
+                                              std::uint64_t length) {
   IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
   if (offset > size || length > size - offset)
-    return make_error(ErrorCode::corrupt_file, "'" + path + "' has " + std::to_string(size) + " bytes: " + std::to_string(length) + " from " +
+    return make_error(ErrorCode::corrupt_file, "'" + path + "' has " + std::to_string(size) +
+                                                   " bytes: " + std::to_string(length) + " from " +
                                                    std::to_string(offset) + " on were asked for");
   std::vector<std::byte> bytes;
   try {
     bytes.resize(static_cast<std::size_t>(length));
   } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::out_of_host_memory, "cannot read '" + path + "': no memory for " + std::to_string(length) + " bytes");
+    return make_error(ErrorCode::out_of_host_memory,
+                      "cannot read '" + path + "': no memory for " + std::to_string(length) + " bytes");
   }
   errno = 0;
   const FileHandle file = open(path_of(path), false);
   if (!file || !seek(file.get(), offset)) return system_error("cannot read", path, errno);
   if (!bytes.empty() && std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
-    return std::ferror(file.get()) ? system_error("cannot read", path, errno)
-                                   : make_error(ErrorCode::corrupt_file, "'" + path + "' became shorter while it was read");
+    return std::ferror(file.get())
+               ? system_error("cannot read", path, errno)
+               : make_error(ErrorCode::corrupt_file, "'" + path + "' became shorter while it was read");
   return bytes;
 }
 
 Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t size_limit) {
   IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
   if (size > size_limit)
-    return make_error(ErrorCode::invalid_argument,
-                      "'" + path + "' has " + std::to_string(size) + " bytes: at most " + std::to_string(size_limit) + " are read");
+    return make_error(ErrorCode::invalid_argument, "'" + path + "' has " + std::to_string(size) +
+                                                       " bytes: at most " + std::to_string(size_limit) +
+                                                       " are read");
   return read_file_part(path, 0, size);
 }
 
@@ -171,7 +187,8 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
   IMPRINT_ASSIGN(const fs::path target, target_of(path));
   IMPRINT_ASSIGN(Temporary temporary, make_temporary(path, target));
   std::FILE* const file = temporary.file.get();
-  const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size()) && flush_to_disk(file);
+  const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size()) &&
+                       flush_to_disk(file);
   const int number = errno;
   // Closing can be the moment in which a full disk is noticed.
   const bool closed = std::fclose(temporary.file.release()) == 0;
@@ -179,7 +196,8 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
   if (!written || !closed) {
     const int reason = written ? errno : number;
     fs::remove(temporary.path, ignored);
-    return make_error(ErrorCode::io, "cannot write '" + path + "': " + std::generic_category().message(reason));
+    return make_error(ErrorCode::io,
+                      "cannot write '" + path + "': " + std::generic_category().message(reason));
   }
   std::error_code code;
   fs::rename(temporary.path, target, code);

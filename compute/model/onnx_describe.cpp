@@ -91,7 +91,9 @@ std::string ValueInfo::shape_text() const {
   std::string text = "[";
   for (const Dimension& dimension : *shape) {
     if (text.size() > 1) text += ", ";
-    text += dimension.value ? std::to_string(*dimension.value) : dimension.symbol.empty() ? "?" : dimension.symbol;
+    text += dimension.value            ? std::to_string(*dimension.value)
+            : dimension.symbol.empty() ? "?"
+                                       : dimension.symbol;
   }
   return text + "]";
 }

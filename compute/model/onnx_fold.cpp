@@ -1,4 +1,5 @@
-// Arithmetic on values that are known during import. Shapes are computed from shapes in int64, and now and then through float32.
+// Arithmetic on values that are known during import. Shapes are computed from shapes in int64, and now and
+// then through float32.
 
 #include <algorithm>
 #include <array>
@@ -48,11 +49,13 @@ struct Unary {
   std::int64_t (*on_int)(std::int64_t);
 };
 const std::array kUnary{
-    Unary{"Abs", [](float a) { return std::fabs(a); }, [](std::int64_t a) { return a < 0 ? from_bits(0 - to_bits(a)) : a; }},
+    Unary{"Abs", [](float a) { return std::fabs(a); },
+          [](std::int64_t a) { return a < 0 ? from_bits(0 - to_bits(a)) : a; }},
     Unary{"Neg", [](float a) { return -a; }, [](std::int64_t a) { return from_bits(0 - to_bits(a)); }},
     Unary{"Sign", [](float a) { return a > 0   ? 1.0f
                                        : a < 0 ? -1.0f
-                                               : a; }, [](std::int64_t a) -> std::int64_t { return (a > 0) - (a < 0); }},
+                                               : a; },
+          [](std::int64_t a) -> std::int64_t { return (a > 0) - (a < 0); }},
     Unary{"Floor", [](float a) { return std::floor(a); }, nullptr},
     Unary{"Ceil", [](float a) { return std::ceil(a); }, nullptr},
     Unary{"Round", [](float a) { return std::nearbyint(a); }, nullptr},
@@ -71,13 +74,18 @@ struct Binary {
 using F = float;
 using I = std::int64_t;
 const std::array kBinary{
-    Binary{"Add", [](F a, F b) { return a + b; }, [](I a, I b) { return from_bits(to_bits(a) + to_bits(b)); }},
-    Binary{"Sub", [](F a, F b) { return a - b; }, [](I a, I b) { return from_bits(to_bits(a) - to_bits(b)); }},
-    Binary{"Mul", [](F a, F b) { return a * b; }, [](I a, I b) { return from_bits(to_bits(a) * to_bits(b)); }},
+    Binary{"Add", [](F a, F b) { return a + b; },
+           [](I a, I b) { return from_bits(to_bits(a) + to_bits(b)); }},
+    Binary{"Sub", [](F a, F b) { return a - b; },
+           [](I a, I b) { return from_bits(to_bits(a) - to_bits(b)); }},
+    Binary{"Mul", [](F a, F b) { return a * b; },
+           [](I a, I b) { return from_bits(to_bits(a) * to_bits(b)); }},
     Binary{"Div", [](F a, F b) { return a / b; }, [](I a, I b) { return a / b; }, false, true},
     Binary{"Pow", [](F a, F b) { return std::pow(a, b); }, nullptr},
-    Binary{"Min", [](F a, F b) { return std::isnan(a) || a < b ? a : b; }, [](I a, I b) { return a < b ? a : b; }},
-    Binary{"Max", [](F a, F b) { return std::isnan(a) || a > b ? a : b; }, [](I a, I b) { return a > b ? a : b; }},
+    Binary{"Min", [](F a, F b) { return std::isnan(a) || a < b ? a : b; },
+           [](I a, I b) { return a < b ? a : b; }},
+    Binary{"Max", [](F a, F b) { return std::isnan(a) || a > b ? a : b; },
+           [](I a, I b) { return a > b ? a : b; }},
     Binary{"And", nullptr, [](I a, I b) -> I { return a && b; }, true},
     Binary{"Or", nullptr, [](I a, I b) -> I { return a || b; }, true},
     Binary{"Xor", nullptr, [](I a, I b) -> I { return (a != 0) != (b != 0); }, true},
@@ -140,8 +148,11 @@ bool fold_unary(OpContext& context, const Unary& op) {
   return true;
 }
 
-bool fold_binary(OpContext& context, const Binary& op, const HostArray& a, const HostArray& b, HostArray& out) {
-  if (is_float(a.type) != is_float(b.type) || (is_float(a.type) ? op.on_float == nullptr : op.on_int == nullptr)) return false;
+bool fold_binary(OpContext& context, const Binary& op, const HostArray& a, const HostArray& b,
+                 HostArray& out) {
+  if (is_float(a.type) != is_float(b.type) ||
+      (is_float(a.type) ? op.on_float == nullptr : op.on_int == nullptr))
+    return false;
   const auto shape = broadcast(a.shape, b.shape);
   if (!shape || !context.mover().may_fold(shape->element_count())) return false;
   out = empty_like(op.compares ? ElementType::boolean : a.type, *shape);
@@ -169,7 +180,8 @@ bool fold_binary(OpContext& context, const Binary& op, const HostArray& a, const
 
 bool fold_elementwise(OpContext& context) {
   const std::string_view name = context.node().op_type;
-  if (const Unary* unary = find(kUnary, name)) return context.input_count() == 1 && fold_unary(context, *unary);
+  if (const Unary* unary = find(kUnary, name))
+    return context.input_count() == 1 && fold_unary(context, *unary);
   const Binary* op = find(kBinary, name);
   if (context.opset() < 7 && context.has_attribute("axis")) return false;
   const Binary mod{"Mod", nullptr, modulo, false, true};
@@ -189,12 +201,16 @@ bool fold_elementwise(OpContext& context) {
 
 bool fold_where(OpContext& context) {
   if (context.input_count() != 3 || !context.has(0) || !context.has(1) || !context.has(2)) return false;
-  const HostArray &condition = *context.value(0).host(), &a = *context.value(1).host(), &b = *context.value(2).host();
+  const HostArray &condition = *context.value(0).host(), &a = *context.value(1).host(),
+                  &b = *context.value(2).host();
   const auto values = broadcast(a.shape, b.shape);
   const auto shape = values ? broadcast(*values, condition.shape) : std::nullopt;
-  if (is_float(condition.type) || is_float(a.type) != is_float(b.type) || !shape || !context.mover().may_fold(shape->element_count())) return false;
+  if (is_float(condition.type) || is_float(a.type) != is_float(b.type) || !shape ||
+      !context.mover().may_fold(shape->element_count()))
+    return false;
   HostArray out = empty_like(a.type, *shape);
-  const auto at = positions(*shape, condition.shape), from_a = positions(*shape, a.shape), from_b = positions(*shape, b.shape);
+  const auto at = positions(*shape, condition.shape), from_a = positions(*shape, a.shape),
+             from_b = positions(*shape, b.shape);
   for (std::size_t i = 0; i < at.size(); ++i) {
     const bool first = condition.ints[at[i]] != 0;
     if (is_float(a.type))
@@ -208,7 +224,9 @@ bool fold_where(OpContext& context) {
 
 std::optional<ElementType> cast_target(OpContext& context, std::int64_t number) {
   const auto type = static_cast<ElementType>(static_cast<std::int32_t>(number));
-  if (number == static_cast<std::int32_t>(number) && (is_float(type) || is_integer(type) || type == ElementType::boolean)) return type;
+  if (number == static_cast<std::int32_t>(number) &&
+      (is_float(type) || is_integer(type) || type == ElementType::boolean))
+    return type;
   context.unsupported("a cast to " + element_type_name(type));
   return std::nullopt;
 }

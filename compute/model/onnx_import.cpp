@@ -16,19 +16,22 @@ namespace {
 using onnx::ElementType;
 using onnx::Value;
 
-// Elements that constant folding may make in one import: enough for any weight rearrangement, too few to be an attack.
+// Elements that constant folding may make in one import: enough for any weight rearrangement, too few to be
+// an attack.
 constexpr std::int64_t kFoldBudget = std::int64_t{1} << 24;
 constexpr std::size_t kMaxListed = 64;
 
 class Importer {
  public:
-  Importer(const onnx::Model& model, const std::map<std::string, Shape>& input_shapes, const ImportOptions& options)
+  Importer(const onnx::Model& model, const std::map<std::string, Shape>& input_shapes,
+           const ImportOptions& options)
       : model_(model), graph_(model.graph), given_(input_shapes), options_(options) {}
 
   Result<ImportedModel> run() {
     if (graph_.sparse_initializer_count > 0) unsupported_.push_back("sparse initializers");
     if (model_.opset() == 0 && !graph_.nodes.empty())
-      return make_error(ErrorCode::corrupt_file, "onnx: the model declares no version of ONNX's own operators");
+      return make_error(ErrorCode::corrupt_file,
+                        "onnx: the model declares no version of ONNX's own operators");
     IMPRINT_CHECK(check_names());
     IMPRINT_CHECK(add_initializers());
     IMPRINT_CHECK(add_inputs());
@@ -41,13 +44,16 @@ class Importer {
   }
 
  private:
-  Error damaged(const std::string& reason) const { return make_error(ErrorCode::corrupt_file, "onnx: " + reason); }
+  Error damaged(const std::string& reason) const {
+    return make_error(ErrorCode::corrupt_file, "onnx: " + reason);
+  }
 
   // Each name is given once, and each name used is given.
   Status check_names() {
     std::unordered_set<std::string_view> made;
     for (const onnx::TensorData& tensor : graph_.initializers) {
-      if (!made.insert(tensor.name).second) return damaged("two initializers are named '" + tensor.name + "'");
+      if (!made.insert(tensor.name).second)
+        return damaged("two initializers are named '" + tensor.name + "'");
       initializers_.emplace(tensor.name, &tensor);
     }
     std::unordered_set<std::string_view> inputs;
@@ -59,7 +65,8 @@ class Importer {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       for (const std::string& output : graph_.nodes[i].outputs) {
         if (output.empty()) continue;
-        if (!made.insert(output).second) return damaged("'" + output + "' is made twice, the second time by " + graph_.nodes[i].text());
+        if (!made.insert(output).second)
+          return damaged("'" + output + "' is made twice, the second time by " + graph_.nodes[i].text());
         maker_.emplace(output, i);
       }
     std::string missing;
@@ -73,13 +80,16 @@ class Importer {
     for (const onnx::ValueInfo& output : graph_.outputs) use(output.name, "an output of the graph");
     if (count > 0) return damaged("nothing makes " + missing + (count > kMaxListed ? " and more" : ""));
     for (const auto& entry : given_)
-      if (!inputs.contains(entry.first)) return make_error(ErrorCode::not_found, "a shape is given for '" + entry.first + "': " + known_inputs());
+      if (!inputs.contains(entry.first))
+        return make_error(ErrorCode::not_found,
+                          "a shape is given for '" + entry.first + "': " + known_inputs());
     return {};
   }
 
   std::string known_inputs() const {
     std::string names;
-    for (const onnx::ValueInfo& input : model_inputs(model_)) names += (names.empty() ? "'" : ", '") + input.name + "'";
+    for (const onnx::ValueInfo& input : model_inputs(model_))
+      names += (names.empty() ? "'" : ", '") + input.name + "'";
     return names.empty() ? "the model has no inputs" : "the inputs are " + names;
   }
 
@@ -108,27 +118,36 @@ class Importer {
   }
 
   void note_type(const std::string& name, ElementType type) {
-    if (type == ElementType::float32 || type == ElementType::int32 || type == ElementType::int64 || type == ElementType::boolean) return;
+    if (type == ElementType::float32 || type == ElementType::int32 || type == ElementType::int64 ||
+        type == ElementType::boolean)
+      return;
     if (result_.notes.size() < kMaxListed)
-      result_.notes.push_back("'" + name + "' is " + element_type_name(type) + " in the file and computed as " +
+      result_.notes.push_back("'" + name + "' is " + element_type_name(type) +
+                              " in the file and computed as " +
                               std::string(dtype_name(onnx::run_time_dtype(type))));
   }
 
   // Constants of int64 are looked at one by one, and mostly are shapes; what comes in at run time cannot be.
   void note_wide_input(const onnx::ValueInfo& input) {
     if (input.type == ElementType::int64 && result_.notes.size() < kMaxListed)
-      result_.notes.push_back("'" + input.name + "' is int64 in the file and computed as int32: arithmetic wraps at 32 bits");
+      result_.notes.push_back("'" + input.name +
+                              "' is int64 in the file and computed as int32: arithmetic wraps at 32 bits");
   }
 
-  bool is_constant_input(const onnx::ValueInfo& input) const { return initializers_.contains(input.name) && !given_.contains(input.name); }
+  bool is_constant_input(const onnx::ValueInfo& input) const {
+    return initializers_.contains(input.name) && !given_.contains(input.name);
+  }
 
   Status add_inputs() {
     // Symbols first: an input that is not listed may share one with an input that is.
     for (const onnx::ValueInfo& input : graph_.inputs) IMPRINT_CHECK(bind_symbols(input));
     for (const onnx::ValueInfo& input : graph_.inputs) {
       if (is_constant_input(input)) continue;
-      if (!input.is_tensor || (!onnx::is_float(input.type) && !onnx::is_integer(input.type) && input.type != ElementType::boolean)) {
-        unsupported_.push_back("input '" + input.name + "' is " + (input.is_tensor ? element_type_name(input.type) : std::string("not a tensor")));
+      if (!input.is_tensor || (!onnx::is_float(input.type) && !onnx::is_integer(input.type) &&
+                               input.type != ElementType::boolean)) {
+        unsupported_.push_back(
+            "input '" + input.name + "' is " +
+            (input.is_tensor ? element_type_name(input.type) : std::string("not a tensor")));
         refused_.insert(input.name);
         continue;
       }
@@ -148,11 +167,13 @@ class Importer {
     if (given == given_.end()) return {};
     const Shape& shape = given->second;
     if (auto checked = onnx::checked_shape(shape.extents()); !checked)
-      return make_error(checked.error().code, "input '" + input.name + "' of shape " + shape.text() + ": " + checked.error().message);
+      return make_error(checked.error().code, "input '" + input.name + "' of shape " + shape.text() + ": " +
+                                                  checked.error().message);
     if (!input.shape) return {};
     const auto mismatch = [&](const std::string& more) {
-      return make_error(ErrorCode::shape_mismatch,
-                        "input '" + input.name + "' is declared as " + input.shape_text() + ": shape " + shape.text() + " does not fit" + more);
+      return make_error(ErrorCode::shape_mismatch, "input '" + input.name + "' is declared as " +
+                                                       input.shape_text() + ": shape " + shape.text() +
+                                                       " does not fit" + more);
     };
     if (static_cast<int>(input.shape->size()) != shape.rank()) return mismatch("");
     for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -160,20 +181,24 @@ class Importer {
       if (dimension.value && *dimension.value != shape[axis]) return mismatch("");
       if (dimension.value || dimension.symbol.empty()) continue;
       const auto [bound, fresh] = symbols_.emplace(dimension.symbol, shape[axis]);
-      if (!fresh && bound->second != shape[axis]) return mismatch(": '" + dimension.symbol + "' is " + std::to_string(bound->second) + " elsewhere");
+      if (!fresh && bound->second != shape[axis])
+        return mismatch(": '" + dimension.symbol + "' is " + std::to_string(bound->second) + " elsewhere");
     }
     return {};
   }
 
   Result<Shape> input_shape(const onnx::ValueInfo& input) const {
     if (const auto given = given_.find(input.name); given != given_.end()) return given->second;
-    if (!input.shape) return make_error(ErrorCode::invalid_argument, "input '" + input.name + "' has no declared shape: give one");
+    if (!input.shape)
+      return make_error(ErrorCode::invalid_argument,
+                        "input '" + input.name + "' has no declared shape: give one");
     std::vector<std::int64_t> extents;
     for (const onnx::Dimension& dimension : *input.shape) {
       const auto bound = symbols_.find(dimension.symbol);
       if (!dimension.value && (dimension.symbol.empty() || bound == symbols_.end()))
-        return make_error(ErrorCode::invalid_argument,
-                          "input '" + input.name + "' has the shape " + input.shape_text() + " with a free dimension: give its shape");
+        return make_error(ErrorCode::invalid_argument, "input '" + input.name + "' has the shape " +
+                                                           input.shape_text() +
+                                                           " with a free dimension: give its shape");
       extents.push_back(dimension.value ? *dimension.value : bound->second);
     }
     auto shape = onnx::checked_shape(extents);
@@ -181,7 +206,8 @@ class Importer {
     return shape;
   }
 
-  // The nodes that outputs depend on, each behind those it reads from; otherwise in the file's order. (A sorted file is the rule, not certain.)
+  // The nodes that outputs depend on, each behind those it reads from; otherwise in the file's order. (A
+  // sorted file is the rule, not certain.)
   Result<std::vector<std::size_t>> ordered_nodes() const {
     const std::size_t count = graph_.nodes.size();
     std::vector<bool> needed(count, false);
@@ -228,7 +254,8 @@ class Importer {
     const onnx::OpHandler* handler = onnx::find_handler(node.domain, node.op_type);
     bool computable = handler != nullptr;
     if (!handler) {
-      const auto [entry, fresh] = lacking_.emplace(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type, 0);
+      const auto [entry, fresh] =
+          lacking_.emplace(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type, 0);
       if (++entry->second <= 4) unsupported_.push_back("operator " + node.text());
     }
     std::vector<std::optional<Value>> inputs;
@@ -244,41 +271,53 @@ class Importer {
     if (!computable) return {};
 
     onnx::OpContext context(node, model_.opset(), std::move(inputs), mover_);
-    // With no input there is nothing to fold; operators such as Constant say themselves that their result is known.
-    const bool folded = handler->fold && context.input_count() > 0 && context.all_foldable() && handler->fold(context);
+    // With no input there is nothing to fold; operators such as Constant say themselves that their result is
+    // known.
+    const bool folded =
+        handler->fold && context.input_count() > 0 && context.all_foldable() && handler->fold(context);
     if (!folded && !context.failure()) handler->import(context);
     if (context.failure()) return refuse(*context.failure());
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
       const Value& value = context.outputs()[i];
       if (value.type() == ElementType::undefined)
-        return refuse(make_error(ErrorCode::unsupported, node.text() + ": output " + std::to_string(i) + " is not supported"));
+        return refuse(make_error(ErrorCode::unsupported,
+                                 node.text() + ": output " + std::to_string(i) + " is not supported"));
       if (!value.host()) {
         const Tensor tensor = value.tensor();
-        if (!tensor.ok()) return refuse(make_error(tensor.error().code, node.text() + ": " + tensor.error().message));
+        if (!tensor.ok())
+          return refuse(make_error(tensor.error().code, node.text() + ": " + tensor.error().message));
       }
       if (auto shape = onnx::checked_shape(value.shape().extents()); !shape)
-        return refuse(make_error(shape.error().code, node.text() + ": output " + value.shape().text() + ": " + shape.error().message));
+        return refuse(make_error(shape.error().code, node.text() + ": output " + value.shape().text() + ": " +
+                                                         shape.error().message));
       values_.emplace(node.outputs[i], value);
     }
     return {};
   }
 
-  // What is merely unsupported is collected, so that one message tells all of it, behind the first thing that is wrong.
+  // What is merely unsupported is collected, so that one message tells all of it, behind the first thing that
+  // is wrong.
   Status refuse(const Error& error) {
-    if (error.code == ErrorCode::unsupported) unsupported_.push_back(error.message);
-    else if (!wrong_) wrong_ = make_error(error.code, "onnx: " + error.message);
+    if (error.code == ErrorCode::unsupported)
+      unsupported_.push_back(error.message);
+    else if (!wrong_)
+      wrong_ = make_error(error.code, "onnx: " + error.message);
     return {};
   }
 
   Error wrong_error() const {
-    return unsupported_.empty() ? *wrong_ : make_error(wrong_->code, wrong_->message + "; besides, " + unsupported_error().message);
+    return unsupported_.empty()
+               ? *wrong_
+               : make_error(wrong_->code, wrong_->message + "; besides, " + unsupported_error().message);
   }
 
   Error unsupported_error() const {
     std::string text = "onnx: not supported: ";
-    for (std::size_t i = 0; i < std::min(unsupported_.size(), kMaxListed); ++i) text += (i == 0 ? "" : "; ") + unsupported_[i];
-    if (unsupported_.size() > kMaxListed) text += "; and " + std::to_string(unsupported_.size() - kMaxListed) + " more";
+    for (std::size_t i = 0; i < std::min(unsupported_.size(), kMaxListed); ++i)
+      text += (i == 0 ? "" : "; ") + unsupported_[i];
+    if (unsupported_.size() > kMaxListed)
+      text += "; and " + std::to_string(unsupported_.size() - kMaxListed) + " more";
     std::string counts;
     for (const auto& [name, count] : lacking_)
       if (count > 4) counts += (counts.empty() ? " (in all " : ", ") + std::to_string(count) + " " + name;
@@ -292,10 +331,15 @@ class Importer {
       const auto value = values_.find(output.name);
       if (value == values_.end()) return damaged("nothing makes output '" + output.name + "'");
       const Tensor tensor = value->second.tensor();
-      if (!tensor.ok()) return make_error(tensor.error().code, "onnx: output '" + output.name + "': " + tensor.error().message);
-      if (output.is_tensor && output.type != ElementType::undefined && onnx::run_time_dtype(output.type) != tensor.dtype())
-        return make_error(ErrorCode::dtype_mismatch, "onnx: output '" + output.name + "' is declared as " + element_type_name(output.type) +
-                                                         " and computed as " + std::string(dtype_name(tensor.dtype())));
+      if (!tensor.ok())
+        return make_error(tensor.error().code,
+                          "onnx: output '" + output.name + "': " + tensor.error().message);
+      if (output.is_tensor && output.type != ElementType::undefined &&
+          onnx::run_time_dtype(output.type) != tensor.dtype())
+        return make_error(ErrorCode::dtype_mismatch, "onnx: output '" + output.name + "' is declared as " +
+                                                         element_type_name(output.type) +
+                                                         " and computed as " +
+                                                         std::string(dtype_name(tensor.dtype())));
       result_.outputs.push_back({output.name, tensor, output.is_tensor ? output.type : value->second.type()});
     }
     if (result_.outputs.empty()) return damaged("the graph has no outputs");
@@ -341,7 +385,8 @@ std::vector<Tensor> tensors_of(const std::vector<ImportedValue>& values) {
 std::vector<Tensor> ImportedModel::input_tensors() const { return tensors_of(inputs); }
 std::vector<Tensor> ImportedModel::output_tensors() const { return tensors_of(outputs); }
 
-Result<ImportedModel> import_onnx(const onnx::Model& model, const std::map<std::string, Shape>& input_shapes, const ImportOptions& options) {
+Result<ImportedModel> import_onnx(const onnx::Model& model, const std::map<std::string, Shape>& input_shapes,
+                                  const ImportOptions& options) {
   try {
     return Importer(model, input_shapes, options).run();
   } catch (const std::bad_alloc&) {
@@ -360,15 +405,19 @@ std::vector<onnx::ValueInfo> model_inputs(const onnx::Model& model) {
   return inputs;
 }
 
-Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Model& model, std::int64_t extent) {
+Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Model& model,
+                                                                 std::int64_t extent) {
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     if (!input.is_tensor || !input.shape)
-      return make_error(ErrorCode::unsupported, "onnx: input '" + input.name + (input.is_tensor ? "' has no declared shape" : "' is not a tensor"));
+      return make_error(
+          ErrorCode::unsupported,
+          "onnx: input '" + input.name + (input.is_tensor ? "' has no declared shape" : "' is not a tensor"));
     std::vector<std::int64_t> extents;
     for (const onnx::Dimension& dimension : *input.shape) extents.push_back(dimension.value.value_or(extent));
     auto shape = onnx::checked_shape(extents);
-    if (!shape) return make_error(shape.error().code, "onnx: input '" + input.name + "': " + shape.error().message);
+    if (!shape)
+      return make_error(shape.error().code, "onnx: input '" + input.name + "': " + shape.error().message);
     shapes.emplace(input.name, *shape);
   }
   return shapes;

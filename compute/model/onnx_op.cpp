@@ -5,7 +5,8 @@
 
 namespace imprint::onnx {
 
-OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs, Mover& mover)
+OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs,
+                     Mover& mover)
     : node_(node), opset_(opset), inputs_(std::move(inputs)), mover_(mover), outputs_(node.outputs.size()) {}
 
 void OpContext::fail(ErrorCode code, const std::string& reason) {
@@ -19,7 +20,9 @@ bool OpContext::require(bool condition, std::string reason) {
   return condition && !failure_;
 }
 
-bool OpContext::has(int input) const { return input >= 0 && input < input_count() && inputs_[static_cast<std::size_t>(input)].has_value(); }
+bool OpContext::has(int input) const {
+  return input >= 0 && input < input_count() && inputs_[static_cast<std::size_t>(input)].has_value();
+}
 
 const Value& OpContext::value(int input) {
   if (has(input)) return *inputs_[static_cast<std::size_t>(input)];
@@ -28,17 +31,21 @@ const Value& OpContext::value(int input) {
 }
 
 bool OpContext::all_foldable() const {
-  return std::all_of(inputs_.begin(), inputs_.end(), [](const auto& input) { return !input || input->foldable(); });
+  return std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const auto& input) { return !input || input->foldable(); });
 }
 
 std::vector<std::int64_t> OpContext::known_ints(int input, const char* what) {
   const Value& from = value(input);
   if (!from.host())
-    unsupported(std::string(what) + " is computed at run time: shapes have to follow from the input shapes alone");
+    unsupported(std::string(what) +
+                " is computed at run time: shapes have to follow from the input shapes alone");
   else if (is_float(from.type()))
-    fail(ErrorCode::dtype_mismatch, std::string(what) + " holds " + element_type_name(from.type()) + ": whole numbers were expected");
+    fail(ErrorCode::dtype_mismatch,
+         std::string(what) + " holds " + element_type_name(from.type()) + ": whole numbers were expected");
   else if (from.rank() > 1)
-    fail(ErrorCode::shape_mismatch, std::string(what) + " has shape " + from.shape().text() + ": a list was expected");
+    fail(ErrorCode::shape_mismatch,
+         std::string(what) + " has shape " + from.shape().text() + ": a list was expected");
   else
     return from.host()->ints;
   return {};
@@ -52,7 +59,8 @@ double OpContext::known_number(int input, const char* what) {
     return 0;
   }
   if (host->shape.element_count() != 1) {
-    fail(ErrorCode::shape_mismatch, std::string(what) + " has shape " + from.shape().text() + ": one number was expected");
+    fail(ErrorCode::shape_mismatch,
+         std::string(what) + " has shape " + from.shape().text() + ": one number was expected");
     return 0;
   }
   return is_float(host->type) ? static_cast<double>(host->floats[0]) : static_cast<double>(host->ints[0]);
@@ -68,7 +76,8 @@ std::int64_t OpContext::known_int(int input, const char* what) {
 const Attribute* OpContext::attribute(std::string_view name, AttributeKind kind) {
   const Attribute* found = node_.find_attribute(name);
   if (found && found->kind != kind) {
-    fail(ErrorCode::corrupt_file, "attribute '" + std::string(name) + "' is of another kind than the operator takes");
+    fail(ErrorCode::corrupt_file,
+         "attribute '" + std::string(name) + "' is of another kind than the operator takes");
     return nullptr;
   }
   return found;
@@ -89,7 +98,8 @@ std::string OpContext::string_attribute(std::string_view name, std::string other
   return found && !found->strings.empty() ? found->strings[0] : otherwise;
 }
 
-std::vector<std::int64_t> OpContext::ints_attribute(std::string_view name, std::vector<std::int64_t> otherwise) {
+std::vector<std::int64_t> OpContext::ints_attribute(std::string_view name,
+                                                    std::vector<std::int64_t> otherwise) {
   const Attribute* found = attribute(name, AttributeKind::ints);
   return found ? found->ints : otherwise;
 }
@@ -101,7 +111,8 @@ const TensorData* OpContext::tensor_attribute(std::string_view name) {
 
 int OpContext::axis(std::int64_t raw, int rank) {
   if (raw >= -rank && raw < rank) return static_cast<int>(raw < 0 ? raw + rank : raw);
-  fail(ErrorCode::shape_mismatch, "axis " + std::to_string(raw) + " is outside a tensor of rank " + std::to_string(rank));
+  fail(ErrorCode::shape_mismatch,
+       "axis " + std::to_string(raw) + " is outside a tensor of rank " + std::to_string(rank));
   return 0;
 }
 
@@ -127,18 +138,24 @@ Shape OpContext::checked(std::span<const std::int64_t> extents) {
 }
 
 bool OpContext::wants(int output) const {
-  return output < static_cast<int>(node_.outputs.size()) && !node_.outputs[static_cast<std::size_t>(output)].empty();
+  return output < static_cast<int>(node_.outputs.size()) &&
+         !node_.outputs[static_cast<std::size_t>(output)].empty();
 }
 
 void OpContext::set(int output, Value value) {
-  if (output < static_cast<int>(outputs_.size())) outputs_[static_cast<std::size_t>(output)] = std::move(value);
+  if (output < static_cast<int>(outputs_.size()))
+    outputs_[static_cast<std::size_t>(output)] = std::move(value);
 }
 
-void OpContext::set(int output, Tensor tensor, ElementType type) { set(output, Value::run_time(std::move(tensor), type)); }
+void OpContext::set(int output, Tensor tensor, ElementType type) {
+  set(output, Value::run_time(std::move(tensor), type));
+}
 
 void OpContext::set(int output, Tensor tensor) {
   const DType dtype = tensor.dtype();
-  ElementType type = dtype == DType::float32 ? ElementType::float32 : dtype == DType::boolean ? ElementType::boolean : ElementType::int64;
+  ElementType type = dtype == DType::float32   ? ElementType::float32
+                     : dtype == DType::boolean ? ElementType::boolean
+                                               : ElementType::int64;
   for (const auto& input : inputs_)
     if (input && run_time_dtype(input->type()) == dtype) {
       type = input->type();
@@ -149,7 +166,8 @@ void OpContext::set(int output, Tensor tensor) {
 
 const OpHandler* find_handler(std::string_view domain, std::string_view op_type) {
   if (!domain.empty()) return nullptr;
-  const std::array families{elementwise_ops(), activation_ops(), reduce_ops(), linear_ops(), shape_ops(), index_ops(), image_ops(), norm_ops()};
+  const std::array families{elementwise_ops(), activation_ops(), reduce_ops(), linear_ops(),
+                            shape_ops(),       index_ops(),      image_ops(),  norm_ops()};
   for (const auto family : families)
     for (const OpHandler& handler : family)
       if (handler.name == op_type) return &handler;

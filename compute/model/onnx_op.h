@@ -12,8 +12,8 @@
 
 namespace imprint::onnx {
 
-// One node on its way into the graph. Failures stick: the first one is kept, later calls return harmless defaults, and the importer looks at
-// failure() when the handler is back, so handlers read straight through.
+// One node on its way into the graph. Failures stick: the first one is kept, later calls return harmless
+// defaults, and the importer looks at failure() when the handler is back, so handlers read straight through.
 class OpContext {
  public:
   OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs, Mover& mover);
@@ -24,12 +24,13 @@ class OpContext {
 
   // ---- inputs ----
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool has(int input) const;                 // present, and not left out with an empty name
-  const Value& value(int input);             // fails when left out
+  bool has(int input) const;      // present, and not left out with an empty name
+  const Value& value(int input);  // fails when left out
   Tensor tensor(int input) { return value(input).tensor(); }
   const Shape& shape(int input) { return value(input).shape(); }
-  bool all_foldable() const;                 // every present input is
-  // The elements of an input that has to be known now. Fails when it is computed at run time, or is not of whole numbers / of one element.
+  bool all_foldable() const;  // every present input is
+  // The elements of an input that has to be known now. Fails when it is computed at run time, or is not of
+  // whole numbers / of one element.
   std::vector<std::int64_t> known_ints(int input, const char* what);
   double known_number(int input, const char* what);
   std::int64_t known_int(int input, const char* what);  // below 2^53; a float is cut
@@ -43,8 +44,9 @@ class OpContext {
   const TensorData* tensor_attribute(std::string_view name);
 
   // ---- checks ----
-  int axis(std::int64_t raw, int rank);      // normalised; 0 after a failure
-  bool require(bool condition, std::string reason);  // fails with shape_mismatch when false; returns condition
+  int axis(std::int64_t raw, int rank);  // normalised; 0 after a failure
+  bool require(bool condition,
+               std::string reason);  // fails with shape_mismatch when false; returns condition
   // All distinct and normalised.
   std::vector<int> axes(const std::vector<std::int64_t>& raw, int rank);
   Shape checked(std::span<const std::int64_t> extents);
@@ -53,9 +55,10 @@ class OpContext {
   const std::optional<Error>& failure() const { return failure_; }
 
   // ---- outputs ----
-  bool wants(int output) const;              // the node names it
+  bool wants(int output) const;  // the node names it
   void set(int output, Value value);
-  void set(int output, Tensor tensor);       // type: the first input's of the same run-time dtype, else float32 / int64 / bool
+  void set(int output,
+           Tensor tensor);  // type: the first input's of the same run-time dtype, else float32 / int64 / bool
   void set(int output, Tensor tensor, ElementType type);
   const std::vector<Value>& outputs() const { return outputs_; }
 
@@ -67,7 +70,8 @@ class OpContext {
   std::vector<std::optional<Value>> inputs_;
   Mover& mover_;
   std::vector<Value> outputs_;
-  Value missing_ = Value::run_time(Tensor(0.0f), ElementType::float32);  // what value() gives for an input that is not there
+  Value missing_ = Value::run_time(
+      Tensor(0.0f), ElementType::float32);  // what value() gives for an input that is not there
   std::optional<Error> failure_;
 };
 

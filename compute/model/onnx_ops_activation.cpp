@@ -12,16 +12,26 @@ void plain(OpContext& context) {
   context.set(0, function(context.tensor(0)));
 }
 
-void leaky_relu(OpContext& context) { context.set(0, imprint::leaky_relu(context.tensor(0), context.float_attribute("alpha", 0.01))); }
-void elu(OpContext& context) { context.set(0, imprint::elu(context.tensor(0), context.float_attribute("alpha", 1))); }
-void celu(OpContext& context) { context.set(0, imprint::celu(context.tensor(0), context.float_attribute("alpha", 1))); }
-void thresholded_relu(OpContext& context) { context.set(0, imprint::thresholded_relu(context.tensor(0), context.float_attribute("alpha", 1))); }
+void leaky_relu(OpContext& context) {
+  context.set(0, imprint::leaky_relu(context.tensor(0), context.float_attribute("alpha", 0.01)));
+}
+void elu(OpContext& context) {
+  context.set(0, imprint::elu(context.tensor(0), context.float_attribute("alpha", 1)));
+}
+void celu(OpContext& context) {
+  context.set(0, imprint::celu(context.tensor(0), context.float_attribute("alpha", 1)));
+}
+void thresholded_relu(OpContext& context) {
+  context.set(0, imprint::thresholded_relu(context.tensor(0), context.float_attribute("alpha", 1)));
+}
 void hard_sigmoid(OpContext& context) {
-  context.set(0, imprint::hard_sigmoid(context.tensor(0), context.float_attribute("alpha", 0.2), context.float_attribute("beta", 0.5)));
+  context.set(0, imprint::hard_sigmoid(context.tensor(0), context.float_attribute("alpha", 0.2),
+                                       context.float_attribute("beta", 0.5)));
 }
 
 void selu(OpContext& context) {
-  if (!context.has_attribute("alpha") && !context.has_attribute("gamma")) return context.set(0, imprint::selu(context.tensor(0)));
+  if (!context.has_attribute("alpha") && !context.has_attribute("gamma"))
+    return context.set(0, imprint::selu(context.tensor(0)));
   const double alpha = context.float_attribute("alpha", 1.67326319217681884765625),
                gamma = context.float_attribute("gamma", 1.05070102214813232421875);
   context.set(0, imprint::mul(imprint::elu(context.tensor(0), alpha), gamma));
@@ -29,8 +39,10 @@ void selu(OpContext& context) {
 
 void gelu(OpContext& context) {
   const std::string approximate = context.string_attribute("approximate", "none");
-  if (approximate != "none" && approximate != "tanh") return context.unsupported("approximate '" + approximate + "'");
-  context.set(0, approximate == "tanh" ? imprint::gelu_tanh(context.tensor(0)) : imprint::gelu(context.tensor(0)));
+  if (approximate != "none" && approximate != "tanh")
+    return context.unsupported("approximate '" + approximate + "'");
+  context.set(
+      0, approximate == "tanh" ? imprint::gelu_tanh(context.tensor(0)) : imprint::gelu(context.tensor(0)));
 }
 
 void swish(OpContext& context) {
@@ -40,15 +52,18 @@ void swish(OpContext& context) {
 
 void prelu(OpContext& context) {
   const Tensor x = context.tensor(0), slope = context.tensor(1);
-  if (context.opset() < 7 && slope.shape().element_count() != 1) return context.unsupported("slopes for channels, as before opset 7");
-  context.set(0, imprint::where(imprint::greater_equal(x, 0), x, imprint::mul(x, slope)), context.value(0).type());
+  if (context.opset() < 7 && slope.shape().element_count() != 1)
+    return context.unsupported("slopes for channels, as before opset 7");
+  context.set(0, imprint::where(imprint::greater_equal(x, 0), x, imprint::mul(x, slope)),
+              context.value(0).type());
 }
 
 // Before opset 13 everything from `axis` on is one row; since then it is an axis like any other.
 template <Tensor (*function)(const Tensor&, int)>
 void softmax(OpContext& context) {
   const Tensor x = context.tensor(0);
-  if (context.opset() >= 13) return context.set(0, function(x, context.axis(context.int_attribute("axis", -1), x.rank())));
+  if (context.opset() >= 13)
+    return context.set(0, function(x, context.axis(context.int_attribute("axis", -1), x.rank())));
   const std::int64_t raw = context.int_attribute("axis", 1);
   const int axis = raw == x.rank() ? x.rank() : context.axis(raw, x.rank());
   std::int64_t rows = 1, columns = 1;
@@ -58,13 +73,15 @@ void softmax(OpContext& context) {
 
 // 1 at the first maximum, 0 elsewhere.
 Tensor first_maximum(const Tensor& x, int axis) {
-  return imprint::cast(imprint::equal(imprint::iota(x.shape(), axis), imprint::argmax(x, axis, true)), DType::float32);
+  return imprint::cast(imprint::equal(imprint::iota(x.shape(), axis), imprint::argmax(x, axis, true)),
+                       DType::float32);
 }
 
 void identity(OpContext& context) { context.set(0, context.value(0)); }
 
 void dropout(OpContext& context) {
-  if (context.has(2) && context.known_number(2, "training_mode") != 0) return context.unsupported("training mode");
+  if (context.has(2) && context.known_number(2, "training_mode") != 0)
+    return context.unsupported("training mode");
   context.set(0, context.value(0));
   if (context.wants(1)) context.set(1, full(context.shape(0), 1, DType::boolean), ElementType::boolean);
 }

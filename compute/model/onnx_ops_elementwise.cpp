@@ -12,11 +12,16 @@ namespace {
 Tensor wrapped(ElementType type, const Tensor& x) {
   const auto sign_extended = [&](int bits) { return shift_right(shift_left(x, bits), bits); };
   switch (type) {
-    case ElementType::uint8: return bit_and(x, 0xFF);
-    case ElementType::uint16: return bit_and(x, 0xFFFF);
-    case ElementType::int8: return sign_extended(24);
-    case ElementType::int16: return sign_extended(16);
-    default: return x;
+    case ElementType::uint8:
+      return bit_and(x, 0xFF);
+    case ElementType::uint16:
+      return bit_and(x, 0xFFFF);
+    case ElementType::int8:
+      return sign_extended(24);
+    case ElementType::int16:
+      return sign_extended(16);
+    default:
+      return x;
   }
 }
 
@@ -75,7 +80,8 @@ Tensor whole_power(Tensor base, std::int64_t exponent) {
   }
 }
 
-// The same with exponents that are known at run time only. Below 0 only the powers of 1 and -1 are whole; the rest is cut to 0.
+// The same with exponents that are known at run time only. Below 0 only the powers of 1 and -1 are whole; the
+// rest is cut to 0.
 Tensor whole_power(Tensor base, const Tensor& exponent) {
   const Tensor magnitude = abs(exponent), whole_base = base;
   Tensor result = add(mul(base, 0), add(mul(exponent, 0), 1));
@@ -93,13 +99,14 @@ void power(OpContext& context) {
   if (host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
       (is_float(host->type) ? host->floats[0] == 2 : host->ints[0] == 2))
     return context.set(0, wrapped(base.type(), imprint::square(base.tensor())), base.type());
-  if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
-      host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
+  if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 &&
+      exponent.rank() <= base.rank() && host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
     return context.set(0, wrapped(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
   if (is_integer(base.type()) && is_integer(exponent.type()))
     return context.set(0, wrapped(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
   const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));
-  context.set(0, cast(is_float(base.type()) ? result : trunc(result), run_time_dtype(base.type())), base.type());
+  context.set(0, cast(is_float(base.type()) ? result : trunc(result), run_time_dtype(base.type())),
+              base.type());
 }
 
 void bit_shift(OpContext& context) {
@@ -111,13 +118,17 @@ void bit_shift(OpContext& context) {
 
 void infinite(OpContext& context) {
   const Tensor x = context.tensor(0);
-  const bool positive = context.int_attribute("detect_positive", 1) != 0, negative = context.int_attribute("detect_negative", 1) != 0;
+  const bool positive = context.int_attribute("detect_positive", 1) != 0,
+             negative = context.int_attribute("detect_negative", 1) != 0;
   if (positive && negative) return context.set(0, is_inf(x));
   if (!positive && !negative) return context.set(0, full(x.shape(), 0, DType::boolean));
   context.set(0, logical_and(is_inf(x), positive ? greater(x, 0.0f) : less(x, 0.0f)));
 }
 
-void select(OpContext& context) { context.set(0, imprint::where(context.tensor(0), context.tensor(1), context.tensor(2)), context.value(1).type()); }
+void select(OpContext& context) {
+  context.set(0, imprint::where(context.tensor(0), context.tensor(1), context.tensor(2)),
+              context.value(1).type());
+}
 
 void clip(OpContext& context) {
   Tensor x = context.tensor(0);
@@ -135,10 +146,12 @@ void cast_to(OpContext& context) {
   const auto to = cast_target(context, context.int_attribute("to", 0));
   if (!to) return;
   const Value from = context.value(0);
-  // int32 and float32 stand for the wide types; narrow ones would have to wrap or round, which nothing here does.
-  const bool wide = *to == ElementType::boolean || *to == ElementType::int32 || *to == ElementType::int64 || *to == ElementType::float32 ||
-                    *to == ElementType::float64;
-  if (!wide && *to != from.type()) return context.unsupported("a cast to " + element_type_name(*to) + " at run time");
+  // int32 and float32 stand for the wide types; narrow ones would have to wrap or round, which nothing here
+  // does.
+  const bool wide = *to == ElementType::boolean || *to == ElementType::int32 || *to == ElementType::int64 ||
+                    *to == ElementType::float32 || *to == ElementType::float64;
+  if (!wide && *to != from.type())
+    return context.unsupported("a cast to " + element_type_name(*to) + " at run time");
   context.set(0, cast(from.tensor(), run_time_dtype(*to)), *to);
 }
 

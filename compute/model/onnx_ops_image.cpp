@@ -24,8 +24,8 @@ struct Slide {
 Extents sized(OpContext& context, std::string_view name, std::size_t count, std::int64_t otherwise) {
   Extents values = context.ints_attribute(name);
   if (values.empty()) values.assign(count, otherwise);
-  context.require(values.size() == count,
-                  std::string(name) + " has " + std::to_string(values.size()) + " numbers for " + std::to_string(count) + " axes");
+  context.require(values.size() == count, std::string(name) + " has " + std::to_string(values.size()) +
+                                              " numbers for " + std::to_string(count) + " axes");
   values.resize(count, otherwise);
   return values;
 }
@@ -33,13 +33,17 @@ Extents sized(OpContext& context, std::string_view name, std::size_t count, std:
 // Reads strides, dilations, pads, auto_pad and ceil_mode. Empty after a failure.
 std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents& kernel) {
   const std::size_t count = kernel.size();
-  const Extents strides = sized(context, "strides", count, 1), dilations = sized(context, "dilations", count, 1);
+  const Extents strides = sized(context, "strides", count, 1),
+                dilations = sized(context, "dilations", count, 1);
   const Extents pads = sized(context, "pads", 2 * count, 0);
   const std::string automatic = context.string_attribute("auto_pad", "NOTSET");
   const bool ceil_mode = context.int_attribute("ceil_mode", 0) != 0;
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-  if (!same && automatic != "NOTSET" && automatic != "VALID" && !automatic.empty()) context.unsupported("auto_pad '" + automatic + "'");
-  const auto sane = [](std::int64_t value, std::int64_t least) { return value >= least && value < (1 << 24); };
+  if (!same && automatic != "NOTSET" && automatic != "VALID" && !automatic.empty())
+    context.unsupported("auto_pad '" + automatic + "'");
+  const auto sane = [](std::int64_t value, std::int64_t least) {
+    return value >= least && value < (1 << 24);
+  };
   std::vector<Slide> out(count);
   for (std::size_t i = 0; i < count; ++i) {
     Slide& slide = out[i];
@@ -47,12 +51,14 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
     slide.size = kernel[i];
     slide.stride = strides[i];
     slide.dilation = dilations[i];
-    if (!context.require(sane(slide.size, 1) && sane(slide.stride, 1) && sane(slide.dilation, 1) && sane(pads[i], 0) && sane(pads[i + count], 0),
+    if (!context.require(sane(slide.size, 1) && sane(slide.stride, 1) && sane(slide.dilation, 1) &&
+                             sane(pads[i], 0) && sane(pads[i + count], 0),
                          "kernel, strides, dilations or pads are out of range"))
       return {};
     if (same) {
       slide.positions = (slide.extent + slide.stride - 1) / slide.stride;
-      const std::int64_t missing = std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() - slide.extent);
+      const std::int64_t missing =
+          std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() - slide.extent);
       slide.before = automatic == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
       slide.after = missing - slide.before;
       continue;
@@ -62,14 +68,16 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
       slide.after = pads[i + count];
     }
     const std::int64_t room = slide.extent + slide.before + slide.after - slide.reach();
-    if (!context.require(room >= 0 || (ceil_mode && room > -slide.stride),
-                         "a kernel that reaches " + std::to_string(slide.reach()) + " does not fit input " + input.text()))
+    if (!context.require(
+            room >= 0 || (ceil_mode && room > -slide.stride),
+            "a kernel that reaches " + std::to_string(slide.reach()) + " does not fit input " + input.text()))
       return {};
     slide.positions = room / slide.stride + 1;
     if (ceil_mode && room >= 0 && room % slide.stride != 0) {
       // One more window, unless it would begin in the padding behind the input.
       if (slide.positions * slide.stride < slide.extent + slide.before) ++slide.positions;
-      slide.overhang = std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() - (slide.extent + slide.before + slide.after));
+      slide.overhang = std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() -
+                                                     (slide.extent + slide.before + slide.after));
     }
   }
   if (context.failure()) return {};
@@ -106,7 +114,8 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const std::vector<Slide>&
   const auto count = static_cast<int>(slides.size());
   const Tensor windows = windows_of(x, slides, 0);
   if (!windows.ok()) return windows;
-  const std::int64_t batch = x.extent(0), fan_in = weight.shape().element_count() / std::max<std::int64_t>(1, weight.extent(0));
+  const std::int64_t batch = x.extent(0),
+                     fan_in = weight.shape().element_count() / std::max<std::int64_t>(1, weight.extent(0));
   Axes order{0};
   std::int64_t positions = 1;
   for (int i = 0; i < count; ++i) {
@@ -116,7 +125,8 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const std::vector<Slide>&
   order.push_back(1);
   for (int i = 0; i < count; ++i) order.push_back(2 + count + i);
   const Tensor patches = imprint::reshape(imprint::permute(windows, order), {batch * positions, fan_in});
-  const Tensor products = imprint::matmul(patches, imprint::transpose(imprint::reshape(weight, {weight.extent(0), fan_in})));
+  const Tensor products =
+      imprint::matmul(patches, imprint::transpose(imprint::reshape(weight, {weight.extent(0), fan_in})));
   Shape shape{batch};
   for (const Slide& slide : slides) shape.append(slide.positions);
   shape.append(weight.extent(0));
@@ -125,12 +135,14 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const std::vector<Slide>&
   return imprint::permute(imprint::reshape(products, shape), back);
 }
 
-Tensor convolve_groups(const Tensor& x, const Tensor& weight, const std::vector<Slide>& slides, std::int64_t groups) {
+Tensor convolve_groups(const Tensor& x, const Tensor& weight, const std::vector<Slide>& slides,
+                       std::int64_t groups) {
   if (groups == 1) return convolve(x, weight, slides);
   std::vector<Tensor> parts;
   const std::int64_t in = weight.extent(1), out = weight.extent(0) / groups;
   for (std::int64_t group = 0; group < groups; ++group)
-    parts.push_back(convolve(imprint::narrow(x, 1, group * in, in), imprint::narrow(weight, 0, group * out, out), slides));
+    parts.push_back(convolve(imprint::narrow(x, 1, group * in, in),
+                             imprint::narrow(weight, 0, group * out, out), slides));
   return imprint::concat(parts, 1);
 }
 
@@ -139,10 +151,12 @@ void conv(OpContext& context) {
   const int spatial = x.rank() - 2;
   const std::int64_t groups = context.int_attribute("group", 1);
   const std::string shapes = "input " + x.shape().text() + " and weight " + weight.shape().text();
-  if (!context.require(spatial >= 1 && spatial <= 3 && weight.rank() == x.rank(), shapes + ": one to three spatial axes are supported") ||
-      !context.require(
-          groups >= 1 && weight.extent(0) % groups == 0 && weight.extent(1) <= kMaxElements / groups && weight.extent(1) * groups == x.extent(1),
-          shapes + " do not fit " + std::to_string(groups) + " groups"))
+  if (!context.require(spatial >= 1 && spatial <= 3 && weight.rank() == x.rank(),
+                       shapes + ": one to three spatial axes are supported") ||
+      !context.require(groups >= 1 && weight.extent(0) % groups == 0 &&
+                           weight.extent(1) <= kMaxElements / groups &&
+                           weight.extent(1) * groups == x.extent(1),
+                       shapes + " do not fit " + std::to_string(groups) + " groups"))
     return;
   Extents kernel(weight.shape().extents().begin() + 2, weight.shape().extents().end());
   if (!context.require(context.ints_attribute("kernel_shape", kernel) == kernel,
@@ -151,15 +165,19 @@ void conv(OpContext& context) {
   std::vector<Slide> along = slides(context, x.shape(), kernel);
   if (context.failure()) return;
   Tensor bias = context.has(2) ? context.tensor(2) : Tensor();
-  if (context.has(2) && !context.require(bias.shape() == Shape{weight.extent(0)}, "bias " + bias.shape().text() + " does not fit " + shapes)) return;
+  if (context.has(2) && !context.require(bias.shape() == Shape{weight.extent(0)},
+                                         "bias " + bias.shape().text() + " does not fit " + shapes))
+    return;
 
-  const bool uniform = spatial == 1 || (spatial == 2 && along[0].stride == along[1].stride && along[0].dilation == along[1].dilation);
+  const bool uniform = spatial == 1 || (spatial == 2 && along[0].stride == along[1].stride &&
+                                        along[0].dilation == along[1].dilation);
   if (uniform) {
     // The two-dimensional form has kernels of its own; a line is an image of one row.
     const int last = spatial + 1;
     std::vector<std::pair<std::int64_t, std::int64_t>> pads(4);
     for (int i = 0; i < spatial; ++i)
-      pads[static_cast<std::size_t>(4 - spatial + i)] = {along[static_cast<std::size_t>(i)].before, along[static_cast<std::size_t>(i)].after};
+      pads[static_cast<std::size_t>(4 - spatial + i)] = {along[static_cast<std::size_t>(i)].before,
+                                                         along[static_cast<std::size_t>(i)].after};
     Tensor image = spatial == 1 ? imprint::unsqueeze(x, 2) : x;
     if (spatial == 1) weight = imprint::unsqueeze(weight, 2);
     Conv2dOptions options;
@@ -182,9 +200,13 @@ void conv(OpContext& context) {
 }
 
 std::vector<Slide> pool_slides(OpContext& context, const Shape& shape) {
-  if (!context.require(shape.rank() >= 3 && shape.rank() <= 5, "input " + shape.text() + ": one to three spatial axes are supported")) return {};
+  if (!context.require(shape.rank() >= 3 && shape.rank() <= 5,
+                       "input " + shape.text() + ": one to three spatial axes are supported"))
+    return {};
   const Extents kernel = context.ints_attribute("kernel_shape");
-  if (!context.require(static_cast<int>(kernel.size()) == shape.rank() - 2, "kernel_shape does not fit input " + shape.text())) return {};
+  if (!context.require(static_cast<int>(kernel.size()) == shape.rank() - 2,
+                       "kernel_shape does not fit input " + shape.text()))
+    return {};
   return slides(context, shape, kernel);
 }
 
@@ -207,7 +229,8 @@ std::vector<float> counted(const Slide& slide, bool include_pads) {
     // Taps at start + tap * dilation inside [low, high).
     const std::int64_t first = start >= low ? 0 : (low - start + slide.dilation - 1) / slide.dilation;
     const std::int64_t end = start >= high ? 0 : (high - start + slide.dilation - 1) / slide.dilation;
-    out.push_back(static_cast<float>(std::max<std::int64_t>(1, std::min(end, slide.size) - std::min(first, slide.size))));
+    out.push_back(static_cast<float>(
+        std::max<std::int64_t>(1, std::min(end, slide.size) - std::min(first, slide.size))));
   }
   return out;
 }
@@ -224,7 +247,8 @@ void average_pool(OpContext& context) {
   double whole = 1;
   for (std::size_t i = 0; i < along.size(); ++i) {
     const std::vector<float> counts = counted(along[i], include_pads);
-    if (std::all_of(counts.begin(), counts.end(), [&](float count) { return count == counts.front(); }) && !counts.empty()) {
+    if (std::all_of(counts.begin(), counts.end(), [&](float count) { return count == counts.front(); }) &&
+        !counts.empty()) {
       whole *= static_cast<double>(counts.front());
       continue;
     }

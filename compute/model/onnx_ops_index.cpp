@@ -24,7 +24,8 @@ void constant(OpContext& context) {
     out.ints.push_back(context.int_attribute("value_int", 0));
   } else if (context.has_attribute("value_ints")) {
     return context.set(0, known_vector(context.ints_attribute("value_ints")));
-  } else if (const Attribute* floats = context.node().find_attribute("value_floats"); floats && floats->kind == AttributeKind::floats) {
+  } else if (const Attribute* floats = context.node().find_attribute("value_floats");
+             floats && floats->kind == AttributeKind::floats) {
     out.floats = floats->floats;
     out.shape = {static_cast<std::int64_t>(out.floats.size())};
   } else {
@@ -40,7 +41,9 @@ void constant_of_shape(OpContext& context) {
   if (const TensorData* data = context.tensor_attribute("value")) {
     auto array = host_array(*data);
     if (!array) return context.fail(array.error().code, array.error().message);
-    if (!context.require(array->shape.element_count() == 1, "the value has shape " + array->shape.text() + ": one element was expected")) return;
+    if (!context.require(array->shape.element_count() == 1,
+                         "the value has shape " + array->shape.text() + ": one element was expected"))
+      return;
     element = std::move(*array);
     element.shape = {};
   }
@@ -50,9 +53,12 @@ void constant_of_shape(OpContext& context) {
 
 void range(OpContext& context) {
   const bool floating = is_float(context.value(0).type());
-  const double start = context.known_number(0, "start"), limit = context.known_number(1, "limit"), step = context.known_number(2, "delta");
+  const double start = context.known_number(0, "start"), limit = context.known_number(1, "limit"),
+               step = context.known_number(2, "delta");
   const auto sane = [](double number) { return number > -0x1p53 && number < 0x1p53; };
-  if (!context.require(step != 0 && sane(start) && sane(limit) && sane(step), "start, limit or delta is out of range")) return;
+  if (!context.require(step != 0 && sane(start) && sane(limit) && sane(step),
+                       "start, limit or delta is out of range"))
+    return;
   const double count = std::max(0.0, std::ceil((limit - start) / step));
   if (!context.require(count <= 0x1p24, "more than 16777216 elements")) return;
   HostArray out;
@@ -70,7 +76,8 @@ void range(OpContext& context) {
   context.set(0, Value::known(std::move(out)));
 }
 
-// Indices that count from the end made to count from the start: on the host where they are known, with a check; else by the graph.
+// Indices that count from the end made to count from the start: on the host where they are known, with a
+// check; else by the graph.
 std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent) {
   const Value indices = context.value(input);
   if (!is_integer(indices.type())) {
@@ -79,12 +86,15 @@ std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t 
   }
   if (!indices.foldable()) {
     const Tensor raw = indices.tensor();
-    return Value::run_time(imprint::where(imprint::less(raw, 0), imprint::add(raw, Tensor(static_cast<int>(extent))), raw), indices.type());
+    return Value::run_time(
+        imprint::where(imprint::less(raw, 0), imprint::add(raw, Tensor(static_cast<int>(extent))), raw),
+        indices.type());
   }
   HostArray out = *indices.host();
   for (std::int64_t& index : out.ints) {
     if (index < -extent || index >= extent) {
-      context.fail(ErrorCode::invalid_argument, "index " + std::to_string(index) + " is outside an axis of " + std::to_string(extent));
+      context.fail(ErrorCode::invalid_argument,
+                   "index " + std::to_string(index) + " is outside an axis of " + std::to_string(extent));
       return std::nullopt;
     }
     if (index < 0) index += extent;
@@ -112,21 +122,25 @@ void gather(OpContext& context) {
 void gather_elements(OpContext& context) {
   Value data = context.value(0);
   const Shape& shape = context.shape(1);
-  if (!context.require(data.rank() > 0 && data.rank() == shape.rank(), "shapes " + data.shape().text() + " and " + shape.text() + " differ in rank"))
+  if (!context.require(data.rank() > 0 && data.rank() == shape.rank(),
+                       "shapes " + data.shape().text() + " and " + shape.text() + " differ in rank"))
     return;
   const int axis = context.axis(context.int_attribute("axis", 0), data.rank());
   const auto indices = normal_indices(context, 1, data.shape()[axis]);
   if (!indices) return;
   for (int i = 0; i < data.rank(); ++i) {
     if (i == axis || shape[i] == data.shape()[i]) continue;
-    if (!context.require(shape[i] < data.shape()[i], "indices " + shape.text() + " reach beyond " + data.shape().text())) return;
+    if (!context.require(shape[i] < data.shape()[i],
+                         "indices " + shape.text() + " reach beyond " + data.shape().text()))
+      return;
     data = context.mover().slice(data, i, 0, shape[i], 1);
   }
   context.set(0, imprint::gather(data.tensor(), axis, indices->tensor()), data.type());
 }
 
 // The source index of each place of a padded axis, for the modes that repeat what is there.
-std::vector<std::int64_t> padded_indices(const std::string& mode, std::int64_t extent, std::int64_t before, std::int64_t after) {
+std::vector<std::int64_t> padded_indices(const std::string& mode, std::int64_t extent, std::int64_t before,
+                                         std::int64_t after) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = -before; i < extent + after; ++i) {
     std::int64_t at = std::clamp<std::int64_t>(i, 0, extent - 1);
@@ -143,30 +157,42 @@ std::vector<std::int64_t> padded_indices(const std::string& mode, std::int64_t e
 void pad(OpContext& context) {
   Value value = context.value(0);
   const bool by_input = context.opset() >= 11;
-  const std::vector<std::int64_t> pads = by_input ? context.known_ints(1, "pads") : context.ints_attribute(context.opset() < 2 ? "paddings" : "pads");
-  const double fill = by_input ? (context.has(2) ? context.known_number(2, "the padding value") : 0) : context.float_attribute("value", 0);
-  std::vector<std::int64_t> raw_axes = by_input && context.has(3) ? context.known_ints(3, "axes") : std::vector<std::int64_t>();
+  const std::vector<std::int64_t> pads =
+      by_input ? context.known_ints(1, "pads")
+               : context.ints_attribute(context.opset() < 2 ? "paddings" : "pads");
+  const double fill = by_input ? (context.has(2) ? context.known_number(2, "the padding value") : 0)
+                               : context.float_attribute("value", 0);
+  std::vector<std::int64_t> raw_axes =
+      by_input && context.has(3) ? context.known_ints(3, "axes") : std::vector<std::int64_t>();
   const std::string mode = context.string_attribute("mode", "constant");
   if (!(by_input && context.has(3)))
     for (int i = 0; i < value.rank(); ++i) raw_axes.push_back(i);
   const Axes axes = context.axes(raw_axes, value.rank());
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") return context.unsupported("mode '" + mode + "'");
-  if (!context.require(pads.size() == 2 * axes.size(), "two pads for each axis are needed, there are " + std::to_string(pads.size()))) return;
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    return context.unsupported("mode '" + mode + "'");
+  if (!context.require(pads.size() == 2 * axes.size(),
+                       "two pads for each axis are needed, there are " + std::to_string(pads.size())))
+    return;
 
   std::vector<std::pair<std::int64_t, std::int64_t>> added(static_cast<std::size_t>(value.rank()));
   std::vector<std::int64_t> extents(value.shape().extents().begin(), value.shape().extents().end());
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t before = pads[i], after = pads[i + axes.size()];
     const std::int64_t extent = value.shape()[axes[i]];
-    const bool sane = before > -kMaxElements && before < kMaxElements && after > -kMaxElements && after < kMaxElements;
+    const bool sane =
+        before > -kMaxElements && before < kMaxElements && after > -kMaxElements && after < kMaxElements;
     if (!context.require(sane, "a pad is out of range")) return;
     // A negative pad cuts.
-    const std::int64_t cut_before = std::max<std::int64_t>(0, -before), cut_after = std::max<std::int64_t>(0, -after);
+    const std::int64_t cut_before = std::max<std::int64_t>(0, -before),
+                       cut_after = std::max<std::int64_t>(0, -after);
     if (!context.require(cut_before + cut_after <= extent,
-                         "pads " + std::to_string(before) + " and " + std::to_string(after) + " do not fit an axis of " + std::to_string(extent)))
+                         "pads " + std::to_string(before) + " and " + std::to_string(after) +
+                             " do not fit an axis of " + std::to_string(extent)))
       return;
-    if (cut_before + cut_after > 0) value = context.mover().slice(value, axes[i], cut_before, extent - cut_before - cut_after, 1);
-    added[static_cast<std::size_t>(axes[i])] = {std::max<std::int64_t>(before, 0), std::max<std::int64_t>(after, 0)};
+    if (cut_before + cut_after > 0)
+      value = context.mover().slice(value, axes[i], cut_before, extent - cut_before - cut_after, 1);
+    added[static_cast<std::size_t>(axes[i])] = {std::max<std::int64_t>(before, 0),
+                                                std::max<std::int64_t>(after, 0)};
     extents[static_cast<std::size_t>(axes[i])] = extent + before + after;
   }
   context.checked(extents);
@@ -177,7 +203,8 @@ void pad(OpContext& context) {
     if (before == 0 && after == 0) continue;
     const std::int64_t extent = value.shape()[axis];
     if (!context.require(extent > 0, "an empty axis has nothing to repeat")) return;
-    if (!context.mover().may_fold(extent + before + after)) return context.unsupported("padding of this size");
+    if (!context.mover().may_fold(extent + before + after))
+      return context.unsupported("padding of this size");
     value = context.mover().take(value, axis, known_vector(padded_indices(mode, extent, before, after)));
   }
   context.set(0, value);
@@ -188,7 +215,8 @@ void one_hot(OpContext& context) {
   const std::int64_t depth = context.known_int(1, "depth");
   if (!context.require(depth > 0 && depth <= kMaxElements, "a depth of " + std::to_string(depth))) return;
   const Tensor values = context.tensor(2);
-  if (!context.require(values.rank() == 1 && values.extent(0) == 2, "the values have shape " + values.shape().text() + ": off and on were expected"))
+  if (!context.require(values.rank() == 1 && values.extent(0) == 2,
+                       "the values have shape " + values.shape().text() + ": off and on were expected"))
     return;
   const int axis = context.axis(context.int_attribute("axis", -1), raw.rank() + 1);
   std::vector<std::int64_t> extents(raw.shape().extents().begin(), raw.shape().extents().end());
@@ -196,13 +224,17 @@ void one_hot(OpContext& context) {
   const Shape shape = context.checked(extents);
   if (context.failure()) return;
   Tensor indices = imprint::cast(raw.tensor(), DType::int32);
-  indices = imprint::where(imprint::less(indices, 0), imprint::add(indices, Tensor(static_cast<int>(depth))), indices);
+  indices = imprint::where(imprint::less(indices, 0), imprint::add(indices, Tensor(static_cast<int>(depth))),
+                           indices);
   const Tensor hit = imprint::equal(imprint::unsqueeze(indices, axis), imprint::iota(shape, axis));
-  context.set(0, imprint::where(hit, imprint::slice(values, 0, 1, 2), imprint::slice(values, 0, 0, 1)), context.value(2).type());
+  context.set(0, imprint::where(hit, imprint::slice(values, 0, 1, 2), imprint::slice(values, 0, 0, 1)),
+              context.value(2).type());
 }
 
 // Column minus row index of the last two axes.
-Tensor diagonal_number(const Shape& shape) { return imprint::sub(imprint::iota(shape, shape.rank() - 1), imprint::iota(shape, shape.rank() - 2)); }
+Tensor diagonal_number(const Shape& shape) {
+  return imprint::sub(imprint::iota(shape, shape.rank() - 1), imprint::iota(shape, shape.rank() - 2));
+}
 
 void trilu(OpContext& context) {
   const Value x = context.value(0);
@@ -210,17 +242,21 @@ void trilu(OpContext& context) {
   if (!context.require(x.rank() >= 2, "a matrix was expected, not " + x.shape().text())) return;
   const auto bound = static_cast<int>(std::clamp<std::int64_t>(k, -(1 << 30), 1 << 30));
   const Tensor number = diagonal_number({x.shape()[x.rank() - 2], x.shape()[x.rank() - 1]});
-  const Tensor kept = context.int_attribute("upper", 1) != 0 ? imprint::greater_equal(number, bound) : imprint::less_equal(number, bound);
+  const Tensor kept = context.int_attribute("upper", 1) != 0 ? imprint::greater_equal(number, bound)
+                                                             : imprint::less_equal(number, bound);
   context.set(0, imprint::where(kept, x.tensor(), imprint::zeros_like(x.tensor())), x.type());
 }
 
 void eye_like(OpContext& context) {
   const Value like = context.value(0);
   if (!context.require(like.rank() == 2, "a matrix was expected, not " + like.shape().text())) return;
-  const auto type = cast_target(context, context.int_attribute("dtype", static_cast<std::int64_t>(like.type())));
+  const auto type =
+      cast_target(context, context.int_attribute("dtype", static_cast<std::int64_t>(like.type())));
   if (!type) return;
-  const auto k = static_cast<int>(std::clamp<std::int64_t>(context.int_attribute("k", 0), -(1 << 30), 1 << 30));
-  context.set(0, imprint::cast(imprint::equal(diagonal_number(like.shape()), k), run_time_dtype(*type)), *type);
+  const auto k =
+      static_cast<int>(std::clamp<std::int64_t>(context.int_attribute("k", 0), -(1 << 30), 1 << 30));
+  context.set(0, imprint::cast(imprint::equal(diagonal_number(like.shape()), k), run_time_dtype(*type)),
+              *type);
 }
 
 constexpr std::array kIndexOps{

@@ -10,7 +10,9 @@ namespace {
 // alpha * A' B' + beta * C
 void gemm(OpContext& context) {
   Value a = context.value(0), b = context.value(1);
-  if (!context.require(a.rank() == 2 && b.rank() == 2, "operands " + a.shape().text() + " and " + b.shape().text() + " are not two matrices")) return;
+  if (!context.require(a.rank() == 2 && b.rank() == 2,
+                       "operands " + a.shape().text() + " and " + b.shape().text() + " are not two matrices"))
+    return;
   if (context.int_attribute("transA", 0) != 0) a = context.mover().permute(a, {1, 0});
   if (context.int_attribute("transB", 0) != 0) b = context.mover().permute(b, {1, 0});
   const double alpha = context.float_attribute("alpha", 1), beta = context.float_attribute("beta", 1);

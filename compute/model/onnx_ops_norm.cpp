@@ -16,11 +16,13 @@ Tensor per_channel(const Tensor& values, int rank) {
 }
 
 bool is_channel_list(OpContext& context, int input, std::int64_t channels) {
-  return context.require(context.shape(input) == Shape{channels}, "input " + std::to_string(input) + " has shape " + context.shape(input).text() +
-                                                                      " for " + std::to_string(channels) + " channels");
+  return context.require(context.shape(input) == Shape{channels},
+                         "input " + std::to_string(input) + " has shape " + context.shape(input).text() +
+                             " for " + std::to_string(channels) + " channels");
 }
 
-// (x - mean) / sqrt(variance + epsilon) over `axes`, kept. Centred first, so that a large mean costs no digits.
+// (x - mean) / sqrt(variance + epsilon) over `axes`, kept. Centred first, so that a large mean costs no
+// digits.
 Tensor normalized(const Tensor& x, const Axes& axes, double epsilon) {
   const Tensor centred = imprint::sub(x, imprint::mean(x, axes, true));
   const Tensor variance = imprint::mean(imprint::square(centred), axes, true);
@@ -33,7 +35,8 @@ void batch_norm(OpContext& context) {
   if (context.int_attribute("training_mode", 0) != 0) return context.unsupported("training mode");
   for (int output = 1; output < 5; ++output)
     if (context.wants(output)) return context.unsupported("outputs of training");
-  if (context.int_attribute("spatial", 1) == 0) return context.unsupported("statistics of each place (spatial = 0)");
+  if (context.int_attribute("spatial", 1) == 0)
+    return context.unsupported("statistics of each place (spatial = 0)");
   if (!context.require(x.rank() >= 2, "input " + x.shape().text() + " has no channels")) return;
   const std::int64_t channels = x.extent(1);
   for (int input = 1; input < 5; ++input)
@@ -41,10 +44,13 @@ void batch_norm(OpContext& context) {
   const double epsilon = context.float_attribute("epsilon", 1e-5);
 
   bool known = true;
-  for (int input = 1; input < 5; ++input) known = known && context.value(input).foldable() && is_float(context.value(input).type());
+  for (int input = 1; input < 5; ++input)
+    known = known && context.value(input).foldable() && is_float(context.value(input).type());
   if (known) {
     // One factor and one offset a channel, computed once and in double.
-    const auto number = [&](int input, std::size_t i) { return static_cast<double>(context.value(input).host()->floats[i]); };
+    const auto number = [&](int input, std::size_t i) {
+      return static_cast<double>(context.value(input).host()->floats[i]);
+    };
     std::vector<float> factor(static_cast<std::size_t>(channels)), offset(factor.size());
     for (std::size_t i = 0; i < factor.size(); ++i) {
       const double scale = number(1, i) / std::sqrt(number(4, i) + epsilon);
@@ -66,7 +72,8 @@ void instance_norm(OpContext& context) {
   Axes axes;
   for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   const Tensor normal = normalized(x, axes, context.float_attribute("epsilon", 1e-5));
-  context.set(0, imprint::add(imprint::mul(normal, per_channel(context.tensor(1), x.rank())), per_channel(context.tensor(2), x.rank())));
+  context.set(0, imprint::add(imprint::mul(normal, per_channel(context.tensor(1), x.rank())),
+                              per_channel(context.tensor(2), x.rank())));
 }
 
 void layer_norm(OpContext& context) {
@@ -82,24 +89,29 @@ void layer_norm(OpContext& context) {
   if (!context.wants(1) && !context.wants(2)) return;
   const Tensor mean = imprint::mean(x, axes, true);
   context.set(1, mean);
-  context.set(2, imprint::rsqrt(imprint::add(imprint::mean(imprint::square(imprint::sub(x, mean)), axes, true), epsilon)));
+  context.set(2, imprint::rsqrt(imprint::add(
+                     imprint::mean(imprint::square(imprint::sub(x, mean)), axes, true), epsilon)));
 }
 
 void group_norm(OpContext& context) {
   const Tensor x = context.tensor(0);
-  const std::int64_t groups = context.int_attribute("num_groups", 0), channels = x.rank() >= 2 ? x.extent(1) : 0;
-  if (!context.require(x.rank() >= 3 && groups >= 1 && channels % groups == 0,
-                       "input " + x.shape().text() + " does not divide into " + std::to_string(groups) + " groups"))
+  const std::int64_t groups = context.int_attribute("num_groups", 0),
+                     channels = x.rank() >= 2 ? x.extent(1) : 0;
+  if (!context.require(
+          x.rank() >= 3 && groups >= 1 && channels % groups == 0,
+          "input " + x.shape().text() + " does not divide into " + std::to_string(groups) + " groups"))
     return;
   // Up to opset 20 scale and bias are per group, since then per channel; exporters were early.
-  const std::int64_t parameters = context.opset() < 21 && context.shape(1) == Shape{groups} ? groups : channels;
+  const std::int64_t parameters =
+      context.opset() < 21 && context.shape(1) == Shape{groups} ? groups : channels;
   if (!is_channel_list(context, 1, parameters) || !is_channel_list(context, 2, parameters)) return;
   const std::int64_t batch = x.extent(0), count = x.shape().element_count();
   if (!context.require(count > 0, "input " + x.shape().text() + " is empty")) return;
   const Tensor grouped = imprint::reshape(x, {batch, groups, count / (batch * groups)});
   const Tensor normal = normalized(grouped, {2}, context.float_attribute("epsilon", 1e-5));
   const Tensor rows = imprint::reshape(normal, {batch, parameters, count / (batch * parameters)});
-  const Tensor scaled = imprint::add(imprint::mul(rows, per_channel(context.tensor(1), 3)), per_channel(context.tensor(2), 3));
+  const Tensor scaled =
+      imprint::add(imprint::mul(rows, per_channel(context.tensor(1), 3)), per_channel(context.tensor(2), 3));
   context.set(0, imprint::reshape(scaled, x.shape()));
 }
 

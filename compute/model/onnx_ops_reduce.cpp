@@ -9,7 +9,8 @@
 namespace imprint::onnx {
 namespace {
 
-// The axes to fold: an attribute at first, an input later (ReduceSum since opset 13, the others since 18). Nothing: the operator does nothing.
+// The axes to fold: an attribute at first, an input later (ReduceSum since opset 13, the others since 18).
+// Nothing: the operator does nothing.
 std::optional<Axes> reduced_axes(OpContext& context, int rank) {
   std::vector<std::int64_t> raw = context.ints_attribute("axes");
   if (context.has(1)) raw = context.known_ints(1, "axes");
@@ -47,17 +48,25 @@ void reduce_min(OpContext& context) {
   });
 }
 void reduce_l1(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) { return imprint::sum(imprint::abs(x), axes, keep); });
+  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
+    return imprint::sum(imprint::abs(x), axes, keep);
+  });
 }
 void reduce_l2(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) { return imprint::sqrt(imprint::sum(imprint::square(x), axes, keep)); });
+  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
+    return imprint::sqrt(imprint::sum(imprint::square(x), axes, keep));
+  });
 }
 void reduce_log_sum(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) { return imprint::log(imprint::sum(x, axes, keep)); });
+  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
+    return imprint::log(imprint::sum(x, axes, keep));
+  });
 }
 void reduce_log_sum_exp(OpContext& context) { reduce(context, imprint::logsumexp); }
 void reduce_sum_square(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) { return imprint::sum(imprint::square(x), axes, keep); });
+  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
+    return imprint::sum(imprint::square(x), axes, keep);
+  });
 }
 
 template <Tensor (*function)(const Tensor&, const Axes&, bool)>
@@ -66,17 +75,20 @@ void arg_reduce(OpContext& context) {
   if (!context.require(x.rank() > 0, "a scalar has no axis to search")) return;
   const int axis = context.axis(context.int_attribute("axis", 0), x.rank());
   const bool keep = context.int_attribute("keepdims", 1) != 0;
-  if (context.int_attribute("select_last_index", 0) == 0) return context.set(0, function(x, {axis}, keep), ElementType::int64);
+  if (context.int_attribute("select_last_index", 0) == 0)
+    return context.set(0, function(x, {axis}, keep), ElementType::int64);
   // The last of equals is the first of them seen from the other end.
   const auto last = static_cast<int>(x.extent(axis) - 1);
-  context.set(0, imprint::sub(Tensor(last), function(imprint::flip(x, axis), {axis}, keep)), ElementType::int64);
+  context.set(0, imprint::sub(Tensor(last), function(imprint::flip(x, axis), {axis}, keep)),
+              ElementType::int64);
 }
 
 void cumulative_sum(OpContext& context) {
   const Tensor x = context.tensor(0);
   const int axis = context.axis(context.known_int(1, "axis"), x.rank());
   if (!context.require(x.rank() > 0, "a scalar has no axis to sum along")) return;
-  context.set(0, imprint::cumsum(x, axis, context.int_attribute("exclusive", 0) != 0, context.int_attribute("reverse", 0) != 0));
+  context.set(0, imprint::cumsum(x, axis, context.int_attribute("exclusive", 0) != 0,
+                                 context.int_attribute("reverse", 0) != 0));
 }
 
 constexpr std::array kReduceOps{

@@ -19,7 +19,8 @@ void shape_of(OpContext& context) {
   // Python's slice of the shape, since opset 15.
   const auto bound = [&](std::string_view name, std::int64_t otherwise) {
     const std::int64_t raw = context.int_attribute(name, otherwise);
-    return std::clamp<std::int64_t>(raw < 0 ? std::max<std::int64_t>(raw, -shape.rank()) + shape.rank() : raw, 0, shape.rank());
+    return std::clamp<std::int64_t>(raw < 0 ? std::max<std::int64_t>(raw, -shape.rank()) + shape.rank() : raw,
+                                    0, shape.rank());
   };
   const std::int64_t start = bound("start", 0), end = bound("end", shape.rank());
   Extents out;
@@ -37,14 +38,17 @@ void size_of(OpContext& context) {
 void reshape(OpContext& context) {
   const Value from = context.value(0);
   // Before opset 5 the target was an attribute.
-  Extents target = context.input_count() > 1 ? context.known_ints(1, "the target shape") : context.ints_attribute("shape");
+  Extents target =
+      context.input_count() > 1 ? context.known_ints(1, "the target shape") : context.ints_attribute("shape");
   const bool zero_means_zero = context.int_attribute("allowzero", 0) != 0;
   const std::string asked = known_vector(target).shape().text();
   int free_axis = -1;
   std::int64_t known = 1;
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (target[i] == 0 && !zero_means_zero) {
-      if (!context.require(static_cast<int>(i) < from.rank(), "extent 0 of the target copies an axis that the input does not have")) return;
+      if (!context.require(static_cast<int>(i) < from.rank(),
+                           "extent 0 of the target copies an axis that the input does not have"))
+        return;
       target[i] = from.shape()[static_cast<int>(i)];
     }
     if (target[i] == -1) {
@@ -52,18 +56,23 @@ void reshape(OpContext& context) {
       free_axis = static_cast<int>(i);
       continue;
     }
-    if (!context.require(target[i] >= 0 && (target[i] == 0 || known <= kMaxElements / target[i]), "the target shape is out of range")) return;
+    if (!context.require(target[i] >= 0 && (target[i] == 0 || known <= kMaxElements / target[i]),
+                         "the target shape is out of range"))
+      return;
     known *= target[i];
   }
   const std::int64_t count = from.shape().element_count();
   if (free_axis >= 0) {
-    if (!context.require(known != 0 && count % known == 0, "the open axis cannot be found: " + std::to_string(count) + " elements of " +
-                                                               from.shape().text() + " do not divide by " + std::to_string(known)))
+    if (!context.require(known != 0 && count % known == 0,
+                         "the open axis cannot be found: " + std::to_string(count) + " elements of " +
+                             from.shape().text() + " do not divide by " + std::to_string(known)))
       return;
     target[static_cast<std::size_t>(free_axis)] = count / known;
   }
   const Shape shape = context.checked(target);
-  if (!context.require(shape.element_count() == count, "shape " + from.shape().text() + " does not hold the elements of " + shape.text())) return;
+  if (!context.require(shape.element_count() == count,
+                       "shape " + from.shape().text() + " does not hold the elements of " + shape.text()))
+    return;
   context.set(0, context.mover().reshape(from, shape));
 }
 
@@ -77,7 +86,9 @@ void flatten(OpContext& context) {
 }
 
 // The axes of Squeeze and Unsqueeze: an attribute, since opset 13 an input.
-Extents listed_axes(OpContext& context) { return context.has(1) ? context.known_ints(1, "axes") : context.ints_attribute("axes"); }
+Extents listed_axes(OpContext& context) {
+  return context.has(1) ? context.known_ints(1, "axes") : context.ints_attribute("axes");
+}
 
 void squeeze(OpContext& context) {
   const Value from = context.value(0);
@@ -86,7 +97,9 @@ void squeeze(OpContext& context) {
   Extents shape;
   for (int i = 0; i < from.rank(); ++i) {
     const bool listed = std::find(axes.begin(), axes.end(), i) != axes.end();
-    if (listed && !context.require(from.shape()[i] == 1, "axis " + std::to_string(i) + " of " + from.shape().text() + " is not 1")) return;
+    if (listed && !context.require(from.shape()[i] == 1,
+                                   "axis " + std::to_string(i) + " of " + from.shape().text() + " is not 1"))
+      return;
     if (!listed && !(raw.empty() && from.shape()[i] == 1)) shape.push_back(from.shape()[i]);
   }
   context.set(0, context.mover().reshape(from, context.checked(shape)));
@@ -95,7 +108,9 @@ void squeeze(OpContext& context) {
 void unsqueeze(OpContext& context) {
   const Value from = context.value(0);
   const Extents raw = listed_axes(context);
-  if (!context.require(from.rank() + raw.size() <= static_cast<std::size_t>(Shape::kMaxRank), "more than 8 axes")) return;
+  if (!context.require(from.rank() + raw.size() <= static_cast<std::size_t>(Shape::kMaxRank),
+                       "more than 8 axes"))
+    return;
   const int rank = from.rank() + static_cast<int>(raw.size());
   const Axes axes = context.axes(raw, rank);
   Extents shape;
@@ -111,23 +126,30 @@ void transpose(OpContext& context) {
   if (!context.has_attribute("perm"))
     for (int i = from.rank() - 1; i >= 0; --i) raw.push_back(i);
   const Axes axes = context.axes(raw, from.rank());
-  if (!context.require(static_cast<int>(axes.size()) == from.rank(), "perm does not name each axis of " + from.shape().text())) return;
+  if (!context.require(static_cast<int>(axes.size()) == from.rank(),
+                       "perm does not name each axis of " + from.shape().text()))
+    return;
   context.set(0, context.mover().permute(from, axes));
 }
 
 void concat(OpContext& context) {
   std::vector<Value> values;
   for (int i = 0; i < context.input_count(); ++i) values.push_back(context.value(i));
-  if (!context.require(!values.empty(), "nothing to concatenate") || !context.require(values[0].rank() > 0, "scalars have no axis")) return;
+  if (!context.require(!values.empty(), "nothing to concatenate") ||
+      !context.require(values[0].rank() > 0, "scalars have no axis"))
+    return;
   const int axis = context.axis(context.int_attribute("axis", 1), values[0].rank());
   std::int64_t extent = 0;
   for (const Value& value : values) {
     bool fits = value.rank() == values[0].rank();
-    for (int i = 0; fits && i < value.rank(); ++i) fits = i == axis || value.shape()[i] == values[0].shape()[i];
-    if (!context.require(fits, "shapes " + values[0].shape().text() + " and " + value.shape().text() + " differ beside axis " + std::to_string(axis)))
+    for (int i = 0; fits && i < value.rank(); ++i)
+      fits = i == axis || value.shape()[i] == values[0].shape()[i];
+    if (!context.require(fits, "shapes " + values[0].shape().text() + " and " + value.shape().text() +
+                                   " differ beside axis " + std::to_string(axis)))
       return;
     if (run_time_dtype(value.type()) != run_time_dtype(values[0].type()))
-      return context.fail(ErrorCode::dtype_mismatch, "joins " + element_type_name(values[0].type()) + " and " + element_type_name(value.type()));
+      return context.fail(ErrorCode::dtype_mismatch, "joins " + element_type_name(values[0].type()) +
+                                                         " and " + element_type_name(value.type()));
     extent += value.shape()[axis];
   }
   Extents shape = extents_of(values[0].shape());
@@ -146,18 +168,24 @@ void split(OpContext& context) {
   if (sizes.empty()) {
     // Equal parts; the last one is smaller when it does not come out even.
     const std::int64_t size = (extent + count - 1) / std::max<std::int64_t>(count, 1);
-    for (std::int64_t i = 0; i < count; ++i) sizes.push_back(std::clamp<std::int64_t>(extent - i * size, 0, size));
+    for (std::int64_t i = 0; i < count; ++i)
+      sizes.push_back(std::clamp<std::int64_t>(extent - i * size, 0, size));
   }
-  if (!context.require(static_cast<std::int64_t>(sizes.size()) == count, "as many parts as outputs are needed")) return;
+  if (!context.require(static_cast<std::int64_t>(sizes.size()) == count,
+                       "as many parts as outputs are needed"))
+    return;
   std::int64_t start = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (!context.require(sizes[i] >= 0 && sizes[i] <= extent - start,
-                         "the parts are longer than axis " + std::to_string(axis) + " of " + from.shape().text()))
+    if (!context.require(
+            sizes[i] >= 0 && sizes[i] <= extent - start,
+            "the parts are longer than axis " + std::to_string(axis) + " of " + from.shape().text()))
       return;
-    if (context.wants(static_cast<int>(i))) context.set(static_cast<int>(i), context.mover().slice(from, axis, start, sizes[i], 1));
+    if (context.wants(static_cast<int>(i)))
+      context.set(static_cast<int>(i), context.mover().slice(from, axis, start, sizes[i], 1));
     start += sizes[i];
   }
-  context.require(start == extent, "the parts do not cover axis " + std::to_string(axis) + " of " + from.shape().text());
+  context.require(start == extent,
+                  "the parts do not cover axis " + std::to_string(axis) + " of " + from.shape().text());
 }
 
 void slice(OpContext& context) {
@@ -165,20 +193,27 @@ void slice(OpContext& context) {
   const bool by_input = context.opset() >= 10;
   const Extents starts = by_input ? context.known_ints(1, "starts") : context.ints_attribute("starts");
   const Extents ends = by_input ? context.known_ints(2, "ends") : context.ints_attribute("ends");
-  Extents raw_axes = by_input ? (context.has(3) ? context.known_ints(3, "axes") : Extents()) : context.ints_attribute("axes");
-  const Extents steps = by_input && context.has(4) ? context.known_ints(4, "steps") : Extents(starts.size(), 1);
+  Extents raw_axes = by_input ? (context.has(3) ? context.known_ints(3, "axes") : Extents())
+                              : context.ints_attribute("axes");
+  const Extents steps =
+      by_input && context.has(4) ? context.known_ints(4, "steps") : Extents(starts.size(), 1);
   if (raw_axes.empty()) {
     raw_axes.resize(starts.size());
     std::iota(raw_axes.begin(), raw_axes.end(), 0);
   }
   const Axes axes = context.axes(raw_axes, value.rank());
-  if (!context.require(starts.size() == ends.size() && starts.size() == axes.size() && starts.size() == steps.size(),
-                       "starts, ends, axes and steps differ in length"))
+  if (!context.require(
+          starts.size() == ends.size() && starts.size() == axes.size() && starts.size() == steps.size(),
+          "starts, ends, axes and steps differ in length"))
     return;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t extent = value.shape()[axes[i]], step = steps[i];
-    if (!context.require(step != 0 && step != std::numeric_limits<std::int64_t>::min(), "a step of " + std::to_string(step))) return;
-    const auto from_end = [&](std::int64_t index) { return index < 0 ? std::max(index, -extent - 1) + extent : index; };
+    if (!context.require(step != 0 && step != std::numeric_limits<std::int64_t>::min(),
+                         "a step of " + std::to_string(step)))
+      return;
+    const auto from_end = [&](std::int64_t index) {
+      return index < 0 ? std::max(index, -extent - 1) + extent : index;
+    };
     // Python's rules: a downward slice runs from extent - 1 to just before the beginning.
     const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
     const std::int64_t start = std::clamp(from_end(starts[i]), low, std::max(low, high));
@@ -186,7 +221,8 @@ void slice(OpContext& context) {
     const std::int64_t distance = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
     const std::int64_t count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
     // With one element the step does not matter; a huge one would overflow later.
-    if (count != extent || step != 1) value = context.mover().slice(value, axes[i], start, count, count > 1 ? step : 1);
+    if (count != extent || step != 1)
+      value = context.mover().slice(value, axes[i], start, count, count > 1 ? step : 1);
   }
   context.set(0, value);
 }
@@ -195,7 +231,9 @@ void expand(OpContext& context) {
   const Value from = context.value(0);
   const Shape target = context.checked(context.known_ints(1, "the target shape"));
   const auto shape = broadcast(from.shape(), target);
-  if (!context.require(shape.has_value(), "shape " + from.shape().text() + " does not broadcast to " + target.text())) return;
+  if (!context.require(shape.has_value(),
+                       "shape " + from.shape().text() + " does not broadcast to " + target.text()))
+    return;
   context.checked(shape->extents());
   if (!context.failure()) context.set(0, context.mover().expand(from, *shape));
 }
@@ -203,17 +241,21 @@ void expand(OpContext& context) {
 void tile(OpContext& context) {
   Value value = context.value(0);
   const Extents repeats = context.known_ints(1, "repeats");
-  if (!context.require(static_cast<int>(repeats.size()) == value.rank(), "one repeat for each axis of " + value.shape().text() + " is needed"))
+  if (!context.require(static_cast<int>(repeats.size()) == value.rank(),
+                       "one repeat for each axis of " + value.shape().text() + " is needed"))
     return;
   for (int axis = 0; axis < value.rank(); ++axis) {
     const std::int64_t times = repeats[static_cast<std::size_t>(axis)];
     Extents shape = extents_of(value.shape());
     std::int64_t& extent = shape[static_cast<std::size_t>(axis)];
-    if (!context.require(times >= 0 && (extent == 0 || times <= kMaxElements / extent), "repeats " + std::to_string(times) + " times")) return;
+    if (!context.require(times >= 0 && (extent == 0 || times <= kMaxElements / extent),
+                         "repeats " + std::to_string(times) + " times"))
+      return;
     extent *= times;
     context.checked(shape);
     if (context.failure()) return;
-    value = times == 0 ? context.mover().slice(value, axis, 0, 0, 1) : context.mover().repeat(value, axis, times);
+    value =
+        times == 0 ? context.mover().slice(value, axis, 0, 0, 1) : context.mover().repeat(value, axis, times);
   }
   context.set(0, value);
 }
@@ -227,8 +269,9 @@ void depth_to_space(OpContext& context) {
     return;
   const std::int64_t n = x.extent(0), c = x.extent(1) / (block * block), h = x.extent(2), w = x.extent(3);
   const std::string mode = context.string_attribute("mode", "DCR");
-  const Tensor split = mode == "CRD" ? imprint::permute(imprint::reshape(x, {n, c, block, block, h, w}), {0, 1, 4, 2, 5, 3})
-                                     : imprint::permute(imprint::reshape(x, {n, block, block, c, h, w}), {0, 3, 4, 1, 5, 2});
+  const Tensor split =
+      mode == "CRD" ? imprint::permute(imprint::reshape(x, {n, c, block, block, h, w}), {0, 1, 4, 2, 5, 3})
+                    : imprint::permute(imprint::reshape(x, {n, block, block, c, h, w}), {0, 3, 4, 1, 5, 2});
   context.set(0, imprint::reshape(split, {n, c, h * block, w * block}));
 }
 

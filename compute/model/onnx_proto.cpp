@@ -21,7 +21,8 @@ struct Refused {
 
 [[noreturn]] void damaged(const std::string& reason) { throw Refused{ErrorCode::corrupt_file, reason}; }
 
-// A field of another wire type than its number promises would be read as garbage (and trips protozero's asserts in a debug build).
+// A field of another wire type than its number promises would be read as garbage (and trips protozero's
+// asserts in a debug build).
 void expect(const pbf_reader& message, pbf_wire_type type, const char* field) {
   if (!message.has_wire_type(type)) damaged(std::string("field ") + field + " has the wrong wire type");
 }
@@ -114,9 +115,12 @@ class Parser {
   }
 
  private:
-  // Every message costs a struct of ours many times its two bytes in the file: the count bounds what a hostile file can make us allocate.
+  // Every message costs a struct of ours many times its two bytes in the file: the count bounds what a
+  // hostile file can make us allocate.
   void count() {
-    if (++parts_ > kMaxParts) throw Refused{ErrorCode::unsupported, "more than " + std::to_string(kMaxParts) + " nodes, attributes and tensors"};
+    if (++parts_ > kMaxParts)
+      throw Refused{ErrorCode::unsupported,
+                    "more than " + std::to_string(kMaxParts) + " nodes, attributes and tensors"};
   }
 
   std::pair<std::string, std::string> string_pair(pbf_reader message) {
@@ -158,7 +162,8 @@ class Parser {
 
   void graph(pbf_reader message, Graph& graph, int depth) {
     count();
-    if (depth > kMaxDepth) throw Refused{ErrorCode::unsupported, "subgraphs are nested deeper than " + std::to_string(kMaxDepth)};
+    if (depth > kMaxDepth)
+      throw Refused{ErrorCode::unsupported, "subgraphs are nested deeper than " + std::to_string(kMaxDepth)};
     while (message.next()) {
       switch (message.tag()) {
         case 1:
@@ -290,7 +295,8 @@ class Parser {
     if (out.kind == AttributeKind::float_value && out.floats.empty()) out.floats.push_back(0);
     if (out.kind == AttributeKind::int_value && out.ints.empty()) out.ints.push_back(0);
     if (out.kind == AttributeKind::string_value && out.strings.empty()) out.strings.emplace_back();
-    const bool hollow = (out.kind == AttributeKind::tensor && out.tensors.empty()) || (out.kind == AttributeKind::graph && out.graphs.empty());
+    const bool hollow = (out.kind == AttributeKind::tensor && out.tensors.empty()) ||
+                        (out.kind == AttributeKind::graph && out.graphs.empty());
     if (hollow) damaged("attribute '" + out.name + "' has a type but no value");
     return out;
   }
@@ -419,7 +425,8 @@ class Parser {
     }
     if (external && !out.external) damaged("tensor '" + out.name + "' is external and says not where");
     if (!external) out.external.reset();
-    if (auto status = fill_bytes(out, std::move(fields)); !status) throw Refused{status.error().code, status.error().message};
+    if (auto status = fill_bytes(out, std::move(fields)); !status)
+      throw Refused{status.error().code, status.error().message};
     return out;
   }
 
@@ -429,7 +436,8 @@ class Parser {
       std::uint64_t value = 0;
       for (const char digit : entry.second) {
         if (digit < '0' || digit > '9' || value > (std::numeric_limits<std::uint64_t>::max() - 9) / 10)
-          damaged("tensor '" + out.name + "': external " + entry.first + " '" + entry.second + "' is not a number of bytes");
+          damaged("tensor '" + out.name + "': external " + entry.first + " '" + entry.second +
+                  "' is not a number of bytes");
         value = value * 10 + static_cast<std::uint64_t>(digit - '0');
       }
       return value;
@@ -445,7 +453,9 @@ class Parser {
 }  // namespace
 
 Result<Model> parse(std::span<const std::byte> bytes) {
-  const auto damaged_error = [](const std::string& reason) { return make_error(ErrorCode::corrupt_file, "onnx: " + reason); };
+  const auto damaged_error = [](const std::string& reason) {
+    return make_error(ErrorCode::corrupt_file, "onnx: " + reason);
+  };
   if (bytes.empty()) return damaged_error("the file is empty");
   try {
     return Parser().model(pbf_reader(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -456,7 +466,8 @@ Result<Model> parse(std::span<const std::byte> bytes) {
   } catch (const protozero::end_of_buffer_exception&) {
     return damaged_error("not an ONNX file, or truncated: it ends in the middle of a field");
   } catch (const std::exception&) {
-    return damaged_error("not an ONNX file, or damaged: its bytes are not a protobuf message, which every ONNX file is");
+    return damaged_error(
+        "not an ONNX file, or damaged: its bytes are not a protobuf message, which every ONNX file is");
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// ONNX files as plain structs: what the bytes say, checked for consistency, before any meaning is given to it (onnx_import.h does that).
-// Format: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+// ONNX files as plain structs: what the bytes say, checked for consistency, before any meaning is given to it
+// (onnx_import.h does that). Format: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +17,23 @@ namespace imprint::onnx {
 
 // TensorProto.DataType. A file may hold other numbers; they are kept as they are and named "type <n>".
 enum class ElementType : std::int32_t {
-  undefined = 0, float32 = 1, uint8 = 2, int8 = 3, uint16 = 4, int16 = 5, int32 = 6, int64 = 7, string = 8, boolean = 9, float16 = 10,
-  float64 = 11, uint32 = 12, uint64 = 13, complex64 = 14, complex128 = 15, bfloat16 = 16
+  undefined = 0,
+  float32 = 1,
+  uint8 = 2,
+  int8 = 3,
+  uint16 = 4,
+  int16 = 5,
+  int32 = 6,
+  int64 = 7,
+  string = 8,
+  boolean = 9,
+  float16 = 10,
+  float64 = 11,
+  uint32 = 12,
+  uint64 = 13,
+  complex64 = 14,
+  complex128 = 15,
+  bfloat16 = 16
 };
 
 std::string element_type_name(ElementType type);
@@ -34,9 +49,10 @@ struct TensorData {
 
   std::string name;
   ElementType type = ElementType::undefined;
-  std::vector<std::int64_t> extents;    // >= 0, their product is a number of elements
-  std::vector<std::byte> bytes;         // row-major, little-endian, packed: element count * element_type_size; empty for types of size 0
-  std::optional<External> external;     // set: the bytes are in another file and `bytes` is empty
+  std::vector<std::int64_t> extents;  // >= 0, their product is a number of elements
+  std::vector<std::byte> bytes;  // row-major, little-endian, packed: element count * element_type_size; empty
+                                 // for types of size 0
+  std::optional<External> external;  // set: the bytes are in another file and `bytes` is empty
 
   std::int64_t element_count() const;
 };
@@ -45,11 +61,25 @@ struct Graph;
 
 // AttributeProto.AttributeType
 enum class AttributeKind : std::int32_t {
-  undefined = 0, float_value = 1, int_value = 2, string_value = 3, tensor = 4, graph = 5, floats = 6, ints = 7, strings = 8, tensors = 9,
-  graphs = 10, sparse_tensor = 11, sparse_tensors = 12, type = 13, types = 14
+  undefined = 0,
+  float_value = 1,
+  int_value = 2,
+  string_value = 3,
+  tensor = 4,
+  graph = 5,
+  floats = 6,
+  ints = 7,
+  strings = 8,
+  tensors = 9,
+  graphs = 10,
+  sparse_tensor = 11,
+  sparse_tensors = 12,
+  type = 13,
+  types = 14
 };
 
-// A single value is a list of one: float_value in floats[0], tensor in tensors[0], and so on; `kind` tells them apart.
+// A single value is a list of one: float_value in floats[0], tensor in tensors[0], and so on; `kind` tells
+// them apart.
 struct Attribute {
   std::string name;
   AttributeKind kind = AttributeKind::undefined;
@@ -63,59 +93,61 @@ struct Attribute {
 struct Node {
   std::string name;
   std::string op_type;
-  std::string domain;                  // "" for ONNX's own operators ("ai.onnx" is read as "")
-  std::vector<std::string> inputs;     // "" for an optional input that is left out
+  std::string domain;               // "" for ONNX's own operators ("ai.onnx" is read as "")
+  std::vector<std::string> inputs;  // "" for an optional input that is left out
   std::vector<std::string> outputs;
   std::vector<Attribute> attributes;
 
   const Attribute* find_attribute(std::string_view attribute_name) const;
-  std::string text() const;            // for messages: "Gemm 'fc1'", or "Gemm -> 'hidden'" for a node without a name
+  std::string text() const;  // for messages: "Gemm 'fc1'", or "Gemm -> 'hidden'" for a node without a name
 };
 
 struct Dimension {
   std::optional<std::int64_t> value;
-  std::string symbol;                  // of a free dimension; may be empty
+  std::string symbol;  // of a free dimension; may be empty
 };
 
 struct ValueInfo {
   std::string name;
-  bool is_tensor = false;              // false: a sequence, map, optional or sparse tensor, or no type at all
+  bool is_tensor = false;  // false: a sequence, map, optional or sparse tensor, or no type at all
   ElementType type = ElementType::undefined;
   std::optional<std::vector<Dimension>> shape;  // nothing: not even the rank is known
 
-  std::string shape_text() const;      // "[batch, 26]"
+  std::string shape_text() const;  // "[batch, 26]"
 };
 
 struct Graph {
   std::string name;
   std::vector<Node> nodes;
   std::vector<TensorData> initializers;
-  std::vector<ValueInfo> inputs;       // up to ir_version 3 initializers are listed here too
+  std::vector<ValueInfo> inputs;  // up to ir_version 3 initializers are listed here too
   std::vector<ValueInfo> outputs;
-  std::vector<ValueInfo> values;       // declared types of intermediates; not trusted
+  std::vector<ValueInfo> values;  // declared types of intermediates; not trusted
   std::size_t sparse_initializer_count = 0;
 };
 
 struct Model {
   std::int64_t ir_version = 0;
-  std::string producer;                // name and version
+  std::string producer;                        // name and version
   std::map<std::string, std::int64_t> opsets;  // domain -> version; ONNX's own domain is ""
   Graph graph;
-  std::size_t function_count = 0;      // model-local functions
+  std::size_t function_count = 0;  // model-local functions
   std::map<std::string, std::string> metadata;
 
-  std::int64_t opset() const;          // of ONNX's own domain; 0 when not declared
+  std::int64_t opset() const;  // of ONNX's own domain; 0 when not declared
 };
 
 // Never throws, whatever the bytes. Memory is bounded by a small multiple of the file's size.
-// Errors: corrupt_file with the reason (not protobuf, truncated, a tensor whose bytes do not fit its shape, no graph, no operator set);
-// unsupported (more than kMaxParts messages, subgraphs nested deeper than kMaxDepth).
+// Errors: corrupt_file with the reason (not protobuf, truncated, a tensor whose bytes do not fit its shape,
+// no graph, no operator set); unsupported (more than kMaxParts messages, subgraphs nested deeper than
+// kMaxDepth).
 inline constexpr std::size_t kMaxParts = 4'000'000;
 inline constexpr int kMaxDepth = 16;
 Result<Model> parse(std::span<const std::byte> bytes);
 
 // Reads a file and, from the same folder or below, the files that hold its external tensors.
-// Errors: those of parse; not_found, io; corrupt_file (an external path that is absolute or leads out of the folder, a part that is not there).
+// Errors: those of parse; not_found, io; corrupt_file (an external path that is absolute or leads out of the
+// folder, a part that is not there).
 Result<Model> load(const std::string& path);
 
 }  // namespace imprint::onnx

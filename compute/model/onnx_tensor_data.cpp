@@ -58,7 +58,9 @@ std::vector<std::byte> from_typed_field(ElementType type, const TypedFields& fie
 // The file beside (or below) the model's folder that `location` names; nothing when it points elsewhere.
 std::optional<fs::path> external_path(const fs::path& folder, const std::string& location) {
   const fs::path relative(std::u8string(location.begin(), location.end()));
-  if (location.empty() || relative.is_absolute() || relative.has_root_name() || location.find('\0') != std::string::npos) return std::nullopt;
+  if (location.empty() || relative.is_absolute() || relative.has_root_name() ||
+      location.find('\0') != std::string::npos)
+    return std::nullopt;
   std::error_code code;
   const fs::path base = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
   if (code) return std::nullopt;
@@ -73,12 +75,16 @@ std::optional<fs::path> external_path(const fs::path& folder, const std::string&
 Status load_external(const fs::path& folder, TensorData& tensor) {
   if (!tensor.external) return {};
   const auto path = external_path(folder, tensor.external->location);
-  if (!path) return damaged(tensor, "external location '" + tensor.external->location + "' does not lie in the model's folder");
+  if (!path)
+    return damaged(
+        tensor, "external location '" + tensor.external->location + "' does not lie in the model's folder");
   const std::u8string utf8 = path->u8string();
   const std::string name(utf8.begin(), utf8.end());
-  const std::uint64_t wanted = static_cast<std::uint64_t>(tensor.element_count()) * element_type_size(tensor.type);
+  const std::uint64_t wanted =
+      static_cast<std::uint64_t>(tensor.element_count()) * element_type_size(tensor.type);
   if (tensor.external->length && *tensor.external->length != wanted)
-    return damaged(tensor, "its shape needs " + std::to_string(wanted) + " bytes, the external part has " + std::to_string(*tensor.external->length));
+    return damaged(tensor, "its shape needs " + std::to_string(wanted) + " bytes, the external part has " +
+                               std::to_string(*tensor.external->length));
   IMPRINT_ASSIGN(tensor.bytes, read_file_part(name, tensor.external->offset, wanted));
   tensor.external.reset();
   return {};
@@ -108,7 +114,8 @@ Status fill_bytes(TensorData& tensor, TypedFields fields) {
   if (tensor.external || size == 0) return {};
   tensor.bytes = fields.raw ? std::move(*fields.raw) : from_typed_field(tensor.type, fields);
   if (tensor.bytes.size() != bytes)
-    return damaged(tensor, "its shape needs " + std::to_string(bytes) + " bytes of " + element_type_name(tensor.type) + ", the file has " +
+    return damaged(tensor, "its shape needs " + std::to_string(bytes) + " bytes of " +
+                               element_type_name(tensor.type) + ", the file has " +
                                std::to_string(tensor.bytes.size()));
   return {};
 }
@@ -116,7 +123,9 @@ Status fill_bytes(TensorData& tensor, TypedFields fields) {
 Result<Model> load(const std::string& path) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   auto model = parse(bytes);
-  const auto in_file = [&](const Error& error) { return make_error(error.code, "'" + path + "': " + error.message); };
+  const auto in_file = [&](const Error& error) {
+    return make_error(error.code, "'" + path + "': " + error.message);
+  };
   if (!model) return in_file(model.error());
   const fs::path folder = fs::path(std::u8string(path.begin(), path.end())).parent_path();
   if (auto status = load_external(folder, model->graph); !status) return in_file(status.error());

@@ -11,11 +11,11 @@
 namespace imprint::onnx {
 
 struct TypedFields {
-  std::vector<float> floats;            // float32
-  std::vector<std::int32_t> ints32;     // int32 and everything narrower; float16 and bfloat16 as bit patterns
-  std::vector<std::int64_t> ints64;     // int64
-  std::vector<double> doubles;          // float64
-  std::vector<std::uint64_t> uints64;   // uint32, uint64
+  std::vector<float> floats;           // float32
+  std::vector<std::int32_t> ints32;    // int32 and everything narrower; float16 and bfloat16 as bit patterns
+  std::vector<std::int64_t> ints64;    // int64
+  std::vector<double> doubles;         // float64
+  std::vector<std::uint64_t> uints64;  // uint32, uint64
   std::size_t string_count = 0;
   std::optional<std::vector<std::byte>> raw;
 };

@@ -13,12 +13,14 @@ constexpr std::int64_t kMaxFoldedElements = std::int64_t{1} << 20;
 
 template <class Stored>
 void widen(const TensorData& tensor, std::vector<std::int64_t>& out) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int64_t>(load_element<Stored>(tensor.bytes.data(), i));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<std::int64_t>(load_element<Stored>(tensor.bytes.data(), i));
 }
 
 // Calls visit(source offset) for each element of a strided view, in row-major order.
 template <class Visit>
-void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset, Visit visit) {
+void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset,
+                     Visit visit) {
   std::array<std::int64_t, Shape::kMaxRank> index{};
   const std::int64_t count = shape.element_count();
   for (std::int64_t i = 0; i < count; ++i) {
@@ -36,7 +38,8 @@ void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, 
 }  // namespace
 
 bool is_float(ElementType type) {
-  return type == ElementType::float32 || type == ElementType::float16 || type == ElementType::bfloat16 || type == ElementType::float64;
+  return type == ElementType::float32 || type == ElementType::float16 || type == ElementType::bfloat16 ||
+         type == ElementType::float64;
 }
 
 bool is_integer(ElementType type) {
@@ -55,28 +58,35 @@ bool is_integer(ElementType type) {
   }
 }
 
-DType run_time_dtype(ElementType type) { return is_float(type) ? DType::float32 : type == ElementType::boolean ? DType::boolean : DType::int32; }
+DType run_time_dtype(ElementType type) {
+  return is_float(type) ? DType::float32 : type == ElementType::boolean ? DType::boolean : DType::int32;
+}
 
 Result<Shape> checked_shape(std::span<const std::int64_t> extents) {
   if (extents.size() > static_cast<std::size_t>(Shape::kMaxRank))
-    return make_error(ErrorCode::unsupported,
-                      "rank " + std::to_string(extents.size()) + ": at most " + std::to_string(Shape::kMaxRank) + " axes are supported");
+    return make_error(ErrorCode::unsupported, "rank " + std::to_string(extents.size()) + ": at most " +
+                                                  std::to_string(Shape::kMaxRank) + " axes are supported");
   std::int64_t count = 1;
   for (const std::int64_t extent : extents) {
-    if (extent < 0) return make_error(ErrorCode::invalid_argument, "a negative extent, " + std::to_string(extent));
+    if (extent < 0)
+      return make_error(ErrorCode::invalid_argument, "a negative extent, " + std::to_string(extent));
     // Counted as if no extent were zero, so that the others stay harmless too.
     const std::int64_t factor = extent == 0 ? 1 : extent;
     if (factor > kMaxElements / count)
-      return make_error(ErrorCode::unsupported, "a tensor of more than " + std::to_string(kMaxElements) + " elements");
+      return make_error(ErrorCode::unsupported,
+                        "a tensor of more than " + std::to_string(kMaxElements) + " elements");
     count *= factor;
   }
   return Shape(extents);
 }
 
 Result<HostArray> host_array(const TensorData& tensor) {
-  const auto fail = [&](const std::string& reason) { return make_error(ErrorCode::unsupported, "tensor '" + tensor.name + "': " + reason); };
+  const auto fail = [&](const std::string& reason) {
+    return make_error(ErrorCode::unsupported, "tensor '" + tensor.name + "': " + reason);
+  };
   if (tensor.external)
-    return make_error(ErrorCode::corrupt_file, "tensor '" + tensor.name + "' lies in another file, '" + tensor.external->location +
+    return make_error(ErrorCode::corrupt_file, "tensor '" + tensor.name + "' lies in another file, '" +
+                                                   tensor.external->location +
                                                    "': load the model by its path, not from bytes");
   if (!is_float(tensor.type) && !is_integer(tensor.type) && tensor.type != ElementType::boolean)
     return fail("elements of type " + element_type_name(tensor.type));
@@ -168,8 +178,9 @@ Tensor Value::tensor() const {
   std::vector<std::int32_t> narrow(array.ints.size());
   for (std::size_t i = 0; i < narrow.size(); ++i) {
     if (!std::in_range<std::int32_t>(array.ints[i]))
-      return Tensor(make_error(ErrorCode::unsupported, "a constant holds " + std::to_string(array.ints[i]) +
-                                                           ": int64 is computed as int32 at run time, where it does not fit"));
+      return Tensor(make_error(ErrorCode::unsupported,
+                               "a constant holds " + std::to_string(array.ints[i]) +
+                                   ": int64 is computed as int32 at run time, where it does not fit"));
     narrow[i] = static_cast<std::int32_t>(array.ints[i]);
   }
   if (type_ != ElementType::boolean) return slot_->tensor = Tensor::from_ints(narrow, shape_);
@@ -184,7 +195,8 @@ bool Mover::may_fold(std::int64_t elements) {
   return true;
 }
 
-Value Mover::strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) const {
+Value Mover::strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides,
+                     std::int64_t offset) const {
   const HostArray& source = *value.host();
   HostArray out;
   out.type = source.type;
@@ -200,14 +212,16 @@ Value Mover::strided(const Value& value, const Shape& shape, std::span<const std
 }
 
 Value Mover::reshape(const Value& value, const Shape& shape) {
-  if (!value.foldable() || !may_fold(shape.element_count())) return Value::run_time(imprint::reshape(value.tensor(), shape), value.type());
+  if (!value.foldable() || !may_fold(shape.element_count()))
+    return Value::run_time(imprint::reshape(value.tensor(), shape), value.type());
   HostArray out = *value.host();
   out.shape = shape;
   return Value::known(std::move(out));
 }
 
 Value Mover::permute(const Value& value, const std::vector<int>& axes) {
-  if (!value.foldable() || !may_fold(value.shape().element_count())) return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
+  if (!value.foldable() || !may_fold(value.shape().element_count()))
+    return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
   Shape shape = value.shape();
@@ -225,7 +239,8 @@ Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_
   shape[axis] = count;
   if (!value.foldable() || !may_fold(shape.element_count())) {
     if (count == 0) return Value::run_time(imprint::slice(value.tensor(), axis, 0, 0), value.type());
-    // One past the last element; a downward slice that reaches element 0 stops before the beginning, which Python writes as -(extent + 1).
+    // One past the last element; a downward slice that reaches element 0 stops before the beginning, which
+    // Python writes as -(extent + 1).
     const std::int64_t last = start + (count - 1) * step;
     const std::int64_t stop = step > 0 ? last + 1 : last == 0 ? -(extent + 1) : last - 1;
     return Value::run_time(imprint::slice(value.tensor(), axis, start, stop, step), value.type());
@@ -237,18 +252,21 @@ Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_
 }
 
 Value Mover::expand(const Value& value, const Shape& shape) {
-  if (!value.foldable() || !may_fold(shape.element_count())) return Value::run_time(imprint::expand(value.tensor(), shape), value.type());
+  if (!value.foldable() || !may_fold(shape.element_count()))
+    return Value::run_time(imprint::expand(value.tensor(), shape), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
   const int added = shape.rank() - value.rank();
   for (int axis = 0; axis < value.rank(); ++axis)
-    if (value.shape()[axis] != 1) strides[static_cast<std::size_t>(axis + added)] = source[static_cast<std::size_t>(axis)];
+    if (value.shape()[axis] != 1)
+      strides[static_cast<std::size_t>(axis + added)] = source[static_cast<std::size_t>(axis)];
   return strided(value, shape, strides, 0);
 }
 
 Value Mover::repeat(const Value& value, int axis, std::int64_t times) {
   if (times == 1) return value;
-  if (value.foldable() && times > 0 && times <= kMaxFoldedElements && value.shape().element_count() <= kMaxFoldedElements / times) {
+  if (value.foldable() && times > 0 && times <= kMaxFoldedElements &&
+      value.shape().element_count() <= kMaxFoldedElements / times) {
     const std::vector<Value> copies(static_cast<std::size_t>(times), value);
     return concat(copies, axis);
   }
@@ -284,9 +302,11 @@ Value Mover::concat(std::span<const Value> values, int axis) {
       const std::int64_t length = value.shape()[axis] * inner;
       const HostArray& part = *value.host();
       if (is_float(out.type))
-        out.floats.insert(out.floats.end(), part.floats.begin() + row * length, part.floats.begin() + (row + 1) * length);
+        out.floats.insert(out.floats.end(), part.floats.begin() + row * length,
+                          part.floats.begin() + (row + 1) * length);
       else
-        out.ints.insert(out.ints.end(), part.ints.begin() + row * length, part.ints.begin() + (row + 1) * length);
+        out.ints.insert(out.ints.end(), part.ints.begin() + row * length,
+                        part.ints.begin() + (row + 1) * length);
     }
   return Value::known(std::move(out));
 }
@@ -310,7 +330,8 @@ Value Mover::take(const Value& value, int axis, const Value& indices) {
     for (const std::int64_t index : indices.host()->ints) {
       const std::int64_t begin = (row * value.shape()[axis] + index) * inner;
       if (is_float(out.type))
-        out.floats.insert(out.floats.end(), source.floats.begin() + begin, source.floats.begin() + begin + inner);
+        out.floats.insert(out.floats.end(), source.floats.begin() + begin,
+                          source.floats.begin() + begin + inner);
       else
         out.ints.insert(out.ints.end(), source.ints.begin() + begin, source.ints.begin() + begin + inner);
     }

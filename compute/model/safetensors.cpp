@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "compute/model/file.h"
 #include "compute/base/number_format.h"
+#include "compute/model/file.h"
 
 namespace imprint::safetensors {
 namespace {
@@ -46,14 +46,17 @@ std::optional<Type> find_type(std::string_view name) {
   return std::nullopt;
 }
 
-Error damaged(const std::string& reason) { return make_error(ErrorCode::corrupt_file, "safetensors: " + reason); }
+Error damaged(const std::string& reason) {
+  return make_error(ErrorCode::corrupt_file, "safetensors: " + reason);
+}
 
 // Element count times element size, or nothing when that is not a number of bytes.
 std::optional<std::uint64_t> byte_count(const Shape& shape, Type type) {
   std::uint64_t bytes = type_size(type);
   for (const std::int64_t extent : shape.extents()) {
     if (extent < 0) return std::nullopt;
-    if (extent != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / static_cast<std::uint64_t>(extent)) return std::nullopt;
+    if (extent != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / static_cast<std::uint64_t>(extent))
+      return std::nullopt;
     bytes *= static_cast<std::uint64_t>(extent);
   }
   return bytes;
@@ -67,7 +70,8 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-// Refuses what the library's parser would let pass in silence (a key twice: the last one wins) and what no valid header needs (deep nesting).
+// Refuses what the library's parser would let pass in silence (a key twice: the last one wins) and what no
+// valid header needs (deep nesting).
 class HeaderGuard {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
@@ -93,7 +97,9 @@ Result<Json> parse_header(std::span<const std::byte> text) {
   HeaderGuard guard;
   const char* begin = reinterpret_cast<const char*>(text.data());
   Json header = Json::parse(
-      begin, begin + text.size(), [&guard](int depth, Json::parse_event_t event, Json& value) { return guard(depth, event, value); }, false);
+      begin, begin + text.size(),
+      [&guard](int depth, Json::parse_event_t event, Json& value) { return guard(depth, event, value); },
+      false);
   if (guard.too_deep_) return damaged("the header is nested deeper than the format allows");
   if (guard.repeated_) return damaged("the header names '" + *guard.repeated_ + "' twice");
   if (!header.is_object()) return damaged("the header is not a JSON object");
@@ -114,33 +120,39 @@ Result<Entry> parse_entry(const std::string& name, const Json& json) {
   entry.type = *type;
   if (!shape->is_array()) return bad("shape is not a list");
   if (shape->size() > static_cast<std::size_t>(Shape::kMaxRank))
-    return make_error(ErrorCode::unsupported, "safetensors: tensor '" + name + "' has rank " + std::to_string(shape->size()) + ": at most " +
+    return make_error(ErrorCode::unsupported, "safetensors: tensor '" + name + "' has rank " +
+                                                  std::to_string(shape->size()) + ": at most " +
                                                   std::to_string(Shape::kMaxRank) + " axes are supported");
   for (const Json& extent : *shape) {
-    if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    if (!extent.is_number_unsigned() ||
+        extent.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
       return bad("shape holds something else than extents");
     entry.shape.append(extent.get<std::int64_t>());
   }
-  if (!offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
+  if (!offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
+      !(*offsets)[1].is_number_unsigned())
     return bad("data_offsets is not a pair of byte offsets");
   entry.begin = (*offsets)[0].get<std::uint64_t>();
   entry.end = (*offsets)[1].get<std::uint64_t>();
   const auto bytes = byte_count(entry.shape, entry.type);
   if (entry.begin > entry.end || !bytes || entry.end - entry.begin != *bytes)
-    return bad("shape " + entry.shape.text() + " of " + std::string(type_name(entry.type)) + " does not fit the bytes from " +
-               std::to_string(entry.begin) + " to " + std::to_string(entry.end));
+    return bad("shape " + entry.shape.text() + " of " + std::string(type_name(entry.type)) +
+               " does not fit the bytes from " + std::to_string(entry.begin) + " to " +
+               std::to_string(entry.end));
   return entry;
 }
 
 Result<File> parse_unguarded(std::span<const std::byte> bytes) {
-  if (bytes.size() < kLengthBytes) return damaged("the file has " + std::to_string(bytes.size()) + " bytes: too short for a header length");
+  if (bytes.size() < kLengthBytes)
+    return damaged("the file has " + std::to_string(bytes.size()) + " bytes: too short for a header length");
   const auto header_length = load_element<std::uint64_t>(bytes.data(), 0);
   if (header_length > kMaxHeaderBytes || header_length > bytes.size() - kLengthBytes)
-    return damaged("the header length " + std::to_string(header_length) + " does not fit a file of " + std::to_string(bytes.size()) +
-                   " bytes: truncated, or not a safetensors file");
+    return damaged("the header length " + std::to_string(header_length) + " does not fit a file of " +
+                   std::to_string(bytes.size()) + " bytes: truncated, or not a safetensors file");
   const auto header_text = bytes.subspan(kLengthBytes, static_cast<std::size_t>(header_length));
   const auto data = bytes.subspan(kLengthBytes + static_cast<std::size_t>(header_length));
-  if (header_text.empty() || header_text[0] != std::byte{'{'}) return damaged("the header does not begin with '{'");
+  if (header_text.empty() || header_text[0] != std::byte{'{'})
+    return damaged("the header does not begin with '{'");
   IMPRINT_ASSIGN(const Json header, parse_header(header_text));
 
   File file;
@@ -157,28 +169,36 @@ Result<File> parse_unguarded(std::span<const std::byte> bytes) {
     IMPRINT_ASSIGN(Entry entry, parse_entry(name, json));
     entries.push_back(std::move(entry));
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
   std::uint64_t position = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != position)
-      return damaged("tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) + " where the one before ends at " +
-                     std::to_string(position));
+      return damaged("tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
+                     " where the one before ends at " + std::to_string(position));
     position = entry.end;
   }
   if (position != data.size())
-    return damaged("tensors end at byte " + std::to_string(position) + " of " + std::to_string(data.size()) + ": truncated, or trailing bytes");
+    return damaged("tensors end at byte " + std::to_string(position) + " of " + std::to_string(data.size()) +
+                   ": truncated, or trailing bytes");
   for (Entry& entry : entries) {
-    const auto part = data.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.end - entry.begin));
-    file.arrays.emplace(std::move(entry.name), Array{entry.type, entry.shape, std::vector<std::byte>(part.begin(), part.end())});
+    const auto part = data.subspan(static_cast<std::size_t>(entry.begin),
+                                   static_cast<std::size_t>(entry.end - entry.begin));
+    file.arrays.emplace(std::move(entry.name),
+                        Array{entry.type, entry.shape, std::vector<std::byte>(part.begin(), part.end())});
   }
   return file;
 }
 
 Result<std::vector<std::byte>> serialize_unguarded(const File& file) {
-  // Widest elements first keeps every tensor aligned to its own element size; then by name, so that equal contents give equal bytes.
+  // Widest elements first keeps every tensor aligned to its own element size; then by name, so that equal
+  // contents give equal bytes.
   std::vector<const std::pair<const std::string, Array>*> order;
   for (const auto& entry : file.arrays) order.push_back(&entry);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return type_size(a->second.type) > type_size(b->second.type); });
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return type_size(a->second.type) > type_size(b->second.type);
+  });
 
   Json header = Json::object();
   if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
@@ -186,10 +206,14 @@ Result<std::vector<std::byte>> serialize_unguarded(const File& file) {
   for (const auto* entry : order) {
     const auto& [name, array] = *entry;
     const auto bytes = byte_count(array.shape, array.type);
-    if (name == "__metadata__") return make_error(ErrorCode::invalid_argument, "safetensors: '__metadata__' cannot be the name of a tensor");
+    if (name == "__metadata__")
+      return make_error(ErrorCode::invalid_argument,
+                        "safetensors: '__metadata__' cannot be the name of a tensor");
     if (!bytes || *bytes != array.bytes.size())
-      return make_error(ErrorCode::invalid_argument, "safetensors: '" + name + "' has " + std::to_string(array.bytes.size()) + " bytes for shape " +
-                                                         array.shape.text() + " of " + std::string(type_name(array.type)));
+      return make_error(ErrorCode::invalid_argument, "safetensors: '" + name + "' has " +
+                                                         std::to_string(array.bytes.size()) +
+                                                         " bytes for shape " + array.shape.text() + " of " +
+                                                         std::string(type_name(array.type)));
     const auto extents = array.shape.extents();
     header[name] = {{"dtype", type_name(array.type)},
                     {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
@@ -204,7 +228,8 @@ Result<std::vector<std::byte>> serialize_unguarded(const File& file) {
   std::memcpy(bytes.data(), &length, sizeof(length));
   std::memcpy(bytes.data() + kLengthBytes, text.data(), text.size());
   std::byte* target = bytes.data() + kLengthBytes + text.size();
-  for (const auto* entry : order) target = std::copy(entry->second.bytes.begin(), entry->second.bytes.end(), target);
+  for (const auto* entry : order)
+    target = std::copy(entry->second.bytes.begin(), entry->second.bytes.end(), target);
   return bytes;
 }
 
@@ -231,7 +256,8 @@ Status convert_whole(const Array& array, std::vector<Wanted>& out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Stored value = load_element<Stored>(array.bytes.data(), i);
     if (!std::in_range<Wanted>(value))
-      return make_error(ErrorCode::invalid_argument, "element " + std::to_string(i) + " is " + std::to_string(value) + ": too large for " +
+      return make_error(ErrorCode::invalid_argument, "element " + std::to_string(i) + " is " +
+                                                         std::to_string(value) + ": too large for " +
                                                          std::to_string(8 * sizeof(Wanted)) + " bits");
     out[i] = static_cast<Wanted>(value);
   }
@@ -275,7 +301,8 @@ Result<std::vector<Wanted>> whole_numbers(const Array& array) {
     case Type::float64:
       break;
   }
-  return make_error(ErrorCode::dtype_mismatch, "whole numbers were asked for: the tensor holds " + std::string(type_name(array.type)));
+  return make_error(ErrorCode::dtype_mismatch,
+                    "whole numbers were asked for: the tensor holds " + std::string(type_name(array.type)));
 }
 
 }  // namespace
@@ -283,9 +310,15 @@ Result<std::vector<Wanted>> whole_numbers(const Array& array) {
 std::string_view type_name(Type type) { return kTypes[static_cast<std::size_t>(type)].name; }
 std::size_t type_size(Type type) { return kTypes[static_cast<std::size_t>(type)].size; }
 
-Array Array::of(std::span<const float> values, const Shape& shape) { return packed(Type::float32, values, shape); }
-Array Array::of(std::span<const std::int32_t> values, const Shape& shape) { return packed(Type::int32, values, shape); }
-Array Array::of(std::span<const std::int64_t> values, const Shape& shape) { return packed(Type::int64, values, shape); }
+Array Array::of(std::span<const float> values, const Shape& shape) {
+  return packed(Type::float32, values, shape);
+}
+Array Array::of(std::span<const std::int32_t> values, const Shape& shape) {
+  return packed(Type::int32, values, shape);
+}
+Array Array::of(std::span<const std::int64_t> values, const Shape& shape) {
+  return packed(Type::int64, values, shape);
+}
 Array Array::of_bools(std::span<const std::int32_t> values, const Shape& shape) {
   Array array{Type::boolean, shape, std::vector<std::byte>(values.size())};
   for (std::size_t i = 0; i < values.size(); ++i) array.bytes[i] = std::byte{values[i] != 0};
@@ -356,7 +389,8 @@ Result<const Array*> File::find(std::string_view name) const {
     }
     known += (known.empty() ? "'" : ", '") + entry.first + "'";
   }
-  return make_error(ErrorCode::not_found, "no tensor '" + std::string(name) + "' in the file; there are: " + (known.empty() ? "none" : known));
+  return make_error(ErrorCode::not_found, "no tensor '" + std::string(name) + "' in the file; there are: " +
+                                              (known.empty() ? "none" : known));
 }
 
 Result<File> parse(std::span<const std::byte> bytes) {

@@ -1,5 +1,6 @@
 #pragma once
-// safetensors: named tensors behind a JSON header (https://github.com/huggingface/safetensors). Reading is strict: every byte is accounted for.
+// safetensors: named tensors behind a JSON header (https://github.com/huggingface/safetensors). Reading is
+// strict: every byte is accounted for.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,21 @@
 
 namespace imprint::safetensors {
 
-enum class Type : std::uint8_t { boolean, uint8, int8, uint16, int16, float16, bfloat16, uint32, int32, float32, uint64, int64, float64 };
+enum class Type : std::uint8_t {
+  boolean,
+  uint8,
+  int8,
+  uint16,
+  int16,
+  float16,
+  bfloat16,
+  uint32,
+  int32,
+  float32,
+  uint64,
+  int64,
+  float64
+};
 
 std::string_view type_name(Type type);  // as the format spells it: "BOOL", "F32", ...
 std::size_t type_size(Type type);       // bytes of an element
@@ -28,11 +43,13 @@ struct Array {
   static Array of(std::span<const float> values, const Shape& shape);
   static Array of(std::span<const std::int32_t> values, const Shape& shape);
   static Array of(std::span<const std::int64_t> values, const Shape& shape);
-  static Array of_bools(std::span<const std::int32_t> values, const Shape& shape);  // 0 is false, anything else true
+  static Array of_bools(std::span<const std::int32_t> values,
+                        const Shape& shape);  // 0 is false, anything else true
 
   // Converted from any type; 64-bit values round to the nearest float.
   std::vector<float> floats() const;
-  // Converted from whole-number types and bool. Errors: dtype_mismatch (a float type), invalid_argument (a value that 32 / 64 bits cannot hold).
+  // Converted from whole-number types and bool. Errors: dtype_mismatch (a float type), invalid_argument (a
+  // value that 32 / 64 bits cannot hold).
   Result<std::vector<std::int32_t>> ints() const;
   Result<std::vector<std::int64_t>> long_ints() const;
 };
@@ -45,12 +62,13 @@ struct File {
   Result<const Array*> find(std::string_view name) const;
 };
 
-// Errors: corrupt_file with the reason (header length or JSON, unknown type, shape against size, overlapping or stray bytes, a name twice);
-// unsupported (a rank above Shape::kMaxRank).
+// Errors: corrupt_file with the reason (header length or JSON, unknown type, shape against size, overlapping
+// or stray bytes, a name twice); unsupported (a rank above Shape::kMaxRank).
 Result<File> parse(std::span<const std::byte> bytes);
 Result<File> load(const std::string& path);
 
-// The bytes of a file; equal contents give equal bytes. Errors: invalid_argument (bytes that do not fit the shape, a name that is not UTF-8).
+// The bytes of a file; equal contents give equal bytes. Errors: invalid_argument (bytes that do not fit the
+// shape, a name that is not UTF-8).
 Result<std::vector<std::byte>> serialize(const File& file);
 // Atomic (file.h).
 Status save(const File& file, const std::string& path);

@@ -17,12 +17,16 @@ Tensor added(const Tensor& sum, const Tensor& term) { return is_empty(sum) ? ter
 
 }  // namespace
 
-std::int64_t ActionSpace::choices() const { return std::accumulate(branches.begin(), branches.end(), std::int64_t{0}); }
+std::int64_t ActionSpace::choices() const {
+  return std::accumulate(branches.begin(), branches.end(), std::int64_t{0});
+}
 
-ActionDistribution::ActionDistribution(ActionSpace space, const Tensor& outputs, const Tensor& log_deviation, const Tensor& mask)
+ActionDistribution::ActionDistribution(ActionSpace space, const Tensor& outputs, const Tensor& log_deviation,
+                                       const Tensor& mask)
     : space_(std::move(space)), log_deviation_(log_deviation) {
   Tensor logits = space_.branches.empty() ? Tensor() : narrow(outputs, 1, 0, space_.choices());
-  if (!is_empty(mask) && !space_.branches.empty()) logits = where(mask, logits, full(logits.shape(), kClosed));
+  if (!is_empty(mask) && !space_.branches.empty())
+    logits = where(mask, logits, full(logits.shape(), kClosed));
   std::int64_t first = 0;
   for (const std::int64_t choices : space_.branches) {
     logits_.push_back(narrow(logits, 1, first, choices));
@@ -36,7 +40,8 @@ Actions ActionDistribution::sample(const Tensor& generator, std::uint32_t stream
   std::vector<Tensor> chosen;
   for (const Tensor& logits : logits_) chosen.push_back(random_categorical(generator, logits, stream++));
   if (!chosen.empty()) actions.discrete = stack(chosen, 1);
-  if (space_.continuous > 0) actions.continuous = mean_ + exp(log_deviation_) * random_normal(generator, mean_.shape(), stream);
+  if (space_.continuous > 0)
+    actions.continuous = mean_ + exp(log_deviation_) * random_normal(generator, mean_.shape(), stream);
   return actions;
 }
 

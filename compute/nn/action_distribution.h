@@ -8,12 +8,13 @@
 
 namespace imprint::nn {
 
-// Branches are chosen independently of each other, continuous actions are normal numbers. Either may be missing.
+// Branches are chosen independently of each other, continuous actions are normal numbers. Either may be
+// missing.
 struct ActionSpace {
   std::vector<std::int64_t> branches;  // choices of each
   std::int64_t continuous = 0;
 
-  std::int64_t choices() const;        // of all branches: so many logits
+  std::int64_t choices() const;  // of all branches: so many logits
   std::int64_t outputs() const { return choices() + continuous; }
 };
 
@@ -24,16 +25,19 @@ struct Actions {
 
 class ActionDistribution {
  public:
-  // outputs: float32 [rows, space.outputs()], the branches' logits side by side and then the means. log_deviation: float32 [continuous], of every
-  // row; empty when nothing is continuous. mask: bool [rows, choices], false where a choice is not open, or empty; a branch must keep one choice.
-  // A masked choice is never drawn, has probability 0 and passes no gradient.
-  ActionDistribution(ActionSpace space, const Tensor& outputs, const Tensor& log_deviation, const Tensor& mask = Tensor());
+  // outputs: float32 [rows, space.outputs()], the branches' logits side by side and then the means.
+  // log_deviation: float32 [continuous], of every row; empty when nothing is continuous. mask: bool [rows,
+  // choices], false where a choice is not open, or empty; a branch must keep one choice. A masked choice is
+  // never drawn, has probability 0 and passes no gradient.
+  ActionDistribution(ActionSpace space, const Tensor& outputs, const Tensor& log_deviation,
+                     const Tensor& mask = Tensor());
 
   // Uses streams from `stream` on, one a branch and one for all that is continuous.
   Actions sample(const Tensor& generator, std::uint32_t stream) const;
   Actions most_likely() const;
-  Tensor log_probability(const Actions& actions) const;   // float32 [rows], of all branches and numbers together
-  Tensor entropy() const;                                 // float32 [rows]
+  Tensor log_probability(
+      const Actions& actions) const;  // float32 [rows], of all branches and numbers together
+  Tensor entropy() const;             // float32 [rows]
 
  private:
   ActionSpace space_;

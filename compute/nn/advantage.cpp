@@ -3,7 +3,8 @@
 namespace imprint::nn {
 
 Advantages generalised_advantages(const Trajectories& trajectories, const AdvantageOptions& options) {
-  const Tensor delta = trajectories.reward + Tensor(options.discount) * trajectories.next_value - trajectories.value;
+  const Tensor delta =
+      trajectories.reward + Tensor(options.discount) * trajectories.next_value - trajectories.value;
   const Tensor factors = Tensor(options.discount * options.decay) * trajectories.continues;
   Advantages result;
   result.advantage = linear_recurrence(delta, factors, 0, true);

@@ -1,5 +1,6 @@
 #pragma once
-// Classic control problems as worlds (world.h), with the numbers, limits and starts of Gymnasium's: to try a learner in, and to start a text from.
+// Classic control problems as worlds (world.h), with the numbers, limits and starts of Gymnasium's: to try a
+// learner in, and to start a text from.
 
 #include "compute/nn/world.h"
 

@@ -15,7 +15,9 @@ namespace {
 class Draws {
  public:
   Draws(std::uint64_t seed, std::uint32_t name, std::uint32_t group)
-      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, name_(name), group_(group) {}
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+        name_(name),
+        group_(group) {}
 
   double uniform() {  // in (0, 1): half a step off the 24-bit grid, so that a logarithm stays finite
     if (used_ == 4) {
@@ -44,8 +46,9 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// `count` orthonormal vectors of `length` >= count: Gaussian vectors, orthogonalised twice, since once loses digits when two are nearly parallel
-// (Giraud, Langou, Rozloznik, The Loss of Orthogonality in the Gram-Schmidt Process, 2005).
+// `count` orthonormal vectors of `length` >= count: Gaussian vectors, orthogonalised twice, since once loses
+// digits when two are nearly parallel (Giraud, Langou, Rozloznik, The Loss of Orthogonality in the
+// Gram-Schmidt Process, 2005).
 std::vector<double> orthonormal(std::size_t count, std::size_t length, Draws& draws) {
   std::vector<double> vectors(count * length);
   for (std::size_t i = 0; i < count; ++i) {
@@ -55,7 +58,8 @@ std::vector<double> orthonormal(std::size_t count, std::size_t length, Draws& dr
       for (double& element : vector) element = draws.normal();
       for (int pass = 0; pass < 2; ++pass)
         for (std::size_t k = 0; k < i; ++k) {
-          const std::span<const double> earlier = std::span<const double>(vectors).subspan(k * length, length);
+          const std::span<const double> earlier =
+              std::span<const double>(vectors).subspan(k * length, length);
           const double along = dot(vector, earlier);
           for (std::size_t j = 0; j < length; ++j) vector[j] -= along * earlier[j];
         }
@@ -66,13 +70,15 @@ std::vector<double> orthonormal(std::size_t count, std::size_t length, Draws& dr
   return vectors;
 }
 
-void fill_orthogonal(double gain, std::int64_t rows, std::int64_t columns, Draws& draws, std::vector<float>& out) {
+void fill_orthogonal(double gain, std::int64_t rows, std::int64_t columns, Draws& draws,
+                     std::vector<float>& out) {
   const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
   const bool wide = height <= width;  // orthonormal rows, else orthonormal columns
   const std::vector<double> vectors = orthonormal(std::min(height, width), std::max(height, width), draws);
   for (std::size_t row = 0; row < height; ++row)
     for (std::size_t column = 0; column < width; ++column)
-      out.push_back(static_cast<float>(gain * (wide ? vectors[row * width + column] : vectors[column * height + row])));
+      out.push_back(
+          static_cast<float>(gain * (wide ? vectors[row * width + column] : vectors[column * height + row])));
 }
 
 // Half-width of a uniform or deviation of a normal distribution.
@@ -80,18 +86,27 @@ double spread_of(const Initialisation& initialisation, const InitialValues& want
   const double fan_in = static_cast<double>(std::max<std::int64_t>(wanted.fan_in, 1));
   const double both = static_cast<double>(std::max<std::int64_t>(wanted.fan_in + wanted.fan_out, 1));
   switch (initialisation.scheme) {
-    case Scheme::uniform_fan_in: return initialisation.gain / std::sqrt(fan_in);
-    case Scheme::kaiming_uniform: return initialisation.gain * std::sqrt(3 / fan_in);
-    case Scheme::kaiming_normal: return initialisation.gain / std::sqrt(fan_in);
-    case Scheme::xavier_uniform: return initialisation.gain * std::sqrt(6 / both);
-    case Scheme::xavier_normal: return initialisation.gain * std::sqrt(2 / both);
-    default: return 0;
+    case Scheme::uniform_fan_in:
+      return initialisation.gain / std::sqrt(fan_in);
+    case Scheme::kaiming_uniform:
+      return initialisation.gain * std::sqrt(3 / fan_in);
+    case Scheme::kaiming_normal:
+      return initialisation.gain / std::sqrt(fan_in);
+    case Scheme::xavier_uniform:
+      return initialisation.gain * std::sqrt(6 / both);
+    case Scheme::xavier_normal:
+      return initialisation.gain * std::sqrt(2 / both);
+    default:
+      return 0;
   }
 }
 
-void fill_group(const Initialisation& initialisation, const InitialValues& wanted, Draws& draws, std::vector<float>& out) {
-  if (initialisation.scheme == Scheme::orthogonal) return fill_orthogonal(initialisation.gain, wanted.rows, wanted.columns, draws, out);
-  const bool is_normal = initialisation.scheme == Scheme::kaiming_normal || initialisation.scheme == Scheme::xavier_normal;
+void fill_group(const Initialisation& initialisation, const InitialValues& wanted, Draws& draws,
+                std::vector<float>& out) {
+  if (initialisation.scheme == Scheme::orthogonal)
+    return fill_orthogonal(initialisation.gain, wanted.rows, wanted.columns, draws, out);
+  const bool is_normal =
+      initialisation.scheme == Scheme::kaiming_normal || initialisation.scheme == Scheme::xavier_normal;
   const double centre = initialisation.scheme == Scheme::ones ? 1 : 0;
   const double spread = spread_of(initialisation, wanted);
   for (std::int64_t i = 0; i < wanted.rows * wanted.columns; ++i) {
@@ -102,7 +117,8 @@ void fill_group(const Initialisation& initialisation, const InitialValues& wante
 
 }  // namespace
 
-std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name, const InitialValues& wanted) {
+std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name,
+                                  const InitialValues& wanted) {
   if (wanted.rows < 0 || wanted.columns < 0) return {};
   const auto name_word = static_cast<std::uint32_t>(Hasher().text(name).digest().low);
   std::vector<float> out;

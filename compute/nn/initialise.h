@@ -1,6 +1,6 @@
 #pragma once
-// First values of weights. Drawn on the host from Philox, keyed by the seed and the parameter's name: the same network has the same weights on every
-// machine, in whatever order its layers are made.
+// First values of weights. Drawn on the host from Philox, keyed by the seed and the parameter's name: the
+// same network has the same weights on every machine, in whatever order its layers are made.
 
 #include <cstdint>
 #include <string_view>
@@ -16,9 +16,11 @@ enum class Scheme {
   uniform_fan_in,   // U(+-gain / sqrt(fan in)): PyTorch's default for linear weights and biases
   kaiming_uniform,  // U(+-gain sqrt(3 / fan in)): He et al., Delving Deep into Rectifiers, 2015
   kaiming_normal,   // N(0, gain^2 / fan in)
-  xavier_uniform,   // U(+-gain sqrt(6 / (fan in + fan out))): Glorot, Bengio, Understanding the Difficulty of Training Deep Networks, 2010
+  xavier_uniform,   // U(+-gain sqrt(6 / (fan in + fan out))): Glorot, Bengio, Understanding the Difficulty of
+                    // Training Deep Networks, 2010
   xavier_normal,    // N(0, 2 gain^2 / (fan in + fan out))
-  // gain times a matrix with orthonormal rows or columns: Saxe, McClelland, Ganguli, Exact Solutions to the Nonlinear Dynamics of Learning, 2014
+  // gain times a matrix with orthonormal rows or columns: Saxe, McClelland, Ganguli, Exact Solutions to the
+  // Nonlinear Dynamics of Learning, 2014
   orthogonal
 };
 
@@ -27,9 +29,9 @@ struct Initialisation {
   double gain = 1;
 };
 
-// The values of one parameter of shape [rows, columns], row-major, or of `groups` of them one behind the other (0: one).
-// Group g draws what a plain parameter with `first_group` = g would. fan_in and fan_out are of the layer, not of the parameter: a bias has its
-// layer's.
+// The values of one parameter of shape [rows, columns], row-major, or of `groups` of them one behind the
+// other (0: one). Group g draws what a plain parameter with `first_group` = g would. fan_in and fan_out are
+// of the layer, not of the parameter: a bias has its layer's.
 struct InitialValues {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
@@ -39,6 +41,7 @@ struct InitialValues {
   std::uint64_t seed = 0;
   std::uint32_t first_group = 0;
 };
-std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name, const InitialValues& wanted);
+std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name,
+                                  const InitialValues& wanted);
 
 }  // namespace imprint::nn

@@ -4,15 +4,22 @@ namespace imprint::nn {
 
 Linear::Linear(const std::string& name, std::int64_t in, std::int64_t out, const LinearOptions& options)
     : name_(name), groups_(options.groups), has_bias_(options.bias) {
-  InitialValues wanted{.rows = in, .columns = out, .fan_in = in, .fan_out = out, .groups = options.groups, .seed = options.seed};
+  InitialValues wanted{.rows = in,
+                       .columns = out,
+                       .fan_in = in,
+                       .fan_out = out,
+                       .groups = options.groups,
+                       .seed = options.seed};
   const std::string weight_name = name + ".weight", bias_name = name + ".bias";
   const Shape weight_shape = options.groups > 0 ? Shape{options.groups, in, out} : Shape{in, out};
-  weight_ = Variable(weight_name, weight_shape, std::span<const float>(initial_values(options.weight_values, weight_name, wanted)));
+  weight_ = Variable(weight_name, weight_shape,
+                     std::span<const float>(initial_values(options.weight_values, weight_name, wanted)));
   parameters_.add("weight", weight_);
   if (!has_bias_) return;
   wanted.rows = 1;
   const Shape bias_shape = options.groups > 0 ? Shape{options.groups, 1, out} : Shape{out};
-  bias_ = Variable(bias_name, bias_shape, std::span<const float>(initial_values(options.bias_values, bias_name, wanted)));
+  bias_ = Variable(bias_name, bias_shape,
+                   std::span<const float>(initial_values(options.bias_values, bias_name, wanted)));
   parameters_.add("bias", bias_);
 }
 
@@ -20,12 +27,15 @@ Tensor Linear::operator()(const Tensor& x) const {
   const Tensor weight = weight_.value();
   if (x.ok() && weight.ok()) {
     const std::int64_t in = weight.extent(-2);
-    const bool fits = x.rank() >= 1 && x.extent(-1) == in && (groups_ == 0 || (x.rank() == 3 && x.extent(0) == groups_));
+    const bool fits =
+        x.rank() >= 1 && x.extent(-1) == in && (groups_ == 0 || (x.rank() == 3 && x.extent(0) == groups_));
     if (!fits) {
       const std::string in_text = std::to_string(in);
-      const std::string expected = groups_ > 0 ? std::to_string(groups_) + ", batch, " + in_text : "..., " + in_text;
-      return Tensor(make_error(ErrorCode::shape_mismatch, "linear " + name_ + ": input " + x.shape().text() + " does not fit weight " +
-                                                              weight.shape().text() + "; its shape must be [" + expected + "]"));
+      const std::string expected =
+          groups_ > 0 ? std::to_string(groups_) + ", batch, " + in_text : "..., " + in_text;
+      return Tensor(make_error(ErrorCode::shape_mismatch,
+                               "linear " + name_ + ": input " + x.shape().text() + " does not fit weight " +
+                                   weight.shape().text() + "; its shape must be [" + expected + "]"));
     }
   }
   const Tensor product = matmul(x, weight);

@@ -16,14 +16,16 @@ LossScaler::LossScaler(const std::string& name, const LossScalerOptions& options
   state_.add("good_steps", good_steps_);
 }
 
-// By the copy that step() leaves behind, which is there early: the new scale can then be stored beside the last kernels that need the old one, and not
-// behind them.
+// By the copy that step() leaves behind, which is there early: the new scale can then be stored beside the
+// last kernels that need the old one, and not behind them.
 Tensor LossScaler::scale() const {
   const Tensor copy = make(Op::cast, {scale_.value()}, {.dtype = DType::float32});
   return options_.groups > 0 ? copy : reshape(copy, {});
 }
 
-Tensor LossScaler::scaled(const Tensor& loss) const { return loss * (options_.groups > 0 ? scale_.value() : reshape(scale_.value(), {})); }
+Tensor LossScaler::scaled(const Tensor& loss) const {
+  return loss * (options_.groups > 0 ? scale_.value() : reshape(scale_.value(), {}));
+}
 
 Tensor LossScaler::active(const Tensor& norm) const { return cast(is_finite(norm), DType::float32); }
 
@@ -32,8 +34,11 @@ std::vector<Update> LossScaler::step(const Tensor& norm) const {
   const Tensor good = reshape(is_finite(norm), scale_.shape());
   const Tensor steps = where(good, good_steps_.value() + 1, zeros(scale_.shape(), DType::int32));
   const Tensor grows = steps >= static_cast<int>(options_.growth_interval);
-  const Tensor scale = where(grows, scale_.value() * 2.0f, where(good, scale_.value(), scale_.value() * 0.5f));
-  return {Update::assign(applied_, scale_.value()), Update::assign(scale_, clamp(scale, options_.least, options_.most)), Update::assign(good_steps_, where(grows, zeros(scale_.shape(), DType::int32), steps))};
+  const Tensor scale =
+      where(grows, scale_.value() * 2.0f, where(good, scale_.value(), scale_.value() * 0.5f));
+  return {Update::assign(applied_, scale_.value()),
+          Update::assign(scale_, clamp(scale, options_.least, options_.most)),
+          Update::assign(good_steps_, where(grows, zeros(scale_.shape(), DType::int32), steps))};
 }
 
 }  // namespace imprint::nn

@@ -10,7 +10,9 @@ Tensor weighted(const Tensor& losses, const Tensor& weight, Reduction reduction,
   if (!weight.ok()) return weight;
   const std::optional<Shape> wider = broadcast(losses.shape(), weight.shape());
   if (!wider || *wider != losses.shape())
-    return failure(ErrorCode::shape_mismatch, name, "weight " + describe(weight) + " does not broadcast to the losses " + losses.shape().text());
+    return failure(
+        ErrorCode::shape_mismatch, name,
+        "weight " + describe(weight) + " does not broadcast to the losses " + losses.shape().text());
   return reduce_loss(losses * weight, reduction);
 }
 
@@ -18,20 +20,28 @@ std::optional<Tensor> refuse_shapes(std::string_view name, const Tensor& predict
   if (!prediction.ok()) return prediction;
   if (!target.ok()) return target;
   if (prediction.shape() == target.shape()) return std::nullopt;
-  return failure(ErrorCode::shape_mismatch, name, "prediction " + describe(prediction) + " and target " + describe(target) + " must have one shape");
+  return failure(
+      ErrorCode::shape_mismatch, name,
+      "prediction " + describe(prediction) + " and target " + describe(target) + " must have one shape");
 }
 
 }  // namespace
 
 Tensor reduce_loss(const Tensor& losses, Reduction reduction) {
   switch (reduction) {
-    case Reduction::mean: return mean(losses);
-    case Reduction::sum: return sum(losses);
-    case Reduction::none: return losses;
-    case Reduction::group_mean: break;
+    case Reduction::mean:
+      return mean(losses);
+    case Reduction::sum:
+      return sum(losses);
+    case Reduction::none:
+      return losses;
+    case Reduction::group_mean:
+      break;
   }
   if (!losses.ok()) return losses;
-  if (losses.rank() == 0) return failure(ErrorCode::shape_mismatch, "reduce_loss", "a scalar has no groups; expected [groups, ...]");
+  if (losses.rank() == 0)
+    return failure(ErrorCode::shape_mismatch, "reduce_loss",
+                   "a scalar has no groups; expected [groups, ...]");
   Axes axes;
   for (int axis = 1; axis < losses.rank(); ++axis) axes.push_back(axis);
   return axes.empty() ? losses : mean(losses, axes);
@@ -42,11 +52,13 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduct
   return weighted(square(prediction - target), weight, reduction, "mse_loss");
 }
 
-Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction, const Tensor& weight) {
+Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction,
+                  const Tensor& weight) {
   if (std::optional<Tensor> refused = refuse_shapes("huber_loss", prediction, target)) return *refused;
   const Tensor distance = abs(prediction - target);
   const Tensor inside = clamp_max(distance, delta);
-  return weighted(0.5f * square(inside) + Tensor(delta) * (distance - inside), weight, reduction, "huber_loss");
+  return weighted(0.5f * square(inside) + Tensor(delta) * (distance - inside), weight, reduction,
+                  "huber_loss");
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
@@ -56,9 +68,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduc
   const bool fits = target.dtype() == DType::int32 && logits.rank() == rows.rank() + 1;
   if (fits) rows.append(logits.extent(-1));
   if (!fits || rows != logits.shape())
-    return failure(ErrorCode::shape_mismatch, "cross_entropy", "logits " + describe(logits) + " and target " + describe(target) + " (" +
-                                                                   std::string(dtype_name(target.dtype())) +
-                                                                   ") must be [..., classes] and int32 of the shape before the classes");
+    return failure(ErrorCode::shape_mismatch, "cross_entropy",
+                   "logits " + describe(logits) + " and target " + describe(target) + " (" +
+                       std::string(dtype_name(target.dtype())) +
+                       ") must be [..., classes] and int32 of the shape before the classes");
   const Tensor chosen = where(one_hot(target, logits.extent(-1)) > 0.0f, log_softmax(logits), 0.0f);
   return weighted(-sum(chosen, {-1}), weight, reduction, "cross_entropy");
 }

@@ -19,26 +19,32 @@ Tensor beside(const Tensor& per_group, const Parameter& parameter, std::int64_t 
 
 Status check_per_group(const char* what, const Tensor& tensor, std::int64_t groups) {
   if (!tensor.ok()) return tensor.error();
-  const bool fits = groups == 0 ? tensor.shape().element_count() == 1 : tensor.rank() == 0 || tensor.shape() == Shape{groups};
+  const bool fits = groups == 0 ? tensor.shape().element_count() == 1
+                                : tensor.rank() == 0 || tensor.shape() == Shape{groups};
   if (fits && tensor.dtype() == DType::float32) return {};
-  return make_error(ErrorCode::shape_mismatch, std::string(what) + " is " + std::string(dtype_name(tensor.dtype())) + " " + tensor.shape().text() +
-                                                   ", expected a float32 scalar" + (groups > 0 ? " or [" + std::to_string(groups) + "]" : ""));
+  return make_error(ErrorCode::shape_mismatch,
+                    std::string(what) + " is " + std::string(dtype_name(tensor.dtype())) + " " +
+                        tensor.shape().text() + ", expected a float32 scalar" +
+                        (groups > 0 ? " or [" + std::to_string(groups) + "]" : ""));
 }
 
 Status check_gradients(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups) {
   if (gradients.size() != parameters.size())
-    return make_error(ErrorCode::invalid_argument, "optimiser: " + std::to_string(gradients.size()) + " gradients for " +
-                                                       std::to_string(parameters.size()) + " parameters; give one each, in order");
+    return make_error(ErrorCode::invalid_argument, "optimiser: " + std::to_string(gradients.size()) +
+                                                       " gradients for " + std::to_string(parameters.size()) +
+                                                       " parameters; give one each, in order");
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Tensor value = parameters[i].value();
     if (!value.ok()) return value.error();
     if (!gradients[i].ok()) return gradients[i].error();
     if (gradients[i].shape() != value.shape())
-      return make_error(ErrorCode::shape_mismatch, "optimiser: the gradient of " + parameters[i].name + " is " + gradients[i].shape().text() +
-                                                       ", expected " + value.shape().text());
+      return make_error(ErrorCode::shape_mismatch, "optimiser: the gradient of " + parameters[i].name +
+                                                       " is " + gradients[i].shape().text() + ", expected " +
+                                                       value.shape().text());
     if (groups > 0 && value.extent(0) != groups)
-      return make_error(ErrorCode::shape_mismatch, "optimiser: " + parameters[i].name + " " + value.shape().text() + " is not of " +
-                                                       std::to_string(groups) + " groups; its first extent must count them");
+      return make_error(ErrorCode::shape_mismatch,
+                        "optimiser: " + parameters[i].name + " " + value.shape().text() + " is not of " +
+                            std::to_string(groups) + " groups; its first extent must count them");
   }
   return {};
 }
@@ -49,14 +55,17 @@ bool is_given(const Tensor& tensor) { return !is_empty(tensor); }
 struct Step {
   std::int64_t groups = 0;
   Tensor learning_rate;
-  Tensor active;                 // empty: all
+  Tensor active;  // empty: all
   std::vector<Update> updates;
 
-  // New content, or the old one where frozen. Chosen rather than blended: a NaN times zero would still be NaN.
+  // New content, or the old one where frozen. Chosen rather than blended: a NaN times zero would still be
+  // NaN.
   void assign(const Variable& variable, const Tensor& value, const Tensor& alive) {
     updates.push_back(Update::assign(variable, alive.ok() ? where(alive, value, variable.value()) : value));
   }
-  Tensor alive_beside(const Parameter& parameter) const { return active.ok() ? beside(active, parameter, groups) > 0.0f : Tensor(); }
+  Tensor alive_beside(const Parameter& parameter) const {
+    return active.ok() ? beside(active, parameter, groups) > 0.0f : Tensor();
+  }
 
   Result<std::vector<Update>> finish() {
     for (const Update& update : updates)
@@ -65,10 +74,12 @@ struct Step {
   }
 };
 
-Result<Step> begin_step(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups, const Tensor& learning_rate,
-                        const Tensor& active) {
+Result<Step> begin_step(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups,
+                        const Tensor& learning_rate, const Tensor& active) {
   IMPRINT_CHECK(check_gradients(gradients, parameters, groups));
-  const Tensor rate = learning_rate.dtype() == DType::int32 && learning_rate.rank() == 0 ? cast(learning_rate, DType::float32) : learning_rate;
+  const Tensor rate = learning_rate.dtype() == DType::int32 && learning_rate.rank() == 0
+                          ? cast(learning_rate, DType::float32)
+                          : learning_rate;
   IMPRINT_CHECK(check_per_group("optimiser: learning rate", rate, groups));
   if (is_given(active)) IMPRINT_CHECK(check_per_group("optimiser: active", active, groups));
   return Step{.groups = groups, .learning_rate = rate, .active = active};
@@ -80,14 +91,17 @@ Variable zeros_for(const std::string& kind, const Parameter& parameter) {
 
 }  // namespace
 
-Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm, std::int64_t groups, const Tensor& loss_scale) {
-  if (is_given(loss_scale)) IMPRINT_CHECK(check_per_group("clip_by_global_norm: loss scale", loss_scale, groups));
+Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm,
+                                             std::int64_t groups, const Tensor& loss_scale) {
+  if (is_given(loss_scale))
+    IMPRINT_CHECK(check_per_group("clip_by_global_norm: loss scale", loss_scale, groups));
   Tensor squares = groups > 0 ? zeros({groups}) : Tensor(0.0f);
   for (const Tensor& gradient : gradients) {
     if (!gradient.ok()) return gradient.error();
     if (groups > 0 && gradient.extent(0) != groups)
-      return make_error(ErrorCode::shape_mismatch, "clip_by_global_norm: gradient " + gradient.shape().text() + " is not of " +
-                                                       std::to_string(groups) + " groups; its first extent must count them");
+      return make_error(ErrorCode::shape_mismatch,
+                        "clip_by_global_norm: gradient " + gradient.shape().text() + " is not of " +
+                            std::to_string(groups) + " groups; its first extent must count them");
     Axes axes;
     for (int axis = groups > 0 ? 1 : 0; axis < gradient.rank(); ++axis) axes.push_back(axis);
     squares = squares + (axes.empty() ? square(gradient) : sum(square(gradient), axes));
@@ -95,7 +109,8 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
   ClippedGradients clipped;
   clipped.norm = sqrt(squares);
   if (is_given(loss_scale)) clipped.norm = clipped.norm / reshape(loss_scale, clipped.norm.shape());
-  Tensor scale = std::isinf(max_norm) ? ones_like(clipped.norm) : clamp_max(Tensor(max_norm) / (clipped.norm + Tensor(1e-6)), 1);
+  Tensor scale = std::isinf(max_norm) ? ones_like(clipped.norm)
+                                      : clamp_max(Tensor(max_norm) / (clipped.norm + Tensor(1e-6)), 1);
   // One factor for both, of the sums as they are: the norm is then folded where they are folded.
   if (is_given(loss_scale)) scale = scale / reshape(loss_scale, scale.shape());
   for (const Tensor& gradient : gradients) {
@@ -108,7 +123,8 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
   return clipped;
 }
 
-Sgd::Sgd(const Parameters& parameters, const SgdOptions& options) : Optimiser(parameters, options.groups), options_(options) {
+Sgd::Sgd(const Parameters& parameters, const SgdOptions& options)
+    : Optimiser(parameters, options.groups), options_(options) {
   if (options.momentum == 0) return;
   for (const Parameter& parameter : parameters_) {
     velocity_.push_back(zeros_for("velocity", parameter));
@@ -116,7 +132,8 @@ Sgd::Sgd(const Parameters& parameters, const SgdOptions& options) : Optimiser(pa
   }
 }
 
-Result<std::vector<Update>> Sgd::step(std::span<const Tensor> gradients, const Tensor& learning_rate, const Tensor& active) const {
+Result<std::vector<Update>> Sgd::step(std::span<const Tensor> gradients, const Tensor& learning_rate,
+                                      const Tensor& active) const {
   IMPRINT_ASSIGN(Step step, begin_step(gradients, parameters_, groups_, learning_rate, active));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& parameter = parameters_[i];
@@ -128,12 +145,14 @@ Result<std::vector<Update>> Sgd::step(std::span<const Tensor> gradients, const T
       step.assign(velocity_[i], velocity, alive);
       direction = options_.nesterov ? direction + Tensor(options_.momentum) * velocity : velocity;
     }
-    step.assign(parameter.variable, parameter.value() - beside(step.learning_rate, parameter, groups_) * direction, alive);
+    step.assign(parameter.variable,
+                parameter.value() - beside(step.learning_rate, parameter, groups_) * direction, alive);
   }
   return step.finish();
 }
 
-Adam::Adam(const Parameters& parameters, const AdamOptions& options) : Optimiser(parameters, options.groups), options_(options) {
+Adam::Adam(const Parameters& parameters, const AdamOptions& options)
+    : Optimiser(parameters, options.groups), options_(options) {
   for (const Parameter& parameter : parameters_) {
     first_moment_.push_back(zeros_for("first_moment", parameter));
     second_moment_.push_back(zeros_for("second_moment", parameter));
@@ -145,12 +164,16 @@ Adam::Adam(const Parameters& parameters, const AdamOptions& options) : Optimiser
   state_.add("step", step_);
 }
 
-Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const Tensor& learning_rate, const Tensor& active) const {
+Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const Tensor& learning_rate,
+                                       const Tensor& active) const {
   IMPRINT_ASSIGN(Step step, begin_step(gradients, parameters_, groups_, learning_rate, active));
   const Tensor counting =
-      step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active, step_.shape()) > 0.0f : Tensor();
-  // Corrections come from the very value that the counter is left with: nothing then needs its old content once the new one stands, so it is
-  // updated in place. A group that does not count keeps its moments, whatever the quotient.
+      step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active,
+                                 step_.shape()) > 0.0f
+                       : Tensor();
+  // Corrections come from the very value that the counter is left with: nothing then needs its old content
+  // once the new one stands, so it is updated in place. A group that does not count keeps its moments,
+  // whatever the quotient.
   const Tensor count = counting.ok() ? where(counting, step_.value() + 1, step_.value()) : step_.value() + 1;
   const Tensor steps = cast(maximum(count, 1), DType::float32);
   // 1 - beta^t by expm1: subtracting the power from 1 would lose most digits of the first steps.
@@ -163,12 +186,16 @@ Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const 
     const Tensor value = parameter.value();
     const Tensor alive = step.alive_beside(parameter);
     const bool decays = options_.weight_decay != 0;
-    const Tensor gradient = decays && !options_.decoupled ? gradients[i] + Tensor(options_.weight_decay) * value : gradients[i];
-    const Tensor first = Tensor(options_.beta1) * first_moment_[i].value() + Tensor(1 - options_.beta1) * gradient;
-    const Tensor second = Tensor(options_.beta2) * second_moment_[i].value() + Tensor(1 - options_.beta2) * square(gradient);
+    const Tensor gradient =
+        decays && !options_.decoupled ? gradients[i] + Tensor(options_.weight_decay) * value : gradients[i];
+    const Tensor first =
+        Tensor(options_.beta1) * first_moment_[i].value() + Tensor(1 - options_.beta1) * gradient;
+    const Tensor second =
+        Tensor(options_.beta2) * second_moment_[i].value() + Tensor(1 - options_.beta2) * square(gradient);
     const Tensor denominator = sqrt(second) * beside(scale, parameter, groups_) + Tensor(options_.epsilon);
     Tensor next = value - beside(rate, parameter, groups_) * first / denominator;
-    if (decays && options_.decoupled) next = next - beside(step.learning_rate, parameter, groups_) * Tensor(options_.weight_decay) * value;
+    if (decays && options_.decoupled)
+      next = next - beside(step.learning_rate, parameter, groups_) * Tensor(options_.weight_decay) * value;
     step.assign(first_moment_[i], first, alive);
     step.assign(second_moment_[i], second, alive);
     step.assign(parameter.variable, next, alive);

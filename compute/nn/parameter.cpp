@@ -2,11 +2,14 @@
 
 namespace imprint::nn {
 
-void Parameters::add(std::string name, Variable variable) { items_.push_back({std::move(name), std::move(variable)}); }
+void Parameters::add(std::string name, Variable variable) {
+  items_.push_back({std::move(name), std::move(variable)});
+}
 
 void Parameters::add(std::string_view prefix, const Parameters& nested) {
   for (const Parameter& parameter : nested)
-    items_.push_back({prefix.empty() ? parameter.name : std::string(prefix) + "." + parameter.name, parameter.variable});
+    items_.push_back(
+        {prefix.empty() ? parameter.name : std::string(prefix) + "." + parameter.name, parameter.variable});
 }
 
 const Parameter* Parameters::find(std::string_view name) const {
@@ -33,15 +36,18 @@ std::int64_t Parameters::element_count() const {
   return count;
 }
 
-Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source, const Tensor& rate) {
+Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source,
+                                              const Tensor& rate) {
   if (target.size() != source.size())
-    return make_error(ErrorCode::invalid_argument, "cannot copy " + std::to_string(source.size()) + " parameters to " +
-                                                       std::to_string(target.size()) + "; build both networks alike");
+    return make_error(ErrorCode::invalid_argument, "cannot copy " + std::to_string(source.size()) +
+                                                       " parameters to " + std::to_string(target.size()) +
+                                                       "; build both networks alike");
   std::vector<Update> updates;
   for (std::size_t i = 0; i < target.size(); ++i) {
     const Tensor to = target[i].value(), from = source[i].value();
     if (to.ok() && from.ok() && (to.shape() != from.shape() || to.dtype() != from.dtype()))
-      return make_error(ErrorCode::invalid_argument, "cannot copy " + source[i].name + " " + from.shape().text() + " to " + target[i].name + " " +
+      return make_error(ErrorCode::invalid_argument, "cannot copy " + source[i].name + " " +
+                                                         from.shape().text() + " to " + target[i].name + " " +
                                                          to.shape().text() + "; build both networks alike");
     const Tensor value = rate.node() ? lerp(to, from, rate) : rate;
     if (!value.ok()) return value.error();

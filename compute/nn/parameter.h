@@ -1,8 +1,9 @@
 #pragma once
 // What learns: variables under the names that files know them by.
 //
-// Grouped networks (a kennel) keep the weights of many networks of one shape in one variable: its first axis counts the networks. `groups` is that
-// count wherever it appears in this room; 0 means one plain network, whose variables have no such axis.
+// Grouped networks (a kennel) keep the weights of many networks of one shape in one variable: its first axis
+// counts the networks. `groups` is that count wherever it appears in this room; 0 means one plain network,
+// whose variables have no such axis.
 
 #include <cstdint>
 #include <span>
@@ -16,7 +17,7 @@
 namespace imprint::nn {
 
 struct Parameter {
-  std::string name;      // within its collection, parts joined by dots: "policy.0.weight"
+  std::string name;  // within its collection, parts joined by dots: "policy.0.weight"
   Variable variable;
 
   Tensor value() const { return variable.value(); }
@@ -43,10 +44,12 @@ class Parameters {
   std::vector<Parameter> items_;
 };
 
-// target = source, one assignment a parameter. Errors: invalid_argument when the collections differ in number or shapes.
+// target = source, one assignment a parameter. Errors: invalid_argument when the collections differ in number
+// or shapes.
 Result<std::vector<Update>> copy_parameters(const Parameters& target, const Parameters& source);
-// target = target + rate * (source - target): the slowly following target network of Lillicrap et al., Continuous Control with Deep Reinforcement
-// Learning, 2016. rate: a number, or a float32 scalar tensor.
-Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source, const Tensor& rate);
+// target = target + rate * (source - target): the slowly following target network of Lillicrap et al.,
+// Continuous Control with Deep Reinforcement Learning, 2016. rate: a number, or a float32 scalar tensor.
+Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source,
+                                              const Tensor& rate);
 
 }  // namespace imprint::nn

@@ -9,26 +9,34 @@ namespace imprint::nn {
 namespace {
 
 Variable generator(const std::string& name, std::uint64_t seed, std::int32_t stream) {
-  const std::int32_t state[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32) ^ stream, 0, 0};
+  const std::int32_t state[4] = {static_cast<std::int32_t>(seed),
+                                 static_cast<std::int32_t>(seed >> 32) ^ stream, 0, 0};
   return {name, {4}, std::span<const std::int32_t>(state)};
 }
 
 Status sensible(const PpoOptions& options) {
-  const auto refuse = [&](const std::string& text) { return make_error(ErrorCode::invalid_argument, "ppo '" + options.name + "': " + text); };
+  const auto refuse = [&](const std::string& text) {
+    return make_error(ErrorCode::invalid_argument, "ppo '" + options.name + "': " + text);
+  };
   for (const auto& [value, name] : {std::pair{options.agents, "agents"},
                                     {options.observations, "observations"},
                                     {options.steps, "steps"},
                                     {options.minibatch, "minibatch"},
                                     {options.epochs, "epochs"}})
-    if (value < 1) return refuse(std::string(name) + " is " + std::to_string(value) + ", expected at least 1");
+    if (value < 1)
+      return refuse(std::string(name) + " is " + std::to_string(value) + ", expected at least 1");
   for (const std::int64_t choices : options.action.branches)
-    if (choices < 1) return refuse("a branch has " + std::to_string(choices) + " choices, expected at least 1");
-  if (options.action.outputs() < 1 || options.action.continuous < 0) return refuse("there is nothing to choose: give branches or continuous actions");
-  if (options.masked && options.action.branches.empty()) return refuse("only discrete choices can be masked, and there are none");
+    if (choices < 1)
+      return refuse("a branch has " + std::to_string(choices) + " choices, expected at least 1");
+  if (options.action.outputs() < 1 || options.action.continuous < 0)
+    return refuse("there is nothing to choose: give branches or continuous actions");
+  if (options.masked && options.action.branches.empty())
+    return refuse("only discrete choices can be masked, and there are none");
   const std::int64_t samples = options.agents * options.steps;
   if (samples % options.minibatch != 0)
-    return refuse("minibatches of " + std::to_string(options.minibatch) + " do not divide " + std::to_string(options.agents) + " agents x " +
-                  std::to_string(options.steps) + " steps = " + std::to_string(samples));
+    return refuse("minibatches of " + std::to_string(options.minibatch) + " do not divide " +
+                  std::to_string(options.agents) + " agents x " + std::to_string(options.steps) +
+                  " steps = " + std::to_string(samples));
   if (options.epochs * samples > 0x7fffffff) return refuse("an update takes more than 2^31 - 1 samples");
   return {};
 }
@@ -61,10 +69,13 @@ Ppo::Ppo(const PpoOptions& options)
   const auto named = [&](const char* name) { return options.name + "." + name; };
   const auto numbers = [&](const char* name, Shape shape) { return Variable::zeros(named(name), shape); };
   memory_.observation = numbers("observation", {rows, agents, options.observations});
-  if (options.masked) memory_.mask = Variable::zeros(named("mask"), {rows, agents, options.action.choices()}, DType::boolean);
+  if (options.masked)
+    memory_.mask = Variable::zeros(named("mask"), {rows, agents, options.action.choices()}, DType::boolean);
   const auto branches = static_cast<std::int64_t>(options.action.branches.size());
-  if (branches > 0) memory_.discrete = Variable::zeros(named("discrete"), {rows, agents, branches}, DType::int32);
-  if (options.action.continuous > 0) memory_.continuous = numbers("continuous", {rows, agents, options.action.continuous});
+  if (branches > 0)
+    memory_.discrete = Variable::zeros(named("discrete"), {rows, agents, branches}, DType::int32);
+  if (options.action.continuous > 0)
+    memory_.continuous = numbers("continuous", {rows, agents, options.action.continuous});
   memory_.log_probability = numbers("log_probability", {rows, agents});
   memory_.value = numbers("value", {rows, agents});
   memory_.reward = numbers("reward", {rows, agents});
@@ -83,7 +94,8 @@ Ppo::Ppo(const PpoOptions& options)
   clock_ = Variable(named("clock"), {1}, std::vector<std::int32_t>{-1});
   actor_generator_ = generator(named("actor_generator"), options.seed, 1);
   learner_generator_ = generator(named("learner_generator"), options.seed, 2);
-  if (options.normalise_observations) observation_moments_ = RunningMoments(named("observations"), options.observations);
+  if (options.normalise_observations)
+    observation_moments_ = RunningMoments(named("observations"), options.observations);
   if (options.normalise_rewards) {
     return_moments_ = RunningMoments(named("returns"), 1);
     discounted_return_ = numbers("discounted_return", {agents});
@@ -92,13 +104,31 @@ Ppo::Ppo(const PpoOptions& options)
   state_.add("adam", adam_.state());
   state_.add("observations", observation_moments_.state());
   state_.add("returns", return_moments_.state());
-  add(state_,
-      {memory_.observation, memory_.mask,      memory_.discrete, memory_.continuous, memory_.log_probability, memory_.value,      memory_.reward,
-       memory_.continues,   memory_.counts,    memory_.ending, work_.first,      work_.order,        work_.advantage,         work_.value_target, work_.turn,
-       work_.sums,          work_.halted,      clock_,           actor_generator_,   learner_generator_,      discounted_return_});
+  add(state_, {memory_.observation,
+               memory_.mask,
+               memory_.discrete,
+               memory_.continuous,
+               memory_.log_probability,
+               memory_.value,
+               memory_.reward,
+               memory_.continues,
+               memory_.counts,
+               memory_.ending,
+               work_.first,
+               work_.order,
+               work_.advantage,
+               work_.value_target,
+               work_.turn,
+               work_.sums,
+               work_.halted,
+               clock_,
+               actor_generator_,
+               learner_generator_,
+               discounted_return_});
 }
 
-// Orthogonal weights, with which the first policy is nearly even: Andrychowicz et al., What Matters in On-Policy Reinforcement Learning?, 2021.
+// Orthogonal weights, with which the first policy is nearly even: Andrychowicz et al., What Matters in
+// On-Policy Reinforcement Learning?, 2021.
 Ppo::ActorCritic Ppo::network(const std::string& name) const {
   const auto make = [&](const std::string& part, std::int64_t outputs, double gain) {
     std::vector<std::int64_t> extents{options_.observations};
@@ -115,15 +145,18 @@ Ppo::ActorCritic Ppo::network(const std::string& name) const {
   made.parameters.add("policy", made.policy.parameters());
   made.parameters.add("value", made.value.parameters());
   if (const std::int64_t continuous = options_.action.continuous; continuous > 0) {
-    const std::vector<float> initial(static_cast<std::size_t>(continuous), static_cast<float>(options_.log_deviation));
+    const std::vector<float> initial(static_cast<std::size_t>(continuous),
+                                     static_cast<float>(options_.log_deviation));
     made.log_deviation = Variable(name + ".log_deviation", {continuous}, initial);
     made.parameters.add("log_deviation", made.log_deviation);
   }
   return made;
 }
 
-ActionDistribution Ppo::distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const {
-  return {options_.action, by.policy(observation), by.log_deviation.ok() ? by.log_deviation.value() : Tensor(), mask};
+ActionDistribution Ppo::distribution(const ActorCritic& by, const Tensor& observation,
+                                     const Tensor& mask) const {
+  return {options_.action, by.policy(observation),
+          by.log_deviation.ok() ? by.log_deviation.value() : Tensor(), mask};
 }
 
 std::vector<Tensor> Ppo::flat(const Actions& actions) const {
@@ -139,7 +172,8 @@ Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
   ProgramDescription program{.name = options_.name + ".greedy"};
   Tensor observation = input("observation", {rows, options_.observations}), mask;
   program.inputs = {observation};
-  if (options_.masked) program.inputs.push_back(mask = input("mask", {rows, options_.action.choices()}, DType::boolean));
+  if (options_.masked)
+    program.inputs.push_back(mask = input("mask", {rows, options_.action.choices()}, DType::boolean));
   if (options_.normalise_observations) observation = normalise(observation, observation_moments_.now());
   program.outputs = flat(distribution(actor_, observation, mask).most_likely());
   return program;
@@ -147,10 +181,14 @@ Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
 
 Result<ProgramDescription> Ppo::step(const PpoStep& what) const {
   if (!what.observe && (!what.act || what.truncates))
-    return make_error(ErrorCode::invalid_argument, "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
-  ProgramDescription program{.name =
-                                 options_.name + (what.observe ? what.act ? ".step" : ".observe" : ".act") + (what.truncates ? "_truncated" : "")};
-  const Seen seen = what.observe ? observe(experience(program, what.truncates), program.updates) : remembered();
+    return make_error(
+        ErrorCode::invalid_argument,
+        "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
+  ProgramDescription program{.name = options_.name +
+                                     (what.observe ? what.act ? ".step" : ".observe" : ".act") +
+                                     (what.truncates ? "_truncated" : "")};
+  const Seen seen =
+      what.observe ? observe(experience(program, what.truncates), program.updates) : remembered();
   if (what.act) program.outputs = flat(act(seen, program.updates));
   return program;
 }
@@ -163,8 +201,11 @@ Ppo::Experience Ppo::experience(ProgramDescription& program, bool truncates) con
   given.terminated = input("terminated", {agents}, DType::boolean);
   given.truncated = input("truncated", {agents}, DType::boolean);
   program.inputs = {given.observation, given.reward, given.terminated, given.truncated};
-  if (truncates) program.inputs.push_back(given.last_observation = input("last_observation", {agents, options_.observations}));
-  if (options_.masked) program.inputs.push_back(given.mask = input("mask", {agents, options_.action.choices()}, DType::boolean));
+  if (truncates)
+    program.inputs.push_back(given.last_observation =
+                                 input("last_observation", {agents, options_.observations}));
+  if (options_.masked)
+    program.inputs.push_back(given.mask = input("mask", {agents, options_.action.choices()}, DType::boolean));
   return given;
 }
 
@@ -177,7 +218,8 @@ Ppo::Seen Ppo::remembered() const {
 }
 
 Ppo::Seen Ppo::observe(const Experience& experience, std::vector<Update>& updates) const {
-  Seen seen{experience.observation, experience.mask, remainder(clock_.value() + 1, static_cast<int>(2 * options_.steps))};
+  Seen seen{experience.observation, experience.mask,
+            remainder(clock_.value() + 1, static_cast<int>(2 * options_.steps))};
   if (options_.normalise_observations) {
     const Moments moments = observation_moments_.with(experience.observation);
     observation_moments_.assign(moments, updates);
@@ -185,30 +227,37 @@ Ppo::Seen Ppo::observe(const Experience& experience, std::vector<Update>& update
   }
   if (!is_empty(experience.reward)) observe_outcome(experience, updates);
   updates.push_back(Update::scatter_rows(memory_.observation, seen.row, unsqueeze(seen.observation, 0)));
-  if (options_.masked) updates.push_back(Update::scatter_rows(memory_.mask, seen.row, unsqueeze(seen.mask, 0)));
+  if (options_.masked)
+    updates.push_back(Update::scatter_rows(memory_.mask, seen.row, unsqueeze(seen.mask, 0)));
   updates.push_back(Update::assign(clock_, seen.row));
   return seen;
 }
 
-// What the action before brought, into the row where it was taken. At the first step that is row -1, which nobody has.
+// What the action before brought, into the row where it was taken. At the first step that is row -1, which
+// nobody has.
 void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& updates) const {
   const Tensor before = clock_.value(), started = before >= Tensor(0);
-  const Tensor continues = cast(logical_not(logical_or(experience.terminated, experience.truncated)), DType::float32);
+  const Tensor continues =
+      cast(logical_not(logical_or(experience.terminated, experience.truncated)), DType::float32);
   Tensor reward = experience.reward;
   if (options_.normalise_rewards) {
     const Tensor returned = discounted_return_.value() * Tensor(options_.discount) + reward;
     const Moments known = return_moments_.now(), grown = return_moments_.with(unsqueeze(returned, 1));
-    const Moments moments{where(started, grown.mean, known.mean), where(started, grown.variance, known.variance),
+    const Moments moments{where(started, grown.mean, known.mean),
+                          where(started, grown.variance, known.variance),
                           where(started, grown.count, known.count)};
     return_moments_.assign(moments, updates);
-    updates.push_back(Update::assign(discounted_return_, where(logical_and(started, is_finite(returned)), returned * continues, zeros_like(returned))));
-    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);  // scaled alone: which rewards are losses is the game's to say
+    updates.push_back(Update::assign(discounted_return_, where(logical_and(started, is_finite(returned)),
+                                                               returned * continues, zeros_like(returned))));
+    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10,
+                   10);  // scaled alone: which rewards are losses is the game's to say
   }
   // A truncated episode's last state is valued when the rollout is in, with all others.
   const bool values_last = !is_empty(experience.last_observation) && options_.bootstrap_truncated;
   if (values_last) {
     Tensor last = experience.last_observation;
-    if (options_.normalise_observations) last = normalise(last, observation_moments_.with(experience.observation));
+    if (options_.normalise_observations)
+      last = normalise(last, observation_moments_.with(experience.observation));
     updates.push_back(Update::scatter_rows(memory_.ending, before, unsqueeze(last, 0)));
   }
   const Tensor counts = values_last ? cast(logical_not(experience.terminated), DType::float32) : continues;

@@ -1,13 +1,16 @@
 #pragma once
-// Proximal policy optimisation of many agents that share a policy: its state on the device, and the programs that act and learn.
+// Proximal policy optimisation of many agents that share a policy: its state on the device, and the programs
+// that act and learn.
 //
-//   step    the agents' observations go in with what their last actions brought, their next actions come out. All is kept on the device.
-//   update  after `steps` steps: advantages, then epochs over shuffled minibatches, as one sequence (program_sequence.h).
-//   greedy  the most likely actions, for agents that do not learn.
+//   step    the agents' observations go in with what their last actions brought, their next actions come out.
+//   All is kept on the device. update  after `steps` steps: advantages, then epochs over shuffled
+//   minibatches, as one sequence (program_sequence.h). greedy  the most likely actions, for agents that do
+//   not learn.
 //
-// Memory holds two rollouts, and the actors play with a copy of the weights that an update replaces at its end. So an update may be spread over the
-// frames of the next rollout, and a rollout is collected under one version. Who updates between two steps, and wants its first action to come from
-// the new weights, observes and acts apart:
+// Memory holds two rollouts, and the actors play with a copy of the weights that an update replaces at its
+// end. So an update may be spread over the frames of the next rollout, and a rollout is collected under one
+// version. Who updates between two steps, and wants its first action to come from the new weights, observes
+// and acts apart:
 //
 //   loop: step x (steps - 1); observe; update; act
 //
@@ -47,10 +50,12 @@ struct PpoOptions {
   double entropy_coefficient = 0.005;
   double max_gradient_norm = 0.5;
   double adam_epsilon = 1e-5;
-  double max_divergence = 0;  // an update makes no more steps once a minibatch diverges further from the old policy; 0: no limit
+  double max_divergence =
+      0;  // an update makes no more steps once a minibatch diverges further from the old policy; 0: no limit
   bool clip_values = false;
   bool standardise_advantages = true;  // within each minibatch
-  bool bootstrap_truncated = true;     // false: a truncated episode is worth nothing more, as in CleanRL's reference
+  bool bootstrap_truncated =
+      true;  // false: a truncated episode is worth nothing more, as in CleanRL's reference
   bool normalise_observations = false;
   bool normalise_rewards = false;  // by the deviation of the discounted return
   std::uint64_t seed = 1;
@@ -58,22 +63,33 @@ struct PpoOptions {
 
 // What one step program does.
 struct PpoStep {
-  bool observe = true;     // takes in observations and what the last actions brought
-  bool act = true;         // draws actions
-  bool truncates = false;  // some episode was truncated: its last observation comes too, to be valued. Part of observing
+  bool observe = true;  // takes in observations and what the last actions brought
+  bool act = true;      // draws actions
+  bool truncates =
+      false;  // some episode was truncated: its last observation comes too, to be valued. Part of observing
 };
 
 // Shapes of the inputs of a step, in this order; all but the last two are there when it observes.
-//   observation         float32 [agents, observations]: where the agents are now (after a reset, where an episode ended)
-//   reward              float32 [agents]: of the action before; this and the next two are not read at the very first step
-//   terminated          bool [agents]: the action before ended the episode
+//   observation         float32 [agents, observations]: where the agents are now (after a reset, where an
+//   episode ended) reward              float32 [agents]: of the action before; this and the next two are not
+//   read at the very first step terminated          bool [agents]: the action before ended the episode
 //   truncated           bool [agents]: the episode was stopped there, by a time limit
-//   last_observation    float32 [agents, observations]: truncates; of the episode that ended, where truncated; anything elsewhere
-//   mask                bool [agents, choices]: masked
-// Outputs when it acts: int32 [agents, branches] if there are branches, float32 [agents, continuous] if there are continuous actions.
+//   last_observation    float32 [agents, observations]: truncates; of the episode that ended, where
+//   truncated; anything elsewhere mask                bool [agents, choices]: masked
+// Outputs when it acts: int32 [agents, branches] if there are branches, float32 [agents, continuous] if there
+// are continuous actions.
 //
-// Inputs of the update: learning_rate, clip_range: float32 scalars. Output: float32 [kPpoMetrics], means over the minibatches.
-enum class PpoMetric : std::uint8_t { policy_loss, value_loss, entropy, divergence, clipped_share, gradient_norm, explained_variance };
+// Inputs of the update: learning_rate, clip_range: float32 scalars. Output: float32 [kPpoMetrics], means over
+// the minibatches.
+enum class PpoMetric : std::uint8_t {
+  policy_loss,
+  value_loss,
+  entropy,
+  divergence,
+  clipped_share,
+  gradient_norm,
+  explained_variance
+};
 inline constexpr std::int64_t kPpoMetrics = 7;
 
 class Ppo {
@@ -86,20 +102,24 @@ class Ppo {
   // Inputs: observation [rows, observations], and mask [rows, choices] when masked. Outputs as of a step.
   Result<ProgramDescription> greedy(std::int64_t rows) const;
 
-  // Where the world is on the device too, everything is one program: start once, then rollout and update, again and again.
+  // Where the world is on the device too, everything is one program: start once, then rollout and update,
+  // again and again.
   //   sequence.parts = {rollout} + update().parts
-  // Errors: invalid_argument when the worlds are not as many as the agents, or see or do other things; unsupported when choices are masked.
+  // Errors: invalid_argument when the worlds are not as many as the agents, or see or do other things;
+  // unsupported when choices are masked.
   Result<ProgramDescription> start(const Worlds& worlds) const;
   Result<ProgramPart> rollout(const Worlds& worlds) const;
-  // `turns` steps of the most likely actions, from a fresh start: give it Worlds of its own, since those in which it learns would begin afresh too, and
-  // count the episodes. Output: float32 [1], the mean return of each copy's first episode, or of as much of it as there was.
+  // `turns` steps of the most likely actions, from a fresh start: give it Worlds of its own, since those in
+  // which it learns would begin afresh too, and count the episodes. Output: float32 [1], the mean return of
+  // each copy's first episode, or of as much of it as there was.
   Result<ProgramSequence> judge(const Worlds& worlds, std::uint32_t turns) const;
 
   const PpoOptions& options() const { return options_; }
   // What the learner's next step starts from, and what the actors play with.
   const Parameters& parameters() const { return learner_.parameters; }
   const Parameters& acting_parameters() const { return actor_.parameters; }
-  // Everything else that a saved learner needs to go on as if nothing had happened: moments, normalisers, counters, memory.
+  // Everything else that a saved learner needs to go on as if nothing had happened: moments, normalisers,
+  // counters, memory.
   const Parameters& state() const { return state_; }
 
  private:
@@ -114,14 +134,15 @@ class Ppo {
   struct Memory {
     Variable observation, mask, discrete, continuous, log_probability, value;
     Variable reward, continues;  // of the action taken there; whether the episode went on
-    Variable counts;             // 1 where the state it led to is worth something: everywhere but where the episode was terminated
-    Variable ending;             // what was seen of that state, where an episode was truncated
+    Variable counts;  // 1 where the state it led to is worth something: everywhere but where the episode was
+                      // terminated
+    Variable ending;  // what was seen of that state, where an episode was truncated
   };
   // Of an update.
   struct Work {
-    Variable first;         // int32 [1]: the rollout's first row in memory
-    Variable order;         // int32 [epochs * steps * agents]: which sample each place of each minibatch takes
-    Variable advantage;     // float32 [epochs * steps * agents]: in that order, standardised
+    Variable first;      // int32 [1]: the rollout's first row in memory
+    Variable order;      // int32 [epochs * steps * agents]: which sample each place of each minibatch takes
+    Variable advantage;  // float32 [epochs * steps * agents]: in that order, standardised
     Variable value_target;  // float32 [steps * agents]
     Variable turn;          // int32 [1]: minibatch
     Variable sums;          // float32 [kPpoMetrics]
@@ -133,7 +154,8 @@ class Ppo {
   ActionDistribution distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const;
   std::vector<Tensor> flat(const Actions& actions) const;
 
-  // What there is to see, and what the actions before brought; last_observation and mask may be empty, and nothing was brought by a fresh start.
+  // What there is to see, and what the actions before brought; last_observation and mask may be empty, and
+  // nothing was brought by a fresh start.
   struct Experience {
     Tensor observation, reward, terminated, truncated, last_observation, mask;
   };

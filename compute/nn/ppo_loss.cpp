@@ -20,18 +20,21 @@ PpoLoss ppo_loss(const PpoEvaluation& now, const PpoBatch& batch, const PpoLossO
   loss.policy = neg(mean(minimum(ratio * batch.advantage, bounded * batch.advantage)));
   Tensor error = square(now.value - batch.value_target);
   if (options.clip_value) {
-    const Tensor held = batch.value + between(now.value - batch.value, -options.clip_range, options.clip_range);
+    const Tensor held =
+        batch.value + between(now.value - batch.value, -options.clip_range, options.clip_range);
     error = maximum(error, square(held - batch.value_target));
   }
   loss.value = mean(error);
   loss.entropy = mean(now.entropy);
   loss.divergence = mean((ratio - 1.0f) - log_ratio);
   loss.clipped = mean(cast(not_equal(ratio, bounded), DType::float32));
-  loss.total = loss.policy + loss.value * Tensor(options.value_coefficient) - loss.entropy * Tensor(options.entropy_coefficient);
+  loss.total = loss.policy + loss.value * Tensor(options.value_coefficient) -
+               loss.entropy * Tensor(options.entropy_coefficient);
   return loss;
 }
 
-PpoLoss ppo_loss(const Tensor& logits, const Tensor& values, const PpoBatch& batch, const PpoLossOptions& options) {
+PpoLoss ppo_loss(const Tensor& logits, const Tensor& values, const PpoBatch& batch,
+                 const PpoLossOptions& options) {
   const Tensor log_probabilities = log_softmax(logits, -1);
   PpoEvaluation now;
   now.log_probability = squeeze(gather(log_probabilities, 1, unsqueeze(batch.action, 1)), 1);

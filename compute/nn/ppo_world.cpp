@@ -10,9 +10,11 @@ Status Ppo::check(const Worlds& worlds) const {
   };
   if (options_.masked) return refuse(ErrorCode::unsupported, "a world does not say which choices are open");
   if (worlds.world().observations != options_.observations)
-    return refuse(ErrorCode::invalid_argument, "the world shows " + std::to_string(worlds.world().observations) + " numbers, the learner expects " +
-                                                   std::to_string(options_.observations));
-  if (worlds.world().action.branches != options_.action.branches || worlds.world().action.continuous != options_.action.continuous)
+    return refuse(ErrorCode::invalid_argument,
+                  "the world shows " + std::to_string(worlds.world().observations) +
+                      " numbers, the learner expects " + std::to_string(options_.observations));
+  if (worlds.world().action.branches != options_.action.branches ||
+      worlds.world().action.continuous != options_.action.continuous)
     return refuse(ErrorCode::invalid_argument, "they differ in what there is to do");
   return {};
 }
@@ -20,8 +22,10 @@ Status Ppo::check(const Worlds& worlds) const {
 Result<ProgramDescription> Ppo::start(const Worlds& worlds) const {
   IMPRINT_CHECK(check(worlds));
   if (worlds.count() != options_.agents)
-    return make_error(ErrorCode::invalid_argument, "ppo '" + options_.name + "': " + std::to_string(worlds.count()) + " copies of world '" +
-                                                       worlds.world().name + "' for " + std::to_string(options_.agents) + " agents");
+    return make_error(ErrorCode::invalid_argument, "ppo '" + options_.name +
+                                                       "': " + std::to_string(worlds.count()) +
+                                                       " copies of world '" + worlds.world().name + "' for " +
+                                                       std::to_string(options_.agents) + " agents");
   ProgramDescription program{.name = options_.name + ".start"};
   const Worlds::Step begun = worlds.start();
   worlds.assign(begun, program.updates);
@@ -37,9 +41,9 @@ Result<ProgramPart> Ppo::rollout(const Worlds& worlds) const {
   std::vector<Update>& updates = part.description.updates;
   const Worlds::Step step = worlds.advance(act(remembered(), updates));
   worlds.assign(step, updates);
-  observe(
-      {step.observation, step.reward, step.terminated, step.truncated, worlds.world().step_limit > 0 ? step.last_observation : Tensor(), Tensor()},
-      updates);
+  observe({step.observation, step.reward, step.terminated, step.truncated,
+           worlds.world().step_limit > 0 ? step.last_observation : Tensor(), Tensor()},
+          updates);
   return part;
 }
 
@@ -48,7 +52,10 @@ Result<ProgramSequence> Ppo::judge(const Worlds& worlds, std::uint32_t turns) co
   ProgramSequence sequence{.name = options_.name + ".judge"};
   const Variable sum = Variable::zeros(worlds.world().name + ".first_return", {worlds.count()}),
                  over = Variable::zeros(worlds.world().name + ".over", {worlds.count()});
-  ProgramPart first{{.name = "start", .updates = {Update::assign(sum, zeros(sum.shape())), Update::assign(over, zeros(over.shape()))}}, 1};
+  ProgramPart first{
+      {.name = "start",
+       .updates = {Update::assign(sum, zeros(sum.shape())), Update::assign(over, zeros(over.shape()))}},
+      1};
   worlds.assign(worlds.start(), first.description.updates);
   sequence.parts.push_back(std::move(first));
 

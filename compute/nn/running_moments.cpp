@@ -8,8 +8,9 @@ Tensor normalise(const Tensor& x, const Moments& moments, double limit) {
 
 RunningMoments::RunningMoments(const std::string& name, std::int64_t extent) {
   mean_ = Variable::zeros(name + ".mean", {extent});
-  variance_ = Variable(name + ".variance", {extent}, std::vector<float>(static_cast<std::size_t>(extent), 1.0f));
-  count_ = Variable(name + ".count", {1}, std::vector<float>{1e-4f});   // nothing is divided by zero
+  variance_ =
+      Variable(name + ".variance", {extent}, std::vector<float>(static_cast<std::size_t>(extent), 1.0f));
+  count_ = Variable(name + ".count", {1}, std::vector<float>{1e-4f});  // nothing is divided by zero
   state_.add("mean", mean_);
   state_.add("variance", variance_);
   state_.add("count", count_);
@@ -26,7 +27,10 @@ Moments RunningMoments::with(const Tensor& rows) const {
   const Tensor is_sound = logical_and(is_finite(fresh_mean), is_finite(fresh_variance));
   Moments moments;
   moments.mean = where(is_sound, mean_.value() + apart * share, mean_.value());
-  moments.variance = where(is_sound, variance_.value() * (1.0f - share) + fresh_variance * share + square(apart) * share * (1.0f - share), variance_.value());
+  moments.variance = where(
+      is_sound,
+      variance_.value() * (1.0f - share) + fresh_variance * share + square(apart) * share * (1.0f - share),
+      variance_.value());
   moments.count = total;
   return moments;
 }

@@ -17,19 +17,21 @@ struct Moments {
 // clamp((x - mean) / sqrt(variance + 1e-8), -limit, limit). x: [..., extent].
 Tensor normalise(const Tensor& x, const Moments& moments, double limit = 10);
 
-// State that a program advances: mean 0, variance 1 and almost no weight at first. Saved with a network, for it means nothing without.
+// State that a program advances: mean 0, variance 1 and almost no weight at first. Saved with a network, for
+// it means nothing without.
 class RunningMoments {
  public:
   RunningMoments() = default;
   RunningMoments(const std::string& name, std::int64_t extent);
 
   Moments now() const;
-  // With the rows of [rows, extent] taken in, but for columns that are not finite throughout, which would never be rid of it: Chan, Golub, LeVeque,
-  // Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
+  // With the rows of [rows, extent] taken in, but for columns that are not finite throughout, which would
+  // never be rid of it: Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample
+  // Variances, 1979.
   Moments with(const Tensor& rows) const;
   void assign(const Moments& moments, std::vector<Update>& updates) const;
 
-  const Parameters& state() const { return state_; }   // "mean", "variance", "count"
+  const Parameters& state() const { return state_; }  // "mean", "variance", "count"
 
  private:
   Variable mean_, variance_, count_;

@@ -44,7 +44,8 @@ Sequential mlp(const std::string& name, std::span<const std::int64_t> extents, c
   return network;
 }
 
-Sequential mlp(const std::string& name, std::initializer_list<std::int64_t> extents, const MlpOptions& options) {
+Sequential mlp(const std::string& name, std::initializer_list<std::int64_t> extents,
+               const MlpOptions& options) {
   return mlp(name, std::span<const std::int64_t>(extents.begin(), extents.size()), options);
 }
 

@@ -13,7 +13,8 @@
 
 namespace imprint::nn {
 
-// Parameters are named by position: "0.weight", "0.bias", "2.weight", ...; activations count as positions, as in PyTorch.
+// Parameters are named by position: "0.weight", "0.bias", "2.weight", ...; activations count as positions, as
+// in PyTorch.
 class Sequential {
  public:
   explicit Sequential(std::string name) : name_(std::move(name)) {}
@@ -39,17 +40,19 @@ class Sequential {
 };
 
 struct MlpOptions {
-  Activation activation = Activation::relu;   // between linear layers, not behind the last one
-  bool layer_norm = false;                    // between a hidden linear layer and its activation
-  Initialisation hidden_values;               // weights of all layers but the last
-  Initialisation output_values;               // weights of the last; for orthogonal policies use gain 0.01
+  Activation activation = Activation::relu;  // between linear layers, not behind the last one
+  bool layer_norm = false;                   // between a hidden linear layer and its activation
+  Initialisation hidden_values;              // weights of all layers but the last
+  Initialisation output_values;              // weights of the last; for orthogonal policies use gain 0.01
   Initialisation bias_values;
   std::int64_t groups = 0;
   std::uint64_t seed = 0;
 };
 
 // A multilayer perceptron: extents {28, 64, 64, 10} makes three linear layers with activations between them.
-Sequential mlp(const std::string& name, std::span<const std::int64_t> extents, const MlpOptions& options = {});
-Sequential mlp(const std::string& name, std::initializer_list<std::int64_t> extents, const MlpOptions& options = {});
+Sequential mlp(const std::string& name, std::span<const std::int64_t> extents,
+               const MlpOptions& options = {});
+Sequential mlp(const std::string& name, std::initializer_list<std::int64_t> extents,
+               const MlpOptions& options = {});
 
 }  // namespace imprint::nn

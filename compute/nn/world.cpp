@@ -13,13 +13,15 @@ std::string array(const char* type, const std::string& name, std::int64_t count)
 
 }  // namespace
 
-Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed) : world_(std::move(world)), count_(count) {
+Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed)
+    : world_(std::move(world)), count_(count) {
   state_numbers_ = Variable::zeros(world_.name + ".state", {count, world_.state});
   observation_ = Variable::zeros(world_.name + ".observation", {count, world_.observations});
   steps_ = Variable::zeros(world_.name + ".steps", {count, 1});
   returns_ = Variable::zeros(world_.name + ".returns", {count});
   ended_ = Variable::zeros(world_.name + ".ended", {count, 2});
-  const std::int32_t generator[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32), 0, 0};
+  const std::int32_t generator[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32),
+                                     0, 0};
   generator_ = Variable(world_.name + ".generator", {4}, std::span<const std::int32_t>(generator));
   state_.add("state", state_numbers_);
   state_.add("observation", observation_);
@@ -31,20 +33,27 @@ Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed) : world_(std
 
 Status Worlds::check() const {
   if (world_.state >= 1 && world_.observations >= 1) return {};
-  return make_error(ErrorCode::invalid_argument, "world '" + world_.name + "' has " + std::to_string(world_.state) + " numbers of state and shows " +
-                                                     std::to_string(world_.observations) + "; expected at least one of each");
+  return make_error(ErrorCode::invalid_argument,
+                    "world '" + world_.name + "' has " + std::to_string(world_.state) +
+                        " numbers of state and shows " + std::to_string(world_.observations) +
+                        "; expected at least one of each");
 }
 
 Status Worlds::check(const Actions& actions) const {
   IMPRINT_CHECK(check());
   const auto branches = static_cast<std::int64_t>(world_.action.branches.size());
-  const auto fits = [&](const Tensor& given, DType dtype, std::int64_t width) { return given.dtype() == dtype && given.shape() == Shape{count_, width}; };
+  const auto fits = [&](const Tensor& given, DType dtype, std::int64_t width) {
+    return given.dtype() == dtype && given.shape() == Shape{count_, width};
+  };
   const auto refuse = [&](const Tensor& given, const char* what, std::int64_t width) {
     if (!given.ok() && !is_empty(given)) return given.error();
-    return make_error(ErrorCode::shape_mismatch, "world '" + world_.name + "': " + what + " are " + (given.ok() ? describe(given) : std::string("not given")) +
-                                                     "; expected [" + std::to_string(count_) + ", " + std::to_string(width) + "]");
+    return make_error(ErrorCode::shape_mismatch,
+                      "world '" + world_.name + "': " + what + " are " +
+                          (given.ok() ? describe(given) : std::string("not given")) + "; expected [" +
+                          std::to_string(count_) + ", " + std::to_string(width) + "]");
   };
-  if (branches > 0 && !fits(actions.discrete, DType::int32, branches)) return refuse(actions.discrete, "int32 choices", branches);
+  if (branches > 0 && !fits(actions.discrete, DType::int32, branches))
+    return refuse(actions.discrete, "int32 choices", branches);
   if (world_.action.continuous > 0 && !fits(actions.continuous, DType::float32, world_.action.continuous))
     return refuse(actions.continuous, "float32 numbers", world_.action.continuous);
   return {};
@@ -57,38 +66,48 @@ std::string Worlds::glsl(bool starts) const {
   const auto text = [](std::int64_t number) { return std::to_string(number); };
   std::string parameters, arguments = "state";
   if (branches > 0) parameters += ", " + array("int", "choice", branches), arguments += ", choice";
-  if (world_.action.continuous > 0) parameters += ", " + array("float", "number", world_.action.continuous), arguments += ", number";
+  if (world_.action.continuous > 0)
+    parameters += ", " + array("float", "number", world_.action.continuous), arguments += ", number";
 
   std::string result =
       "int world_draws;\nivec4 world_generator;\n"  // the row, seed low, seed high, step
       "float draw(float low, float high) {\n"
-      "  float u = imp_uniform(world_generator.x * 256 + world_draws, 0x776f726cu, world_generator.y, world_generator.z, world_generator.w);\n"
+      "  float u = imp_uniform(world_generator.x * 256 + world_draws, 0x776f726cu, world_generator.y, "
+      "world_generator.z, world_generator.w);\n"
       "  ++world_draws;\n  return low + (high - low) * u;\n}\n\n" +
       world_.glsl + "\n";
-  result += "void imp_row(int row, " + array("float", "state", state) + ", " + array("float", "steps", 1) + ", int generator[4]" +
-            (starts ? "" : parameters) + ", out " + array("float", "result", state + 2 * seen + 4) + ") {\n";
+  result += "void imp_row(int row, " + array("float", "state", state) + ", " + array("float", "steps", 1) +
+            ", int generator[4]" + (starts ? "" : parameters) + ", out " +
+            array("float", "result", state + 2 * seen + 4) + ") {\n";
   result += "  world_draws = 0;\n  world_generator = ivec4(row, generator[0], generator[1], generator[2]);\n";
-  result += "  float reward = 0.0;\n  bool terminated = false, truncated = false;\n  float count = 0.0;\n  " + array("float", "last", seen) + ", " +
-            array("", "seen", seen).substr(1) + ";\n";
+  result += "  float reward = 0.0;\n  bool terminated = false, truncated = false;\n  float count = 0.0;\n  " +
+            array("float", "last", seen) + ", " + array("", "seen", seen).substr(1) + ";\n";
   if (starts) {
     result += "  start(state);\n  observe(state, seen);\n  last = seen;\n";
   } else {
-    result += "  reward = advance(" + arguments + ", terminated);\n  observe(state, last);\n  seen = last;\n  count = steps[0] + 1.0;\n";
-    if (world_.step_limit > 0) result += "  truncated = !terminated && count >= " + text(world_.step_limit) + ".0;\n";
-    result += "  if (terminated || truncated) {\n    start(state);\n    observe(state, seen);\n    count = 0.0;\n  }\n";
+    result += "  reward = advance(" + arguments +
+              ", terminated);\n  observe(state, last);\n  seen = last;\n  count = steps[0] + 1.0;\n";
+    if (world_.step_limit > 0)
+      result += "  truncated = !terminated && count >= " + text(world_.step_limit) + ".0;\n";
+    result +=
+        "  if (terminated || truncated) {\n    start(state);\n    observe(state, seen);\n    count = 0.0;\n  "
+        "}\n";
   }
   result += "  for (int k = 0; k < " + text(state) + "; ++k) result[k] = state[k];\n";
-  result += "  for (int k = 0; k < " + text(seen) + "; ++k) {\n    result[" + text(state) + " + k] = seen[k];\n    result[" + text(state + seen) +
-            " + k] = last[k];\n  }\n";
+  result += "  for (int k = 0; k < " + text(seen) + "; ++k) {\n    result[" + text(state) +
+            " + k] = seen[k];\n    result[" + text(state + seen) + " + k] = last[k];\n  }\n";
   const std::int64_t end = state + 2 * seen;
-  result += "  result[" + text(end) + "] = reward;\n  result[" + text(end + 1) + "] = float(terminated);\n  result[" + text(end + 2) +
-            "] = float(truncated);\n  result[" + text(end + 3) + "] = count;\n}\n";
+  result += "  result[" + text(end) + "] = reward;\n  result[" + text(end + 1) +
+            "] = float(terminated);\n  result[" + text(end + 2) + "] = float(truncated);\n  result[" +
+            text(end + 3) + "] = count;\n}\n";
   return result;
 }
 
 Worlds::Step Worlds::taken_apart(const Tensor& packed) const {
   std::int64_t first = 0;
-  const auto columns = [&](std::int64_t count) { return narrow(packed, 1, std::exchange(first, first + count), count); };
+  const auto columns = [&](std::int64_t count) {
+    return narrow(packed, 1, std::exchange(first, first + count), count);
+  };
   Step step;
   step.state = columns(world_.state);
   step.observation = columns(world_.observations);
@@ -104,7 +123,8 @@ Worlds::Step Worlds::taken_apart(const Tensor& packed) const {
 Worlds::Step Worlds::start() const {
   if (Status bad = check(); !bad) return taken_apart(Tensor(bad.error()));
   const Tensor inputs[] = {state_numbers_.value(), steps_.value(), generator_.value()};
-  return taken_apart(custom_rows(world_.name + ".start", glsl(true), inputs, world_.state + 2 * world_.observations + 4));
+  return taken_apart(
+      custom_rows(world_.name + ".start", glsl(true), inputs, world_.state + 2 * world_.observations + 4));
 }
 
 Worlds::Step Worlds::advance(const Actions& actions) const {
@@ -112,7 +132,8 @@ Worlds::Step Worlds::advance(const Actions& actions) const {
   std::vector<Tensor> inputs{state_numbers_.value(), steps_.value(), generator_.value()};
   if (!world_.action.branches.empty()) inputs.push_back(actions.discrete);
   if (world_.action.continuous > 0) inputs.push_back(actions.continuous);
-  return taken_apart(custom_rows(world_.name + ".advance", glsl(false), inputs, world_.state + 2 * world_.observations + 4));
+  return taken_apart(
+      custom_rows(world_.name + ".advance", glsl(false), inputs, world_.state + 2 * world_.observations + 4));
 }
 
 void Worlds::assign(const Step& step, std::vector<Update>& updates) const {

@@ -14,10 +14,11 @@
 namespace imprint {
 namespace {
 
-// Which block each part of a program's memory lies in. Part 0 is the constants, then come the groups, the other variables, and each that lies alone.
+// Which block each part of a program's memory lies in. Part 0 is the constants, then come the groups, the
+// other variables, and each that lies alone.
 struct Parts {
-  std::vector<std::int32_t> of_variable;   // by position in FusionRequest::variables
-  std::vector<std::int32_t> movable;       // parts that there are and that may share a block
+  std::vector<std::int32_t> of_variable;  // by position in FusionRequest::variables
+  std::vector<std::int32_t> movable;      // parts that there are and that may share a block
   std::int32_t count = 0;
 };
 
@@ -29,17 +30,22 @@ Parts parts_of(const ProgramGraph& source, Baker::Groups groups, std::span<const
       return std::ranges::any_of(group, [&](const Variable& one) { return one.state() == variable; });
     };
     const auto group = static_cast<std::int32_t>(std::ranges::find_if(groups, has) - groups.begin());
-    const bool alone = variable->external || std::ranges::any_of(apart, [&](const Variable& one) { return one.state() == variable; });
+    const bool alone = variable->external || std::ranges::any_of(apart, [&](const Variable& one) {
+                         return one.state() == variable;
+                       });
     parts.of_variable.push_back(alone ? next++ : group + 1);
-    if (!alone && std::ranges::find(parts.movable, group + 1) == parts.movable.end()) parts.movable.push_back(group + 1);
+    if (!alone && std::ranges::find(parts.movable, group + 1) == parts.movable.end())
+      parts.movable.push_back(group + 1);
   }
   parts.movable.push_back(0);
   parts.count = next;
   return parts;
 }
 
-// Calls use(block of each movable part) for every way to share blocks: the partitions of the parts, as restricted growth strings.
-Status each_partition(std::size_t count, std::vector<std::int32_t>& block, const std::function<Status(const std::vector<std::int32_t>&)>& use) {
+// Calls use(block of each movable part) for every way to share blocks: the partitions of the parts, as
+// restricted growth strings.
+Status each_partition(std::size_t count, std::vector<std::int32_t>& block,
+                      const std::function<Status(const std::vector<std::int32_t>&)>& use) {
   if (block.size() == count) return use(block);
   const std::int32_t fresh = block.empty() ? 0 : *std::ranges::max_element(block) + 1;
   for (std::int32_t choice = 0; choice <= fresh; ++choice) {
@@ -56,7 +62,8 @@ class Writer {
   Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile, const VariantTable* variants)
       : source_(source), profile_(profile), variants_(variants) {}
 
-  Result<std::vector<vk::KernelSource>> kernels(const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
+  Result<std::vector<vk::KernelSource>> kernels(
+      const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
     auto fused = kernels(fused_, source_.fuse, buffer_of);
     if (fused || fused.error().code != ErrorCode::unsupported || !source_.fuse) return fused;
     auto plain = kernels(plain_, false, buffer_of);
@@ -69,8 +76,9 @@ class Writer {
     Schedule schedule;
   };
 
-  Result<std::vector<vk::KernelSource>> kernels(std::optional<Scheduled>& made, bool fuse,
-                                                const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
+  Result<std::vector<vk::KernelSource>> kernels(
+      std::optional<Scheduled>& made, bool fuse,
+      const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
     if (!made) {
       FusionOptions options = fusion_options(source_, profile_);
       options.fuse = fuse;
@@ -81,7 +89,8 @@ class Writer {
       made = std::move(fresh);
     }
     const auto buffer = [&](const Place& place) { return buffer_of(made->schedule, place); };
-    IMPRINT_ASSIGN(const std::vector<DispatchSource> dispatches, build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer));
+    IMPRINT_ASSIGN(const std::vector<DispatchSource> dispatches,
+                   build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer));
     return kernel_sources(source_.name, dispatches);
   }
 
@@ -92,24 +101,27 @@ class Writer {
 };
 
 // In every way to share memory. variants: null for the cost model's.
-Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile, const VariantTable* variants,
-                   const std::function<void(vk::KernelSource&)>& use) {
+Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile,
+                   const VariantTable* variants, const std::function<void(vk::KernelSource&)>& use) {
   Writer writer(source, profile, variants);
   std::vector<std::int32_t> block;
   return each_partition(parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Status {
     const auto block_of = [&](std::int32_t part) {
       const auto found = std::ranges::find(parts.movable, part);
-      return found == parts.movable.end() ? parts.count + part : shared[static_cast<std::size_t>(found - parts.movable.begin())];
+      return found == parts.movable.end() ? parts.count + part
+                                          : shared[static_cast<std::size_t>(found - parts.movable.begin())];
     };
     // The arena's is 0 in every program.
     auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
       if (place.kind == PlaceKind::constant) return 1 + block_of(0);
       if (place.kind != PlaceKind::variable) return 0;
       const auto& variable = schedule.variables[static_cast<std::size_t>(place.index)];
-      const auto position = std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
+      const auto position =
+          std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
       return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
     });
-    if (!kernels) return make_error(kernels.error().code, "profile '" + profile.name + "': " + kernels.error().message);
+    if (!kernels)
+      return make_error(kernels.error().code, "profile '" + profile.name + "': " + kernels.error().message);
     for (vk::KernelSource& kernel : *kernels) use(kernel);
     return {};
   });
@@ -117,7 +129,8 @@ Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::Cap
 
 }  // namespace
 
-Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables) : profiles_(std::move(profiles)), tables_(std::move(tables)) {
+Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables)
+    : profiles_(std::move(profiles)), tables_(std::move(tables)) {
   for (vk::CapabilityProfile& profile : profiles_) profile = profile.as_compiled_here();
 }
 
@@ -129,21 +142,28 @@ Status Baker::add(const ProgramDescription& program, Groups groups, std::span<co
 Status Baker::add(const ProgramSequence& sequence, Groups groups, std::span<const Variable> apart) {
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
-    if (Status added = add_graph(std::move(source), groups, apart); !added) return in_sequence(sequence, i, added.error());
+    if (Status added = add_graph(std::move(source), groups, apart); !added)
+      return in_sequence(sequence, i, added.error());
   }
   return {};
 }
 
 Status Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart) {
   if (groups.size() > kMaxGroups)
-    return make_error(ErrorCode::invalid_argument, "bake '" + source.name + "': " + std::to_string(groups.size()) + " groups; at most " +
-                                                       std::to_string(kMaxGroups) + ", since every way to share memory is baked");
+    return make_error(ErrorCode::invalid_argument,
+                      "bake '" + source.name + "': " + std::to_string(groups.size()) + " groups; at most " +
+                          std::to_string(kMaxGroups) + ", since every way to share memory is baked");
   const Parts parts = parts_of(source, groups, apart);
   for (const vk::CapabilityProfile& profile : profiles_) {
-    if (!profile.storage_16bit) IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, "profile '" + profile.name + "' has no storage_16bit"));
-    const auto keep = [&](vk::KernelSource& kernel) { sources_.try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl}); };
+    if (!profile.storage_16bit)
+      IMPRINT_CHECK(check_narrow_floats(source.graph, source.name,
+                                        "profile '" + profile.name + "' has no storage_16bit"));
+    const auto keep = [&](vk::KernelSource& kernel) {
+      sources_.try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl});
+    };
     IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, keep));
-    for (const VariantTable& table : tables_) IMPRINT_CHECK(each_kernel(source, parts, profile, &table, keep));
+    for (const VariantTable& table : tables_)
+      IMPRINT_CHECK(each_kernel(source, parts, profile, &table, keep));
   }
   return {};
 }
@@ -166,14 +186,18 @@ Result<std::vector<std::byte>> Baker::compile(const std::function<void(std::size
     for (std::size_t i = next.fetch_add(1); i < kernels.size(); i = next.fetch_add(1)) {
       auto spirv = compiler.compile(sources[i]->name, sources[i]->glsl);
       const std::lock_guard lock(mutex);
-      if (spirv) kernels[i].spirv = std::move(*spirv);
-      else if (!error) error = spirv.error();
+      if (spirv)
+        kernels[i].spirv = std::move(*spirv);
+      else if (!error)
+        error = spirv.error();
       ++done;
       finished.notify_one();
     }
   };
   std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < std::min<std::size_t>(kernels.size(), std::max(1u, std::thread::hardware_concurrency())); ++i) threads.emplace_back(work);
+  for (std::size_t i = 0;
+       i < std::min<std::size_t>(kernels.size(), std::max(1u, std::thread::hardware_concurrency())); ++i)
+    threads.emplace_back(work);
   for (std::size_t told = 0; told < kernels.size();) {
     std::unique_lock lock(mutex);
     finished.wait(lock, [&] { return done > told; });

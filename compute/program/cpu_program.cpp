@@ -24,7 +24,8 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
-Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtime, const ProgramSequence& sequence) {
+Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtime,
+                                                           const ProgramSequence& sequence) {
   auto program = std::make_unique<CpuProgram>(static_cast<const CpuRuntime&>(runtime));
   program->source.name = sequence.name;
   program->source.slots = std::max(1u, sequence.slots);
@@ -32,9 +33,11 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   std::uint64_t input_end = 0, turns = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
-    if (Status added = program->add_part(std::move(source), sequence.parts[i].repeat); !added) return in_sequence(sequence, i, added.error());
+    if (Status added = program->add_part(std::move(source), sequence.parts[i].repeat); !added)
+      return in_sequence(sequence, i, added.error());
     Part& part = program->parts_.back();
-    if (Status counted = add_turns(sequence.parts[i], part.kernel_count(), turns); !counted) return in_sequence(sequence, i, counted.error());
+    if (Status counted = add_turns(sequence.parts[i], part.kernel_count(), turns); !counted)
+      return in_sequence(sequence, i, counted.error());
     for (Port& port : part.inputs) {
       const auto offset = input_offset(program->source.inputs, port, input_end);
       if (!offset) return in_sequence(sequence, i, offset.error());
@@ -51,12 +54,16 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
 
 Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   if (part_source.precision == Precision::mixed16)
-    runtime_.log()(LogLevel::warning, "program '" + part_source.name + "' stays in float32: the processor computes with four bytes an element");
+    runtime_.log()(LogLevel::warning,
+                   "program '" + part_source.name +
+                       "' stays in float32: the processor computes with four bytes an element");
   Part part;
   part.name = part_source.name;
   part.repeat = repeat;
-  IMPRINT_CHECK(check_narrow_floats(part_source.graph, part_source.name, "the processor computes with four bytes an element"));
-  IMPRINT_ASSIGN(part.schedule, imprint::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
+  IMPRINT_CHECK(check_narrow_floats(part_source.graph, part_source.name,
+                                    "the processor computes with four bytes an element"));
+  IMPRINT_ASSIGN(part.schedule, imprint::fuse(part_source.graph, part_source.request,
+                                              cpu::fusion_options(part_source.fuse)));
   for (const auto& variable : part.schedule.variables) {
     IMPRINT_CHECK(CpuRuntime::place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
@@ -85,13 +92,16 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
 void CpuProgram::make_slots() {
   input_bytes_ = end_of(source.inputs);
   output_bytes_ = end_of(source.outputs);
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot) slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
+  for (std::uint32_t slot = 0; slot < source.slots; ++slot)
+    slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
   stats.io_bytes = (input_bytes_ + output_bytes_) * source.slots;
 }
 
 void CpuProgram::bind(Part& part, std::uint32_t slot) {
-  for (std::size_t i = 0; i < part.inputs.size(); ++i) part.input_memory[i] = slots_[slot].get() + part.inputs[i].offset;
-  for (std::size_t i = 0; i < part.outputs.size(); ++i) part.output_memory[i] = slots_[slot].get() + input_bytes_ + part.outputs[i].offset;
+  for (std::size_t i = 0; i < part.inputs.size(); ++i)
+    part.input_memory[i] = slots_[slot].get() + part.inputs[i].offset;
+  for (std::size_t i = 0; i < part.outputs.size(); ++i)
+    part.output_memory[i] = slots_[slot].get() + input_bytes_ + part.outputs[i].offset;
   part.executable->bind({part.input_memory, part.output_memory, part.variable_memory});
 }
 
@@ -104,7 +114,8 @@ Status CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint
     const std::uint32_t kernels = part.kernel_count(), total = kernels * part.repeat;
     if (begin < before + total && end > before) {
       bind(part, slot);
-      for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k) part.executable->run((k - before) % kernels);
+      for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k)
+        part.executable->run((k - before) % kernels);
     }
     before += total;
   }
@@ -125,7 +136,8 @@ std::vector<ScheduleFigures> CpuProgram::schedule_figures() const {
   std::vector<ScheduleFigures> figures;
   for (const Part& part : parts_) {
     figures.push_back({part.name, part.repeat, {}, part.schedule.notes});
-    for (const Task& task : part.schedule.tasks) figures.back().dispatches.push_back({.kernels = {kernel_figures(part.graph, part.schedule, task)}});
+    for (const Task& task : part.schedule.tasks)
+      figures.back().dispatches.push_back({.kernels = {kernel_figures(part.graph, part.schedule, task)}});
   }
   return figures;
 }
@@ -134,9 +146,12 @@ std::string CpuProgram::explain() const {
   std::string text;
   for (const Part& part : parts_) {
     char line[320];
-    std::snprintf(line, sizeof line, "%u x program %s on the CPU (%s): %u kernels of %zu steps, arena %llu bytes (%llu without reuse)\n", part.repeat,
-                  part.name.c_str(), cpu::kernels().name, part.kernel_count(), part.executable->step_count(),
-                  static_cast<unsigned long long>(part.executable->arena_bytes()), static_cast<unsigned long long>(part.executable->unplanned_bytes()));
+    std::snprintf(
+        line, sizeof line,
+        "%u x program %s on the CPU (%s): %u kernels of %zu steps, arena %llu bytes (%llu without reuse)\n",
+        part.repeat, part.name.c_str(), cpu::kernels().name, part.kernel_count(),
+        part.executable->step_count(), static_cast<unsigned long long>(part.executable->arena_bytes()),
+        static_cast<unsigned long long>(part.executable->unplanned_bytes()));
     text += line;
     for (const Task& task : part.schedule.tasks) text += explain_task(part.graph, part.schedule, task);
   }

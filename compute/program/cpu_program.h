@@ -1,5 +1,6 @@
 #pragma once
-// A Program of the CPU: the kernels of one schedule, or of the parts of a sequence in turns, over the slots' memory.
+// A Program of the CPU: the kernels of one schedule, or of the parts of a sequence in turns, over the slots'
+// memory.
 
 #include <memory>
 #include <vector>
@@ -13,7 +14,8 @@ namespace imprint {
 class CpuProgram : public Program::Body {
  public:
   static Result<std::unique_ptr<Program::Body>> compile(const Runtime& runtime, ProgramGraph source);
-  static Result<std::unique_ptr<Program::Body>> compile(const Runtime& runtime, const ProgramSequence& sequence);
+  static Result<std::unique_ptr<Program::Body>> compile(const Runtime& runtime,
+                                                        const ProgramSequence& sequence);
 
   explicit CpuProgram(const CpuRuntime& runtime) : runtime_(runtime) {}
   const Runtime& owner() const override { return runtime_; }
@@ -21,7 +23,9 @@ class CpuProgram : public Program::Body {
   std::vector<ScheduleFigures> schedule_figures() const override;
   std::vector<std::string> glsl() const override { return {}; }
   std::byte* input_memory(std::uint32_t slot) override { return slots_[slot].get(); }
-  const std::byte* output_memory(std::uint32_t slot) const override { return slots_[slot].get() + input_bytes_; }
+  const std::byte* output_memory(std::uint32_t slot) const override {
+    return slots_[slot].get() + input_bytes_;
+  }
   std::uint32_t first_write(std::span<const Variable> but) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t, VkCommandBufferLevel) const override { return {}; }
   VkCommandBuffer head(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
@@ -37,7 +41,7 @@ class CpuProgram : public Program::Body {
     Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
     std::uint32_t repeat = 1;
-    std::vector<Port> inputs, outputs;                       // offsets in the slot's inputs and outputs
+    std::vector<Port> inputs, outputs;  // offsets in the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
   };
@@ -49,7 +53,7 @@ class CpuProgram : public Program::Body {
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> slots_;          // inputs, then outputs
+  std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
 };
 
 }  // namespace imprint

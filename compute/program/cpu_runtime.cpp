@@ -10,7 +10,9 @@ std::size_t bytes_of(const VariableState& variable) {
   return static_cast<std::size_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
 }
 
-std::byte* memory_of(const VariableState& variable) { return static_cast<const CpuVariable*>(variable.storage.get())->bytes(); }
+std::byte* memory_of(const VariableState& variable) {
+  return static_cast<const CpuVariable*>(variable.storage.get())->bytes();
+}
 
 class CpuReadback : public StateReadback, CpuWork {
  public:
@@ -22,7 +24,8 @@ class CpuReadback : public StateReadback, CpuWork {
   std::span<const std::byte> bytes(std::size_t index) const override { return copies_[index]; }
   void run() override {
     for (std::size_t i = 0; i < copies_.size(); ++i)
-      if (!copies_[i].empty()) std::memcpy(copies_[i].data(), memory_of(*variables_[i].state()), copies_[i].size());
+      if (!copies_[i].empty())
+        std::memcpy(copies_[i].data(), memory_of(*variables_[i].state()), copies_[i].size());
   }
 
  private:
@@ -36,7 +39,9 @@ class CpuReadback : public StateReadback, CpuWork {
 std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log) { return std::make_unique<CpuRuntime>(log); }
 
 Status CpuRuntime::displace(const Variable& variable) {
-  return make_error(ErrorCode::unsupported, "displace: variable '" + variable.name() + "' lies in the processor's own memory, which nobody is asked for back");
+  return make_error(ErrorCode::unsupported,
+                    "displace: variable '" + variable.name() +
+                        "' lies in the processor's own memory, which nobody is asked for back");
 }
 
 Status CpuRuntime::place(const Variable& variable, bool) {
@@ -52,10 +57,12 @@ Status CpuRuntime::place_together(std::span<const Variable> variables) {
 Status CpuRuntime::place(VariableState& variable) {
   if (variable.storage) {
     if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};
-    return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on a Vulkan device: make one for the CPU");
+    return make_error(ErrorCode::invalid_argument,
+                      "variable '" + variable.name + "' lives on a Vulkan device: make one for the CPU");
   }
   if (variable.external)
-    return make_error(ErrorCode::unsupported, "variable '" + variable.name + "' is external: it belongs in a buffer of a Vulkan device");
+    return make_error(ErrorCode::unsupported, "variable '" + variable.name +
+                                                  "' is external: it belongs in a buffer of a Vulkan device");
   const std::size_t size = bytes_of(variable);
   auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size);
   if (size > 0) std::memcpy(storage->bytes(), variable.initial.data(), size);
@@ -65,22 +72,26 @@ Status CpuRuntime::place(VariableState& variable) {
 }
 
 Status CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
-  return make_error(ErrorCode::unsupported, "place_in: variable '" + variable.name() + "': a buffer of a Vulkan device cannot be used on the processor");
+  return make_error(ErrorCode::unsupported,
+                    "place_in: variable '" + variable.name() +
+                        "': a buffer of a Vulkan device cannot be used on the processor");
 }
 
 Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
   IMPRINT_CHECK(place(variable, false));
   const std::size_t size = bytes_of(*variable.state());
   if (bytes.size() != size)
-    return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
-                                                     std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
+    return make_error(ErrorCode::shape_mismatch,
+                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
+                          std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
   if (size > 0) std::memcpy(memory_of(*variable.state()), bytes.data(), size);
   return {};
 }
 
 Status CpuRuntime::write_zeros(const Variable& variable) {
   IMPRINT_CHECK(place(variable, false));
-  if (const std::size_t size = bytes_of(*variable.state()); size > 0) std::memset(memory_of(*variable.state()), 0, size);
+  if (const std::size_t size = bytes_of(*variable.state()); size > 0)
+    std::memset(memory_of(*variable.state()), 0, size);
   return {};
 }
 

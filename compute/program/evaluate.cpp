@@ -23,7 +23,8 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
   std::vector<NodeRef> constants;
   IMPRINT_ASSIGN(source.graph, build_graph(tensors, &constants));
   std::vector<HostTensor> values;
-  for (const NodeRef& constant : constants) values.push_back(host_tensor(constant->dtype, constant->shape, constant->constant->bytes));
+  for (const NodeRef& constant : constants)
+    values.push_back(host_tensor(constant->dtype, constant->shape, constant->constant->bytes));
 
   const Hash128 key = source.graph.hash();
   auto found = evaluated.find(key);
@@ -39,10 +40,13 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
       const GraphNode& node = source.graph[n];
       if (node.op == Op::variable) source.request.variables.push_back(node.source->variable);
       if (node.op == Op::input && !node.source->constant)
-        return make_error(ErrorCode::invalid_argument, "evaluate: the tensors depend on input '" + node.source->label + "': compile a program and run it");
+        return make_error(ErrorCode::invalid_argument, "evaluate: the tensors depend on input '" +
+                                                           node.source->label +
+                                                           "': compile a program and run it");
       if (node.op == Op::input) {
         source.request.inputs.push_back(n);
-        source.inputs.push_back(port("constant " + std::to_string(source.inputs.size()), node.dtype, node.shape));
+        source.inputs.push_back(
+            port("constant " + std::to_string(source.inputs.size()), node.dtype, node.shape));
       }
     }
     offset = 0;
@@ -51,9 +55,12 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
       source.outputs.push_back(port(tensors[i].node()->label, tensors[i].dtype(), tensors[i].shape()));
     }
     std::ranges::sort(source.request.variables);
-    source.request.variables.erase(std::unique(source.request.variables.begin(), source.request.variables.end()), source.request.variables.end());
+    source.request.variables.erase(
+        std::unique(source.request.variables.begin(), source.request.variables.end()),
+        source.request.variables.end());
     if (evaluated.size() >= kMaxCached) evaluated.clear();
-    IMPRINT_ASSIGN(std::unique_ptr<Program::Body> compiled, Program::Body::compile(runtime, std::move(source)));
+    IMPRINT_ASSIGN(std::unique_ptr<Program::Body> compiled,
+                   Program::Body::compile(runtime, std::move(source)));
     found = evaluated.emplace(key, Program::Body::wrap(std::move(compiled))).first;
   }
   return session.run(found->second, values);

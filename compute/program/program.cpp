@@ -9,9 +9,13 @@
 
 namespace imprint {
 
-Update Update::assign(Variable target, Tensor value) { return {std::move(target), std::move(value), Tensor(), false}; }
+Update Update::assign(Variable target, Tensor value) {
+  return {std::move(target), std::move(value), Tensor(), false};
+}
 
-Update Update::scatter_rows(Variable target, Tensor rows, Tensor value) { return {std::move(target), std::move(value), std::move(rows), true}; }
+Update Update::scatter_rows(Variable target, Tensor rows, Tensor value) {
+  return {std::move(target), std::move(value), std::move(rows), true};
+}
 
 Program::Program(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 Program::Program(Program&&) noexcept = default;
@@ -39,7 +43,8 @@ Result<Program> Program::compile(Runtime& runtime, const ProgramSequence& sequen
 
 Result<std::unique_ptr<Program::Body>> Program::Body::compile(Runtime& runtime, ProgramGraph source) {
   if (runtime.on_cpu()) return CpuProgram::compile(runtime, std::move(source));
-  IMPRINT_ASSIGN(std::unique_ptr<Body> body, Impl::compile(static_cast<RuntimeImpl&>(runtime), std::move(source)));
+  IMPRINT_ASSIGN(std::unique_ptr<Body> body,
+                 Impl::compile(static_cast<RuntimeImpl&>(runtime), std::move(source)));
   return body;
 }
 
@@ -70,8 +75,12 @@ const Shape& Program::input_shape(std::size_t index) const { return body_->sourc
 
 std::uint32_t Program::piece_count() const { return body_->stats.dispatches + 2; }
 
-std::uint32_t Program::first_state_write() const { return std::min(body_->first_write({}) + 1, piece_count()); }
-std::uint32_t Program::first_shared_write() const { return std::min(body_->first_write(body_->own) + 1, piece_count()); }
+std::uint32_t Program::first_state_write() const {
+  return std::min(body_->first_write({}) + 1, piece_count());
+}
+std::uint32_t Program::first_shared_write() const {
+  return std::min(body_->first_write(body_->own) + 1, piece_count());
+}
 
 std::span<const VkCommandBuffer> Program::pieces(std::uint32_t slot, VkCommandBufferLevel level) const {
   if (slot >= body_->source.slots) return {};
@@ -98,9 +107,11 @@ void Program::encode(VkCommandBuffer commands, std::uint32_t slot) const {
 
 Status Program::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
   if (slot >= body_->source.slots || first > piece_count() || count > piece_count() - first)
-    return make_error(ErrorCode::invalid_argument, "run_pieces '" + name() + "': pieces " + std::to_string(first) + " to " + std::to_string(first + count) +
-                                                       " of slot " + std::to_string(slot) + ": there are " + std::to_string(piece_count()) + " pieces and " +
-                                                       std::to_string(slot_count()) + " slots");
+    return make_error(ErrorCode::invalid_argument,
+                      "run_pieces '" + name() + "': pieces " + std::to_string(first) + " to " +
+                          std::to_string(first + count) + " of slot " + std::to_string(slot) +
+                          ": there are " + std::to_string(piece_count()) + " pieces and " +
+                          std::to_string(slot_count()) + " slots");
   return body_->run_pieces(slot, first, count);
 }
 
@@ -108,12 +119,15 @@ bool writes_state(const Schedule& schedule, const Task& task, std::span<const Va
   return std::ranges::any_of(task.stores, [&](const Store& store) {
     if (store.place.kind != PlaceKind::variable) return false;
     const VariableState* written = schedule.variables[static_cast<std::size_t>(store.place.index)].get();
-    return std::ranges::none_of(but, [&](const Variable& variable) { return variable.state().get() == written; });
+    return std::ranges::none_of(but,
+                                [&](const Variable& variable) { return variable.state().get() == written; });
   });
 }
 
 void add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats) {
-  const auto bytes = [&](NodeIndex node) { return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype); };
+  const auto bytes = [&](NodeIndex node) {
+    return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype);
+  };
   ++stats.kernels;
   for (const Read& read : task.reads) stats.bytes_moved += bytes(read.node);
   for (const Store& store : task.stores) stats.bytes_moved += bytes(store.node);
@@ -130,13 +144,18 @@ std::vector<std::string> Program::Impl::glsl() const {
   return sources;
 }
 
-std::byte* Program::Impl::input_memory(std::uint32_t slot) { return static_cast<std::byte*>(upload_slots[slot].mapped); }
-const std::byte* Program::Impl::output_memory(std::uint32_t slot) const { return static_cast<const std::byte*>(readback_slots[slot].mapped); }
+std::byte* Program::Impl::input_memory(std::uint32_t slot) {
+  return static_cast<std::byte*>(upload_slots[slot].mapped);
+}
+const std::byte* Program::Impl::output_memory(std::uint32_t slot) const {
+  return static_cast<const std::byte*>(readback_slots[slot].mapped);
+}
 
 std::uint32_t Program::Impl::first_write(std::span<const Variable> but) const {
   for (std::size_t i = 0; i < dispatches.size(); ++i)
     for (std::int32_t t : dispatches[i].tasks)
-      if (writes_state(schedule, schedule.tasks[static_cast<std::size_t>(t)], but)) return static_cast<std::uint32_t>(i);
+      if (writes_state(schedule, schedule.tasks[static_cast<std::size_t>(t)], but))
+        return static_cast<std::uint32_t>(i);
   std::uint32_t before = 0;
   for (const Part& part : parts) {
     const auto own_dispatches = static_cast<std::uint32_t>(part.impl->dispatches.size());
@@ -159,10 +178,14 @@ VkCommandBuffer Program::Impl::tail(std::uint32_t slot, VkCommandBufferLevel lev
   return tail_commands.empty() ? VK_NULL_HANDLE : tail_commands[slot].get(level);
 }
 
-VkCommandBuffer Program::Impl::whole(std::uint32_t slot, VkCommandBufferLevel level) const { return whole_commands[slot].get(level); }
+VkCommandBuffer Program::Impl::whole(std::uint32_t slot, VkCommandBufferLevel level) const {
+  return whole_commands[slot].get(level);
+}
 
 Status Program::Impl::run_pieces(std::uint32_t, std::uint32_t, std::uint32_t) {
-  return make_error(ErrorCode::unsupported, "run_pieces '" + source.name + "': it was compiled for a Vulkan device: submit its command buffers");
+  return make_error(
+      ErrorCode::unsupported,
+      "run_pieces '" + source.name + "': it was compiled for a Vulkan device: submit its command buffers");
 }
 
 }  // namespace imprint

@@ -1,5 +1,6 @@
 #pragma once
-// What Program forwards to: recorded commands of a device (program_impl.h), or kernels of the processor (cpu_program.h).
+// What Program forwards to: recorded commands of a device (program_impl.h), or kernels of the processor
+// (cpu_program.h).
 
 #include <memory>
 #include <span>
@@ -14,15 +15,18 @@
 
 namespace imprint {
 
-inline constexpr std::uint64_t kAlignment = 256;   // bytes, of what a program keeps side by side in one allocation
-inline std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+inline constexpr std::uint64_t kAlignment =
+    256;  // bytes, of what a program keeps side by side in one allocation
+inline std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 // A named end of a program: an input or an output.
 struct Port {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;
-  std::uint64_t offset = 0;   // bytes from the start of its region
+  std::uint64_t offset = 0;  // bytes from the start of its region
   std::uint64_t bytes = 0;
 };
 
@@ -32,7 +36,7 @@ struct ProgramGraph {
   Graph graph;
   FusionRequest request;
   std::vector<Port> inputs, outputs;
-  std::vector<Variable> keep;          // handles of all variables
+  std::vector<Variable> keep;  // handles of all variables
   std::uint32_t slots = 3;
   bool fuse = true;
   Precision precision = Precision::float32;
@@ -49,7 +53,8 @@ Status check_narrow_floats(const Graph& graph, const std::string& program, std::
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
 // Where the sequence's input of this port's name is, or a new one at `end`. Errors: shape_mismatch.
 Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
-// Adds the turns of a compiled part to those before it. Errors: invalid_argument beyond kMaxSequenceDispatches.
+// Adds the turns of a compiled part to those before it. Errors: invalid_argument beyond
+// kMaxSequenceDispatches.
 Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
 
@@ -57,8 +62,9 @@ Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error
 bool writes_state(const Schedule& schedule, const Task& task, std::span<const Variable> but);
 // Adds a kernel and its bytes and operations to the figures.
 void add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats);
-std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task);   // a line
-KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task, bool on_matrix_units = false);
+std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task);  // a line
+KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task,
+                             bool on_matrix_units = false);
 
 class Program::Body {
  public:
@@ -73,7 +79,8 @@ class Program::Body {
   // Of an existing slot: where its ports begin; null where there are none.
   virtual std::byte* input_memory(std::uint32_t slot) = 0;
   virtual const std::byte* output_memory(std::uint32_t slot) const = 0;
-  // Counted in dispatches: the first that writes a variable other than those listed; past the end when none does.
+  // Counted in dispatches: the first that writes a variable other than those listed; past the end when none
+  // does.
   virtual std::uint32_t first_write(std::span<const Variable> but) const = 0;
   virtual std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer head(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
@@ -82,9 +89,9 @@ class Program::Body {
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
 
-  ProgramGraph source;         // of a sequence its ports alone
+  ProgramGraph source;  // of a sequence its ports alone
   ProgramStats stats;
-  std::vector<Variable> own;   // of a sequence
+  std::vector<Variable> own;  // of a sequence
 };
 
 }  // namespace imprint

@@ -5,35 +5,43 @@
 #include "compute/graph/memory_plan.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
-#include "compute/program/tuner.h"
 #include "compute/tensor/build.h"
+#include "compute/tuning/tuner.h"
 #include "compute/vk/access_tracker.h"
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
 namespace {
 
-std::uint64_t tensor_bytes(const Shape& shape, DType dtype) { return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype); }
+std::uint64_t tensor_bytes(const Shape& shape, DType dtype) {
+  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+}
 
-std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype, const Shape& shape) {
+std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype,
+                       const Shape& shape) {
   const std::uint64_t bytes = tensor_bytes(shape, dtype);
   ports.push_back({std::move(name), dtype, shape, offset, bytes});
   return offset + aligned(bytes);
 }
 
 Error bad_update(const Update& update, ErrorCode code, const std::string& text) {
-  return make_error(code, "update of variable '" + update.target.name() + "' " + update.target.shape().text() + ": " + text);
+  return make_error(code, "update of variable '" + update.target.name() + "' " +
+                              update.target.shape().text() + ": " + text);
 }
 
 Status check_update(const Update& update) {
-  if (!update.target.ok()) return make_error(ErrorCode::invalid_argument, "update: the target variable is empty or was made from bad values");
+  if (!update.target.ok())
+    return make_error(ErrorCode::invalid_argument,
+                      "update: the target variable is empty or was made from bad values");
   if (!update.value.ok()) return update.value.error();
   if (update.value.dtype() != update.target.dtype())
     return bad_update(update, ErrorCode::dtype_mismatch,
-                      "the value is " + std::string(dtype_name(update.value.dtype())) + ", the variable " + std::string(dtype_name(update.target.dtype())));
+                      "the value is " + std::string(dtype_name(update.value.dtype())) + ", the variable " +
+                          std::string(dtype_name(update.target.dtype())));
   if (!update.by_rows) {
     if (!(update.value.shape() == update.target.shape()))
-      return bad_update(update, ErrorCode::shape_mismatch, "the value has shape " + update.value.shape().text());
+      return bad_update(update, ErrorCode::shape_mismatch,
+                        "the value has shape " + update.value.shape().text());
     return {};
   }
   if (!update.rows.ok()) return update.rows.error();
@@ -41,11 +49,15 @@ Status check_update(const Update& update) {
   const Shape& value = update.value.shape();
   const Shape& target = update.target.shape();
   if (update.rows.dtype() != DType::int32 || rows.rank() != 1)
-    return bad_update(update, ErrorCode::shape_mismatch, "rows must be int32 of rank 1, they are " + std::string(dtype_name(update.rows.dtype())) + rows.text());
+    return bad_update(update, ErrorCode::shape_mismatch,
+                      "rows must be int32 of rank 1, they are " +
+                          std::string(dtype_name(update.rows.dtype())) + rows.text());
   bool fits = target.rank() >= 1 && value.rank() == target.rank() && value[0] == rows[0];
   for (int axis = 1; fits && axis < target.rank(); ++axis) fits = value[axis] == target[axis];
   if (!fits)
-    return bad_update(update, ErrorCode::shape_mismatch, "rows " + rows.text() + " need values [rows, ...rest of the variable], they are " + value.text());
+    return bad_update(
+        update, ErrorCode::shape_mismatch,
+        "rows " + rows.text() + " need values [rows, ...rest of the variable], they are " + value.text());
   return {};
 }
 
@@ -54,15 +66,21 @@ Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < description.inputs.size(); ++i) {
     const Node& node = *description.inputs[i].node();
-    if (node.op != Op::input) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " + std::to_string(i) + " was not made by input()");
+    if (node.op != Op::input)
+      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
+                                                         std::to_string(i) + " was not made by input()");
     for (const Port& port : result.inputs)
-      if (port.name == node.label) return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input '" + node.label + "' is listed twice");
+      if (port.name == node.label)
+        return make_error(ErrorCode::invalid_argument,
+                          "program '" + description.name + "': input '" + node.label + "' is listed twice");
     offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
     NodeIndex found = -1;
     for (NodeIndex n = 0; n < result.graph.size(); ++n)
       if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
         if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
-          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': two inputs named '" + node.label + "' with different shapes or types");
+          return make_error(ErrorCode::shape_mismatch, "program '" + description.name +
+                                                           "': two inputs named '" + node.label +
+                                                           "' with different shapes or types");
         found = n;
       }
     result.request.inputs.push_back(found);
@@ -79,7 +97,8 @@ FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityPro
   return options;
 }
 
-std::vector<vk::KernelSource> kernel_sources(const std::string& program, std::span<const DispatchSource> dispatches) {
+std::vector<vk::KernelSource> kernel_sources(const std::string& program,
+                                             std::span<const DispatchSource> dispatches) {
   std::vector<vk::KernelSource> sources;
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     vk::KernelSource kernel;
@@ -108,18 +127,24 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   for (const Update& update : description.updates) {
     IMPRINT_CHECK(check_update(update));
     (update.by_rows ? scattered : assigned).push_back(update.target.state().get());
-    const auto count = std::ranges::count(assigned, update.target.state().get()) + std::min<std::ptrdiff_t>(1, std::ranges::count(scattered, update.target.state().get()));
-    if (count > 1) return bad_update(update, ErrorCode::invalid_argument, "a program may assign a variable once, or update rows of it, not both");
+    const auto count =
+        std::ranges::count(assigned, update.target.state().get()) +
+        std::min<std::ptrdiff_t>(1, std::ranges::count(scattered, update.target.state().get()));
+    if (count > 1)
+      return bad_update(update, ErrorCode::invalid_argument,
+                        "a program may assign a variable once, or update rows of it, not both");
   }
 
   std::vector<Tensor> roots;
   for (const Tensor& output : description.outputs) roots.push_back(output);
-  // The content of a variable that this program overwrites is copied as a value of its own where it goes elsewhere, so that swaps work.
+  // The content of a variable that this program overwrites is copied as a value of its own where it goes
+  // elsewhere, so that swaps work.
   const auto kept = [&](const Tensor& tensor) {
     const Node* node = tensor.node().get();
     while (node->op == Op::reshape || node->op == Op::stop_gradient) node = node->inputs[0].get();
-    const bool overwritten = node->op == Op::variable && (std::ranges::find(assigned, node->variable.get()) != assigned.end() ||
-                                                          std::ranges::find(scattered, node->variable.get()) != scattered.end());
+    const bool overwritten =
+        node->op == Op::variable && (std::ranges::find(assigned, node->variable.get()) != assigned.end() ||
+                                     std::ranges::find(scattered, node->variable.get()) != scattered.end());
     return overwritten ? make(Op::cast, {tensor}, {.dtype = tensor.dtype()}) : tensor;
   };
   for (const Update& update : description.updates) {
@@ -130,7 +155,8 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 
   std::unordered_map<const VariableState*, std::int32_t> variable_index;
   const auto add_variable = [&](const std::shared_ptr<VariableState>& state) {
-    const auto [found, fresh] = variable_index.try_emplace(state.get(), static_cast<std::int32_t>(result.request.variables.size()));
+    const auto [found, fresh] =
+        variable_index.try_emplace(state.get(), static_cast<std::int32_t>(result.request.variables.size()));
     if (fresh) result.request.variables.push_back(state);
     return found->second;
   };
@@ -157,7 +183,9 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
   for (NodeIndex n = 0; n < graph.size(); ++n)
     if (dtype_is_narrow_float(graph[n].dtype))
-      return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) + " cannot be held: " + std::string(reason) + "; cast to float32");
+      return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +
+                                                    " cannot be held: " + std::string(reason) +
+                                                    "; cast to float32");
   return {};
 }
 
@@ -166,45 +194,56 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   if (!profiles.front().storage_16bit) {
     const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
-    if (source.precision == Precision::mixed16) runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' stays in float32: " + reason);
+    if (source.precision == Precision::mixed16)
+      runtime.device().options().log(LogLevel::warning,
+                                     "program '" + source.name + "' stays in float32: " + reason);
   }
   Status built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
     impl = std::make_unique<Impl>(runtime);
-    impl->source = source;   // fusion renumbers the nodes of its own
+    impl->source = source;  // fusion renumbers the nodes of its own
     built = impl->build(variants, profile);
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {
-    // An archive beside a compiler that does not know all of its kernels was written for those that the cost model takes.
+    // An archive beside a compiler that does not know all of its kernels was written for those that the cost
+    // model takes.
     std::shared_ptr<const VariantTable> variants;
     if (&profile == &profiles.back()) {
-      if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse) tuner->tune(runtime, source);
+      if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse)
+        tuner->tune(runtime, source);
       variants = runtime.variants();
     }
     if (build_for(profile, variants.get())) return impl;
     if (built.error().code == ErrorCode::not_found && impl->schedule.takes_from_table()) {
       const std::string missing = built.error().message;
       if (build_for(profile, nullptr)) {
-        runtime.device().options().log(LogLevel::warning, "program '" + source.name + "' is as the cost model has it, not as the tuning table: what that asks for was not baked "
-                                                          "(imprint bake --tuning): " + missing);
+        runtime.device().options().log(
+            LogLevel::warning,
+            "program '" + source.name +
+                "' is as the cost model has it, not as the tuning table: what that asks for was not baked "
+                "(imprint bake --tuning): " +
+                missing);
         return impl;
       }
     }
-    // Of an archive's kernels, which may not have all; a text that the compiler does not know is an error of the compiler.
+    // Of an archive's kernels, which may not have all; a text that the compiler does not know is an error of
+    // the compiler.
     if (built.error().code != ErrorCode::not_found && built.error().code != ErrorCode::compile_failed) break;
   }
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
 
-  // Joined work reads more memory blocks, or more tensors, than one kernel of this device can. Fusion does not know where things lie; taken one by one
-  // the operations fit, since none of them reads many.
+  // Joined work reads more memory blocks, or more tensors, than one kernel of this device can. Fusion does
+  // not know where things lie; taken one by one the operations fit, since none of them reads many.
   auto plain = std::make_unique<Impl>(runtime);
   plain->source = std::move(source);
   plain->source.fuse = false;
   impl.reset();
   if (!plain->build(nullptr, profiles.back())) return built.error();
-  runtime.device().options().log(LogLevel::warning, "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
+  runtime.device().options().log(
+      LogLevel::warning,
+      "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
   return plain;
 }
 
@@ -212,7 +251,8 @@ Status Program::Impl::build(const VariantTable* variants, const vk::CapabilityPr
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
   IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
-  for (const std::string& note : schedule.notes) runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
+  for (const std::string& note : schedule.notes)
+    runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());
   IMPRINT_CHECK(place_constants());
   plan();
@@ -225,7 +265,8 @@ Status Program::Impl::build(const VariantTable* variants, const vk::CapabilityPr
 }
 
 Program::Impl::~Impl() {
-  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands, &head_commands, &tail_commands, &dispatch_commands})
+  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands,
+                                            &head_commands, &tail_commands, &dispatch_commands})
     for (const Commands& commands : *list) runtime.retire(commands);
   for (const vk::Allocation* allocation : {&arena, &constants, &tables}) runtime.retire(*allocation);
   for (const std::vector<vk::Allocation>* list : {&upload_slots, &readback_slots})
@@ -241,7 +282,8 @@ Program::Impl::~Impl() {
 // ---- memory ----
 
 Status Program::Impl::place_variables() {
-  for (const std::shared_ptr<VariableState>& variable : source.request.variables) IMPRINT_CHECK(runtime.place(*variable));
+  for (const std::shared_ptr<VariableState>& variable : source.request.variables)
+    IMPRINT_CHECK(runtime.place(*variable));
   return {};
 }
 
@@ -257,13 +299,16 @@ Status Program::Impl::place_constants() {
     bytes.resize(aligned(bytes.size() + (data.empty() ? 1 : 0)));  // an empty constant still names a buffer
   }
   if (bytes.empty()) return {};
-  IMPRINT_ASSIGN(constants, runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
+  IMPRINT_ASSIGN(constants,
+                 runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
   return runtime.upload(constants, bytes);
 }
 
 void Program::Impl::plan() {
-  for (const Port& port : source.inputs) input_bytes = std::max(input_bytes, port.offset + aligned(port.bytes));
-  for (const Port& port : source.outputs) output_bytes = std::max(output_bytes, port.offset + aligned(port.bytes));
+  for (const Port& port : source.inputs)
+    input_bytes = std::max(input_bytes, port.offset + aligned(port.bytes));
+  for (const Port& port : source.outputs)
+    output_bytes = std::max(output_bytes, port.offset + aligned(port.bytes));
 
   std::unordered_map<NodeIndex, std::size_t> index_of;
   std::vector<Lifetime> lifetimes;
@@ -278,13 +323,15 @@ void Program::Impl::plan() {
       }
   for (const Task& task : schedule.tasks)
     for (const Read& read : task.reads)
-      if (const Place& place = schedule.place[static_cast<std::size_t>(read.node)]; place.kind == PlaceKind::temporary) {
+      if (const Place& place = schedule.place[static_cast<std::size_t>(read.node)];
+          place.kind == PlaceKind::temporary) {
         Lifetime& life = lifetimes[index_of.at(place.index)];
         life.last = std::max(life.last, task.level);
       }
   const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
   temporary_offset.assign(source.graph.nodes.size(), 0);
-  for (std::size_t i = 0; i < nodes.size(); ++i) temporary_offset[static_cast<std::size_t>(nodes[i])] = input_bytes + output_bytes + plan.offsets[i];
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    temporary_offset[static_cast<std::size_t>(nodes[i])] = input_bytes + output_bytes + plan.offsets[i];
   stats.arena_bytes = plan.total_bytes;
   stats.unplanned_bytes = plan.unplanned_bytes;
 }
@@ -292,20 +339,26 @@ void Program::Impl::plan() {
 vk::Allocation Program::Impl::allocation_of(const Place& place) const {
   switch (place.kind) {
     case PlaceKind::variable:
-      return static_cast<const DeviceVariable*>(schedule.variables[static_cast<std::size_t>(place.index)]->storage.get())->allocation();
-    case PlaceKind::constant: return constants;
-    default: return arena;
+      return static_cast<const DeviceVariable*>(
+                 schedule.variables[static_cast<std::size_t>(place.index)]->storage.get())
+          ->allocation();
+    case PlaceKind::constant:
+      return constants;
+    default:
+      return arena;
   }
 }
 
-// Buffers are told apart by what they are for and not only by handle: so the text of a kernel does not depend on where the pool put things.
+// Buffers are told apart by what they are for and not only by handle: so the text of a kernel does not depend
+// on where the pool put things.
 std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
   if (buffers.empty()) buffers.push_back({arena.buffer, arena.bound_offset, arena.bound_size});
   if (in_arena) return 0;
   for (std::size_t i = 1; i < buffers.size(); ++i)
-    if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset && buffers[i].size == allocation.bound_size)
+    if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset &&
+        buffers[i].size == allocation.bound_size)
       return static_cast<std::int32_t>(i);
   buffers.push_back({allocation.buffer, allocation.bound_offset, allocation.bound_size});
   return static_cast<std::int32_t>(buffers.size()) - 1;
@@ -316,22 +369,29 @@ std::uint64_t Program::Impl::byte_offset(const Place& place) const {
   const std::uint64_t base = allocation.offset - allocation.bound_offset;
   const auto index = static_cast<std::size_t>(place.index);
   switch (place.kind) {
-    case PlaceKind::input: return base + source.inputs[index].offset;
-    case PlaceKind::output: return base + input_bytes + source.outputs[index].offset;
-    case PlaceKind::temporary: return base + temporary_offset[index];
-    case PlaceKind::constant: return base + constant_offset[index];
-    default: return base;
+    case PlaceKind::input:
+      return base + source.inputs[index].offset;
+    case PlaceKind::output:
+      return base + input_bytes + source.outputs[index].offset;
+    case PlaceKind::temporary:
+      return base + temporary_offset[index];
+    case PlaceKind::constant:
+      return base + constant_offset[index];
+    default:
+      return base;
   }
 }
 
 Status Program::Impl::make_io() {
   vk::MemoryPool& pool = runtime.device().memory();
-  const std::uint64_t total = std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
+  const std::uint64_t total =
+      std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
   auto allocated = pool.allocate(total, kAlignment, vk::MemoryUse::device, source.yields);
   if (!allocated) {
     Error error = std::move(allocated).error();
-    error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) + " bytes in one piece, for inputs (" +
-                    std::to_string(input_bytes) + "), outputs (" + std::to_string(output_bytes) + ") and what lies between them (" +
+    error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) +
+                    " bytes in one piece, for inputs (" + std::to_string(input_bytes) + "), outputs (" +
+                    std::to_string(output_bytes) + ") and what lies between them (" +
                     std::to_string(stats.arena_bytes) + "): " + error.message;
     return error;
   }
@@ -344,12 +404,14 @@ Status Program::Impl::make_slots() {
   vk::MemoryPool& pool = runtime.device().memory();
   for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
     if (input_bytes > 0) {
-      IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
+      IMPRINT_ASSIGN(const vk::Allocation allocation,
+                     pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
       upload_slots.push_back(allocation);
       std::memset(allocation.mapped, 0, input_bytes);
     }
     if (output_bytes > 0) {
-      IMPRINT_ASSIGN(const vk::Allocation allocation, pool.allocate(output_bytes, kAlignment, vk::MemoryUse::readback));
+      IMPRINT_ASSIGN(const vk::Allocation allocation,
+                     pool.allocate(output_bytes, kAlignment, vk::MemoryUse::readback));
       readback_slots.push_back(allocation);
     }
   }
@@ -359,7 +421,8 @@ Status Program::Impl::make_slots() {
 // ---- kernels ----
 
 Status Program::Impl::make_kernels(const DispatchLimits& limits) {
-  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits, [this](const Place& place) { return buffer_of(place); }));
+  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits,
+                                              [this](const Place& place) { return buffer_of(place); }));
   if (dispatches.empty()) return {};
   IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
   return {};
@@ -367,10 +430,12 @@ Status Program::Impl::make_kernels(const DispatchLimits& limits) {
 
 Status Program::Impl::make_tables() {
   std::vector<std::byte> bytes;
-  const std::uint64_t step = std::max(kAlignment, runtime.device().capabilities().min_uniform_buffer_offset_alignment);
+  const std::uint64_t step =
+      std::max(kAlignment, runtime.device().capabilities().min_uniform_buffer_offset_alignment);
   for (const DispatchSource& dispatch : dispatches) {
     std::vector<std::int32_t> elements;
-    for (const Place& place : dispatch.table) elements.push_back(static_cast<std::int32_t>(byte_offset(place) / 4));
+    for (const Place& place : dispatch.table)
+      elements.push_back(static_cast<std::int32_t>(byte_offset(place) / 4));
     elements.resize((elements.size() + 3) / 4 * 4);
     if (dispatch.pushes_table) {
       table_offset.push_back(0);
@@ -383,7 +448,8 @@ Status Program::Impl::make_tables() {
     pushed.push_back(dispatch.pushes_table ? std::move(elements) : std::vector<std::int32_t>{});
   }
   if (dispatches.empty()) return {};
-  bytes.resize(*std::ranges::max_element(table_offset) + vk::kTableBytes);  // the descriptor's range reaches this far from the last table too
+  bytes.resize(*std::ranges::max_element(table_offset) +
+               vk::kTableBytes);  // the descriptor's range reaches this far from the last table too
   IMPRINT_ASSIGN(tables, runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
   return runtime.upload(tables, bytes);
 }
@@ -394,11 +460,13 @@ void Program::Impl::count() {
   stats.dispatches = static_cast<std::uint32_t>(dispatches.size());
   vk::AccessTracker tracker;
   std::unordered_map<VkBuffer, std::uint32_t> name_of;
-  // Declared per whole binding: a dispatch binds whole blocks, and that is what a validation layer can check. Nothing is lost by it, since kernels
-  // that are independent share a dispatch; only when a level outgrows one do its dispatches wait for each other.
+  // Declared per whole binding: a dispatch binds whole blocks, and that is what a validation layer can check.
+  // Nothing is lost by it, since kernels that are independent share a dispatch; only when a level outgrows
+  // one do its dispatches wait for each other.
   const auto access = [&](const Place& place, bool write) {
     const vk::Allocation allocation = allocation_of(place);
-    const std::uint32_t name = name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
+    const std::uint32_t name =
+        name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
     return vk::Access{name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write};
   };
   const Place any_in_arena{PlaceKind::temporary, 0};
@@ -408,10 +476,13 @@ void Program::Impl::count() {
     for (std::int32_t t : dispatch.tasks) {
       const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
       add_work(source.graph, schedule, task, stats);
-      for (const Read& read : task.reads) accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
+      for (const Read& read : task.reads)
+        accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
       for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
     }
-    accesses.push_back({name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0, tables.bound_size, false});
+    accesses.push_back(
+        {name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0,
+         tables.bound_size, false});
     const bool needed = tracker.dispatch(accesses);
     barrier_before.push_back(needed);
     stats.barriers += needed;

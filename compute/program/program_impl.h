@@ -14,7 +14,8 @@ namespace imprint {
 // How the program is fused for a device of this profile.
 FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile);
 // What the program asks the pipeline store for, in the order of its dispatches.
-std::vector<vk::KernelSource> kernel_sources(const std::string& program, std::span<const DispatchSource> dispatches);
+std::vector<vk::KernelSource> kernel_sources(const std::string& program,
+                                             std::span<const DispatchSource> dispatches);
 
 struct Program::Impl : Program::Body {
   explicit Impl(RuntimeImpl& owner) : runtime(owner) {}
@@ -43,9 +44,9 @@ struct Program::Impl : Program::Body {
   Status build(const VariantTable* variants, const vk::CapabilityProfile& profile);
   Status place_variables();
   Status place_constants();
-  void plan();                       // the arena: inputs, outputs, intermediates
+  void plan();  // the arena: inputs, outputs, intermediates
   std::int32_t buffer_of(const Place& place);
-  std::uint64_t byte_offset(const Place& place) const;   // from where the place's buffer is bound
+  std::uint64_t byte_offset(const Place& place) const;  // from where the place's buffer is bound
   vk::Allocation allocation_of(const Place& place) const;
   Status make_kernels(const DispatchLimits& limits);
   Status make_tables();
@@ -53,15 +54,15 @@ struct Program::Impl : Program::Body {
 
   // ---- recording ----
   Status make_descriptor_sets();
-  Status make_io();                  // the arena and the slots
-  Status make_slots();               // what the host writes inputs into and reads outputs from
+  Status make_io();     // the arena and the slots
+  Status make_slots();  // what the host writes inputs into and reads outputs from
   Status record();
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
   void record_download(VkCommandBuffer commands, std::uint32_t slot) const;
 
   // ---- sequences: parts that run in turns, under inputs, outputs and commands of the sequence ----
-  Status open_with_barrier();        // of a part
+  Status open_with_barrier();  // of a part
   Status place_ports(const Impl& part);
   void add_up_parts();
   Status record_sequence();
@@ -72,32 +73,41 @@ struct Program::Impl : Program::Body {
   RuntimeImpl& runtime;
   Schedule schedule;
   std::vector<DispatchSource> dispatches;
-  std::vector<vk::Kernel> kernels;                     // per dispatch
-  std::vector<std::uint8_t> barrier_before;            // per dispatch
+  std::vector<vk::Kernel> kernels;           // per dispatch
+  std::vector<std::uint8_t> barrier_before;  // per dispatch
   bool download_barrier = true;
 
   // Memory. The arena's layout: [inputs][outputs][intermediates].
   vk::Allocation arena, constants, tables;
   std::vector<vk::Allocation> upload_slots, readback_slots;
   std::uint64_t input_bytes = 0, output_bytes = 0;
-  std::vector<std::uint64_t> temporary_offset;         // per node, in the arena
-  std::vector<std::uint64_t> constant_offset;          // per node, in `constants`
-  std::vector<std::uint32_t> table_offset;             // per dispatch, bytes in `tables`
-  std::vector<std::vector<std::int32_t>> pushed;       // per dispatch, its table where that is push constants
-  struct Buffer { VkBuffer buffer; std::uint64_t offset, size; };   // what descriptors bind
-  std::vector<Buffer> buffers;                         // 0 is the arena's
+  std::vector<std::uint64_t> temporary_offset;    // per node, in the arena
+  std::vector<std::uint64_t> constant_offset;     // per node, in `constants`
+  std::vector<std::uint32_t> table_offset;        // per dispatch, bytes in `tables`
+  std::vector<std::vector<std::int32_t>> pushed;  // per dispatch, its table where that is push constants
+  struct Buffer {
+    VkBuffer buffer;
+    std::uint64_t offset, size;
+  };                            // what descriptors bind
+  std::vector<Buffer> buffers;  // 0 is the arena's
 
   VkDescriptorPool descriptor_pool = VK_NULL_HANDLE;
-  std::vector<VkDescriptorSet> sets;                   // per dispatch, shared where the buffers are the same
+  std::vector<VkDescriptorSet> sets;  // per dispatch, shared where the buffers are the same
 
   std::vector<Commands> upload_commands, download_commands, whole_commands;  // per slot
-  std::vector<Commands> head_commands, tail_commands;  // per slot, or none
+  std::vector<Commands> head_commands, tail_commands;                        // per slot, or none
   std::vector<Commands> dispatch_commands;
   std::vector<std::vector<VkCommandBuffer>> primary_pieces, secondary_pieces;  // per slot
 
   // Of a sequence alone, which has no dispatches of its own.
-  struct Part { std::unique_ptr<Impl> impl; std::uint32_t repeat; };
-  struct Copy { VkBuffer buffer; VkBufferCopy region; };   // between a part's arena and the start of a slot
+  struct Part {
+    std::unique_ptr<Impl> impl;
+    std::uint32_t repeat;
+  };
+  struct Copy {
+    VkBuffer buffer;
+    VkBufferCopy region;
+  };  // between a part's arena and the start of a slot
   std::vector<Part> parts;
   std::vector<Copy> upload_copies, download_copies;
 };

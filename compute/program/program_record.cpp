@@ -13,15 +13,18 @@ Status Program::Impl::make_descriptor_sets() {
   std::map<std::vector<std::int32_t>, VkDescriptorSet> known;
   std::uint32_t descriptors = 0;
   for (const DispatchSource& dispatch : dispatches)
-    if (known.try_emplace(dispatch.buffers, VK_NULL_HANDLE).second) descriptors += static_cast<std::uint32_t>(dispatch.buffers.size());
+    if (known.try_emplace(dispatch.buffers, VK_NULL_HANDLE).second)
+      descriptors += static_cast<std::uint32_t>(dispatch.buffers.size());
 
   const auto set_count = static_cast<std::uint32_t>(known.size());
-  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, descriptors)}, {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, set_count}};
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(1u, descriptors)},
+                                        {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, set_count}};
   VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool_info.maxSets = set_count;
   pool_info.poolSizeCount = 2;
   pool_info.pPoolSizes = sizes;
-  VkResult result = functions.vkCreateDescriptorPool(device.handle(), &pool_info, device.allocation_callbacks(), &descriptor_pool);
+  VkResult result = functions.vkCreateDescriptorPool(device.handle(), &pool_info,
+                                                     device.allocation_callbacks(), &descriptor_pool);
   if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateDescriptorPool", result);
 
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
@@ -47,11 +50,13 @@ Status Program::Impl::make_descriptor_sets() {
         write.dstSet = set;
         write.dstBinding = is_table ? vk::kTableBinding : static_cast<std::uint32_t>(binding);
         write.descriptorCount = 1;
-        write.descriptorType = is_table ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        write.descriptorType =
+            is_table ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         write.pBufferInfo = &infos[binding];
         writes.push_back(write);
       }
-      functions.vkUpdateDescriptorSets(device.handle(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
+      functions.vkUpdateDescriptorSets(device.handle(), static_cast<std::uint32_t>(writes.size()),
+                                       writes.data(), 0, nullptr);
     }
     sets.push_back(set);
   }
@@ -67,18 +72,21 @@ void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) 
 void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
   const vk::Functions& functions = runtime.device().functions();
   if (barrier_before[dispatch]) {
-    // The first barrier waits for the upload as well, and the last one lets the download go on where it has none of its own; between them there is
-    // nothing but kernels.
+    // The first barrier waits for the upload as well, and the last one lets the download go on where it has
+    // none of its own; between them there is nothing but kernels.
     constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const auto here = barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch);
     const bool first = std::find(barrier_before.begin(), here, 1) == here;
     const bool last = std::find(here + 1, barrier_before.end(), 1) == barrier_before.end();
-    global_barrier(functions, commands, first ? kWorkStages : kCompute, last && !download_barrier ? kWorkStages : kCompute);
+    global_barrier(functions, commands, first ? kWorkStages : kCompute,
+                   last && !download_barrier ? kWorkStages : kCompute);
   }
   functions.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].pipeline);
-  functions.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].layout, 0, 1, &sets[dispatch], 1, &table_offset[dispatch]);
+  functions.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernels[dispatch].layout, 0, 1,
+                                    &sets[dispatch], 1, &table_offset[dispatch]);
   if (const std::vector<std::int32_t>& table = pushed[dispatch]; !table.empty())
-    functions.vkCmdPushConstants(commands, kernels[dispatch].layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<std::uint32_t>(table.size() * 4), table.data());
+    functions.vkCmdPushConstants(commands, kernels[dispatch].layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                 static_cast<std::uint32_t>(table.size() * 4), table.data());
   functions.vkCmdDispatch(commands, dispatches[dispatch].groups_x, dispatches[dispatch].groups_y, 1);
 }
 
@@ -102,13 +110,15 @@ Status Program::Impl::record() {
   const vk::Functions& functions = runtime.device().functions();
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     IMPRINT_ASSIGN(const Commands commands, runtime.record([&](VkCommandBuffer buffer) {
-      const std::string name = source.name + " " + std::to_string(i + 1) + "/" + std::to_string(dispatches.size());
+      const std::string name =
+          source.name + " " + std::to_string(i + 1) + "/" + std::to_string(dispatches.size());
       const vk::CommandLabel label(functions, buffer, name.c_str());
       record_dispatch(buffer, i);
     }));
     dispatch_commands.push_back(commands);
   }
-  // What runs in two frames: until it would show, and from there on. Each command buffer of a submission costs both processors.
+  // What runs in two frames: until it would show, and from there on. Each command buffer of a submission
+  // costs both processors.
   const std::size_t commit = std::min<std::size_t>(first_write(own), dispatches.size());
   const auto record_some = [&](std::uint32_t slot, bool from_start, std::size_t begin, std::size_t end) {
     return runtime.record([&](VkCommandBuffer buffer) {
@@ -128,9 +138,11 @@ Status Program::Impl::record() {
       IMPRINT_ASSIGN(const Commands tail, record_some(slot, false, commit, dispatches.size()));
       tail_commands.push_back(tail);
     }
-    IMPRINT_ASSIGN(const Commands upload, runtime.record([&](VkCommandBuffer buffer) { record_upload(buffer, slot); }));
+    IMPRINT_ASSIGN(const Commands upload,
+                   runtime.record([&](VkCommandBuffer buffer) { record_upload(buffer, slot); }));
     upload_commands.push_back(upload);
-    IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_download(buffer, slot); }));
+    IMPRINT_ASSIGN(const Commands download,
+                   runtime.record([&](VkCommandBuffer buffer) { record_download(buffer, slot); }));
     download_commands.push_back(download);
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
       const vk::CommandLabel label(functions, buffer, source.name.c_str());

@@ -8,8 +8,8 @@
 namespace imprint {
 
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
-  error.message =
-      "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" + sequence.parts[part].description.name + "': " + error.message;
+  error.message = "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" +
+                  sequence.parts[part].description.name + "': " + error.message;
   return error;
 }
 
@@ -17,9 +17,10 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
   for (const Port& port : ports) {
     if (port.name != wanted.name) continue;
     if (!(port.shape == wanted.shape) || port.dtype != wanted.dtype)
-      return make_error(ErrorCode::shape_mismatch, "input '" + wanted.name + "' is " + std::string(dtype_name(wanted.dtype)) + wanted.shape.text() +
-                                                       " here and " + std::string(dtype_name(port.dtype)) + port.shape.text() +
-                                                       " in an earlier part");
+      return make_error(ErrorCode::shape_mismatch,
+                        "input '" + wanted.name + "' is " + std::string(dtype_name(wanted.dtype)) +
+                            wanted.shape.text() + " here and " + std::string(dtype_name(port.dtype)) +
+                            port.shape.text() + " in an earlier part");
     return port.offset;
   }
   ports.push_back(wanted);
@@ -31,9 +32,11 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
 Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
   dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
   if (dispatches <= kMaxSequenceDispatches) return {};
-  return make_error(ErrorCode::invalid_argument, "with " + std::to_string(part.repeat) + " turns of " + std::to_string(dispatches_per_turn) +
-                                                     " dispatches the sequence comes to " + std::to_string(dispatches) + "; it may have " +
-                                                     std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
+  return make_error(ErrorCode::invalid_argument,
+                    "with " + std::to_string(part.repeat) + " turns of " +
+                        std::to_string(dispatches_per_turn) + " dispatches the sequence comes to " +
+                        std::to_string(dispatches) + "; it may have " +
+                        std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
 }
 
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {
@@ -45,7 +48,8 @@ Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size
   return graph;
 }
 
-Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, const ProgramSequence& sequence) {
+Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime,
+                                                              const ProgramSequence& sequence) {
   auto impl = std::make_unique<Impl>(runtime);
   impl->source.name = sequence.name;
   impl->source.slots = std::max(1u, sequence.slots);
@@ -55,13 +59,16 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
     auto made = compile(runtime, std::move(source));
     if (!made) return in_sequence(sequence, i, std::move(made).error());
-    if (Status added = add_turns(part, (*made)->stats.dispatches, turns); !added) return in_sequence(sequence, i, std::move(added).error());
-    if (Status opened = (*made)->open_with_barrier(); !opened) return in_sequence(sequence, i, std::move(opened).error());
+    if (Status added = add_turns(part, (*made)->stats.dispatches, turns); !added)
+      return in_sequence(sequence, i, std::move(added).error());
+    if (Status opened = (*made)->open_with_barrier(); !opened)
+      return in_sequence(sequence, i, std::move(opened).error());
     impl->parts.push_back({std::move(*made), part.repeat});
   }
   impl->own = sequence.own;
   for (std::size_t i = 0; i < impl->parts.size(); ++i)
-    if (Status placed = impl->place_ports(*impl->parts[i].impl); !placed) return in_sequence(sequence, i, std::move(placed).error());
+    if (Status placed = impl->place_ports(*impl->parts[i].impl); !placed)
+      return in_sequence(sequence, i, std::move(placed).error());
   impl->add_up_parts();
   IMPRINT_CHECK(impl->make_slots());
   IMPRINT_CHECK(impl->record_sequence());
@@ -75,20 +82,24 @@ Status Program::Impl::open_with_barrier() {
   ++stats.barriers;
   runtime.retire(dispatch_commands[0]);
   dispatch_commands[0] = {};
-  IMPRINT_ASSIGN(dispatch_commands[0], runtime.record([&](VkCommandBuffer buffer) { record_dispatch(buffer, 0); }));
+  IMPRINT_ASSIGN(dispatch_commands[0],
+                 runtime.record([&](VkCommandBuffer buffer) { record_dispatch(buffer, 0); }));
   return {};
 }
 
 Status Program::Impl::place_ports(const Impl& part) {
   for (const Port& port : part.source.inputs) {
     IMPRINT_ASSIGN(const std::uint64_t from, input_offset(source.inputs, port, input_bytes));
-    if (port.bytes > 0) upload_copies.push_back({part.arena.buffer, {from, part.arena.offset + port.offset, port.bytes}});
+    if (port.bytes > 0)
+      upload_copies.push_back({part.arena.buffer, {from, part.arena.offset + port.offset, port.bytes}});
   }
   for (const Port& port : part.source.outputs) {
     source.outputs.push_back(port);
     source.outputs.back().offset = output_bytes;
     if (port.bytes > 0)
-      download_copies.push_back({part.arena.buffer, {part.arena.offset + part.input_bytes + port.offset, output_bytes, port.bytes}});
+      download_copies.push_back(
+          {part.arena.buffer,
+           {part.arena.offset + part.input_bytes + port.offset, output_bytes, port.bytes}});
     output_bytes += aligned(port.bytes);
   }
   return {};
@@ -114,8 +125,10 @@ void Program::Impl::add_up_parts() {
 
 void Program::Impl::record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const {
   for (const Copy& copy : upload_copies) {
-    const VkBufferCopy region{upload_slots[slot].offset + copy.region.srcOffset, copy.region.dstOffset, copy.region.size};
-    runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, copy.buffer, 1, &region);
+    const VkBufferCopy region{upload_slots[slot].offset + copy.region.srcOffset, copy.region.dstOffset,
+                              copy.region.size};
+    runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, copy.buffer, 1,
+                                                 &region);
   }
 }
 
@@ -124,7 +137,8 @@ void Program::Impl::record_copies_out(VkCommandBuffer commands, std::uint32_t sl
   const vk::Functions& functions = runtime.device().functions();
   global_barrier(functions, commands, kWorkStages, kWorkStages);
   for (const Copy& copy : download_copies) {
-    const VkBufferCopy region{copy.region.srcOffset, readback_slots[slot].offset + copy.region.dstOffset, copy.region.size};
+    const VkBufferCopy region{copy.region.srcOffset, readback_slots[slot].offset + copy.region.dstOffset,
+                              copy.region.size};
     functions.vkCmdCopyBuffer(commands, copy.buffer, readback_slots[slot].buffer, 1, &region);
   }
   global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
@@ -147,9 +161,11 @@ Status Program::Impl::record_sequence() {
         secondary.push_back(commands.secondary);
       }
   for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
-    IMPRINT_ASSIGN(const Commands upload, runtime.record([&](VkCommandBuffer buffer) { record_copies_in(buffer, slot); }));
+    IMPRINT_ASSIGN(const Commands upload,
+                   runtime.record([&](VkCommandBuffer buffer) { record_copies_in(buffer, slot); }));
     upload_commands.push_back(upload);
-    IMPRINT_ASSIGN(const Commands download, runtime.record([&](VkCommandBuffer buffer) { record_copies_out(buffer, slot); }));
+    IMPRINT_ASSIGN(const Commands download,
+                   runtime.record([&](VkCommandBuffer buffer) { record_copies_out(buffer, slot); }));
     download_commands.push_back(download);
     IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
       const vk::CommandLabel label(runtime.device().functions(), buffer, source.name.c_str());
@@ -158,7 +174,8 @@ Status Program::Impl::record_sequence() {
     }));
     whole_commands.push_back(whole);
 
-    const auto framed = [](const std::vector<VkCommandBuffer>& turns, VkCommandBuffer first, VkCommandBuffer last) {
+    const auto framed = [](const std::vector<VkCommandBuffer>& turns, VkCommandBuffer first,
+                           VkCommandBuffer last) {
       std::vector<VkCommandBuffer> pieces{first};
       pieces.insert(pieces.end(), turns.begin(), turns.end());
       pieces.push_back(last);

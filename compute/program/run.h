@@ -1,5 +1,6 @@
 #pragma once
-// Synchronous use of programs: for tools, tests and libraries that own a queue and may wait for it. Never on a frame thread.
+// Synchronous use of programs: for tools, tests and libraries that own a queue and may wait for it. Never on
+// a frame thread.
 
 #include <memory>
 #include <span>
@@ -10,7 +11,8 @@
 
 namespace imprint {
 
-// Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, floats of any width in `floats`.
+// Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, floats of any width in
+// `floats`.
 struct HostTensor {
   DType dtype = DType::float32;
   Shape shape;
@@ -25,19 +27,19 @@ struct HostTensor {
 class Session {
  public:
   Session(Runtime& runtime, vk::Queue& queue);
-  explicit Session(Runtime& cpu);   // of Runtime::create_on_cpu
+  explicit Session(Runtime& cpu);  // of Runtime::create_on_cpu
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   Runtime& runtime();
 
-  // Runs once and waits. Inputs in the order of the description; counts, shapes and dtypes are checked. What was written to variables before a
-  // submission that fails is not lost: the next one carries it.
+  // Runs once and waits. Inputs in the order of the description; counts, shapes and dtypes are checked. What
+  // was written to variables before a submission that fails is not lost: the next one carries it.
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs = {});
 
-  // Computes tensors that depend on no input, through a program from a cache keyed by graph structure: evaluating the same structure again
-  // compiles nothing.
+  // Computes tensors that depend on no input, through a program from a cache keyed by graph structure:
+  // evaluating the same structure again compiles nothing.
   Result<std::vector<HostTensor>> evaluate(std::span<const Tensor> tensors);
   Result<HostTensor> evaluate(const Tensor& tensor);
 

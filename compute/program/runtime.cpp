@@ -30,7 +30,9 @@ class Readback : public StateReadback {
   std::vector<std::uint64_t> sizes_;
 };
 
-VkBufferCopy copy_region(const vk::Allocation& from, const vk::Allocation& to, std::uint64_t size) { return {from.offset, to.offset, size}; }
+VkBufferCopy copy_region(const vk::Allocation& from, const vk::Allocation& to, std::uint64_t size) {
+  return {from.offset, to.offset, size};
+}
 
 bool overlap(const vk::Allocation& a, const vk::Allocation& b) {
   return a.buffer == b.buffer && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
@@ -42,11 +44,13 @@ std::uint64_t buffer_range_alignment(const vk::Capabilities& capabilities) {
   return std::max<std::uint64_t>(4 * kPlaceAlignment, capabilities.min_storage_buffer_offset_alignment);
 }
 
-void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before) {
+void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after,
+                    VkPipelineStageFlags before) {
   vk::memory_barrier(functions, commands, vk::our_writes(after), vk::our_accesses(before));
 }
 
-DeviceVariable::DeviceVariable(std::shared_ptr<RuntimeLink> link, const BufferRange& borrowed) : link_(std::move(link)), borrowed_(borrowed) {
+DeviceVariable::DeviceVariable(std::shared_ptr<RuntimeLink> link, const BufferRange& borrowed)
+    : link_(std::move(link)), borrowed_(borrowed) {
   allocation_.buffer = borrowed.buffer;
   allocation_.offset = allocation_.bound_offset = borrowed.offset;
   allocation_.size = allocation_.bound_size = borrowed.size;
@@ -75,9 +79,12 @@ Status RuntimeImpl::open() {
   link_->runtime = this;
   VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   info.queueFamilyIndex = device_.queue_family();
-  const VkResult result = device_.functions().vkCreateCommandPool(device_.handle(), &info, device_.allocation_callbacks(), &command_pool_);
+  const VkResult result = device_.functions().vkCreateCommandPool(
+      device_.handle(), &info, device_.allocation_callbacks(), &command_pool_);
   if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkCreateCommandPool", result);
-  IMPRINT_ASSIGN(barrier_, record([&](VkCommandBuffer commands) { global_barrier(device_.functions(), commands, kWorkStages, kWorkStages); }));
+  IMPRINT_ASSIGN(barrier_, record([&](VkCommandBuffer commands) {
+                   global_barrier(device_.functions(), commands, kWorkStages, kWorkStages);
+                 }));
   return {};
 }
 
@@ -102,7 +109,8 @@ Status RuntimeImpl::place(const Variable& variable, bool yields) {
 
 Status RuntimeImpl::displace(const Variable& variable) {
   if (!variable.ok() || variable.state()->external)
-    return make_error(ErrorCode::unsupported, "displace: the variable is empty, or external and not ours to move");
+    return make_error(ErrorCode::unsupported,
+                      "displace: the variable is empty, or external and not ours to move");
   variable.state()->storage.reset();
   return {};
 }
@@ -111,12 +119,18 @@ Status RuntimeImpl::place(VariableState& variable, bool yields) {
   if (variable.storage) {
     const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get());
     if (storage && storage->link() == link_.get()) return {};
-    return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' lives on another device: make one for each device");
+    return make_error(ErrorCode::invalid_argument,
+                      "variable '" + variable.name + "' lives on another device: make one for each device");
   }
   if (variable.external)
-    return make_error(ErrorCode::invalid_argument, "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
-  const std::uint64_t size = static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
-  IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields));
+    return make_error(
+        ErrorCode::invalid_argument,
+        "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
+  const std::uint64_t size =
+      static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
+  IMPRINT_ASSIGN(
+      const vk::Allocation allocation,
+      device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields));
   return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
 }
 
@@ -128,14 +142,16 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
     if (!state) return make_error(ErrorCode::invalid_argument, "place_together: a variable is empty");
     if (state->storage || state->external || std::ranges::find(homeless, state) != homeless.end()) continue;
     homeless.push_back(state);
-    sizes.push_back(std::max<std::uint64_t>(4, static_cast<std::uint64_t>(state->shape.element_count()) * dtype_size(state->dtype)));
+    sizes.push_back(std::max<std::uint64_t>(
+        4, static_cast<std::uint64_t>(state->shape.element_count()) * dtype_size(state->dtype)));
   }
   if (homeless.size() > 1) {
     const auto together = device_.memory().allocate_together(sizes, kTensorAlignment, vk::MemoryUse::device);
     // Without so long a range each finds a place of its own, or says what it lacks.
     std::vector<std::shared_ptr<DeviceVariable>> homes;
     if (together)
-      for (const vk::Allocation& allocation : *together) homes.push_back(std::make_shared<DeviceVariable>(link_, allocation));
+      for (const vk::Allocation& allocation : *together)
+        homes.push_back(std::make_shared<DeviceVariable>(link_, allocation));
     for (std::size_t i = 0; i < homes.size(); ++i) IMPRINT_CHECK(settle(*homeless[i], std::move(homes[i])));
   }
   for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
@@ -152,13 +168,17 @@ Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariab
 }
 
 Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range) {
-  if (!variable.ok()) return make_error(ErrorCode::invalid_argument, "place_in: the variable is empty or was made from bad values");
+  if (!variable.ok())
+    return make_error(ErrorCode::invalid_argument,
+                      "place_in: the variable is empty or was made from bad values");
   VariableState& state = *variable.state();
   const auto refuse = [&](const std::string& what) {
-    return make_error(ErrorCode::invalid_argument, "place_in: variable '" + state.name + "' " + state.shape.text() + ": " + what);
+    return make_error(ErrorCode::invalid_argument,
+                      "place_in: variable '" + state.name + "' " + state.shape.text() + ": " + what);
   };
   const vk::Capabilities& capabilities = device_.capabilities();
-  const std::uint64_t size = static_cast<std::uint64_t>(state.shape.element_count()) * dtype_size(state.dtype);
+  const std::uint64_t size =
+      static_cast<std::uint64_t>(state.shape.element_count()) * dtype_size(state.dtype);
   if (!state.external) return refuse("it has memory of its own: make it with Variable::external");
   if (state.storage) return refuse("it has a place already");
   if (!range.buffer) return refuse("the buffer is null");
@@ -166,10 +186,12 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
   if (const std::uint64_t step = buffer_range_alignment(capabilities); range.offset % step != 0)
     return refuse("offset " + std::to_string(range.offset) + " is no multiple of " + std::to_string(step) +
                   " (minStorageBufferOffsetAlignment, 16 at least)");
-  if (range.size < size) return refuse("it needs " + std::to_string(size) + " bytes, the range has " + std::to_string(range.size));
+  if (range.size < size)
+    return refuse("it needs " + std::to_string(size) + " bytes, the range has " + std::to_string(range.size));
   if (range.size > capabilities.max_storage_buffer_range)
     return refuse("the range has " + std::to_string(range.size) + " bytes, and this device's kernels reach " +
-                  std::to_string(capabilities.max_storage_buffer_range) + " (maxStorageBufferRange): give parts of it to variables of their own");
+                  std::to_string(capabilities.max_storage_buffer_range) +
+                  " (maxStorageBufferRange): give parts of it to variables of their own");
   state.storage = std::make_shared<DeviceVariable>(link_, range);
   return {};
 }
@@ -177,15 +199,17 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
 Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
   IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
   if (bytes.size() != target.size)
-    return make_error(ErrorCode::shape_mismatch, "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
-                                                     std::to_string(bytes.size()) + " bytes, it has " + std::to_string(target.size));
+    return make_error(ErrorCode::shape_mismatch,
+                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
+                          std::to_string(bytes.size()) + " bytes, it has " + std::to_string(target.size));
   return bytes.empty() ? Status() : upload(target, bytes);
 }
 
 Status RuntimeImpl::write_zeros(const Variable& variable) {
   IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
   if (target.size % 4 != 0)
-    return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': " + std::to_string(target.size) + " bytes are no whole words");
+    return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': " +
+                                                  std::to_string(target.size) + " bytes are no whole words");
   return target.size == 0 ? Status() : queue({}, target);
 }
 
@@ -193,19 +217,25 @@ Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
   IMPRINT_CHECK(place(variable, false));
   const auto& storage = static_cast<const DeviceVariable&>(*variable.state()->storage);
   if (storage.borrowed() && !storage.borrowed()->copy_target)
-    return make_error(ErrorCode::unsupported, "write to variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_DST_BIT");
+    return make_error(ErrorCode::unsupported,
+                      "write to variable '" + variable.name() +
+                          "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_DST_BIT");
   vk::Allocation target = storage.allocation();
-  target.size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());  // a borrowed range may be longer
+  target.size = static_cast<std::uint64_t>(variable.shape().element_count()) *
+                dtype_size(variable.dtype());  // a borrowed range may be longer
   return target;
 }
 
 Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
   if (bytes.size() > target.size)
-    return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) + " bytes for a place of " + std::to_string(target.size));
-  // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by itself.
-  // (It fills whole words.)
-  if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; })) return queue({}, target);
-  IMPRINT_ASSIGN(const vk::Allocation staging, device_.memory().allocate(bytes.size(), kTensorAlignment, vk::MemoryUse::upload));
+    return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) +
+                                               " bytes for a place of " + std::to_string(target.size));
+  // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by
+  // itself. (It fills whole words.)
+  if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }))
+    return queue({}, target);
+  IMPRINT_ASSIGN(const vk::Allocation staging,
+                 device_.memory().allocate(bytes.size(), kTensorAlignment, vk::MemoryUse::upload));
   std::memcpy(staging.mapped, bytes.data(), bytes.size());
   return queue(staging, target);
 }
@@ -240,7 +270,8 @@ Result<Commands> RuntimeImpl::take_uploads() {
           break;
         }
       if (!uploads[i].staging) {
-        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset, uploads[i].target.size, 0);
+        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset,
+                                  uploads[i].target.size, 0);
         continue;
       }
       const VkBufferCopy region = copy_region(uploads[i].staging, uploads[i].target, uploads[i].staging.size);
@@ -286,25 +317,33 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
   auto readback = std::make_unique<Readback>(*this);
   for (const Variable& variable : variables) {
     IMPRINT_CHECK(place(variable, false));
-    if (const auto& borrowed = static_cast<const DeviceVariable&>(*variable.state()->storage).borrowed(); borrowed && !borrowed->copy_source)
-      return make_error(ErrorCode::unsupported, "read of variable '" + variable.name() + "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
-    const std::uint64_t size = static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
-    IMPRINT_ASSIGN(const vk::Allocation allocation, device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::readback, yields));
+    if (const auto& borrowed = static_cast<const DeviceVariable&>(*variable.state()->storage).borrowed();
+        borrowed && !borrowed->copy_source)
+      return make_error(ErrorCode::unsupported,
+                        "read of variable '" + variable.name() +
+                            "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
+    const std::uint64_t size =
+        static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
+    IMPRINT_ASSIGN(
+        const vk::Allocation allocation,
+        device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::readback, yields));
     readback->allocations_.push_back(allocation);
     readback->sizes_.push_back(size);
   }
-  IMPRINT_ASSIGN(readback->commands_, record([&](VkCommandBuffer buffer) {
-    const vk::Functions& functions = device_.functions();
-    const vk::CommandLabel label(functions, buffer, "imprint readback");
-    global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
-    for (std::size_t i = 0; i < variables.size(); ++i) {
-      if (readback->sizes_[i] == 0) continue;
-      const vk::Allocation& source = static_cast<const DeviceVariable*>(variables[i].state()->storage.get())->allocation();
-      const VkBufferCopy region = copy_region(source, readback->allocations_[i], readback->sizes_[i]);
-      functions.vkCmdCopyBuffer(buffer, source.buffer, readback->allocations_[i].buffer, 1, &region);
-    }
-    global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
-  }));
+  IMPRINT_ASSIGN(
+      readback->commands_, record([&](VkCommandBuffer buffer) {
+        const vk::Functions& functions = device_.functions();
+        const vk::CommandLabel label(functions, buffer, "imprint readback");
+        global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+          if (readback->sizes_[i] == 0) continue;
+          const vk::Allocation& source =
+              static_cast<const DeviceVariable*>(variables[i].state()->storage.get())->allocation();
+          const VkBufferCopy region = copy_region(source, readback->allocations_[i], readback->sizes_[i]);
+          functions.vkCmdCopyBuffer(buffer, source.buffer, readback->allocations_[i].buffer, 1, &region);
+        }
+        global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+      }));
   return std::unique_ptr<StateReadback>(std::move(readback));
 }
 
@@ -332,8 +371,10 @@ Result<Commands> RuntimeImpl::record(const std::function<void(VkCommandBuffer)>&
   const vk::Functions& functions = device_.functions();
   const std::lock_guard lock(pool_mutex_);
   Commands commands;
-  for (const VkCommandBufferLevel level : {VK_COMMAND_BUFFER_LEVEL_PRIMARY, VK_COMMAND_BUFFER_LEVEL_SECONDARY}) {
-    VkCommandBuffer& buffer = level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? commands.primary : commands.secondary;
+  for (const VkCommandBufferLevel level :
+       {VK_COMMAND_BUFFER_LEVEL_PRIMARY, VK_COMMAND_BUFFER_LEVEL_SECONDARY}) {
+    VkCommandBuffer& buffer =
+        level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? commands.primary : commands.secondary;
     VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     allocate.commandPool = command_pool_;
     allocate.level = level;
@@ -376,7 +417,8 @@ void RuntimeImpl::retire(const Commands& commands) {
 void RuntimeImpl::retire(const vk::Allocation& allocation) {
   if (!allocation) return;
   forget_uploads(allocation);
-  device_.retire(device_.last_ticket(), [&device = device_, allocation] { device.memory().free(allocation); });
+  device_.retire(device_.last_ticket(),
+                 [&device = device_, allocation] { device.memory().free(allocation); });
 }
 
 void RuntimeImpl::forget_uploads(const vk::Allocation& target) {

@@ -25,7 +25,8 @@ struct RuntimeLink {
 // A variable's memory. Retired behind the newest ticket when the last handle to the variable goes.
 class DeviceVariable : public VariableStorage {
  public:
-  DeviceVariable(std::shared_ptr<RuntimeLink> link, vk::Allocation allocation) : link_(std::move(link)), allocation_(allocation) {}
+  DeviceVariable(std::shared_ptr<RuntimeLink> link, vk::Allocation allocation)
+      : link_(std::move(link)), allocation_(allocation) {}
   DeviceVariable(std::shared_ptr<RuntimeLink> link, const BufferRange& borrowed);
   ~DeviceVariable() override;
   const vk::Allocation& allocation() const { return allocation_; }
@@ -39,7 +40,8 @@ class DeviceVariable : public VariableStorage {
 };
 
 // A global memory barrier between compute or transfer work before and after.
-void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after, VkPipelineStageFlags before);
+void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after,
+                    VkPipelineStageFlags before);
 using vk::kWorkStages;
 
 class RuntimeImpl : public Runtime {
@@ -68,28 +70,32 @@ class RuntimeImpl : public Runtime {
   // ---- for programs ----
   std::shared_ptr<Tuner> tuner() const;
   Status place(VariableState& variable, bool yields = false);
-  Status settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage);   // with its initial content
+  Status settle(VariableState& variable,
+                std::shared_ptr<DeviceVariable> storage);  // with its initial content
   // Queues bytes for a range of device memory; copied at once.
   Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
-  // Records the same commands at both levels, resubmittable while pending. `release` them when the GPU is done.
+  // Records the same commands at both levels, resubmittable while pending. `release` them when the GPU is
+  // done.
   Result<Commands> record(const std::function<void(VkCommandBuffer)>& body);
-  void release(const Commands& commands);          // at once
-  void retire(const Commands& commands);           // behind the newest ticket
+  void release(const Commands& commands);  // at once
+  void retire(const Commands& commands);   // behind the newest ticket
   // Frees memory behind the newest ticket; what was still to be uploaded there is forgotten.
   void retire(const vk::Allocation& allocation);
   void forget_uploads(const vk::Allocation& target);
 
  private:
-  struct Upload { vk::Allocation staging, target; };   // without staging: zeros
+  struct Upload {
+    vk::Allocation staging, target;
+  };  // without staging: zeros
   // What one take_uploads gave. Owned by what frees it once the GPU is done.
   struct Batch {
     std::vector<Upload> uploads;
     Commands commands;
-    std::atomic<bool> put_back{false};                 // nothing to free here: it waits again
+    std::atomic<bool> put_back{false};  // nothing to free here: it waits again
   };
 
   Status queue(const vk::Allocation& staging, const vk::Allocation& target);
-  Result<vk::Allocation> write_target(const Variable& variable);   // placed; of as many bytes as it has
+  Result<vk::Allocation> write_target(const Variable& variable);  // placed; of as many bytes as it has
 
   vk::Device& device_;
   std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();
@@ -97,7 +103,7 @@ class RuntimeImpl : public Runtime {
   mutable std::mutex pool_mutex_;
   mutable std::mutex upload_mutex_;
   std::vector<Upload> uploads_;
-  std::weak_ptr<Batch> taken_;                         // the newest
+  std::weak_ptr<Batch> taken_;  // the newest
   Commands barrier_;
   mutable std::mutex variants_mutex_;
   std::shared_ptr<const VariantTable> variants_;

@@ -16,12 +16,14 @@ struct Session::Impl {
   Status submit_and_wait(VkCommandBuffer commands);
   Status run_whole(Program& program);
   Result<std::vector<HostTensor>> evaluate(Session& session, std::span<const Tensor> tensors);
-  Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs, const std::vector<Port>& input_ports,
+  Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs,
+                                      const std::vector<Port>& input_ports,
                                       const std::vector<Port>& output_ports);
 
   Runtime& runtime;
-  vk::Queue* queue;   // null on the CPU
-  std::unordered_map<Hash128, Program, Hash128Hasher> evaluated;  // by structure; constants are inputs of these programs
+  vk::Queue* queue;  // null on the CPU
+  std::unordered_map<Hash128, Program, Hash128Hasher>
+      evaluated;  // by structure; constants are inputs of these programs
 };
 
 }  // namespace imprint

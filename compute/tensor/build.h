@@ -1,6 +1,7 @@
 #pragma once
-// How tensor operations become nodes: drafts, shape inference, exact simplification, and the words of error messages.
-// For the operations of this room and for passes that rewrite graphs; users of tensors never need it.
+// How tensor operations become nodes: drafts, shape inference, exact simplification, and the words of error
+// messages. For the operations of this room and for passes that rewrite graphs; users of tensors never need
+// it.
 
 #include <initializer_list>
 #include <optional>
@@ -13,8 +14,8 @@
 
 namespace imprint {
 
-// What an op needs beside its inputs. ints and floats are Node's; shape and dtype are read by the ops whose result they name
-// (leaves, generators, reshape, expand, cast) and ignored by the others.
+// What an op needs beside its inputs. ints and floats are Node's; shape and dtype are read by the ops whose
+// result they name (leaves, generators, reshape, expand, cast) and ignored by the others.
 struct Attributes {
   std::vector<std::int64_t> ints;
   std::vector<double> floats;
@@ -27,7 +28,8 @@ struct Inferred {
   Shape shape;
 };
 
-// The shape and dtype of a primitive's result: one rule an op. Fails with the op, its operands and what it needs.
+// The shape and dtype of a primitive's result: one rule an op. Fails with the op, its operands and what it
+// needs.
 Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes);
 
 inline bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op; }
@@ -36,7 +38,8 @@ inline bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op;
 Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes = {});
 Tensor make(Op op, std::initializer_list<Tensor> inputs, Attributes attributes = {});
 
-// The value an elementwise op on equal shapes reduces to without computing, where that is exact for NaN, infinities and (but for x + 0) signed zero.
+// The value an elementwise op on equal shapes reduces to without computing, where that is exact for NaN,
+// infinities and (but for x + 0) signed zero.
 std::optional<Tensor> simplify(Op op, std::span<const Tensor> operands);
 
 // Broadcasts the operands, lets bare numbers adopt the others' dtype, simplifies, and makes the node.
@@ -56,9 +59,9 @@ double representable(double value, DType dtype);
 bool is_empty(const Tensor& tensor);
 
 // ---- messages ----
-std::string describe(const Node& node);      // its name (or its op) and shape: `weight [64, 8]`
+std::string describe(const Node& node);  // its name (or its op) and shape: `weight [64, 8]`
 std::string describe(const Tensor& tensor);
-Tensor failure(ErrorCode code, std::string_view op, std::string text);   // "op: text"
+Tensor failure(ErrorCode code, std::string_view op, std::string text);  // "op: text"
 // The first error among tensors, if any.
 const Tensor* first_error(std::span<const Tensor> tensors);
 

@@ -1,5 +1,5 @@
-// Activations. Kinks are written with where, so that the derivative on the kink is PyTorch's; the branch not taken is kept finite, because its
-// gradient is multiplied by zero and 0 * inf is NaN.
+// Activations. Kinks are written with where, so that the derivative on the kink is PyTorch's; the branch not
+// taken is kept finite, because its gradient is multiplied by zero and 0 * inf is NaN.
 
 #include <numbers>
 
@@ -10,8 +10,8 @@ namespace {
 
 Tensor negative_part(const Tensor& x) { return where(x > 0.0f, 0.0f, x); }
 
-// -|x| for smooth functions in two halves: either half is the function itself, with all its derivatives, at 0 too. Kinks of abs would cancel there in
-// the first derivative only.
+// -|x| for smooth functions in two halves: either half is the function itself, with all its derivatives, at 0
+// too. Kinks of abs would cancel there in the first derivative only.
 Tensor minus_magnitude(const Tensor& x) { return where(x > 0.0f, -x, x); }
 
 // clamp whose boundary belongs to the flat side: where the derivative is already zero.
@@ -30,17 +30,23 @@ Tensor prelu(const Tensor& x, const Tensor& slope) {
   if (x.ok() && slope.ok()) {
     const std::optional<Shape> wider = broadcast(x.shape(), slope.shape());
     if (!wider || *wider != x.shape())
-      return failure(ErrorCode::shape_mismatch, "prelu", "slope " + describe(slope) + " does not broadcast to " + describe(x));
+      return failure(ErrorCode::shape_mismatch, "prelu",
+                     "slope " + describe(slope) + " does not broadcast to " + describe(x));
   }
   return where(x > 0.0f, x, slope * x);
 }
 
-// Clevert, Unterthiner, Hochreiter, Fast and Accurate Deep Network Learning by Exponential Linear Units, 2016.
-Tensor elu(const Tensor& x, double alpha) { return where(x > 0.0f, x, Tensor(alpha) * expm1(negative_part(x))); }
+// Clevert, Unterthiner, Hochreiter, Fast and Accurate Deep Network Learning by Exponential Linear Units,
+// 2016.
+Tensor elu(const Tensor& x, double alpha) {
+  return where(x > 0.0f, x, Tensor(alpha) * expm1(negative_part(x)));
+}
 // Klambauer, Unterthiner, Mayr, Hochreiter, Self-Normalizing Neural Networks, 2017.
 Tensor selu(const Tensor& x) { return Tensor(1.0507009873554804934) * elu(x, 1.6732632423543772848); }
 // Barron, Continuously Differentiable Exponential Linear Units, 2017.
-Tensor celu(const Tensor& x, double alpha) { return where(x > 0.0f, x, Tensor(alpha) * expm1(negative_part(x) * Tensor(1 / alpha))); }
+Tensor celu(const Tensor& x, double alpha) {
+  return where(x > 0.0f, x, Tensor(alpha) * expm1(negative_part(x) * Tensor(1 / alpha)));
+}
 
 // Hendrycks, Gimpel, Gaussian Error Linear Units, 2016.
 Tensor gelu(const Tensor& x) { return 0.5f * x * (1.0f + erf(x * Tensor(std::numbers::sqrt2 / 2))); }
@@ -56,7 +62,9 @@ Tensor softplus(const Tensor& x, double beta) {
   return (relu(scaled) + log1p(exp(minus_magnitude(scaled)))) * Tensor(1 / beta);
 }
 
-Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) { return saturate(Tensor(alpha) * x + Tensor(beta), 0, 1); }
+Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) {
+  return saturate(Tensor(alpha) * x + Tensor(beta), 0, 1);
+}
 Tensor silu(const Tensor& x) { return x * sigmoid(x); }
 Tensor hard_swish(const Tensor& x) { return x * hard_sigmoid(x); }
 // Misra, Mish: A Self Regularized Non-Monotonic Activation Function, 2020.
@@ -69,7 +77,9 @@ Tensor soft_shrink(const Tensor& x, double lambda) { return x - clamp(x, -lambda
 Tensor shrink(const Tensor& x, double lambda, double bias) {
   return where(abs(x) <= Tensor(lambda), 0.0f, x - Tensor(bias) * sign(x));
 }
-Tensor threshold(const Tensor& x, double limit, double value) { return where(x <= Tensor(limit), Tensor(value), x); }
+Tensor threshold(const Tensor& x, double limit, double value) {
+  return where(x <= Tensor(limit), Tensor(value), x);
+}
 Tensor thresholded_relu(const Tensor& x, double alpha) { return where(x <= Tensor(alpha), 0.0f, x); }
 
 // Dauphin, Fan, Auli, Grangier, Language Modeling with Gated Convolutional Networks, 2017.
@@ -77,7 +87,9 @@ Tensor glu(const Tensor& x, int axis) {
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || x.extent(*position) % 2 != 0)
-    return failure(ErrorCode::shape_mismatch, "glu", "axis " + std::to_string(axis) + " of " + describe(x) + " must exist and have an even extent");
+    return failure(
+        ErrorCode::shape_mismatch, "glu",
+        "axis " + std::to_string(axis) + " of " + describe(x) + " must exist and have an even extent");
   const std::int64_t half = x.extent(*position) / 2;
   return narrow(x, *position, 0, half) * sigmoid(narrow(x, *position, half, half));
 }

@@ -9,32 +9,41 @@ namespace imprint {
 namespace {
 
 Tensor pad_image(const Tensor& x, std::int64_t amount, double value) {
-  const std::array<std::pair<std::int64_t, std::int64_t>, 4> amounts{{{0, 0}, {0, 0}, {amount, amount}, {amount, amount}}};
+  const std::array<std::pair<std::int64_t, std::int64_t>, 4> amounts{
+      {{0, 0}, {0, 0}, {amount, amount}, {amount, amount}}};
   return pad(x, amounts, value);
 }
 
 // [n, c, h, w] -> [n, c, rows, columns, kernel rows, kernel columns]
-Tensor windows(const Tensor& x, std::int64_t height, std::int64_t width, std::int64_t stride, std::int64_t dilation) {
+Tensor windows(const Tensor& x, std::int64_t height, std::int64_t width, std::int64_t stride,
+               std::int64_t dilation) {
   return window(window(x, 2, height, stride, dilation), 3, width, stride, dilation);
 }
 
 Tensor bad_image(std::string_view op, const Tensor& x) {
   return failure(ErrorCode::shape_mismatch, op,
-                 describe(x) + " (" + std::string(dtype_name(x.dtype())) + ") must be float32 [batch, channels, height, width]");
+                 describe(x) + " (" + std::string(dtype_name(x.dtype())) +
+                     ") must be float32 [batch, channels, height, width]");
 }
 
 // Says which image and kernel do not fit, where the window primitive would only know an axis.
 Tensor named_windows(std::string_view op, const Tensor& x, const Tensor& found) {
-  return found.ok() ? found : failure(found.error().code, op, "image " + describe(x) + ": " + found.error().message);
+  return found.ok() ? found
+                    : failure(found.error().code, op, "image " + describe(x) + ": " + found.error().message);
 }
 
-Tensor pooled_windows(std::string_view op, const Tensor& x, const Pool2dOptions& options, double padding_value) {
+Tensor pooled_windows(std::string_view op, const Tensor& x, const Pool2dOptions& options,
+                      double padding_value) {
   if (!x.ok()) return x;
   if (x.rank() != 4 || x.dtype() != DType::float32) return bad_image(op, x);
   if (options.padding < 0 || 2 * options.padding > options.size)
-    return failure(ErrorCode::invalid_argument, op, "padding " + std::to_string(options.padding) + " must be 0 or more and at most half the size " +
-                                                        std::to_string(options.size) + ", so that every window sees the image");
-  return named_windows(op, x, windows(pad_image(x, options.padding, padding_value), options.size, options.size, options.stride, 1));
+    return failure(ErrorCode::invalid_argument, op,
+                   "padding " + std::to_string(options.padding) +
+                       " must be 0 or more and at most half the size " + std::to_string(options.size) +
+                       ", so that every window sees the image");
+  return named_windows(
+      op, x,
+      windows(pad_image(x, options.padding, padding_value), options.size, options.size, options.stride, 1));
 }
 
 }  // namespace
@@ -46,17 +55,23 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   if (x.rank() != 4 || x.dtype() != DType::float32) return bad_image("conv2d", x);
   const std::int64_t groups = options.groups;
   if (groups < 1 || options.padding < 0)
-    return failure(ErrorCode::invalid_argument, "conv2d", std::to_string(groups) + " groups and padding " + std::to_string(options.padding) +
-                                                              "; expected at least 1 group and padding of 0 or more");
+    return failure(ErrorCode::invalid_argument, "conv2d",
+                   std::to_string(groups) + " groups and padding " + std::to_string(options.padding) +
+                       "; expected at least 1 group and padding of 0 or more");
   if (weight.rank() != 4 || x.extent(1) != weight.extent(1) * groups || weight.extent(0) % groups != 0)
-    return failure(ErrorCode::shape_mismatch, "conv2d", "image " + describe(x) + " and weight " + describe(weight) + " in " + std::to_string(groups) +
-                                                            " groups; expected [batch, in, height, width] and [out, in / groups, rows, columns]");
-  const std::int64_t out_channels = weight.extent(0), kernel_rows = weight.extent(2), kernel_columns = weight.extent(3);
+    return failure(ErrorCode::shape_mismatch, "conv2d",
+                   "image " + describe(x) + " and weight " + describe(weight) + " in " +
+                       std::to_string(groups) +
+                       " groups; expected [batch, in, height, width] and [out, in / groups, rows, columns]");
+  const std::int64_t out_channels = weight.extent(0), kernel_rows = weight.extent(2),
+                     kernel_columns = weight.extent(3);
   if (bias.ok() && bias.shape() != Shape{out_channels})
-    return failure(ErrorCode::shape_mismatch, "conv2d", "bias " + describe(bias) + " must have shape [" + std::to_string(out_channels) + "]");
+    return failure(ErrorCode::shape_mismatch, "conv2d",
+                   "bias " + describe(bias) + " must have shape [" + std::to_string(out_channels) + "]");
 
   const Tensor seen = named_windows("conv2d", x,
-                                    windows(pad_image(x, options.padding, 0), kernel_rows, kernel_columns, options.stride, options.dilation));
+                                    windows(pad_image(x, options.padding, 0), kernel_rows, kernel_columns,
+                                            options.stride, options.dilation));
   if (!seen.ok()) return seen;
   const std::int64_t batch = seen.extent(0), rows = seen.extent(2), columns = seen.extent(3);
   const std::int64_t in_group = weight.extent(1), out_group = out_channels / groups;
@@ -66,11 +81,14 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     // Depthwise: a contraction of one column each would waste the matrix kernels; multiply and fold instead.
     out = sum(seen * reshape(weight, {1, groups, 1, 1, kernel_rows, kernel_columns}), {4, 5});
   } else {
-    // Image by image, so that the products lie as the result does. Terms go kernel position by kernel position, then channel by channel: neighbouring
-    // terms read at one offset in their images, and are inside or outside together.
-    const Tensor grouped = reshape(seen, {batch, groups, in_group, rows, columns, kernel_rows, kernel_columns});
+    // Image by image, so that the products lie as the result does. Terms go kernel position by kernel
+    // position, then channel by channel: neighbouring terms read at one offset in their images, and are
+    // inside or outside together.
+    const Tensor grouped =
+        reshape(seen, {batch, groups, in_group, rows, columns, kernel_rows, kernel_columns});
     const std::int64_t fan_in = in_group * kernel_rows * kernel_columns;
-    const Tensor patches = reshape(permute(grouped, {0, 1, 5, 6, 2, 3, 4}), {batch, groups, fan_in, rows * columns});
+    const Tensor patches =
+        reshape(permute(grouped, {0, 1, 5, 6, 2, 3, 4}), {batch, groups, fan_in, rows * columns});
     const Tensor kernels = reshape(permute(weight, {0, 2, 3, 1}), {1, groups, out_group, fan_in});
     out = reshape(matmul(kernels, patches), {batch, out_channels, rows, columns});
   }
@@ -81,6 +99,8 @@ Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
   return max(pooled_windows("max_pool2d", x, options, -std::numeric_limits<double>::infinity()), {4, 5});
 }
 
-Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) { return mean(pooled_windows("avg_pool2d", x, options, 0), {4, 5}); }
+Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
+  return mean(pooled_windows("avg_pool2d", x, options, 0), {4, 5});
+}
 
 }  // namespace imprint

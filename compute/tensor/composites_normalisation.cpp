@@ -3,7 +3,8 @@
 namespace imprint {
 namespace {
 
-// What is subtracted before exp so that nothing overflows. It cancels out of value and derivative, so no gradient needs to pass.
+// What is subtracted before exp so that nothing overflows. It cancels out of value and derivative, so no
+// gradient needs to pass.
 Tensor shift_of(const Tensor& x, const Axes& axes) {
   const Tensor largest = max(x, axes, true);
   return stop_gradient(where(is_inf(largest), 0.0f, largest));
@@ -12,9 +13,12 @@ Tensor shift_of(const Tensor& x, const Axes& axes) {
 std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
   if (!x.ok()) return x;
   if (x.dtype() != DType::float32)
-    return failure(ErrorCode::dtype_mismatch, op, describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+    return failure(
+        ErrorCode::dtype_mismatch, op,
+        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
   if (!normalize_axis(axis, x.rank()))
-    return failure(ErrorCode::shape_mismatch, op, "axis " + std::to_string(axis) + " is outside " + describe(x));
+    return failure(ErrorCode::shape_mismatch, op,
+                   "axis " + std::to_string(axis) + " is outside " + describe(x));
   return std::nullopt;
 }
 
@@ -23,8 +27,9 @@ std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
   if (x.dtype() != DType::float32)
-    return failure(ErrorCode::dtype_mismatch, "logsumexp",
-                   describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+    return failure(
+        ErrorCode::dtype_mismatch, "logsumexp",
+        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
   const Tensor shift = shift_of(x, axes);
   const Tensor kept = log(sum(exp(x - shift), axes, true)) + shift;
   return keep_dims || !kept.ok() ? kept : reshape(kept, sum(x, axes, false).shape());
@@ -55,11 +60,13 @@ Tensor quiet_softmax(const Tensor& x, int axis) {
 // Ba, Kiros, Hinton, Layer Normalization, 2016.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
   if (std::optional<Tensor> refused = refuse("layer_norm", x, -1)) return *refused;
-  for (const auto& [name, operand] : {std::pair<std::string, const Tensor&>{"gain ", gain}, {"bias ", bias}}) {
+  for (const auto& [name, operand] :
+       {std::pair<std::string, const Tensor&>{"gain ", gain}, {"bias ", bias}}) {
     if (!operand.ok()) return operand;
     if (operand.shape() != Shape{x.extent(-1)})
-      return failure(ErrorCode::shape_mismatch, "layer_norm", name + describe(operand) + " must have shape [" + std::to_string(x.extent(-1)) +
-                                                                  "], the last extent of " + describe(x));
+      return failure(ErrorCode::shape_mismatch, "layer_norm",
+                     name + describe(operand) + " must have shape [" + std::to_string(x.extent(-1)) +
+                         "], the last extent of " + describe(x));
   }
   const Tensor centred = x - mean(x, {-1}, true);
   const Tensor spread = mean(square(centred), {-1}, true);

@@ -3,7 +3,9 @@
 namespace imprint {
 namespace {
 
-Shape leading(const Shape& shape) { return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2))); }
+Shape leading(const Shape& shape) {
+  return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
+}
 
 Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
   batch.append(rows);
@@ -17,7 +19,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (!a.ok()) return a;
   if (!b.ok()) return b;
   if (a.rank() == 0 || b.rank() == 0)
-    return failure(ErrorCode::shape_mismatch, "matmul", describe(a) + " x " + describe(b) + ": a scalar does not contract; multiply instead");
+    return failure(ErrorCode::shape_mismatch, "matmul",
+                   describe(a) + " x " + describe(b) + ": a scalar does not contract; multiply instead");
   if (a.rank() == 1) {
     const Tensor row = matmul(unsqueeze(a, 0), b);
     return b.rank() == 1 || !row.ok() ? (row.ok() ? squeeze(row, -1) : row) : squeeze(row, -2);
@@ -28,18 +31,20 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   const std::optional<Shape> batch = broadcast(leading(a.shape()), leading(b.shape()));
   if (a.extent(-1) != b.extent(-2) || !batch)
-    return failure(ErrorCode::shape_mismatch, "matmul",
-                   describe(a) + " x " + describe(b) +
-                       (batch ? ": the last extent of the left and the last but one of the right must be equal, found " +
-                                    std::to_string(a.extent(-1)) + " and " + std::to_string(b.extent(-2))
-                              : ": the leading extents do not broadcast"));
+    return failure(
+        ErrorCode::shape_mismatch, "matmul",
+        describe(a) + " x " + describe(b) +
+            (batch ? ": the last extent of the left and the last but one of the right must be equal, found " +
+                         std::to_string(a.extent(-1)) + " and " + std::to_string(b.extent(-2))
+                   : ": the leading extents do not broadcast"));
   // One matrix for all rows is one contraction over all rows, and so is the gradient of the matrix.
   if (a.rank() > 2 && leading(b.shape()).element_count() == 1 && *batch == leading(a.shape())) {
     const Tensor rows = reshape(a, {leading(a.shape()).element_count() * a.extent(-2), a.extent(-1)});
     const Tensor product = make(Op::matmul, {rows, reshape(b, {b.extent(-2), b.extent(-1)})});
     return reshape(product, with_matrix(*batch, a.extent(-2), b.extent(-1)));
   }
-  return make(Op::matmul, {expand(a, with_matrix(*batch, a.extent(-2), a.extent(-1))), expand(b, with_matrix(*batch, b.extent(-2), b.extent(-1)))});
+  return make(Op::matmul, {expand(a, with_matrix(*batch, a.extent(-2), a.extent(-1))),
+                           expand(b, with_matrix(*batch, b.extent(-2), b.extent(-1)))});
 }
 
 }  // namespace imprint

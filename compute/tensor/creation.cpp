@@ -13,16 +13,22 @@ std::optional<double> full_value(const Tensor& tensor) {
 
 double representable(double value, DType dtype) {
   switch (dtype) {
-    case DType::float32: return static_cast<double>(static_cast<float>(value));
-    case DType::float16: return static_cast<double>(float_from_half(half_from_float(static_cast<float>(value))));
-    case DType::bfloat16: return static_cast<double>(float_from_bfloat16(bfloat16_from_float(static_cast<float>(value))));
-    case DType::boolean: return value != 0 ? 1 : 0;
+    case DType::float32:
+      return static_cast<double>(static_cast<float>(value));
+    case DType::float16:
+      return static_cast<double>(float_from_half(half_from_float(static_cast<float>(value))));
+    case DType::bfloat16:
+      return static_cast<double>(float_from_bfloat16(bfloat16_from_float(static_cast<float>(value))));
+    case DType::boolean:
+      return value != 0 ? 1 : 0;
     case DType::int32: {
       if (std::isnan(value)) return 0;
-      constexpr double kLow = std::numeric_limits<std::int32_t>::min(), kHigh = std::numeric_limits<std::int32_t>::max();
+      constexpr double kLow = std::numeric_limits<std::int32_t>::min(),
+                       kHigh = std::numeric_limits<std::int32_t>::max();
       return std::trunc(std::fmin(std::fmax(value, kLow), kHigh));
     }
-    default: return value;
+    default:
+      return value;
   }
 }
 
@@ -36,7 +42,8 @@ Tensor input(std::string name, Shape shape, DType dtype) {
 }
 
 Tensor full(Shape shape, double value, DType dtype) {
-  return make(Op::full, std::span<const Tensor>(), {.floats = {representable(value, dtype)}, .shape = shape, .dtype = dtype});
+  return make(Op::full, std::span<const Tensor>(),
+              {.floats = {representable(value, dtype)}, .shape = shape, .dtype = dtype});
 }
 
 Tensor zeros(Shape shape, DType dtype) { return full(shape, 0, dtype); }
@@ -46,8 +53,11 @@ Tensor ones_like(const Tensor& t) { return t.ok() ? full(t.shape(), 1, t.dtype()
 
 Tensor iota(Shape shape, int axis) {
   const std::optional<int> position = normalize_axis(axis, shape.rank());
-  if (!position) return failure(ErrorCode::shape_mismatch, "iota", "axis " + std::to_string(axis) + " is outside shape " + shape.text());
-  return make(Op::iota, std::span<const Tensor>(), {.ints = {*position}, .shape = shape, .dtype = DType::int32});
+  if (!position)
+    return failure(ErrorCode::shape_mismatch, "iota",
+                   "axis " + std::to_string(axis) + " is outside shape " + shape.text());
+  return make(Op::iota, std::span<const Tensor>(),
+              {.ints = {*position}, .shape = shape, .dtype = DType::int32});
 }
 
 Tensor arange(std::int64_t count) { return iota({count}, 0); }
@@ -55,8 +65,9 @@ Tensor arange(std::int64_t count) { return iota({count}, 0); }
 Tensor arange(double start, double stop, double step) {
   const double count = std::ceil((stop - start) / step);
   if (!std::isfinite(count) || step == 0 || count > 2147483647.0)
-    return failure(ErrorCode::invalid_argument, "arange", "from " + std::to_string(start) + " to " + std::to_string(stop) + " in steps of " +
-                                                              std::to_string(step) + " is not a finite sequence; the step must not be 0");
+    return failure(ErrorCode::invalid_argument, "arange",
+                   "from " + std::to_string(start) + " to " + std::to_string(stop) + " in steps of " +
+                       std::to_string(step) + " is not a finite sequence; the step must not be 0");
   const Tensor index = arange(static_cast<std::int64_t>(std::fmax(count, 0)));
   return cast(index, DType::float32) * Tensor(step) + Tensor(start);
 }
@@ -65,13 +76,16 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes) {
   if (!indices.ok()) return indices;
   if (indices.dtype() != DType::int32)
     return failure(ErrorCode::dtype_mismatch, "one_hot",
-                   describe(indices) + " is " + std::string(dtype_name(indices.dtype())) + ", expected int32 indices; cast it first");
+                   describe(indices) + " is " + std::string(dtype_name(indices.dtype())) +
+                       ", expected int32 indices; cast it first");
   if (classes < 0 || indices.rank() == Shape::kMaxRank)
-    return failure(ErrorCode::invalid_argument, "one_hot", std::to_string(classes) + " classes for " + describe(indices) +
-                                                               "; expected 0 or more classes and room for another axis");
+    return failure(ErrorCode::invalid_argument, "one_hot",
+                   std::to_string(classes) + " classes for " + describe(indices) +
+                       "; expected 0 or more classes and room for another axis");
   Shape shape = indices.shape();
   shape.append(classes);
-  // Elementwise on purpose: x * one_hot(i) and its gradient stay inside one kernel, where a gather would read memory.
+  // Elementwise on purpose: x * one_hot(i) and its gradient stay inside one kernel, where a gather would read
+  // memory.
   return cast(equal(unsqueeze(indices, -1), iota(shape, -1)), DType::float32);
 }
 

@@ -6,7 +6,8 @@
 namespace imprint {
 namespace {
 
-// A bare C++ number, or any scalar known to be one value: it adopts its neighbour's dtype where that loses nothing.
+// A bare C++ number, or any scalar known to be one value: it adopts its neighbour's dtype where that loses
+// nothing.
 bool is_number_literal(const Tensor& tensor) { return tensor.rank() == 0 && full_value(tensor).has_value(); }
 
 Tensor adopt(Op op, const Tensor& literal, const Tensor& neighbour) {
@@ -14,16 +15,20 @@ Tensor adopt(Op op, const Tensor& literal, const Tensor& neighbour) {
   const double value = *full_value(literal);
   const DType dtype = neighbour.dtype();
   if (dtype != DType::float32 && representable(value, dtype) != value)
-    return failure(ErrorCode::dtype_mismatch, op_info(op).name, std::to_string(value) + " beside " + describe(neighbour) + " is no " +
-                                                                    std::string(dtype_name(dtype)) + "; cast the tensor to float32 first");
+    return failure(ErrorCode::dtype_mismatch, op_info(op).name,
+                   std::to_string(value) + " beside " + describe(neighbour) + " is no " +
+                       std::string(dtype_name(dtype)) + "; cast the tensor to float32 first");
   return number(value, neighbour);
 }
 
-// Literals among operands [first, end) take the dtype of the first operand that is none, or float32 where two literals differ.
+// Literals among operands [first, end) take the dtype of the first operand that is none, or float32 where two
+// literals differ.
 void adopt_dtypes(Op op, std::vector<Tensor>& operands, std::size_t first) {
   const Tensor* neighbour = nullptr;
   for (std::size_t i = first; i < operands.size(); ++i) {
-    const bool better = !neighbour || (is_number_literal(*neighbour) && (!is_number_literal(operands[i]) || operands[i].dtype() == DType::float32));
+    const bool better =
+        !neighbour || (is_number_literal(*neighbour) &&
+                       (!is_number_literal(operands[i]) || operands[i].dtype() == DType::float32));
     if (better) neighbour = &operands[i];
   }
   const Tensor chosen = *neighbour;
@@ -51,7 +56,8 @@ Tensor broadcast_operand(const Tensor& tensor, const Shape& shape) {
 Tensor elementwise(Op op, std::span<const Tensor> given) {
   if (const Tensor* failed = first_error(given)) return *failed;
   std::vector<Tensor> operands(given.begin(), given.end());
-  if (op == Op::where && is_number_literal(operands[0])) operands[0] = adopt(op, operands[0], full({}, 0, DType::boolean));
+  if (op == Op::where && is_number_literal(operands[0]))
+    operands[0] = adopt(op, operands[0], full({}, 0, DType::boolean));
   if (operands.size() > 1) adopt_dtypes(op, operands, op == Op::where ? 1 : 0);
   if (const Tensor* failed = first_error(operands)) return *failed;
 
@@ -137,7 +143,8 @@ IMPRINT_BINARY(shift_right)
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (!x.ok() || x.dtype() == dtype) return x;
-  if (const std::optional<double> value = full_value(x); value && dtype_has_tensors(dtype)) return full(x.shape(), *value, dtype);
+  if (const std::optional<double> value = full_value(x); value && dtype_has_tensors(dtype))
+    return full(x.shape(), *value, dtype);
   return make(Op::cast, {x}, {.dtype = dtype});
 }
 

@@ -9,38 +9,48 @@ Tensor with_axis(Op op, const Tensor& data, int axis, Build build) {
   if (!data.ok()) return data;
   const std::optional<int> position = normalize_axis(axis, data.rank());
   if (!position)
-    return failure(ErrorCode::shape_mismatch, op_info(op).name, "axis " + std::to_string(axis) + " is outside " + describe(data));
+    return failure(ErrorCode::shape_mismatch, op_info(op).name,
+                   "axis " + std::to_string(axis) + " is outside " + describe(data));
   return build(*position);
 }
 
 }  // namespace
 
 Tensor gather(const Tensor& data, int axis, const Tensor& indices) {
-  return with_axis(Op::gather, data, axis, [&](int position) { return make(Op::gather, {data, indices}, {.ints = {position}}); });
+  return with_axis(Op::gather, data, axis, [&](int position) {
+    return make(Op::gather, {data, indices}, {.ints = {position}});
+  });
 }
 
 Tensor take(const Tensor& data, int axis, const Tensor& indices) {
-  return with_axis(Op::take, data, axis, [&](int position) { return make(Op::take, {data, indices}, {.ints = {position}}); });
+  return with_axis(Op::take, data, axis, [&](int position) {
+    return make(Op::take, {data, indices}, {.ints = {position}});
+  });
 }
 
 Tensor index_select(const Tensor& data, int axis, const Tensor& indices) {
   if (indices.ok() && indices.rank() != 1)
-    return failure(ErrorCode::shape_mismatch, "index_select", "indices " + describe(indices) + " must have one axis; take accepts any shape");
+    return failure(ErrorCode::shape_mismatch, "index_select",
+                   "indices " + describe(indices) + " must have one axis; take accepts any shape");
   return take(data, axis, indices);
 }
 
 Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates) {
-  return with_axis(Op::scatter_add, base, axis,
-                   [&](int position) { return make(Op::scatter_add, {base, indices, updates}, {.ints = {position}}); });
+  return with_axis(Op::scatter_add, base, axis, [&](int position) {
+    return make(Op::scatter_add, {base, indices, updates}, {.ints = {position}});
+  });
 }
 
 Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
-  return with_axis(Op::cumsum, x, axis, [&](int position) { return make(Op::cumsum, {x}, {.ints = {position, exclusive, reverse}}); });
+  return with_axis(Op::cumsum, x, axis, [&](int position) {
+    return make(Op::cumsum, {x}, {.ints = {position, exclusive, reverse}});
+  });
 }
 
 Tensor linear_recurrence(const Tensor& terms, const Tensor& factors, int axis, bool reverse) {
-  return with_axis(Op::linear_recurrence, terms, axis,
-                   [&](int position) { return make(Op::linear_recurrence, {terms, factors}, {.ints = {position, 0, reverse}}); });
+  return with_axis(Op::linear_recurrence, terms, axis, [&](int position) {
+    return make(Op::linear_recurrence, {terms, factors}, {.ints = {position, 0, reverse}});
+  });
 }
 
 }  // namespace imprint

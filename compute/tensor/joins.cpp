@@ -6,10 +6,12 @@ namespace imprint {
 
 Tensor concat(std::span<const Tensor> tensors, int axis) {
   if (const Tensor* failed = first_error(tensors)) return *failed;
-  if (tensors.empty()) return failure(ErrorCode::invalid_argument, "concat", "no tensors given; at least one is needed");
+  if (tensors.empty())
+    return failure(ErrorCode::invalid_argument, "concat", "no tensors given; at least one is needed");
   const std::optional<int> position = normalize_axis(axis, tensors[0].rank());
   if (!position)
-    return failure(ErrorCode::shape_mismatch, "concat", "axis " + std::to_string(axis) + " is outside " + describe(tensors[0]));
+    return failure(ErrorCode::shape_mismatch, "concat",
+                   "axis " + std::to_string(axis) + " is outside " + describe(tensors[0]));
   if (tensors.size() == 1) return tensors[0];
   return make(Op::concat, tensors, {.ints = {*position}});
 }
@@ -22,10 +24,12 @@ Tensor stack(std::span<const Tensor> tensors, int axis) {
   std::vector<Tensor> lifted;
   for (const Tensor& tensor : tensors) {
     if (tensor.ok() && tensors[0].ok() && tensor.shape() != tensors[0].shape())
-      return failure(ErrorCode::shape_mismatch, "stack", describe(tensors[0]) + " and " + describe(tensor) + " must have one shape");
+      return failure(ErrorCode::shape_mismatch, "stack",
+                     describe(tensors[0]) + " and " + describe(tensor) + " must have one shape");
     lifted.push_back(unsqueeze(tensor, axis));
   }
-  if (tensors.empty()) return failure(ErrorCode::invalid_argument, "stack", "no tensors given; at least one is needed");
+  if (tensors.empty())
+    return failure(ErrorCode::invalid_argument, "stack", "no tensors given; at least one is needed");
   if (const Tensor* failed = first_error(lifted)) return *failed;
   return concat(lifted, axis < 0 ? axis + lifted[0].rank() : axis);
 }
@@ -38,19 +42,23 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
   if (!x.ok()) return {x};
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || size < 1)
-    return {failure(ErrorCode::shape_mismatch, "split", "pieces of " + std::to_string(size) + " along axis " + std::to_string(axis) + " of " +
-                                                            describe(x) + "; the size must be at least 1 and the axis inside")};
+    return {failure(ErrorCode::shape_mismatch, "split",
+                    "pieces of " + std::to_string(size) + " along axis " + std::to_string(axis) + " of " +
+                        describe(x) + "; the size must be at least 1 and the axis inside")};
   std::vector<Tensor> pieces;
   const std::int64_t extent = x.extent(*position);
-  for (std::int64_t start = 0; start < extent || pieces.empty(); start += size) pieces.push_back(slice(x, *position, start, start + size));
+  for (std::int64_t start = 0; start < extent || pieces.empty(); start += size)
+    pieces.push_back(slice(x, *position, start, start + size));
   return pieces;
 }
 
-Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t>> before_after, double value) {
+Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t>> before_after,
+           double value) {
   if (!x.ok()) return x;
   if (static_cast<int>(before_after.size()) != x.rank())
-    return failure(ErrorCode::shape_mismatch, "pad",
-                   std::to_string(before_after.size()) + " pairs for " + describe(x) + ", expected one pair an axis");
+    return failure(
+        ErrorCode::shape_mismatch, "pad",
+        std::to_string(before_after.size()) + " pairs for " + describe(x) + ", expected one pair an axis");
   std::vector<std::int64_t> amounts;
   bool any = false;
   for (const auto& [before, after] : before_after) {
@@ -66,8 +74,9 @@ Tensor repeat(const Tensor& x, int axis, std::int64_t times) {
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || times < 0 || x.rank() == Shape::kMaxRank)
-    return failure(ErrorCode::shape_mismatch, "repeat", std::to_string(times) + " times along axis " + std::to_string(axis) + " of " + describe(x) +
-                                                            "; expected 0 or more times, an axis inside, and fewer than 8 axes");
+    return failure(ErrorCode::shape_mismatch, "repeat",
+                   std::to_string(times) + " times along axis " + std::to_string(axis) + " of " +
+                       describe(x) + "; expected 0 or more times, an axis inside, and fewer than 8 axes");
   Shape repeated = x.shape();
   repeated[*position] *= times;
   Shape expanded;

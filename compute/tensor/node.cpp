@@ -5,7 +5,8 @@
 namespace imprint {
 
 Node::~Node() {
-  // A training graph is a chain of thousands of nodes: released by recursion it would overflow a fibre's stack.
+  // A training graph is a chain of thousands of nodes: released by recursion it would overflow a fibre's
+  // stack.
   std::vector<NodeRef> pending = std::move(inputs);
   while (!pending.empty()) {
     NodeRef node = std::move(pending.back());
@@ -23,7 +24,9 @@ std::string describe(const Node& node) {
   return name + " " + node.shape.text();
 }
 
-std::string describe(const Tensor& tensor) { return tensor.ok() ? describe(*tensor.node()) : "a failed tensor"; }
+std::string describe(const Tensor& tensor) {
+  return tensor.ok() ? describe(*tensor.node()) : "a failed tensor";
+}
 
 Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
   static std::atomic<std::uint64_t> next_id{1};

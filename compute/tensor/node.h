@@ -1,5 +1,6 @@
 #pragma once
-// The recorded operation behind a Tensor: an immutable node of a directed acyclic graph that shares its inputs.
+// The recorded operation behind a Tensor: an immutable node of a directed acyclic graph that shares its
+// inputs.
 
 #include <atomic>
 #include <cstddef>
@@ -35,9 +36,10 @@ struct VariableState {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;
-  std::vector<std::byte> initial;              // element_count * dtype_size bytes; emptied once on the device; empty when external
-  bool external = false;                       // lives where somebody else puts it, content included
-  std::shared_ptr<VariableStorage> storage;    // null until on a device
+  std::vector<std::byte>
+      initial;            // element_count * dtype_size bytes; emptied once on the device; empty when external
+  bool external = false;  // lives where somebody else puts it, content included
+  std::shared_ptr<VariableStorage> storage;  // null until on a device
 };
 
 struct Node {
@@ -45,12 +47,12 @@ struct Node {
   DType dtype = DType::float32;
   Shape shape;
   std::vector<NodeRef> inputs;
-  std::vector<std::int64_t> ints;     // meaning per op: op.h
+  std::vector<std::int64_t> ints;  // meaning per op: op.h
   std::vector<double> floats;
   std::shared_ptr<const ConstantData> constant;
   std::shared_ptr<VariableState> variable;
-  std::string label;                  // input name, or a name given by Tensor::named for messages and dumps
-  std::uint64_t id = 0;               // creation order, unique in the process: inputs always have smaller ids
+  std::string label;     // input name, or a name given by Tensor::named for messages and dumps
+  std::uint64_t id = 0;  // creation order, unique in the process: inputs always have smaller ids
 
   Node() = default;
   Node(const Node&) = delete;

@@ -5,11 +5,13 @@
 namespace imprint {
 
 Tensor random_uniform(const Tensor& generator, Shape shape, std::uint32_t stream) {
-  return make(Op::random_uniform, {generator}, {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::float32});
+  return make(Op::random_uniform, {generator},
+              {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::float32});
 }
 
 Tensor random_permutation(const Tensor& generator, Shape shape, std::uint32_t stream) {
-  return make(Op::random_permutation, {generator}, {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::int32});
+  return make(Op::random_permutation, {generator},
+              {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::int32});
 }
 
 // Box and Muller, A Note on the Generation of Random Normal Deviates, 1958.
@@ -20,11 +22,13 @@ Tensor random_normal(const Tensor& generator, Shape shape, std::uint32_t stream)
   return radius * cos(Tensor(2 * std::numbers::pi) * turn);
 }
 
-// argmax(logits + Gumbel noise) is distributed as softmax(logits): Gumbel, Statistical Theory of Extreme Values, 1954.
+// argmax(logits + Gumbel noise) is distributed as softmax(logits): Gumbel, Statistical Theory of Extreme
+// Values, 1954.
 Tensor random_categorical(const Tensor& generator, const Tensor& logits, std::uint32_t stream) {
   if (!logits.ok()) return logits;
   if (logits.rank() == 0 || logits.dtype() != DType::float32)
-    return failure(ErrorCode::shape_mismatch, "random_categorical", "logits " + describe(logits) + " must be float32 [..., classes]");
+    return failure(ErrorCode::shape_mismatch, "random_categorical",
+                   "logits " + describe(logits) + " must be float32 [..., classes]");
   // A zero would become an infinitely improbable draw; half a step above it is as close as 24 bits know.
   const Tensor uniform = clamp_min(random_uniform(generator, logits.shape(), stream), 0x1p-25);
   return argmax(logits - log(-log(uniform)), -1);
@@ -35,9 +39,11 @@ Tensor random_integers(const Tensor& generator, Shape shape, const Tensor& bound
   const std::optional<Shape> fits = broadcast(bound.shape(), shape);
   if (bound.dtype() != DType::int32)
     return failure(ErrorCode::dtype_mismatch, "random_integers",
-                   "bound " + describe(bound) + " is " + std::string(dtype_name(bound.dtype())) + ", expected int32; cast it first");
+                   "bound " + describe(bound) + " is " + std::string(dtype_name(bound.dtype())) +
+                       ", expected int32; cast it first");
   if (!fits || *fits != shape)
-    return failure(ErrorCode::shape_mismatch, "random_integers", "bound " + describe(bound) + " does not broadcast to " + shape.text());
+    return failure(ErrorCode::shape_mismatch, "random_integers",
+                   "bound " + describe(bound) + " does not broadcast to " + shape.text());
   const Tensor scaled = random_uniform(generator, shape, stream) * cast(bound, DType::float32);
   // The product may round up to the bound itself.
   return maximum(minimum(cast(scaled, DType::int32), bound - 1), 0);
@@ -46,7 +52,8 @@ Tensor random_integers(const Tensor& generator, Shape shape, const Tensor& bound
 Tensor generator_next(const Tensor& generator) {
   if (!generator.ok()) return generator;
   if (generator.shape() != Shape{4} || generator.dtype() != DType::int32)
-    return failure(ErrorCode::shape_mismatch, "generator_next", describe(generator) + " must be an int32[4] generator");
+    return failure(ErrorCode::shape_mismatch, "generator_next",
+                   describe(generator) + " must be an int32[4] generator");
   return generator + cast(equal(iota({4}, 0), 2), DType::int32);
 }
 

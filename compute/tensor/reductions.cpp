@@ -14,7 +14,10 @@ Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const
     for (int axis = 0; axis < x.rank(); ++axis) out.push_back(axis);
   for (int axis : axes) {
     const std::optional<int> position = normalize_axis(axis, x.rank());
-    if (!position) return failure(ErrorCode::shape_mismatch, op, "axis " + std::to_string(axis) + " is outside " + describe(x)).error();
+    if (!position)
+      return failure(ErrorCode::shape_mismatch, op,
+                     "axis " + std::to_string(axis) + " is outside " + describe(x))
+          .error();
     out.push_back(*position);
   }
   std::ranges::sort(out);
@@ -42,7 +45,8 @@ std::optional<double> folded_value(Op op, double value, DType dtype, std::int64_
     if (count > 0) return value;
     return std::nullopt;
   }
-  if (op == Op::reduce_sum && dtype == DType::float32) return count == 0 ? 0 : value * static_cast<double>(count);
+  if (op == Op::reduce_sum && dtype == DType::float32)
+    return count == 0 ? 0 : value * static_cast<double>(count);
   return std::nullopt;
 }
 
@@ -51,7 +55,9 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   const Result<std::vector<int>> folded = folded_axes(name, x, axes);
   if (!folded) return Tensor(folded.error());
   if (x.dtype() == DType::boolean)
-    return failure(ErrorCode::dtype_mismatch, name, describe(x) + " is bool, expected float32 or int32; cast it first (any and all take bool)");
+    return failure(
+        ErrorCode::dtype_mismatch, name,
+        describe(x) + " is bool, expected float32 or int32; cast it first (any and all take bool)");
   Shape kept = x.shape();
   std::vector<std::int64_t> wide;  // folding an extent of 1 is no work
   for (int axis : *folded) {
@@ -61,7 +67,8 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   Tensor out = x;
   if (!wide.empty()) {
     const std::optional<double> value = full_value(x);
-    const std::optional<double> simple = value ? folded_value(op, *value, x.dtype(), count_folded(x.shape(), *folded)) : std::nullopt;
+    const std::optional<double> simple =
+        value ? folded_value(op, *value, x.dtype(), count_folded(x.shape(), *folded)) : std::nullopt;
     out = simple ? full(kept, *simple, x.dtype()) : make(op, {x}, {.ints = std::move(wide)});
   }
   return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
@@ -90,24 +97,39 @@ Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
 }
 
 // Of too few elements there is nothing to say. Not by 0 * inf: some devices take that for 0.
-Tensor not_a_number(const Tensor& like) { return like.ok() ? full(like.shape(), std::numeric_limits<double>::quiet_NaN()) : like; }
+Tensor not_a_number(const Tensor& like) {
+  return like.ok() ? full(like.shape(), std::numeric_limits<double>::quiet_NaN()) : like;
+}
 
 Tensor truth(const Tensor& x) { return x.dtype() == DType::boolean ? x : cast(x, DType::boolean); }
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_sum, "sum", x, axes, keep_dims); }
-Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_prod, "prod", x, axes, keep_dims); }
-Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_max, "max", x, axes, keep_dims); }
-Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) { return reduce(Op::reduce_min, "min", x, axes, keep_dims); }
-Tensor argmax(const Tensor& x, const Axes& axes, bool keep_dims) { return arg_reduce(Op::argmax, x, axes, keep_dims); }
-Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) { return arg_reduce(Op::argmin, x, axes, keep_dims); }
+Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return reduce(Op::reduce_sum, "sum", x, axes, keep_dims);
+}
+Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return reduce(Op::reduce_prod, "prod", x, axes, keep_dims);
+}
+Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return reduce(Op::reduce_max, "max", x, axes, keep_dims);
+}
+Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return reduce(Op::reduce_min, "min", x, axes, keep_dims);
+}
+Tensor argmax(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return arg_reduce(Op::argmax, x, axes, keep_dims);
+}
+Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) {
+  return arg_reduce(Op::argmin, x, axes, keep_dims);
+}
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
   if (x.dtype() != DType::float32)
-    return failure(ErrorCode::dtype_mismatch, "mean",
-                   describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+    return failure(
+        ErrorCode::dtype_mismatch, "mean",
+        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
   const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
   if (!folded) return Tensor(folded.error());
   const std::int64_t count = count_folded(x.shape(), *folded);

@@ -5,7 +5,8 @@
 
 namespace imprint {
 
-Shape::Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
+Shape::Shape(std::initializer_list<std::int64_t> extents)
+    : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> extents) {
   for (std::int64_t extent : extents) append(extent);

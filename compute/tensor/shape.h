@@ -10,14 +10,16 @@
 
 namespace imprint {
 
-// Up to kMaxRank extents, outermost first; a scalar has rank 0. Extents are >= 0. A value type without allocation.
+// Up to kMaxRank extents, outermost first; a scalar has rank 0. Extents are >= 0. A value type without
+// allocation.
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> extents);
-  explicit Shape(std::span<const std::int64_t> extents);  // at most kMaxRank; the rest is cut (callers check first)
+  explicit Shape(
+      std::span<const std::int64_t> extents);  // at most kMaxRank; the rest is cut (callers check first)
 
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }

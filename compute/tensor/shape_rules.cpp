@@ -1,4 +1,5 @@
-// Shape and dtype of every primitive's result. One case an op; public functions broadcast first, so operands arrive with equal shapes.
+// Shape and dtype of every primitive's result. One case an op; public functions broadcast first, so operands
+// arrive with equal shapes.
 
 #include <algorithm>
 
@@ -19,13 +20,18 @@ struct Rule {
   DType dtype(std::size_t i = 0) const { return inputs[i]->dtype; }
   std::int64_t ints(std::size_t i) const { return attributes.ints[i]; }
 
-  Error refuse(ErrorCode code, const std::string& text) const { return make_error(code, std::string(op_info(op).name) + ": " + text); }
+  Error refuse(ErrorCode code, const std::string& text) const {
+    return make_error(code, std::string(op_info(op).name) + ": " + text);
+  }
   Error bad_shape(const std::string& text) const { return refuse(ErrorCode::shape_mismatch, text); }
   Error bad_dtype(std::size_t i, const std::string& expected) const {
-    return refuse(ErrorCode::dtype_mismatch,
-                  describe(*inputs[i]) + " is " + std::string(dtype_name(dtype(i))) + ", expected " + expected + "; cast it first");
+    return refuse(ErrorCode::dtype_mismatch, describe(*inputs[i]) + " is " +
+                                                 std::string(dtype_name(dtype(i))) + ", expected " +
+                                                 expected + "; cast it first");
   }
-  Error bad_attributes() const { return refuse(ErrorCode::internal, "attributes do not fit the operand " + describe(*inputs[0])); }
+  Error bad_attributes() const {
+    return refuse(ErrorCode::internal, "attributes do not fit the operand " + describe(*inputs[0]));
+  }
 
   Result<int> axis_in(std::size_t attribute, std::size_t input = 0) const {
     if (attributes.ints.size() <= attribute) return bad_attributes();
@@ -44,11 +50,15 @@ bool is_number(DType dtype) { return dtype == DType::float32 || dtype == DType::
 Result<Inferred> leaf(const Rule& rule) {
   const Attributes& a = rule.attributes;
   if (!dtype_has_tensors(a.dtype))
-    return rule.refuse(ErrorCode::dtype_mismatch, std::string(dtype_name(a.dtype)) + " tensors cannot be made; use float32, float16, bfloat16, int32 or bool");
+    return rule.refuse(ErrorCode::dtype_mismatch,
+                       std::string(dtype_name(a.dtype)) +
+                           " tensors cannot be made; use float32, float16, bfloat16, int32 or bool");
   for (std::int64_t extent : a.shape.extents())
-    if (extent < 0) return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has a negative extent");
+    if (extent < 0)
+      return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has a negative extent");
   if (a.shape.element_count() > kLargestCount)
-    return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has more than 2^48 elements");
+    return rule.refuse(ErrorCode::invalid_argument,
+                       "shape " + a.shape.text() + " has more than 2^48 elements");
   return Inferred{a.dtype, a.shape};
 }
 
@@ -63,14 +73,16 @@ Result<Inferred> iota(const Rule& rule) {
 Result<Inferred> random_uniform(const Rule& rule) {
   IMPRINT_ASSIGN(const Inferred made, leaf(rule));
   if (rule.dtype() != DType::int32) return rule.bad_dtype(0, "an int32[4] generator");
-  if (rule.shape() != Shape{4}) return rule.bad_shape("the generator " + describe(*rule.inputs[0]) + " must have shape [4]");
+  if (rule.shape() != Shape{4})
+    return rule.bad_shape("the generator " + describe(*rule.inputs[0]) + " must have shape [4]");
   return Inferred{DType::float32, made.shape};
 }
 
 Result<Inferred> random_permutation(const Rule& rule) {
   IMPRINT_ASSIGN(const Inferred made, random_uniform(rule));
   if (made.shape.rank() == 0) return rule.bad_shape("a scalar has no axis to permute; expected [..., n]");
-  if (made.shape.element_count() > 0x7fffffff) return rule.bad_shape(made.shape.text() + " has more than 2^31 - 1 elements");
+  if (made.shape.element_count() > 0x7fffffff)
+    return rule.bad_shape(made.shape.text() + " has more than 2^31 - 1 elements");
   return Inferred{DType::int32, made.shape};
 }
 
@@ -80,19 +92,23 @@ Result<Inferred> random_permutation(const Rule& rule) {
 Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool bools, bool to_bool) {
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const DType dtype = rule.dtype(i);
-    const bool accepted = (floats && dtype == DType::float32) || (ints && dtype == DType::int32) || (bools && dtype == DType::boolean);
+    const bool accepted = (floats && dtype == DType::float32) || (ints && dtype == DType::int32) ||
+                          (bools && dtype == DType::boolean);
     if (!accepted) {
       std::string expected;
-      for (auto [wanted, name] : {std::pair{floats, "float32"}, std::pair{ints, "int32"}, std::pair{bools, "bool"}})
+      for (auto [wanted, name] :
+           {std::pair{floats, "float32"}, std::pair{ints, "int32"}, std::pair{bools, "bool"}})
         if (wanted) expected += (expected.empty() ? "" : " or ") + std::string(name);
       return rule.bad_dtype(i, expected);
     }
     if (dtype != rule.dtype(0))
-      return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
-                                                        describe(*rule.inputs[i]) + " is " + std::string(dtype_name(dtype)) +
-                                                        ", expected one dtype; cast one of them first");
+      return rule.refuse(ErrorCode::dtype_mismatch,
+                         describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) +
+                             " and " + describe(*rule.inputs[i]) + " is " + std::string(dtype_name(dtype)) +
+                             ", expected one dtype; cast one of them first");
     if (rule.shape(i) != rule.shape(0))
-      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) + " differ; expand them to one shape first");
+      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) +
+                            " differ; expand them to one shape first");
   }
   return Inferred{to_bool ? DType::boolean : rule.dtype(0), rule.shape()};
 }
@@ -100,7 +116,8 @@ Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool
 Result<Inferred> cast(const Rule& rule) {
   if (!dtype_has_tensors(rule.attributes.dtype))
     return rule.refuse(ErrorCode::dtype_mismatch, "cannot cast " + describe(*rule.inputs[0]) + " to " +
-                                                      std::string(dtype_name(rule.attributes.dtype)) + "; use float32, float16, bfloat16, int32 or bool");
+                                                      std::string(dtype_name(rule.attributes.dtype)) +
+                                                      "; use float32, float16, bfloat16, int32 or bool");
   return Inferred{rule.attributes.dtype, rule.shape()};
 }
 
@@ -109,7 +126,8 @@ Result<Inferred> where(const Rule& rule) {
   const Rule branches{rule.op, rule.inputs.subspan(1), rule.attributes};
   IMPRINT_ASSIGN(const Inferred made, elementwise_rule(branches, true, true, true, false));
   if (rule.shape(0) != made.shape)
-    return rule.bad_shape("condition " + describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[1]) + " differ; expand them to one shape first");
+    return rule.bad_shape("condition " + describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[1]) +
+                          " differ; expand them to one shape first");
   return made;
 }
 
@@ -118,10 +136,13 @@ Result<Inferred> where(const Rule& rule) {
 Result<Inferred> reshape(const Rule& rule) {
   const Shape& target = rule.attributes.shape;
   for (std::int64_t extent : target.extents())
-    if (extent < 0) return rule.bad_shape("target " + target.text() + " of " + describe(*rule.inputs[0]) + " has a negative extent");
+    if (extent < 0)
+      return rule.bad_shape("target " + target.text() + " of " + describe(*rule.inputs[0]) +
+                            " has a negative extent");
   if (target.element_count() != rule.shape().element_count())
-    return rule.bad_shape(describe(*rule.inputs[0]) + " has " + std::to_string(rule.shape().element_count()) + " elements, target " + target.text() +
-                          " has " + std::to_string(target.element_count()));
+    return rule.bad_shape(describe(*rule.inputs[0]) + " has " + std::to_string(rule.shape().element_count()) +
+                          " elements, target " + target.text() + " has " +
+                          std::to_string(target.element_count()));
   return Inferred{rule.dtype(), target};
 }
 
@@ -130,10 +151,12 @@ Result<Inferred> permute(const Rule& rule) {
   std::vector<std::int64_t> sorted = rule.attributes.ints;
   std::ranges::sort(sorted);
   bool each_once = static_cast<int>(sorted.size()) == source.rank();
-  for (std::size_t i = 0; each_once && i < sorted.size(); ++i) each_once = sorted[i] == static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; each_once && i < sorted.size(); ++i)
+    each_once = sorted[i] == static_cast<std::int64_t>(i);
   if (!each_once) {
     const Shape axes(rule.attributes.ints);
-    return rule.bad_shape("axes " + axes.text() + " do not name each axis of " + describe(*rule.inputs[0]) + " once");
+    return rule.bad_shape("axes " + axes.text() + " do not name each axis of " + describe(*rule.inputs[0]) +
+                          " once");
   }
   Shape out;
   for (std::int64_t axis : rule.attributes.ints) out.append(source[static_cast<int>(axis)]);
@@ -144,16 +167,21 @@ Result<Inferred> expand(const Rule& rule) {
   const Shape& source = rule.shape();
   const Shape& target = rule.attributes.shape;
   bool fits = source.rank() == target.rank();
-  for (int axis = 0; fits && axis < target.rank(); ++axis) fits = target[axis] >= 0 && (source[axis] == target[axis] || source[axis] == 1);
-  if (!fits) return rule.bad_shape(describe(*rule.inputs[0]) + " does not repeat to " + target.text() + "; only extents of 1 are repeated");
-  if (target.element_count() > kLargestCount) return rule.bad_shape("target " + target.text() + " has more than 2^48 elements");
+  for (int axis = 0; fits && axis < target.rank(); ++axis)
+    fits = target[axis] >= 0 && (source[axis] == target[axis] || source[axis] == 1);
+  if (!fits)
+    return rule.bad_shape(describe(*rule.inputs[0]) + " does not repeat to " + target.text() +
+                          "; only extents of 1 are repeated");
+  if (target.element_count() > kLargestCount)
+    return rule.bad_shape("target " + target.text() + " has more than 2^48 elements");
   return Inferred{rule.dtype(), target};
 }
 
 Result<Inferred> slice(const Rule& rule) {
   const Shape& source = rule.shape();
   const Shape& target = rule.attributes.shape;
-  if (static_cast<int>(rule.attributes.ints.size()) != 2 * source.rank() || target.rank() != source.rank()) return rule.bad_attributes();
+  if (static_cast<int>(rule.attributes.ints.size()) != 2 * source.rank() || target.rank() != source.rank())
+    return rule.bad_attributes();
   for (int axis = 0; axis < source.rank(); ++axis) {
     if (target[axis] < 0) return rule.bad_attributes();
     if (target[axis] == 0) continue;
@@ -169,14 +197,17 @@ Result<Inferred> window(const Rule& rule) {
   if (rule.attributes.ints.size() != 4) return rule.bad_attributes();
   const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3);
   if (size < 1 || stride < 1 || dilation < 1)
-    return rule.refuse(ErrorCode::invalid_argument, "size " + std::to_string(size) + ", stride " + std::to_string(stride) + " and dilation " +
-                                                        std::to_string(dilation) + " must each be at least 1");
-  if (rule.shape().rank() == Shape::kMaxRank) return rule.bad_shape(describe(*rule.inputs[0]) + " has no room for another axis");
+    return rule.refuse(ErrorCode::invalid_argument,
+                       "size " + std::to_string(size) + ", stride " + std::to_string(stride) +
+                           " and dilation " + std::to_string(dilation) + " must each be at least 1");
+  if (rule.shape().rank() == Shape::kMaxRank)
+    return rule.bad_shape(describe(*rule.inputs[0]) + " has no room for another axis");
   const std::int64_t extent = rule.shape()[axis];
   // Divided rather than multiplied, so that no size can overflow.
   if (extent < 1 || (size - 1) > (extent - 1) / dilation)
-    return rule.bad_shape("a window of " + std::to_string(size) + " with dilation " + std::to_string(dilation) + " does not fit axis " +
-                          std::to_string(axis) + " of " + describe(*rule.inputs[0]));
+    return rule.bad_shape("a window of " + std::to_string(size) + " with dilation " +
+                          std::to_string(dilation) + " does not fit axis " + std::to_string(axis) + " of " +
+                          describe(*rule.inputs[0]));
   Shape out = rule.shape();
   out[axis] = (extent - dilation * (size - 1) - 1) / stride + 1;
   out.append(size);
@@ -185,33 +216,40 @@ Result<Inferred> window(const Rule& rule) {
 
 Result<Inferred> pad(const Rule& rule) {
   Shape out = rule.shape();
-  if (static_cast<int>(rule.attributes.ints.size()) != 2 * out.rank() || rule.attributes.floats.size() != 1) return rule.bad_attributes();
+  if (static_cast<int>(rule.attributes.ints.size()) != 2 * out.rank() || rule.attributes.floats.size() != 1)
+    return rule.bad_attributes();
   for (int axis = 0; axis < out.rank(); ++axis) {
-    const std::int64_t before = rule.ints(2 * static_cast<std::size_t>(axis)), after = rule.ints(2 * static_cast<std::size_t>(axis) + 1);
+    const std::int64_t before = rule.ints(2 * static_cast<std::size_t>(axis)),
+                       after = rule.ints(2 * static_cast<std::size_t>(axis) + 1);
     if (before < 0 || after < 0 || before > kLargestCount || after > kLargestCount)
-      return rule.refuse(ErrorCode::invalid_argument, "padding of " + std::to_string(before) + " before and " + std::to_string(after) +
-                                                          " after axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
-                                                          "; amounts must be 0 or more (narrow removes elements)");
+      return rule.refuse(ErrorCode::invalid_argument,
+                         "padding of " + std::to_string(before) + " before and " + std::to_string(after) +
+                             " after axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
+                             "; amounts must be 0 or more (narrow removes elements)");
     out[axis] += before + after;
   }
-  if (out.element_count() > kLargestCount) return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
+  if (out.element_count() > kLargestCount)
+    return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
   return Inferred{rule.dtype(), out};
 }
 
 Result<Inferred> concat(const Rule& rule) {
-  if (rule.inputs.empty()) return rule.refuse(ErrorCode::invalid_argument, "no tensors given; at least one is needed");
+  if (rule.inputs.empty())
+    return rule.refuse(ErrorCode::invalid_argument, "no tensors given; at least one is needed");
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   Shape out = rule.shape();
   for (std::size_t i = 1; i < rule.inputs.size(); ++i) {
     if (rule.dtype(i) != rule.dtype(0))
-      return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
-                                                        describe(*rule.inputs[i]) + " is " + std::string(dtype_name(rule.dtype(i))) +
+      return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " +
+                                                        std::string(dtype_name(rule.dtype(0))) + " and " +
+                                                        describe(*rule.inputs[i]) + " is " +
+                                                        std::string(dtype_name(rule.dtype(i))) +
                                                         ", expected one dtype; cast one of them first");
     bool fits = rule.shape(i).rank() == out.rank();
     for (int k = 0; fits && k < out.rank(); ++k) fits = k == axis || rule.shape(i)[k] == out[k];
     if (!fits)
-      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) + " must agree on every axis but " +
-                            std::to_string(axis));
+      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) +
+                            " must agree on every axis but " + std::to_string(axis));
     out[axis] += rule.shape(i)[axis];
   }
   return Inferred{rule.dtype(), out};
@@ -224,8 +262,8 @@ Status require_same_but(const Rule& rule, const std::string& what, int axis) {
   bool same = first.rank() == indices.rank();
   for (int k = 0; same && k < first.rank(); ++k) same = k == axis || first[k] == indices[k];
   if (same) return {};
-  return rule.bad_shape(what + " " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) + " must agree on every axis but " +
-                        std::to_string(axis));
+  return rule.bad_shape(what + " " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) +
+                        " must agree on every axis but " + std::to_string(axis));
 }
 
 Result<Inferred> gather(const Rule& rule) {
@@ -239,7 +277,8 @@ Result<Inferred> take(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
   if (rule.shape(0).rank() - 1 + rule.shape(1).rank() > Shape::kMaxRank)
-    return rule.bad_shape("data " + describe(*rule.inputs[0]) + " with indices " + describe(*rule.inputs[1]) + " would have more than 8 axes");
+    return rule.bad_shape("data " + describe(*rule.inputs[0]) + " with indices " + describe(*rule.inputs[1]) +
+                          " would have more than 8 axes");
   Shape out;
   for (int k = 0; k < axis; ++k) out.append(rule.shape(0)[k]);
   for (std::int64_t extent : rule.shape(1).extents()) out.append(extent);
@@ -267,7 +306,8 @@ Result<Inferred> arg_reduce(const Rule& rule) {
   Shape out = rule.shape();
   out[axis] = 1;
   if (rule.shape()[axis] == 0 && out.element_count() > 0)
-    return rule.bad_shape("axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) + " is empty and has no extreme element");
+    return rule.bad_shape("axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
+                          " is empty and has no extreme element");
   return Inferred{DType::int32, out};
 }
 
@@ -275,19 +315,22 @@ Result<Inferred> matmul(const Rule& rule) {
   for (std::size_t i = 0; i < 2; ++i)
     if (!dtype_is_float(rule.dtype(i))) return rule.bad_dtype(i, "float32, float16 or bfloat16");
   if (rule.dtype(0) != rule.dtype(1))
-    return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
-                                                      describe(*rule.inputs[1]) + " is " + std::string(dtype_name(rule.dtype(1))) +
-                                                      ", expected one dtype; cast one of them first");
+    return rule.refuse(ErrorCode::dtype_mismatch,
+                       describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
+                           describe(*rule.inputs[1]) + " is " + std::string(dtype_name(rule.dtype(1))) +
+                           ", expected one dtype; cast one of them first");
   const Shape& a = rule.shape(0);
   const Shape& b = rule.shape(1);
   bool fits = a.rank() == b.rank() && a.rank() >= 2 && a[a.rank() - 1] == b[b.rank() - 2];
   for (int axis = 0; fits && axis < a.rank() - 2; ++axis) fits = a[axis] == b[axis];
   if (!fits)
-    return rule.bad_shape(describe(*rule.inputs[0]) + " x " + describe(*rule.inputs[1]) +
-                          " does not contract; expected [..., m, k] x [..., k, n] with equal leading extents");
+    return rule.bad_shape(
+        describe(*rule.inputs[0]) + " x " + describe(*rule.inputs[1]) +
+        " does not contract; expected [..., m, k] x [..., k, n] with equal leading extents");
   Shape out = a;
   out[out.rank() - 1] = b[b.rank() - 1];
-  if (out.element_count() > kLargestCount) return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
+  if (out.element_count() > kLargestCount)
+    return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
   return Inferred{DType::float32, out};
 }
 
@@ -304,19 +347,23 @@ Result<Inferred> linear_recurrence(const Rule& rule) {
   if (rule.attributes.ints.size() != 3) return rule.bad_attributes();
   IMPRINT_CHECK(rule.axis_in(0));
   if (rule.shape(0) != rule.shape(1))
-    return rule.bad_shape("terms " + describe(*rule.inputs[0]) + " and factors " + describe(*rule.inputs[1]) + " differ; expand them to one shape first");
+    return rule.bad_shape("terms " + describe(*rule.inputs[0]) + " and factors " + describe(*rule.inputs[1]) +
+                          " differ; expand them to one shape first");
   return Inferred{DType::float32, rule.shape()};
 }
 
 Result<Inferred> custom(const Rule& rule) {
   const Shape& out = rule.attributes.shape;
-  if (rule.inputs.empty() || rule.shape(0).rank() != 2) return rule.bad_shape("the first input must be [rows, n]");
-  if (out.rank() != 2 || out[0] != rule.shape(0)[0] || out[1] < 1) return rule.bad_shape("the result " + out.text() + " needs a width of at least 1");
+  if (rule.inputs.empty() || rule.shape(0).rank() != 2)
+    return rule.bad_shape("the first input must be [rows, n]");
+  if (out.rank() != 2 || out[0] != rule.shape(0)[0] || out[1] < 1)
+    return rule.bad_shape("the result " + out.text() + " needs a width of at least 1");
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const Shape& shape = rule.shape(i);
     const bool fits = shape.rank() == 1 || (shape.rank() == 2 && shape[0] == out[0]);
     if (!fits || shape[shape.rank() - 1] < 1)
-      return rule.bad_shape(describe(*rule.inputs[i]) + " must be [" + std::to_string(out[0]) + ", n] or [n], n at least 1");
+      return rule.bad_shape(describe(*rule.inputs[i]) + " must be [" + std::to_string(out[0]) +
+                            ", n] or [n], n at least 1");
   }
   return Inferred{DType::float32, out};
 }
@@ -325,9 +372,11 @@ Result<Inferred> scatter_add(const Rule& rule) {
   if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
-  if (rule.dtype(2) != rule.dtype(0)) return rule.bad_dtype(2, "the dtype of the base, " + std::string(dtype_name(rule.dtype(0))));
+  if (rule.dtype(2) != rule.dtype(0))
+    return rule.bad_dtype(2, "the dtype of the base, " + std::string(dtype_name(rule.dtype(0))));
   if (rule.shape(1) != rule.shape(2))
-    return rule.bad_shape("indices " + describe(*rule.inputs[1]) + " and updates " + describe(*rule.inputs[2]) + " must have one shape");
+    return rule.bad_shape("indices " + describe(*rule.inputs[1]) + " and updates " +
+                          describe(*rule.inputs[2]) + " must have one shape");
   IMPRINT_CHECK(require_same_but(rule, "base", axis));
   return Inferred{rule.dtype(), rule.shape()};
 }
@@ -337,9 +386,11 @@ Result<Inferred> unwindow(const Rule& rule) {
   if (rule.attributes.ints.size() != 5) return rule.bad_attributes();
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   const Shape& windows = rule.shape();
-  const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3), extent = rule.ints(4);
+  const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3),
+                     extent = rule.ints(4);
   const int last = windows.rank() - 1;
-  const bool fits = size >= 1 && stride >= 1 && dilation >= 1 && axis < last && windows[last] == size && (size - 1) <= (extent - 1) / dilation &&
+  const bool fits = size >= 1 && stride >= 1 && dilation >= 1 && axis < last && windows[last] == size &&
+                    (size - 1) <= (extent - 1) / dilation &&
                     windows[axis] == (extent - dilation * (size - 1) - 1) / stride + 1;
   if (!fits) return rule.bad_attributes();
   Shape out;
@@ -353,19 +404,25 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
   const Rule rule{op, inputs, attributes};
   const int expected = op_info(op).input_count;
   if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
-    return rule.refuse(ErrorCode::internal, std::to_string(inputs.size()) + " operands, expected " + std::to_string(expected));
+    return rule.refuse(ErrorCode::internal,
+                       std::to_string(inputs.size()) + " operands, expected " + std::to_string(expected));
   switch (op) {
     case Op::constant:
     case Op::input:
     case Op::variable:
-    case Op::full: return leaf(rule);
-    case Op::iota: return iota(rule);
-    case Op::random_uniform: return random_uniform(rule);
-    case Op::random_permutation: return random_permutation(rule);
+    case Op::full:
+      return leaf(rule);
+    case Op::iota:
+      return iota(rule);
+    case Op::random_uniform:
+      return random_uniform(rule);
+    case Op::random_permutation:
+      return random_permutation(rule);
 
     case Op::abs:
     case Op::neg:
-    case Op::sign: return elementwise_rule(rule, true, true, false, false);
+    case Op::sign:
+      return elementwise_rule(rule, true, true, false, false);
     case Op::ceil:
     case Op::floor:
     case Op::round:
@@ -389,12 +446,17 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::acosh:
     case Op::atanh:
     case Op::erf:
-    case Op::sigmoid: return elementwise_rule(rule, true, false, false, false);
+    case Op::sigmoid:
+      return elementwise_rule(rule, true, false, false, false);
     case Op::is_nan:
-    case Op::is_inf: return elementwise_rule(rule, true, false, false, true);
-    case Op::logical_not: return elementwise_rule(rule, false, false, true, false);
-    case Op::bit_not: return elementwise_rule(rule, false, true, false, false);
-    case Op::cast: return cast(rule);
+    case Op::is_inf:
+      return elementwise_rule(rule, true, false, false, true);
+    case Op::logical_not:
+      return elementwise_rule(rule, false, false, true, false);
+    case Op::bit_not:
+      return elementwise_rule(rule, false, true, false, false);
+    case Op::cast:
+      return cast(rule);
     case Op::add:
     case Op::sub:
     case Op::mul:
@@ -402,48 +464,73 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::remainder:
     case Op::fmod:
     case Op::minimum:
-    case Op::maximum: return elementwise_rule(rule, true, true, false, false);
+    case Op::maximum:
+      return elementwise_rule(rule, true, true, false, false);
     case Op::pow:
-    case Op::atan2: return elementwise_rule(rule, true, false, false, false);
+    case Op::atan2:
+      return elementwise_rule(rule, true, false, false, false);
     case Op::equal:
-    case Op::not_equal: return elementwise_rule(rule, true, true, true, true);
+    case Op::not_equal:
+      return elementwise_rule(rule, true, true, true, true);
     case Op::less:
     case Op::less_equal:
     case Op::greater:
-    case Op::greater_equal: return elementwise_rule(rule, true, true, false, true);
+    case Op::greater_equal:
+      return elementwise_rule(rule, true, true, false, true);
     case Op::logical_and:
     case Op::logical_or:
-    case Op::logical_xor: return elementwise_rule(rule, false, false, true, false);
+    case Op::logical_xor:
+      return elementwise_rule(rule, false, false, true, false);
     case Op::bit_and:
     case Op::bit_or:
     case Op::bit_xor:
     case Op::shift_left:
-    case Op::shift_right: return elementwise_rule(rule, false, true, false, false);
-    case Op::where: return where(rule);
-    case Op::stop_gradient: return elementwise_rule(rule, true, true, true, false);
+    case Op::shift_right:
+      return elementwise_rule(rule, false, true, false, false);
+    case Op::where:
+      return where(rule);
+    case Op::stop_gradient:
+      return elementwise_rule(rule, true, true, true, false);
 
-    case Op::reshape: return reshape(rule);
-    case Op::permute: return permute(rule);
-    case Op::expand: return expand(rule);
-    case Op::slice: return slice(rule);
-    case Op::window: return window(rule);
-    case Op::pad: return pad(rule);
-    case Op::concat: return concat(rule);
-    case Op::gather: return gather(rule);
-    case Op::take: return take(rule);
+    case Op::reshape:
+      return reshape(rule);
+    case Op::permute:
+      return permute(rule);
+    case Op::expand:
+      return expand(rule);
+    case Op::slice:
+      return slice(rule);
+    case Op::window:
+      return window(rule);
+    case Op::pad:
+      return pad(rule);
+    case Op::concat:
+      return concat(rule);
+    case Op::gather:
+      return gather(rule);
+    case Op::take:
+      return take(rule);
 
     case Op::reduce_sum:
     case Op::reduce_prod:
     case Op::reduce_max:
-    case Op::reduce_min: return reduce(rule);
+    case Op::reduce_min:
+      return reduce(rule);
     case Op::argmax:
-    case Op::argmin: return arg_reduce(rule);
-    case Op::matmul: return matmul(rule);
-    case Op::cumsum: return cumsum(rule);
-    case Op::custom: return custom(rule);
-    case Op::linear_recurrence: return linear_recurrence(rule);
-    case Op::scatter_add: return scatter_add(rule);
-    case Op::unwindow: return unwindow(rule);
+    case Op::argmin:
+      return arg_reduce(rule);
+    case Op::matmul:
+      return matmul(rule);
+    case Op::cumsum:
+      return cumsum(rule);
+    case Op::custom:
+      return custom(rule);
+    case Op::linear_recurrence:
+      return linear_recurrence(rule);
+    case Op::scatter_add:
+      return scatter_add(rule);
+    case Op::unwindow:
+      return unwindow(rule);
   }
   return rule.refuse(ErrorCode::internal, "unknown op");
 }

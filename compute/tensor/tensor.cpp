@@ -8,15 +8,17 @@ namespace imprint {
 namespace {
 
 const Error& uninitialised() {
-  static const Error kError = make_error(ErrorCode::invalid_argument, "uninitialised tensor: default-constructed and never assigned");
+  static const Error kError =
+      make_error(ErrorCode::invalid_argument, "uninitialised tensor: default-constructed and never assigned");
   return kError;
 }
 
 template <class T>
 Tensor from_values(std::span<const T> values, const Shape& shape, DType dtype) {
   if (shape.element_count() != static_cast<std::int64_t>(values.size()))
-    return failure(ErrorCode::shape_mismatch, "from", std::to_string(values.size()) + " values cannot fill shape " + shape.text() + ", which has " +
-                                                          std::to_string(shape.element_count()) + " elements");
+    return failure(ErrorCode::shape_mismatch, "from",
+                   std::to_string(values.size()) + " values cannot fill shape " + shape.text() +
+                       ", which has " + std::to_string(shape.element_count()) + " elements");
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();
@@ -34,13 +36,17 @@ Tensor::Tensor(Error error) : error_(std::make_shared<const Error>(std::move(err
 Tensor::Tensor(float value) : Tensor(full({}, value, DType::float32)) {}
 Tensor::Tensor(int value) : Tensor(full({}, value, DType::int32)) {}
 
-Tensor Tensor::from(std::span<const float> values, Shape shape) { return from_values(values, shape, DType::float32); }
+Tensor Tensor::from(std::span<const float> values, Shape shape) {
+  return from_values(values, shape, DType::float32);
+}
 
 Tensor Tensor::from(std::initializer_list<float> values, Shape shape) {
   return from_values(std::span<const float>(values.begin(), values.size()), shape, DType::float32);
 }
 
-Tensor Tensor::from_ints(std::span<const std::int32_t> values, Shape shape) { return from_values(values, shape, DType::int32); }
+Tensor Tensor::from_ints(std::span<const std::int32_t> values, Shape shape) {
+  return from_values(values, shape, DType::int32);
+}
 
 Tensor Tensor::from_bools(std::span<const bool> values, Shape shape) {
   const std::vector<std::int32_t> words(values.begin(), values.end());

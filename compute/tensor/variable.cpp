@@ -17,7 +17,8 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype) {
   const std::string quoted = "variable \"" + name + "\"";
   Tensor value = make(Op::variable, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!value.ok()) {
-    made.error = std::make_shared<const Error>(make_error(value.error().code, quoted + ": " + value.error().message));
+    made.error =
+        std::make_shared<const Error>(make_error(value.error().code, quoted + ": " + value.error().message));
     return made;
   }
   made.state = std::make_shared<VariableState>();
@@ -31,15 +32,19 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype) {
   return made;
 }
 
-MadeVariable make_variable(std::string name, const Shape& shape, DType dtype, std::span<const std::byte> initial) {
+MadeVariable make_variable(std::string name, const Shape& shape, DType dtype,
+                           std::span<const std::byte> initial) {
   MadeVariable made = make_variable(std::move(name), shape, dtype);
   if (made.error) return made;
   const std::size_t expected = static_cast<std::size_t>(shape.element_count());
   if (initial.size() != expected * dtype_size(dtype)) {
-    return {{}, {}, std::make_shared<const Error>(make_error(
-        ErrorCode::shape_mismatch, "variable \"" + made.state->name + "\": " + std::to_string(initial.size() / dtype_size(dtype)) +
-                                       " initial values cannot fill shape " + shape.text() + ", which has " + std::to_string(expected) +
-                                       " elements"))};
+    return {{},
+            {},
+            std::make_shared<const Error>(make_error(
+                ErrorCode::shape_mismatch, "variable \"" + made.state->name +
+                                               "\": " + std::to_string(initial.size() / dtype_size(dtype)) +
+                                               " initial values cannot fill shape " + shape.text() +
+                                               ", which has " + std::to_string(expected) + " elements"))};
   }
   made.state->initial.assign(initial.begin(), initial.end());
   return made;
@@ -63,13 +68,19 @@ Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> 
 
 Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   Variable out;
-  MadeVariable made = make_variable(std::move(name), shape, dtype);   // a shape that is refused is so before anything of its size is allocated
+  MadeVariable made =
+      make_variable(std::move(name), shape,
+                    dtype);  // a shape that is refused is so before anything of its size is allocated
   if (made.state) {
     try {
       made.state->initial.resize(static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype));
     } catch (const std::bad_alloc&) {
-      made = {{}, {}, std::make_shared<const Error>(make_error(
-          ErrorCode::out_of_host_memory, "variable \"" + made.state->name + "\": there is no memory for the zeros of shape " + shape.text()))};
+      made = {{},
+              {},
+              std::make_shared<const Error>(make_error(ErrorCode::out_of_host_memory,
+                                                       "variable \"" + made.state->name +
+                                                           "\": there is no memory for the zeros of shape " +
+                                                           shape.text()))};
     }
   }
   out.state_ = std::move(made.state);
@@ -102,7 +113,9 @@ DType Variable::dtype() const { return state_ ? state_->dtype : DType::float32; 
 
 Tensor Variable::value() const {
   if (error_) return Tensor(*error_);
-  if (!node_) return failure(ErrorCode::invalid_argument, "variable", "value() of a variable that was default-constructed and never assigned");
+  if (!node_)
+    return failure(ErrorCode::invalid_argument, "variable",
+                   "value() of a variable that was default-constructed and never assigned");
   return Tensor(node_);
 }
 

@@ -1,4 +1,5 @@
-// Views: the input's elements in another arrangement. Views of views are composed here, so that a consumer indexes through at most one of a kind.
+// Views: the input's elements in another arrangement. Views of views are composed here, so that a consumer
+// indexes through at most one of a kind.
 
 #include <algorithm>
 
@@ -17,14 +18,16 @@ std::optional<Tensor> refill(const Tensor& x, const Shape& shape) {
 }
 
 Tensor bad_axis(std::string_view op, int axis, const Tensor& x) {
-  return failure(ErrorCode::shape_mismatch, op, "axis " + std::to_string(axis) + " is outside " + describe(x) + ", expected " +
-                                                    std::to_string(-x.rank()) + " to " + std::to_string(x.rank() - 1));
+  return failure(ErrorCode::shape_mismatch, op,
+                 "axis " + std::to_string(axis) + " is outside " + describe(x) + ", expected " +
+                     std::to_string(-x.rank()) + " to " + std::to_string(x.rank() - 1));
 }
 
 // A slice over all axes; starts and steps are valid for the extents.
 Tensor slice_axes(const Tensor& x, std::vector<std::int64_t> starts_and_steps, const Shape& shape) {
   bool identity = shape == x.shape();
-  for (std::size_t i = 0; identity && i < starts_and_steps.size(); i += 2) identity = starts_and_steps[i] == 0 && starts_and_steps[i + 1] == 1;
+  for (std::size_t i = 0; identity && i < starts_and_steps.size(); i += 2)
+    identity = starts_and_steps[i] == 0 && starts_and_steps[i + 1] == 1;
   if (identity) return x;
   if (std::optional<Tensor> simple = refill(x, shape)) return *simple;
   if (is_op(x, Op::slice)) {
@@ -48,7 +51,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   for (int axis = 0; axis < target.rank(); ++axis) {
     if (target[axis] == -1) {
       if (unknown >= 0)
-        return failure(ErrorCode::shape_mismatch, "reshape", "target " + wanted.text() + " of " + describe(x) + " has more than one -1");
+        return failure(ErrorCode::shape_mismatch, "reshape",
+                       "target " + wanted.text() + " of " + describe(x) + " has more than one -1");
       unknown = axis;
     } else {
       known *= target[axis];
@@ -56,26 +60,30 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   }
   if (unknown >= 0) {
     if (known <= 0 || x.shape().element_count() % known != 0)
-      return failure(ErrorCode::shape_mismatch, "reshape", describe(x) + " has " + std::to_string(x.shape().element_count()) +
-                                                               " elements, which leave no whole extent for the -1 of " + wanted.text());
+      return failure(ErrorCode::shape_mismatch, "reshape",
+                     describe(x) + " has " + std::to_string(x.shape().element_count()) +
+                         " elements, which leave no whole extent for the -1 of " + wanted.text());
     target[unknown] = x.shape().element_count() / known;
   }
   if (target == x.shape()) return x;
   if (target.element_count() == x.shape().element_count())
     if (std::optional<Tensor> simple = refill(x, target)) return *simple;
-  if (is_op(x, Op::reshape) && target.element_count() == x.shape().element_count()) return reshape(source_of(x), target);
+  if (is_op(x, Op::reshape) && target.element_count() == x.shape().element_count())
+    return reshape(source_of(x), target);
   return make(Op::reshape, {x}, {.shape = target});
 }
 
 Tensor flatten(const Tensor& x, int first_axis, int last_axis) {
   if (!x.ok()) return x;
   if (x.rank() == 0) return reshape(x, {1});
-  const std::optional<int> first = normalize_axis(first_axis, x.rank()), last = normalize_axis(last_axis, x.rank());
+  const std::optional<int> first = normalize_axis(first_axis, x.rank()),
+                           last = normalize_axis(last_axis, x.rank());
   if (!first) return bad_axis("flatten", first_axis, x);
   if (!last) return bad_axis("flatten", last_axis, x);
   if (*first > *last)
-    return failure(ErrorCode::shape_mismatch, "flatten", "first axis " + std::to_string(*first) + " of " + describe(x) + " lies behind last axis " +
-                                                             std::to_string(*last));
+    return failure(ErrorCode::shape_mismatch, "flatten",
+                   "first axis " + std::to_string(*first) + " of " + describe(x) + " lies behind last axis " +
+                       std::to_string(*last));
   Shape target;
   std::int64_t folded = 1;
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -94,8 +102,9 @@ Tensor squeeze(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("squeeze", axis, x);
   if (x.extent(*position) != 1)
-    return failure(ErrorCode::shape_mismatch, "squeeze", "axis " + std::to_string(axis) + " of " + describe(x) + " has extent " +
-                                                             std::to_string(x.extent(*position)) + ", expected 1");
+    return failure(ErrorCode::shape_mismatch, "squeeze",
+                   "axis " + std::to_string(axis) + " of " + describe(x) + " has extent " +
+                       std::to_string(x.extent(*position)) + ", expected 1");
   Shape target;
   for (int k = 0; k < x.rank(); ++k)
     if (k != *position) target.append(x.extent(k));
@@ -106,7 +115,8 @@ Tensor unsqueeze(const Tensor& x, int axis) {
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank() + 1);
   if (!position || x.rank() == Shape::kMaxRank)
-    return failure(ErrorCode::shape_mismatch, "unsqueeze", "no place for an axis " + std::to_string(axis) + " in " + describe(x));
+    return failure(ErrorCode::shape_mismatch, "unsqueeze",
+                   "no place for an axis " + std::to_string(axis) + " in " + describe(x));
   Shape target;
   for (int k = 0; k <= x.rank(); ++k) {
     if (k == *position) target.append(1);
@@ -123,7 +133,8 @@ Tensor permute(const Tensor& x, const Axes& axes) {
     if (!position) return bad_axis("permute", axis, x);
     order.push_back(*position);
   }
-  const Result<Inferred> inferred = infer(Op::permute, std::span<const NodeRef>(&x.node(), 1), {.ints = order});
+  const Result<Inferred> inferred =
+      infer(Op::permute, std::span<const NodeRef>(&x.node(), 1), {.ints = order});
   if (!inferred) return Tensor(inferred.error());
   // What moves only extents of 1 keeps the elements in order.
   bool in_order = true;
@@ -137,7 +148,8 @@ Tensor permute(const Tensor& x, const Axes& axes) {
   if (std::optional<Tensor> simple = refill(x, inferred->shape)) return *simple;
   if (is_op(x, Op::permute)) {
     Axes composed;
-    for (std::int64_t axis : order) composed.push_back(static_cast<int>(x.node()->ints[static_cast<std::size_t>(axis)]));
+    for (std::int64_t axis : order)
+      composed.push_back(static_cast<int>(x.node()->ints[static_cast<std::size_t>(axis)]));
     return permute(source_of(x), composed);
   }
   return make(Op::permute, {x}, {.ints = std::move(order)});
@@ -159,7 +171,8 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const std::optional<Shape> wider = broadcast(x.shape(), shape);
   if (!wider || *wider != shape)
-    return failure(ErrorCode::shape_mismatch, "expand", describe(x) + " does not broadcast to " + shape.text());
+    return failure(ErrorCode::shape_mismatch, "expand",
+                   describe(x) + " does not broadcast to " + shape.text());
   if (std::optional<Tensor> simple = refill(x, shape)) return *simple;
   Shape aligned;
   for (int axis = x.rank(); axis < shape.rank(); ++axis) aligned.append(1);
@@ -176,7 +189,8 @@ Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, s
   if (!position) return bad_axis("slice", axis, x);
   if (step == 0)
     return failure(ErrorCode::invalid_argument, "slice",
-                   "step 0 along axis " + std::to_string(axis) + " of " + describe(x) + "; use 1 or more, or -1 or less");
+                   "step 0 along axis " + std::to_string(axis) + " of " + describe(x) +
+                       "; use 1 or more, or -1 or less");
   // Python's rules: negative positions count from the end, and what lies outside is clamped to what exists.
   const std::int64_t extent = x.extent(*position);
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? extent : extent - 1;
@@ -203,8 +217,9 @@ Tensor narrow(const Tensor& x, int axis, std::int64_t start, std::int64_t length
   if (!position) return bad_axis("narrow", axis, x);
   const std::int64_t extent = x.extent(*position);
   if (start < 0 || length < 0 || start > extent || length > extent - start)
-    return failure(ErrorCode::shape_mismatch, "narrow", std::to_string(length) + " elements from " + std::to_string(start) + " on lie outside axis " +
-                                                            std::to_string(axis) + " of " + describe(x));
+    return failure(ErrorCode::shape_mismatch, "narrow",
+                   std::to_string(length) + " elements from " + std::to_string(start) +
+                       " on lie outside axis " + std::to_string(axis) + " of " + describe(x));
   return slice(x, *position, start, start + length);
 }
 

@@ -13,7 +13,8 @@ bool conflict(const Access& a, const Access& b) {
 
 bool AccessTracker::dispatch(std::span<const Access> accesses) {
   const bool hazard = std::ranges::any_of(accesses, [&](const Access& access) {
-    return std::ranges::any_of(since_barrier_, [&](const Access& earlier) { return conflict(earlier, access); });
+    return std::ranges::any_of(since_barrier_,
+                               [&](const Access& earlier) { return conflict(earlier, access); });
   });
   if (hazard) since_barrier_.clear();
   since_barrier_.insert(since_barrier_.end(), accesses.begin(), accesses.end());

@@ -1,5 +1,6 @@
 #pragma once
-// Which dispatches need a barrier between them, from the ranges they declare to read and write. Pure arithmetic.
+// Which dispatches need a barrier between them, from the ranges they declare to read and write. Pure
+// arithmetic.
 
 #include <cstdint>
 #include <span>
@@ -15,12 +16,12 @@ struct Access {
   bool write = false;
 };
 
-// Keeps the accesses since the last barrier. One barrier orders everything before it against everything after it (a global memory barrier),
-// so a hazard with any of them asks for one and clears the list.
+// Keeps the accesses since the last barrier. One barrier orders everything before it against everything after
+// it (a global memory barrier), so a hazard with any of them asks for one and clears the list.
 class AccessTracker {
  public:
-  // Notes a dispatch's accesses. True when a barrier has to stand before it: a read of something written since the last barrier,
-  // or a write of something read or written since.
+  // Notes a dispatch's accesses. True when a barrier has to stand before it: a read of something written
+  // since the last barrier, or a write of something read or written since.
   bool dispatch(std::span<const Access> accesses);
 
   void barrier() { since_barrier_.clear(); }

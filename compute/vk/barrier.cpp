@@ -16,8 +16,10 @@ VkPipelineStageFlags2 exact_stages(const Scope& scope) {
 VkAccessFlags2 exact_access(const Scope& scope) {
   VkAccessFlags2 access = scope.access;
   if (!scope.ours) return access;
-  if (access & VK_ACCESS_2_SHADER_READ_BIT) access = (access & ~VK_ACCESS_2_SHADER_READ_BIT) | VK_ACCESS_2_SHADER_STORAGE_READ_BIT;
-  if (access & VK_ACCESS_2_SHADER_WRITE_BIT) access = (access & ~VK_ACCESS_2_SHADER_WRITE_BIT) | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
+  if (access & VK_ACCESS_2_SHADER_READ_BIT)
+    access = (access & ~VK_ACCESS_2_SHADER_READ_BIT) | VK_ACCESS_2_SHADER_STORAGE_READ_BIT;
+  if (access & VK_ACCESS_2_SHADER_WRITE_BIT)
+    access = (access & ~VK_ACCESS_2_SHADER_WRITE_BIT) | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
   return access;
 }
 
@@ -40,7 +42,8 @@ void fill_handover(Barrier& barrier, const Handover& handover) {
 
 }  // namespace
 
-// No wider than the stages: some devices flush more than compute's caches for an access that compute does not make.
+// No wider than the stages: some devices flush more than compute's caches for an access that compute does not
+// make.
 Scope our_writes(VkPipelineStageFlags stages) {
   Scope scope{stages, 0};
   if (stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) scope.access |= VK_ACCESS_SHADER_WRITE_BIT;
@@ -50,13 +53,16 @@ Scope our_writes(VkPipelineStageFlags stages) {
 
 Scope our_accesses(VkPipelineStageFlags stages) {
   Scope scope{stages, 0};
-  if (stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) scope.access |= VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT;
-  if (stages & VK_PIPELINE_STAGE_TRANSFER_BIT) scope.access |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  if (stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)
+    scope.access |= VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT;
+  if (stages & VK_PIPELINE_STAGE_TRANSFER_BIT)
+    scope.access |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   if (stages & VK_PIPELINE_STAGE_HOST_BIT) scope.access |= VK_ACCESS_HOST_READ_BIT;
   return scope;
 }
 
-void memory_barrier(const Functions& functions, VkCommandBuffer commands, const Scope& before, const Scope& after) {
+void memory_barrier(const Functions& functions, VkCommandBuffer commands, const Scope& before,
+                    const Scope& after) {
   if (functions.vkCmdPipelineBarrier2) {
     VkMemoryBarrier2 barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
     fill_scopes(barrier, before, after);
@@ -69,10 +75,12 @@ void memory_barrier(const Functions& functions, VkCommandBuffer commands, const 
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   barrier.srcAccessMask = before.access;
   barrier.dstAccessMask = after.access;
-  functions.vkCmdPipelineBarrier(commands, before.stages, after.stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  functions.vkCmdPipelineBarrier(commands, before.stages, after.stages, 0, 1, &barrier, 0, nullptr, 0,
+                                 nullptr);
 }
 
-void handover_barrier(const Functions& functions, VkCommandBuffer commands, const Scope& before, const Scope& after, const Handover& handover) {
+void handover_barrier(const Functions& functions, VkCommandBuffer commands, const Scope& before,
+                      const Scope& after, const Handover& handover) {
   if (functions.vkCmdPipelineBarrier2) {
     VkBufferMemoryBarrier2 barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER_2};
     fill_scopes(barrier, before, after);
@@ -87,7 +95,8 @@ void handover_barrier(const Functions& functions, VkCommandBuffer commands, cons
   barrier.srcAccessMask = before.access;
   barrier.dstAccessMask = after.access;
   fill_handover(barrier, handover);
-  functions.vkCmdPipelineBarrier(commands, before.stages, after.stages, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+  functions.vkCmdPipelineBarrier(commands, before.stages, after.stages, 0, 0, nullptr, 1, &barrier, 0,
+                                 nullptr);
 }
 
 }  // namespace imprint::vk

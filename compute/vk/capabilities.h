@@ -1,5 +1,6 @@
 #pragma once
-// What a device can do for us: what its host declares enabled, and what the physical device supports, both at once (R1).
+// What a device can do for us: what its host declares enabled, and what the physical device supports, both at
+// once (R1).
 
 #include <cstdint>
 #include <string>
@@ -22,8 +23,8 @@ struct CapabilityReport {
 Status check_declared_version(const DeviceDescription& description);
 
 // Reads the description and asks the physical device; enables nothing.
-// Errors: invalid_argument (a null extension name, a features struct of a foreign type, a queue family that does not exist),
-// unsupported (a version below 1.1, a queue family without compute).
+// Errors: invalid_argument (a null extension name, a features struct of a foreign type, a queue family that
+// does not exist), unsupported (a version below 1.1, a queue family without compute).
 Result<CapabilityReport> read_capabilities(const DeviceDescription& description, const Functions& functions);
 
 }  // namespace imprint::vk

@@ -10,24 +10,26 @@ namespace imprint::vk {
 namespace {
 
 using P = CapabilityProfile;
-constexpr ProfileField kFields[] = {{"max_storage_buffers_per_stage", &P::max_storage_buffers_per_stage, nullptr},
-                                    {"max_push_constant_bytes", &P::max_push_constant_bytes, nullptr},
-                                    {"max_workgroup_count_x", &P::max_workgroup_count_x, nullptr},
-                                    {"max_workgroup_invocations", &P::max_workgroup_invocations, nullptr},
-                                    {"max_workgroup_size_x", &P::max_workgroup_size_x, nullptr},
-                                    {"max_shared_memory_bytes", &P::max_shared_memory_bytes, nullptr},
-                                    {"subgroup_size", &P::subgroup_size, nullptr},
-                                    {"storage_16bit", nullptr, &P::storage_16bit},
-                                    {"shader_float16", nullptr, &P::shader_float16},
-                                    {"vulkan_memory_model", nullptr, &P::vulkan_memory_model},
-                                    {"cooperative_matrix_nv", nullptr, &P::cooperative_matrix_nv},
-                                    {"cooperative_matrix_khr", nullptr, &P::cooperative_matrix_khr},
-                                    {"cooperative_matrix2_nv", nullptr, &P::cooperative_matrix2_nv},
-                                    {"processor", nullptr, &P::processor}};
+constexpr ProfileField kFields[] = {
+    {"max_storage_buffers_per_stage", &P::max_storage_buffers_per_stage, nullptr},
+    {"max_push_constant_bytes", &P::max_push_constant_bytes, nullptr},
+    {"max_workgroup_count_x", &P::max_workgroup_count_x, nullptr},
+    {"max_workgroup_invocations", &P::max_workgroup_invocations, nullptr},
+    {"max_workgroup_size_x", &P::max_workgroup_size_x, nullptr},
+    {"max_shared_memory_bytes", &P::max_shared_memory_bytes, nullptr},
+    {"subgroup_size", &P::subgroup_size, nullptr},
+    {"storage_16bit", nullptr, &P::storage_16bit},
+    {"shader_float16", nullptr, &P::shader_float16},
+    {"vulkan_memory_model", nullptr, &P::vulkan_memory_model},
+    {"cooperative_matrix_nv", nullptr, &P::cooperative_matrix_nv},
+    {"cooperative_matrix_khr", nullptr, &P::cooperative_matrix_khr},
+    {"cooperative_matrix2_nv", nullptr, &P::cooperative_matrix2_nv},
+    {"processor", nullptr, &P::processor}};
 
 bool suffices(const ProfileField& field, const CapabilityProfile& wanted, const CapabilityProfile& device) {
   if (field.flag == &P::processor) return true;
-  if (field.number == &P::subgroup_size) return wanted.subgroup_size == 0 || wanted.subgroup_size == device.subgroup_size;
+  if (field.number == &P::subgroup_size)
+    return wanted.subgroup_size == 0 || wanted.subgroup_size == device.subgroup_size;
   return field.get(wanted) <= field.get(device);
 }
 
@@ -61,7 +63,8 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.vulkan_memory_model = device.vulkan_memory_model;
   profile.cooperative_matrix_nv = device.cooperative_matrix_nv;
   profile.cooperative_matrix_khr = device.cooperative_matrix_khr;
-  profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv && device.api_version >= VK_API_VERSION_1_3;   // whose kernels are SPIR-V 1.6
+  profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv &&
+                                   device.api_version >= VK_API_VERSION_1_3;  // whose kernels are SPIR-V 1.6
   profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
   return profile;
 }
@@ -74,22 +77,27 @@ CapabilityProfile CapabilityProfile::as_compiled_here() const {
 }
 
 bool CapabilityProfile::equals(const CapabilityProfile& other) const {
-  return std::ranges::all_of(kFields, [&](const ProfileField& field) { return field.get(*this) == field.get(other); });
+  return std::ranges::all_of(kFields,
+                             [&](const ProfileField& field) { return field.get(*this) == field.get(other); });
 }
 
 std::string CapabilityProfile::lack(const CapabilityProfile& device) const {
   for (const ProfileField& field : kFields) {
     if (suffices(field, *this, device)) continue;
-    return std::string("needs ") + field.name + (field.flag ? "" : " " + std::to_string(field.get(*this)) + ", it has " + std::to_string(field.get(device)));
+    return std::string("needs ") + field.name +
+           (field.flag
+                ? ""
+                : " " + std::to_string(field.get(*this)) + ", it has " + std::to_string(field.get(device)));
   }
   return {};
 }
 
 std::string CapabilityProfile::below_vulkan() const {
-  const CapabilityProfile least;   // as members begin
+  const CapabilityProfile least;  // as members begin
   for (const ProfileField& field : kFields)
     if (field.number && field.get(*this) < field.get(least))
-      return std::string(field.name) + " is " + std::to_string(field.get(*this)) + "; every device has at least " + std::to_string(field.get(least));
+      return std::string(field.name) + " is " + std::to_string(field.get(*this)) +
+             "; every device has at least " + std::to_string(field.get(least));
   return {};
 }
 

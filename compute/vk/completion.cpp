@@ -6,9 +6,7 @@
 
 namespace imprint::vk {
 
-Completion::~Completion() {
-  run_through(std::numeric_limits<std::uint64_t>::max());
-}
+Completion::~Completion() { run_through(std::numeric_limits<std::uint64_t>::max()); }
 
 Ticket Completion::next() {
   const std::lock_guard lock(mutex_);
@@ -59,9 +57,7 @@ void Completion::retire(Ticket ticket, std::function<void()> destroy) {
   destroy();
 }
 
-std::size_t Completion::collect() {
-  return run_through(completed_through().value);
-}
+std::size_t Completion::collect() { return run_through(completed_through().value); }
 
 std::size_t Completion::retired() const {
   const std::lock_guard lock(mutex_);

@@ -10,7 +10,8 @@ namespace {
 
 class AdoptedDevice final : public Device {
  public:
-  AdoptedDevice(const DeviceDescription& description, const DeviceOptions& options, const Functions& functions, CapabilityReport report)
+  AdoptedDevice(const DeviceDescription& description, const DeviceOptions& options,
+                const Functions& functions, CapabilityReport report)
       : functions_(functions),
         handle_(description.device),
         physical_device_(description.physical_device),
@@ -36,7 +37,9 @@ class AdoptedDevice final : public Device {
   const Functions& functions() const override { return functions_; }
   VkDevice handle() const override { return handle_; }
   VkPhysicalDevice physical_device() const override { return physical_device_; }
-  const VkAllocationCallbacks* allocation_callbacks() const override { return callbacks_ ? &*callbacks_ : nullptr; }
+  const VkAllocationCallbacks* allocation_callbacks() const override {
+    return callbacks_ ? &*callbacks_ : nullptr;
+  }
   std::uint32_t queue_family() const override { return queue_family_; }
   const Capabilities& capabilities() const override { return capabilities_; }
   const std::vector<CapabilityLoss>& losses() const override { return losses_; }
@@ -51,7 +54,9 @@ class AdoptedDevice final : public Device {
     if (ticket <= completion_->completed_through()) return true;
     return !lost() && ticket <= completion_->poll();
   }
-  void retire(Ticket ticket, std::function<void()> destroy) override { completion_->retire(ticket, std::move(destroy)); }
+  void retire(Ticket ticket, std::function<void()> destroy) override {
+    completion_->retire(ticket, std::move(destroy));
+  }
   void collect() override {
     if (!lost()) completion_->poll();
     completion_->collect();
@@ -78,7 +83,9 @@ class AdoptedDevice final : public Device {
 
 const char* result_name(VkResult result) {
   switch (result) {
-#define NAME(code) case code: return #code
+#define NAME(code) \
+  case code:       \
+    return #code
     NAME(VK_NOT_READY);
     NAME(VK_TIMEOUT);
     NAME(VK_INCOMPLETE);
@@ -97,39 +104,50 @@ const char* result_name(VkResult result) {
     NAME(VK_PIPELINE_COMPILE_REQUIRED);
     NAME(VK_ERROR_UNKNOWN);
 #undef NAME
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
 ErrorCode error_code_of(VkResult result) {
   switch (result) {
     case VK_NOT_READY:
-    case VK_TIMEOUT: return ErrorCode::not_ready;
+    case VK_TIMEOUT:
+      return ErrorCode::not_ready;
     case VK_ERROR_OUT_OF_HOST_MEMORY:
-    case VK_ERROR_MEMORY_MAP_FAILED: return ErrorCode::out_of_host_memory;
+    case VK_ERROR_MEMORY_MAP_FAILED:
+      return ErrorCode::out_of_host_memory;
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_TOO_MANY_OBJECTS:
     case VK_ERROR_FRAGMENTED_POOL:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
-    case VK_ERROR_FRAGMENTATION: return ErrorCode::out_of_device_memory;
-    case VK_ERROR_DEVICE_LOST: return ErrorCode::device_lost;
-    case VK_ERROR_FEATURE_NOT_PRESENT: return ErrorCode::unsupported;
-    default: return ErrorCode::internal;
+    case VK_ERROR_FRAGMENTATION:
+      return ErrorCode::out_of_device_memory;
+    case VK_ERROR_DEVICE_LOST:
+      return ErrorCode::device_lost;
+    case VK_ERROR_FEATURE_NOT_PRESENT:
+      return ErrorCode::unsupported;
+    default:
+      return ErrorCode::internal;
   }
 }
 
-Error missing_field(const char* field) { return make_error(ErrorCode::invalid_argument, std::string("the device description has no ") + field); }
+Error missing_field(const char* field) {
+  return make_error(ErrorCode::invalid_argument, std::string("the device description has no ") + field);
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> Device::adopt(const DeviceDescription& description, const DeviceOptions& options) {
+Result<std::unique_ptr<Device>> Device::adopt(const DeviceDescription& description,
+                                              const DeviceOptions& options) {
   if (!description.get_instance_proc_addr) return missing_field("get_instance_proc_addr");
   if (!description.instance) return missing_field("instance");
   if (!description.physical_device) return missing_field("physical_device");
   if (!description.device) return missing_field("device");
   IMPRINT_CHECK(check_declared_version(description));
 
-  IMPRINT_ASSIGN(Functions functions, load_functions(description.get_instance_proc_addr, description.instance, description.device));
+  IMPRINT_ASSIGN(Functions functions, load_functions(description.get_instance_proc_addr, description.instance,
+                                                     description.device));
   IMPRINT_ASSIGN(CapabilityReport report, read_capabilities(description, functions));
   drop_undeclared(functions, report.capabilities);
   auto device = std::make_unique<AdoptedDevice>(description, options, functions, std::move(report));
@@ -146,7 +164,8 @@ void set_debug_name(const Device& device, VkObjectType type, std::uint64_t handl
   device.functions().vkSetDebugUtilsObjectNameEXT(device.handle(), &info);
 }
 
-CommandLabel::CommandLabel(const Functions& functions, VkCommandBuffer commands, const char* name) : functions_(functions), commands_(commands) {
+CommandLabel::CommandLabel(const Functions& functions, VkCommandBuffer commands, const char* name)
+    : functions_(functions), commands_(commands) {
   if (!functions.vkCmdBeginDebugUtilsLabelEXT) return;
   VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT};
   label.pLabelName = name;
@@ -159,7 +178,8 @@ CommandLabel::~CommandLabel() {
 
 Error result_error(const char* call, VkResult result) {
   const char* name = result_name(result);
-  return make_error(error_code_of(result), std::string(call) + ": " + (name ? name : "VkResult " + std::to_string(result)));
+  return make_error(error_code_of(result),
+                    std::string(call) + ": " + (name ? name : "VkResult " + std::to_string(result)));
 }
 
 Error vulkan_error(Device& device, const char* call, VkResult result) {

@@ -8,7 +8,8 @@
 namespace imprint::vk {
 namespace {
 
-// Both lookups fall back on the name that a promoted function had as an extension, which a device of a lower version has instead.
+// Both lookups fall back on the name that a promoted function had as an extension, which a device of a lower
+// version has instead.
 template <class Lookup>
 PFN_vkVoidFunction find(const Lookup& lookup, const char* name) {
   if (const auto function = lookup(name)) return function;
@@ -19,20 +20,23 @@ PFN_vkVoidFunction find(const Lookup& lookup, const char* name) {
 Error missing(const char* name, const char* whose) {
   return make_error(ErrorCode::invalid_argument,
                     std::string("get_instance_proc_addr gives no ") + name + ", which every " + whose +
-                        " of vulkan 1.1 has: pass the function that the instance was created through, and the instance and device themselves");
+                        " of vulkan 1.1 has: pass the function that the instance was created through, and "
+                        "the instance and device themselves");
 }
 
 }  // namespace
 
-Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance, VkDevice device) {
-  if (!get_instance_proc_addr) return make_error(ErrorCode::invalid_argument, "get_instance_proc_addr is null: pass the host's own");
+Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
+                                 VkDevice device) {
+  if (!get_instance_proc_addr)
+    return make_error(ErrorCode::invalid_argument, "get_instance_proc_addr is null: pass the host's own");
   if (!instance) return make_error(ErrorCode::invalid_argument, "instance is null");
   if (!device) return make_error(ErrorCode::invalid_argument, "device is null");
 
   Functions functions;
   const auto of_instance = [&](const char* name) { return get_instance_proc_addr(instance, name); };
-#define X(name)                                                                  \
-  functions.name = reinterpret_cast<PFN_##name>(find(of_instance, #name));       \
+#define X(name)                                                            \
+  functions.name = reinterpret_cast<PFN_##name>(find(of_instance, #name)); \
   if (!functions.name) return missing(#name, "instance");
   IMPRINT_VK_INSTANCE_FUNCTIONS(X)
 #undef X
@@ -41,8 +45,8 @@ Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_add
 #undef X
 
   const auto of_device = [&](const char* name) { return functions.vkGetDeviceProcAddr(device, name); };
-#define X(name)                                                                  \
-  functions.name = reinterpret_cast<PFN_##name>(of_device(#name));               \
+#define X(name)                                                    \
+  functions.name = reinterpret_cast<PFN_##name>(of_device(#name)); \
   if (!functions.name) return missing(#name, "device");
   IMPRINT_VK_DEVICE_FUNCTIONS(X)
 #undef X
@@ -59,8 +63,8 @@ void drop_undeclared(Functions& f, const Capabilities& has) {
   keep(has.timeline_semaphore, f.vkGetSemaphoreCounterValue, f.vkWaitSemaphores, f.vkSignalSemaphore);
   keep(has.synchronization2, f.vkQueueSubmit2, f.vkCmdPipelineBarrier2);
   keep(has.host_query_reset, f.vkResetQueryPool);
-  keep(has.debug_utils, f.vkSetDebugUtilsObjectNameEXT, f.vkCmdBeginDebugUtilsLabelEXT, f.vkCmdEndDebugUtilsLabelEXT,
-       f.vkQueueBeginDebugUtilsLabelEXT, f.vkQueueEndDebugUtilsLabelEXT);
+  keep(has.debug_utils, f.vkSetDebugUtilsObjectNameEXT, f.vkCmdBeginDebugUtilsLabelEXT,
+       f.vkCmdEndDebugUtilsLabelEXT, f.vkQueueBeginDebugUtilsLabelEXT, f.vkQueueEndDebugUtilsLabelEXT);
 }
 
 }  // namespace imprint::vk

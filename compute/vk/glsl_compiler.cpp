@@ -20,7 +20,8 @@ namespace {
 constexpr int kGlslVersion = 450;
 constexpr auto kMessages = static_cast<EShMessages>(EShMsgSpvRules | EShMsgVulkanRules);
 
-// glslang's set-up is one a process and not safe against itself. Neither variable has a constructor or destructor that runs.
+// glslang's set-up is one a process and not safe against itself. Neither variable has a constructor or
+// destructor that runs.
 constinit ProcessMutex process_mutex;
 constinit int process_users = 0;
 
@@ -56,7 +57,9 @@ Error compile_error(std::string_view name, std::string_view glsl, std::string_vi
 }
 
 // glslang has this extension only for the newest SPIR-V.
-bool wants_newest_spirv(std::string_view glsl) { return glsl.find("#extension GL_NV_cooperative_matrix2 ") != std::string_view::npos; }
+bool wants_newest_spirv(std::string_view glsl) {
+  return glsl.find("#extension GL_NV_cooperative_matrix2 ") != std::string_view::npos;
+}
 
 Result<Spirv> translate(std::string_view name, std::string_view glsl) {
   const char* text = glsl.data();
@@ -65,9 +68,11 @@ Result<Spirv> translate(std::string_view name, std::string_view glsl) {
   shader.setStringsWithLengths(&text, &length, 1);
   shader.setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);
   const bool newest = wants_newest_spirv(glsl);
-  shader.setEnvClient(glslang::EShClientVulkan, newest ? glslang::EShTargetVulkan_1_3 : glslang::EShTargetVulkan_1_1);
+  shader.setEnvClient(glslang::EShClientVulkan,
+                      newest ? glslang::EShTargetVulkan_1_3 : glslang::EShTargetVulkan_1_1);
   shader.setEnvTarget(glslang::EShTargetSpv, newest ? glslang::EShTargetSpv_1_6 : glslang::EShTargetSpv_1_3);
-  if (!shader.parse(GetDefaultResources(), kGlslVersion, false, kMessages)) return compile_error(name, glsl, shader.getInfoLog());
+  if (!shader.parse(GetDefaultResources(), kGlslVersion, false, kMessages))
+    return compile_error(name, glsl, shader.getInfoLog());
 
   glslang::TProgram program;
   program.addShader(&shader);
@@ -97,8 +102,8 @@ GlslCompiler::~GlslCompiler() {
 bool GlslCompiler::present() { return true; }
 
 std::string GlslCompiler::identity() {
-  return "glslang " + std::to_string(GLSLANG_VERSION_MAJOR) + "." + std::to_string(GLSLANG_VERSION_MINOR) + "." +
-         std::to_string(GLSLANG_VERSION_PATCH) + ", vulkan 1.1, spir-v 1.3, not optimised";
+  return "glslang " + std::to_string(GLSLANG_VERSION_MAJOR) + "." + std::to_string(GLSLANG_VERSION_MINOR) +
+         "." + std::to_string(GLSLANG_VERSION_PATCH) + ", vulkan 1.1, spir-v 1.3, not optimised";
 }
 
 bool GlslCompiler::knows(std::string_view extension) {
@@ -108,12 +113,13 @@ bool GlslCompiler::knows(std::string_view extension) {
   };
   static constinit Asked asked[] = {{"GL_KHR_cooperative_matrix"}, {"GL_NV_cooperative_matrix2"}};
   const auto ask = [&] {
-    const std::string text = "#version 450\n#extension " + std::string(extension) + " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
+    const std::string text = "#version 450\n#extension " + std::string(extension) +
+                             " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
     return GlslCompiler().compile(extension, text).ok();
   };
   const auto known = std::ranges::find(asked, extension, &Asked::extension);
   if (known == std::end(asked)) return ask();
-  if (known->answer < 0) known->answer = ask();   // twice by two threads at once, which does no harm
+  if (known->answer < 0) known->answer = ask();  // twice by two threads at once, which does no harm
   return known->answer > 0;
 }
 
@@ -121,7 +127,9 @@ Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view glsl
   try {
     return translate(name, glsl);
   } catch (const std::exception& exception) {
-    return make_error(ErrorCode::out_of_host_memory, std::string("kernel ").append(name).append(" does not compile: ").append(exception.what()));
+    return make_error(
+        ErrorCode::out_of_host_memory,
+        std::string("kernel ").append(name).append(" does not compile: ").append(exception.what()));
   }
 }
 

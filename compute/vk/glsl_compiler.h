@@ -1,6 +1,6 @@
 #pragma once
-// GLSL compute shaders to SPIR-V 1.3 for Vulkan 1.1 (1.6 for 1.3 where a text asks for GL_NV_cooperative_matrix2), through glslang. Nothing of glslang shows
-// outside the .cpp.
+// GLSL compute shaders to SPIR-V 1.3 for Vulkan 1.1 (1.6 for 1.3 where a text asks for
+// GL_NV_cooperative_matrix2), through glslang. Nothing of glslang shows outside the .cpp.
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,8 @@
 
 namespace imprint::vk {
 
-// Keeps glslang's process-wide tables alive; the first owner builds them, the last takes them down. Any thread.
+// Keeps glslang's process-wide tables alive; the first owner builds them, the last takes them down. Any
+// thread.
 class GlslCompiler {
  public:
   GlslCompiler();
@@ -19,11 +20,13 @@ class GlslCompiler {
   GlslCompiler(const GlslCompiler&) = delete;
   GlslCompiler& operator=(const GlslCompiler&) = delete;
 
-  static bool present();           // false in a library built with IMPRINT_RUNTIME_COMPILER=OFF
-  static std::string identity();   // what SPIR-V depends on beside the text: the compiler's version and the target
-  static bool knows(std::string_view extension);   // of GLSL; glslang is asked once for each. Any thread
+  static bool present();  // false in a library built with IMPRINT_RUNTIME_COMPILER=OFF
+  static std::string
+  identity();  // what SPIR-V depends on beside the text: the compiler's version and the target
+  static bool knows(std::string_view extension);  // of GLSL; glslang is asked once for each. Any thread
 
-  // Any thread, several at once. Errors: compile_failed with the kernel's name, the log and the line that it points at; unsupported when there is no compiler.
+  // Any thread, several at once. Errors: compile_failed with the kernel's name, the log and the line that it
+  // points at; unsupported when there is no compiler.
   Result<Spirv> compile(std::string_view name, std::string_view glsl) const;
 };
 

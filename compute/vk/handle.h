@@ -1,5 +1,6 @@
 #pragma once
-// The one owner of a Vulkan object of ours: move-only, null after a move, destroyed on the device and with the callbacks it was made with.
+// The one owner of a Vulkan object of ours: move-only, null after a move, destroyed on the device and with
+// the callbacks it was made with.
 
 #include <vulkan/vulkan_core.h>
 
@@ -17,9 +18,15 @@ class Handle {
 
   Handle() = default;
   Handle(const Device& device, H handle, Destroy destroy)
-      : handle_(handle), device_(device.handle()), callbacks_(device.allocation_callbacks()), destroy_(destroy) {}
+      : handle_(handle),
+        device_(device.handle()),
+        callbacks_(device.allocation_callbacks()),
+        destroy_(destroy) {}
   Handle(Handle&& other) noexcept
-      : handle_(other.release()), device_(other.device_), callbacks_(other.callbacks_), destroy_(other.destroy_) {}
+      : handle_(other.release()),
+        device_(other.device_),
+        callbacks_(other.callbacks_),
+        destroy_(other.destroy_) {}
   Handle& operator=(Handle&& other) noexcept {
     if (this != &other) {
       reset();
@@ -52,7 +59,8 @@ class Handle {
 //   make_handle<VkFence>(device, "vkCreateFence", f.vkCreateFence, f.vkDestroyFence, info)
 template <class H, class Info>
 Result<Handle<H>> make_handle(Device& device, const char* call,
-                              VkResult(VKAPI_PTR* create)(VkDevice, const Info*, const VkAllocationCallbacks*, H*),
+                              VkResult(VKAPI_PTR* create)(VkDevice, const Info*, const VkAllocationCallbacks*,
+                                                          H*),
                               typename Handle<H>::Destroy destroy, const Info& info) {
   // Another thread may have met the loss since the caller looked.
   if (device.lost()) return vulkan_error(device, call, VK_ERROR_DEVICE_LOST);

@@ -54,7 +54,8 @@ class Reader {
   T number() {
     T value = 0;
     const auto bytes = take(sizeof value);
-    for (std::size_t i = 0; i < bytes.size(); ++i) value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
     return value;
   }
   std::string text() {
@@ -82,23 +83,28 @@ Result<CapabilityProfile> read_profile(Reader& reader) {
     const std::string name = reader.text();
     const auto value = reader.number<std::uint32_t>();
     const ProfileField* field = find_profile_field(name);
-    if (!field) return refuse(ErrorCode::unsupported, "profile '" + profile.name + "' speaks of " + name + ", which this library does not know: bake it again");
+    if (!field)
+      return refuse(ErrorCode::unsupported, "profile '" + profile.name + "' speaks of " + name +
+                                                ", which this library does not know: bake it again");
     field->set(profile, value);
   }
-  if (const std::string below = profile.below_vulkan(); reader.ok() && !below.empty()) return damaged("profile '" + profile.name + "': " + below);
+  if (const std::string below = profile.below_vulkan(); reader.ok() && !below.empty())
+    return damaged("profile '" + profile.name + "': " + below);
   return profile;
 }
 
 }  // namespace
 
-// Comments name variables and programs, of which many do the same. A comment of the other kind may have anything in it: with one, all counts.
+// Comments name variables and programs, of which many do the same. A comment of the other kind may have
+// anything in it: with one, all counts.
 Hash128 source_key(std::string_view glsl) {
   Hasher hasher;
   const bool strip = glsl.find("/*") == std::string_view::npos;
   while (!glsl.empty()) {
     std::string_view line = glsl.substr(0, glsl.find('\n'));
     glsl.remove_prefix(std::min(glsl.size(), line.size() + 1));
-    if (const auto comment = strip ? line.find("//") : std::string_view::npos; comment != std::string_view::npos) {
+    if (const auto comment = strip ? line.find("//") : std::string_view::npos;
+        comment != std::string_view::npos) {
       line = line.substr(0, comment);
       while (line.ends_with(' ')) line.remove_suffix(1);
       if (line.empty()) continue;
@@ -108,7 +114,8 @@ Hash128 source_key(std::string_view glsl) {
   return hasher.digest();
 }
 
-std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> profiles, std::string_view compiler, std::vector<ArchivedKernel> kernels) {
+std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> profiles,
+                                            std::string_view compiler, std::vector<ArchivedKernel> kernels) {
   std::ranges::stable_sort(kernels, {}, &ArchivedKernel::key);
   kernels.erase(std::ranges::unique(kernels, {}, &ArchivedKernel::key).begin(), kernels.end());
 
@@ -147,14 +154,17 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
   const Hash128 sum = head.hash();
   if (!head.ok()) return damaged("cut short");
   if (layout != kLayout)
-    return refuse(ErrorCode::unsupported, "its layout has version " + std::to_string(layout) + ", this library reads " + std::to_string(kLayout) +
+    return refuse(ErrorCode::unsupported, "its layout has version " + std::to_string(layout) +
+                                              ", this library reads " + std::to_string(kLayout) +
                                               ": bake it again");
-  if (Hasher().number(table_bytes).bytes(head.rest()).digest() != sum || table_bytes > head.rest().size()) return damaged("damaged or cut short");
+  if (Hasher().number(table_bytes).bytes(head.rest()).digest() != sum || table_bytes > head.rest().size())
+    return damaged("damaged or cut short");
 
   auto archive = std::make_shared<KernelArchive>();
   Reader table(head.rest().first(table_bytes)), words(head.rest().subspan(table_bytes));
   if (const std::string maker = table.text(); maker != kMaker)
-    return refuse(ErrorCode::unsupported, "it was made by version " + maker + ", this library has version " + std::string(kMaker) + ": bake it again");
+    return refuse(ErrorCode::unsupported, "it was made by version " + maker + ", this library has version " +
+                                              std::string(kMaker) + ": bake it again");
   archive->compiler_ = table.text();
   const auto profile_count = table.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < profile_count && table.ok(); ++i) {
@@ -169,11 +179,14 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
     const auto code = words.take(std::size_t{table.number<std::uint32_t>()} * sizeof(std::uint32_t));
     Reader reader(code);
     while (!reader.rest().empty()) kernel.spirv.push_back(reader.number<std::uint32_t>());
-    if (kernel.spirv.empty() || kernel.spirv.front() != kSpirvMagic) return damaged("kernel '" + kernel.name + "' is no SPIR-V");
-    if (!archive->kernels_.empty() && kernel.key <= archive->kernels_.back().key) return damaged("its kernels are not in order");
+    if (kernel.spirv.empty() || kernel.spirv.front() != kSpirvMagic)
+      return damaged("kernel '" + kernel.name + "' is no SPIR-V");
+    if (!archive->kernels_.empty() && kernel.key <= archive->kernels_.back().key)
+      return damaged("its kernels are not in order");
     archive->kernels_.push_back(std::move(kernel));
   }
-  if (!table.ok() || !words.ok() || !words.rest().empty()) return damaged("its table does not fit its content");
+  if (!table.ok() || !words.ok() || !words.rest().empty())
+    return damaged("its table does not fit its content");
   return std::shared_ptr<const KernelArchive>(std::move(archive));
 }
 
@@ -184,8 +197,11 @@ std::optional<Spirv> KernelArchive::find(const Hash128& key) const {
 }
 
 const CapabilityProfile* KernelArchive::profile_for(const CapabilityProfile& device) const {
-  auto found = std::ranges::find_if(profiles_, [&](const CapabilityProfile& profile) { return profile.equals(device); });
-  if (found == profiles_.end()) found = std::ranges::find_if(profiles_, [&](const CapabilityProfile& profile) { return profile.lack(device).empty(); });
+  auto found = std::ranges::find_if(profiles_,
+                                    [&](const CapabilityProfile& profile) { return profile.equals(device); });
+  if (found == profiles_.end())
+    found = std::ranges::find_if(
+        profiles_, [&](const CapabilityProfile& profile) { return profile.lack(device).empty(); });
   return found == profiles_.end() ? nullptr : &*found;
 }
 
@@ -198,12 +214,19 @@ std::string KernelArchive::profile_names() const {
 Error missing_kernel(const std::string& name, const Hash128& key, const KernelArchive* archive) {
   const std::string kernel = "kernel '" + name + "' (" + key.hex() + ") ";
   if (!archive)
-    return make_error(ErrorCode::not_found, kernel + "cannot be had: this library was built without a shader compiler and was given no kernel archive; make "
-                                                     "one with imprint bake and give it when the device is taken over (imp_host::kernel_archive, "
-                                                     "vk::DeviceOptions::kernels)");
-  return make_error(ErrorCode::not_found, kernel + "is not in the kernel archive, which has " + std::to_string(archive->kernels().size()) + " for " +
-                                              archive->profile_names() + ", and this library was built without a shader compiler: bake again with the model "
-                                              "or brain that it belongs to, exactly as the game makes it, for a profile that this device can run");
+    return make_error(
+        ErrorCode::not_found,
+        kernel +
+            "cannot be had: this library was built without a shader compiler and was given no kernel "
+            "archive; make "
+            "one with imprint bake and give it when the device is taken over (imp_host::kernel_archive, "
+            "vk::DeviceOptions::kernels)");
+  return make_error(ErrorCode::not_found,
+                    kernel + "is not in the kernel archive, which has " +
+                        std::to_string(archive->kernels().size()) + " for " + archive->profile_names() +
+                        ", and this library was built without a shader compiler: bake again with the model "
+                        "or brain that it belongs to, exactly as the game makes it, for a profile that this "
+                        "device can run");
 }
 
 }  // namespace imprint::vk

@@ -1,13 +1,15 @@
 #pragma once
-// Extensions that are newer than the oldest Vulkan headers we build with (1.3.239): their structs, where the headers have none. A device that has them
-// may run kernels that were compiled elsewhere, so this does not wait for newer headers. Layouts: the Vulkan registry.
+// Extensions that are newer than the oldest Vulkan headers we build with (1.3.239): their structs, where the
+// headers have none. A device that has them may run kernels that were compiled elsewhere, so this does not
+// wait for newer headers. Layouts: the Vulkan registry.
 
 #include <vulkan/vulkan_core.h>
 
 #include <cstdint>
 
 #ifndef VK_KHR_cooperative_matrix
-#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR static_cast<VkStructureType>(1000506000)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR \
+  static_cast<VkStructureType>(1000506000)
 #define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR static_cast<VkStructureType>(1000506001)
 
 using VkScopeKHR = VkScopeNV;
@@ -31,13 +33,17 @@ struct VkCooperativeMatrixPropertiesKHR {
   VkBool32 saturatingAccumulation;
   VkScopeKHR scope;
 };
-using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+    VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, VkCooperativeMatrixPropertiesKHR*);
 #endif
 
 #ifndef VK_NV_cooperative_matrix2
-#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV static_cast<VkStructureType>(1000593000)
-#define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV static_cast<VkStructureType>(1000593001)
-#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV static_cast<VkStructureType>(1000593002)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV \
+  static_cast<VkStructureType>(1000593000)
+#define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV \
+  static_cast<VkStructureType>(1000593001)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV \
+  static_cast<VkStructureType>(1000593002)
 
 struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
   VkStructureType sType;
@@ -66,6 +72,6 @@ struct VkCooperativeMatrixFlexibleDimensionsPropertiesNV {
   VkScopeKHR scope;
   std::uint32_t workgroupInvocations;
 };
-using PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV =
-    VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, VkCooperativeMatrixFlexibleDimensionsPropertiesNV*);
+using PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV = VkResult(VKAPI_PTR*)(
+    VkPhysicalDevice, std::uint32_t*, VkCooperativeMatrixFlexibleDimensionsPropertiesNV*);
 #endif

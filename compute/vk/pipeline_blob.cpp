@@ -32,21 +32,28 @@ std::vector<std::byte> wrap_pipeline_cache(std::span<const std::byte> data) {
   return blob;
 }
 
-Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::byte> blob, const Capabilities& device) {
-  const auto damaged = [](const char* how) { return make_error(ErrorCode::corrupt_file, std::string("pipeline cache: ") + how); };
-  if (blob.size() < kBlobEnvelope || std::memcmp(blob.data(), kBlobMagic.data(), kBlobMagic.size()) != 0) return damaged("these bytes are none of ours");
+Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::byte> blob,
+                                                         const Capabilities& device) {
+  const auto damaged = [](const char* how) {
+    return make_error(ErrorCode::corrupt_file, std::string("pipeline cache: ") + how);
+  };
+  if (blob.size() < kBlobEnvelope || std::memcmp(blob.data(), kBlobMagic.data(), kBlobMagic.size()) != 0)
+    return damaged("these bytes are none of ours");
   const std::span<const std::byte> data = blob.subspan(kBlobEnvelope);
-  if (!std::ranges::equal(blob.subspan(kBlobMagic.size(), 16), hash_of(data))) return damaged("damaged or truncated: make a new one");
+  if (!std::ranges::equal(blob.subspan(kBlobMagic.size(), 16), hash_of(data)))
+    return damaged("damaged or truncated: make a new one");
 
   VkPipelineCacheHeaderVersionOne header;
   if (data.size() < sizeof header) return damaged("the driver's part is too short");
   std::memcpy(&header, data.data(), sizeof header);
-  if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || header.headerSize < sizeof header || header.headerSize > data.size())
+  if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || header.headerSize < sizeof header ||
+      header.headerSize > data.size())
     return damaged("the driver's part has a header of an unknown kind");
   if (header.vendorID != device.vendor_id || header.deviceID != device.device_id ||
       !std::ranges::equal(header.pipelineCacheUUID, device.pipeline_cache_uuid)) {
-    return make_error(ErrorCode::unsupported, "pipeline cache: it is of another GPU or driver than " + device.device_name + ", " +
-                                                  device.driver_name + ": start without it and make a new one");
+    return make_error(ErrorCode::unsupported, "pipeline cache: it is of another GPU or driver than " +
+                                                  device.device_name + ", " + device.driver_name +
+                                                  ": start without it and make a new one");
   }
   return data;
 }

@@ -1,6 +1,7 @@
 #pragma once
-// A driver's pipeline cache as bytes to keep. Drivers are not bound to survive a damaged one, so it travels in an envelope with a hash, and its own
-// header is compared with the device before the driver sees any of it.
+// A driver's pipeline cache as bytes to keep. Drivers are not bound to survive a damaged one, so it travels
+// in an envelope with a hash, and its own header is compared with the device before the driver sees any of
+// it.
 //
 //   0   8   "imp-plc1"
 //   8  16   hash of what follows
@@ -17,7 +18,9 @@ namespace imprint::vk {
 
 std::vector<std::byte> wrap_pipeline_cache(std::span<const std::byte> data);
 
-// The driver's bytes within the blob. Errors: corrupt_file (no such blob, or damaged), unsupported (of another GPU or driver).
-Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::byte> blob, const Capabilities& device);
+// The driver's bytes within the blob. Errors: corrupt_file (no such blob, or damaged), unsupported (of
+// another GPU or driver).
+Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::byte> blob,
+                                                         const Capabilities& device);
 
 }  // namespace imprint::vk

@@ -25,12 +25,13 @@ struct Layouts {
   Handle<VkPipelineLayout> pipeline;
 };
 
-// A kernel on its way or there. Who compiles it writes pipeline and error; everybody else reads them after `done`.
+// A kernel on its way or there. Who compiles it writes pipeline and error; everybody else reads them after
+// `done`.
 struct Entry {
   KernelSource source;
   Hash128 key;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  bool in_frame = false;   // asked for by a frame
+  bool in_frame = false;  // asked for by a frame
   bool done = false;
   std::optional<Error> error;
   Handle<VkPipeline> pipeline;
@@ -38,7 +39,12 @@ struct Entry {
 
 Hash128 kernel_key(const KernelSource& source) {
   const Hash128 key = source_key(source.glsl);
-  return Hasher().number(key.low).number(key.high).number(source.storage_buffer_count).number(source.subgroup_size).digest();
+  return Hasher()
+      .number(key.low)
+      .number(key.high)
+      .number(source.storage_buffer_count)
+      .number(source.subgroup_size)
+      .digest();
 }
 
 class CompilingStore final : public PipelineStore {
@@ -89,8 +95,9 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
   if (!host_cache) {
     const Functions& f = device_.functions();
     const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
-    IMPRINT_ASSIGN(own_cache_, make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache, f.vkDestroyPipelineCache,
-                                                            info));
+    IMPRINT_ASSIGN(own_cache_,
+                   make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache,
+                                                f.vkDestroyPipelineCache, info));
     pipeline_cache_ = own_cache_.get();
     set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
   }
@@ -113,8 +120,10 @@ void CompilingStore::tell_profile() const {
     return;
   }
   std::string lacks;
-  for (const CapabilityProfile& baked : options.kernels->profiles()) lacks += "; '" + baked.name + "' " + baked.lack(device);
-  options.log(LogLevel::warning, "the kernel archive has no profile that " + device.name + " can run" + lacks);
+  for (const CapabilityProfile& baked : options.kernels->profiles())
+    lacks += "; '" + baked.name + "' " + baked.lack(device);
+  options.log(LogLevel::warning,
+              "the kernel archive has no profile that " + device.name + " can run" + lacks);
 }
 
 Result<std::vector<Kernel>> CompilingStore::get(std::span<const KernelSource> sources) {
@@ -165,7 +174,8 @@ void CompilingStore::finish(Entry& entry) {
   try {
     if (auto status = compile(entry); !status.ok()) error = std::move(status).error();
   } catch (const std::exception& exception) {
-    error = make_error(ErrorCode::out_of_host_memory, "kernel " + entry.source.name + ": " + exception.what());
+    error =
+        make_error(ErrorCode::out_of_host_memory, "kernel " + entry.source.name + ": " + exception.what());
   }
   const std::lock_guard lock(mutex_);
   if (error) {
@@ -186,7 +196,8 @@ Status CompilingStore::compile(Entry& entry) {
   module_info.codeSize = spirv.size() * sizeof(std::uint32_t);
   module_info.pCode = spirv.data();
   IMPRINT_ASSIGN(const auto module,
-                 make_handle<VkShaderModule>(device_, "vkCreateShaderModule", f.vkCreateShaderModule, f.vkDestroyShaderModule, module_info));
+                 make_handle<VkShaderModule>(device_, "vkCreateShaderModule", f.vkCreateShaderModule,
+                                             f.vkDestroyShaderModule, module_info));
 
   VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
@@ -194,16 +205,23 @@ Status CompilingStore::compile(Entry& entry) {
   info.stage.module = module.get();
   info.stage.pName = "main";
   info.layout = entry.layout;
-  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroups{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroups{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
   subgroups.requiredSubgroupSize = entry.source.subgroup_size;
-  if (entry.source.subgroup_size > 0 && device_.capabilities().max_subgroup_size > 0) info.stage.pNext = &subgroups;
-  if (entry.in_frame && device_.capabilities().pipeline_creation_cache_control) info.flags |= VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT;
+  if (entry.source.subgroup_size > 0 && device_.capabilities().max_subgroup_size > 0)
+    info.stage.pNext = &subgroups;
+  if (entry.in_frame && device_.capabilities().pipeline_creation_cache_control)
+    info.flags |= VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT;
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const VkResult result =
-      device_.lost() ? VK_ERROR_DEVICE_LOST
-                     : f.vkCreateComputePipelines(device_.handle(), pipeline_cache_, 1, &info, device_.allocation_callbacks(), &pipeline);
+  const VkResult result = device_.lost()
+                              ? VK_ERROR_DEVICE_LOST
+                              : f.vkCreateComputePipelines(device_.handle(), pipeline_cache_, 1, &info,
+                                                           device_.allocation_callbacks(), &pipeline);
   if (result == VK_PIPELINE_COMPILE_REQUIRED) {
-    return make_error(ErrorCode::wrong_state, "kernel " + entry.source.name + ": a frame asked for it, and the driver would have to compile it: call warmup before frames");
+    return make_error(
+        ErrorCode::wrong_state,
+        "kernel " + entry.source.name +
+            ": a frame asked for it, and the driver would have to compile it: call warmup before frames");
   }
   if (result != VK_SUCCESS) {
     Error error = vulkan_error(device_, "vkCreateComputePipelines", result);
@@ -245,7 +263,8 @@ Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
   const std::uint32_t most = std::min(kTableBinding, device_.capabilities().max_storage_buffers_per_stage);
   if (storage_buffer_count > most) {
     return make_error(ErrorCode::unsupported, "a kernel asks for " + std::to_string(storage_buffer_count) +
-                                                  " storage buffers, and this device gives it " + std::to_string(most) + " at most");
+                                                  " storage buffers, and this device gives it " +
+                                                  std::to_string(most) + " at most");
   }
   const std::lock_guard lock(layouts_mutex_);
   auto found = layouts_.find(storage_buffer_count);
@@ -259,7 +278,8 @@ Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
 Status CompilingStore::check_own_cache() const {
   if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
   if (own_cache_) return {};
-  return make_error(ErrorCode::unsupported, "pipeline cache: it is the host's, given at adoption: keep and fill it there");
+  return make_error(ErrorCode::unsupported,
+                    "pipeline cache: it is the host's, given at adoption: keep and fill it there");
 }
 
 Result<std::vector<std::byte>> CompilingStore::export_cache() {
@@ -287,7 +307,8 @@ Status CompilingStore::import_cache(std::span<const std::byte> blob) {
   info.initialDataSize = data.size();
   info.pInitialData = data.data();
   IMPRINT_ASSIGN(const auto given,
-                 make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache, f.vkDestroyPipelineCache, info));
+                 make_handle<VkPipelineCache>(device_, "vkCreatePipelineCache", f.vkCreatePipelineCache,
+                                              f.vkDestroyPipelineCache, info));
   const VkPipelineCache source = given.get();
   const VkResult result = f.vkMergePipelineCaches(device_.handle(), pipeline_cache_, 1, &source);
   return result == VK_SUCCESS ? Status{} : Status{vulkan_error(device_, "vkMergePipelineCaches", result)};
@@ -299,24 +320,28 @@ Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_coun
   for (std::uint32_t i = 0; i < storage_buffer_count; ++i) {
     bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
   }
-  bindings.push_back({kTableBinding, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  bindings.push_back(
+      {kTableBinding, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
 
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_info.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set_info.pBindings = bindings.data();
   Layouts made;
-  IMPRINT_ASSIGN(made.set, make_handle<VkDescriptorSetLayout>(device_, "vkCreateDescriptorSetLayout", f.vkCreateDescriptorSetLayout,
+  IMPRINT_ASSIGN(made.set, make_handle<VkDescriptorSetLayout>(device_, "vkCreateDescriptorSetLayout",
+                                                              f.vkCreateDescriptorSetLayout,
                                                               f.vkDestroyDescriptorSetLayout, set_info));
 
   const VkDescriptorSetLayout set = made.set.get();
   VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   info.setLayoutCount = 1;
   info.pSetLayouts = &set;
-  const VkPushConstantRange table{VK_SHADER_STAGE_COMPUTE_BIT, 0, std::min(kPushBytes, device_.capabilities().max_push_constant_bytes)};
+  const VkPushConstantRange table{VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                  std::min(kPushBytes, device_.capabilities().max_push_constant_bytes)};
   info.pushConstantRangeCount = 1;
   info.pPushConstantRanges = &table;
   IMPRINT_ASSIGN(made.pipeline,
-                 make_handle<VkPipelineLayout>(device_, "vkCreatePipelineLayout", f.vkCreatePipelineLayout, f.vkDestroyPipelineLayout, info));
+                 make_handle<VkPipelineLayout>(device_, "vkCreatePipelineLayout", f.vkCreatePipelineLayout,
+                                               f.vkDestroyPipelineLayout, info));
   const std::string name = "imprint kernels of " + std::to_string(storage_buffer_count) + " buffers";
   set_debug_name(device_, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, set, name);
   set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_LAYOUT, made.pipeline.get(), name);

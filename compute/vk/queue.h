@@ -1,6 +1,6 @@
 #pragma once
-// A place to submit to, and the order in which submitted work completes. Whose queue it is, and how it is locked, is known only to the
-// engine bridge, which implements this interface.
+// A place to submit to, and the order in which submitted work completes. Whose queue it is, and how it is
+// locked, is known only to the engine bridge, which implements this interface.
 
 #include <vulkan/vulkan_core.h>
 
@@ -11,8 +11,8 @@
 
 namespace imprint::vk {
 
-// A point in the order of work of one Device: everything recorded or submitted before it is done once the ticket is complete. 0 = nothing.
-// Tickets of one device rise; completing one completes all smaller ones.
+// A point in the order of work of one Device: everything recorded or submitted before it is done once the
+// ticket is complete. 0 = nothing. Tickets of one device rise; completing one completes all smaller ones.
 struct Ticket {
   std::uint64_t value = 0;
   auto operator<=>(const Ticket&) const = default;
@@ -29,7 +29,8 @@ class Queue {
   // Errors: device_lost, out_of_device_memory, out_of_host_memory.
   virtual Result<Ticket> submit(std::span<const VkCommandBuffer> command_buffers) = 0;
 
-  // Blocks until the ticket is complete or the time is over (not_ready). Never called on a frame thread; counted in Counters::waits.
+  // Blocks until the ticket is complete or the time is over (not_ready). Never called on a frame thread;
+  // counted in Counters::waits.
   virtual Status wait(Ticket ticket, std::uint64_t timeout_ns) = 0;
 };
 

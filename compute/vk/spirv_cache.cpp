@@ -38,7 +38,11 @@ Hash128 checksum(const Hash128& key, std::span<const std::uint32_t> words) {
 fs::path temporary_beside(const fs::path& file) {
   static constinit std::atomic<std::uint64_t> counter{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const auto unique = Hasher().number(now).number(counter.fetch_add(1)).number(reinterpret_cast<std::uintptr_t>(&counter)).digest();
+  const auto unique = Hasher()
+                          .number(now)
+                          .number(counter.fetch_add(1))
+                          .number(reinterpret_cast<std::uintptr_t>(&counter))
+                          .digest();
   fs::path path = file;
   path += std::string(".").append(unique.hex()).append(".tmp");
   return path;
@@ -52,7 +56,8 @@ void write_file(const fs::path& file, std::span<const std::span<const std::byte>
   bool written = false;
   if (!error) {
     std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    for (const auto part : parts) stream.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+    for (const auto part : parts)
+      stream.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
     stream.close();
     written = stream.good();
     if (written) fs::rename(temporary, file, error);
@@ -80,14 +85,18 @@ std::optional<Spirv> SpirvCache::load(const Hash128& key) const {
   FileHead head{};
   Spirv spirv;
   const bool whole = stream.read(reinterpret_cast<char*>(&head), sizeof head) && head.magic == kFileMagic &&
-                     size >= sizeof head && head.word_count == (size - sizeof head) / sizeof(std::uint32_t) && head.word_count > 0 &&
-                     size == sizeof head + head.word_count * sizeof(std::uint32_t);
+                     size >= sizeof head && head.word_count == (size - sizeof head) / sizeof(std::uint32_t) &&
+                     head.word_count > 0 && size == sizeof head + head.word_count * sizeof(std::uint32_t);
   if (whole) {
     spirv.resize(head.word_count);
-    stream.read(reinterpret_cast<char*>(spirv.data()), static_cast<std::streamsize>(spirv.size() * sizeof(std::uint32_t)));
+    stream.read(reinterpret_cast<char*>(spirv.data()),
+                static_cast<std::streamsize>(spirv.size() * sizeof(std::uint32_t)));
   }
-  if (!whole || !stream || spirv.front() != kSpirvMagic || checksum(key, spirv) != Hash128{head.checksum_low, head.checksum_high}) {
-    log_(LogLevel::warning, std::string("shader cache file ").append(text_of(file)).append(" is damaged or foreign: compiled anew"));
+  if (!whole || !stream || spirv.front() != kSpirvMagic ||
+      checksum(key, spirv) != Hash128{head.checksum_low, head.checksum_high}) {
+    log_(LogLevel::warning, std::string("shader cache file ")
+                                .append(text_of(file))
+                                .append(" is damaged or foreign: compiled anew"));
     return std::nullopt;
   }
   return spirv;
@@ -97,17 +106,20 @@ void SpirvCache::store(const Hash128& key, const Spirv& spirv) const {
   if (directory_.empty()) return;
   const Hash128 sum = checksum(key, spirv);
   const FileHead head{kFileMagic, spirv.size(), sum.low, sum.high};
-  const std::array<std::span<const std::byte>, 2> bytes = {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(spirv))};
+  const std::array<std::span<const std::byte>, 2> bytes = {std::as_bytes(std::span(&head, 1)),
+                                                           std::as_bytes(std::span(spirv))};
   write_file(file_of(key), bytes, log_);
 }
 
 fs::path SpirvCache::file_of(const Hash128& key) const { return directory_ / (key.hex() + ".spv.imp"); }
 
-void dump_glsl(std::string_view directory, std::string_view name, const Hash128& key, std::string_view glsl, LogSink log) {
+void dump_glsl(std::string_view directory, std::string_view name, const Hash128& key, std::string_view glsl,
+               LogSink log) {
   if (directory.empty()) return;
   std::string file;
   for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || c == '.';
     file += plain ? c : '_';
     if (file.size() == 96) break;  // names of fused kernels can be longer than a file's may be
   }

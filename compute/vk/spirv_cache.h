@@ -1,5 +1,6 @@
 #pragma once
-// SPIR-V in a directory, a file for each content hash. A cache: whatever is wrong with it costs a compile and a warning, never an error.
+// SPIR-V in a directory, a file for each content hash. A cache: whatever is wrong with it costs a compile and
+// a warning, never an error.
 
 #include <filesystem>
 #include <optional>
@@ -12,10 +13,12 @@
 
 namespace imprint::vk {
 
-// Any thread, and any number of processes on one directory: a file appears whole, under its name, or not at all.
+// Any thread, and any number of processes on one directory: a file appears whole, under its name, or not at
+// all.
 class SpirvCache {
  public:
-  // An empty directory switches the cache off. Paths are UTF-8; the directory is made when the first file is stored.
+  // An empty directory switches the cache off. Paths are UTF-8; the directory is made when the first file is
+  // stored.
   SpirvCache(std::string_view directory, LogSink log);
 
   std::optional<Spirv> load(const Hash128& key) const;  // nothing when absent or damaged
@@ -27,7 +30,9 @@ class SpirvCache {
   LogSink log_;
 };
 
-// Writes a shader's text as DIRECTORY/NAME-HASH.comp, for people. An empty directory: nothing. Failures are warnings.
-void dump_glsl(std::string_view directory, std::string_view name, const Hash128& key, std::string_view glsl, LogSink log);
+// Writes a shader's text as DIRECTORY/NAME-HASH.comp, for people. An empty directory: nothing. Failures are
+// warnings.
+void dump_glsl(std::string_view directory, std::string_view name, const Hash128& key, std::string_view glsl,
+               LogSink log);
 
 }  // namespace imprint::vk

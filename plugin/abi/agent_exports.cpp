@@ -22,34 +22,42 @@ std::uint32_t copy_some(const From& from, To (&to)[count]) {
 }  // namespace
 
 imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent) {
-  return with_brain(brain, Tag::create, "agent_create", [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
-    IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
-    IMPRINT_ASSIGN(const std::uint32_t seat, found->add_agent(brain_index));
-    const std::lock_guard lock(registry_mutex());
-    const auto [place, placed] = entry.agents.insert({found, seat});
-    if (!placed) {
-      found->remove_agent(seat);
-      return make_error(ErrorCode::unsupported, "agent_create: this context has " + std::to_string(kSlots) + " agents, the most there can be");
-    }
-    *agent = {pack_handle({HandleKind::agent, entry.slot, entry.generation, place.slot, place.generation})};
-    return {};
-  });
+  return with_brain(brain, Tag::create, "agent_create",
+                    [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
+                      IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
+                      IMPRINT_ASSIGN(const std::uint32_t seat, found->add_agent(brain_index));
+                      const std::lock_guard lock(registry_mutex());
+                      const auto [place, placed] = entry.agents.insert({found, seat});
+                      if (!placed) {
+                        found->remove_agent(seat);
+                        return make_error(ErrorCode::unsupported, "agent_create: this context has " +
+                                                                      std::to_string(kSlots) +
+                                                                      " agents, the most there can be");
+                      }
+                      *agent = {pack_handle(
+                          {HandleKind::agent, entry.slot, entry.generation, place.slot, place.generation})};
+                      return {};
+                    });
 }
 
 imp_result IMP_CALL agent_destroy(imp_agent agent) {
-  return with_place(agent, Tag::create, "agent_destroy", [&](ContextEntry& entry, AgentPlace& place) -> Status {
-    place.brain->remove_agent(place.seat);
-    const std::lock_guard lock(registry_mutex());
-    entry.agents.erase(unpack_handle(agent.id).slot);
-    return {};
-  }, AfterLoss::serves);
+  return with_place(
+      agent, Tag::create, "agent_destroy",
+      [&](ContextEntry& entry, AgentPlace& place) -> Status {
+        place.brain->remove_agent(place.seat);
+        const std::lock_guard lock(registry_mutex());
+        entry.agents.erase(unpack_handle(agent.id).slot);
+        return {};
+      },
+      AfterLoss::serves);
 }
 
 imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {
-  return with_agent(agent, Tag::frame_or_create, "agent_set_mode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_CHECK(check_enum("agent_set_mode", "mode", mode, IMP_MODE_RECORD));
-    return brain.set_mode(seat, static_cast<agent::Mode>(mode));
-  });
+  return with_agent(agent, Tag::frame_or_create, "agent_set_mode",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                      IMPRINT_CHECK(check_enum("agent_set_mode", "mode", mode, IMP_MODE_RECORD));
+                      return brain.set_mode(seat, static_cast<agent::Mode>(mode));
+                    });
 }
 
 imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal) {
@@ -58,22 +66,27 @@ imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal) {
 }
 
 imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count) {
-  return with_agent(agent, Tag::frame_or_create, "agent_set_mask", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    if (allowed && count == 0) return make_error(ErrorCode::invalid_argument, "agent_set_mask: count is 0; pass null to allow all");
-    return brain.set_mask(seat, span_of(allowed, count));
-  });
+  return with_agent(agent, Tag::frame_or_create, "agent_set_mask",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                      if (allowed && count == 0)
+                        return make_error(ErrorCode::invalid_argument,
+                                          "agent_set_mask: count is 0; pass null to allow all");
+                      return brain.set_mask(seat, span_of(allowed, count));
+                    });
 }
 
 imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count) {
-  return with_agent(agent, Tag::frame_before, "agent_observe", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_CHECK(check_pointer("agent_observe", "observation", observation));
-    return brain.observe(seat, {observation, count});
-  });
+  return with_agent(agent, Tag::frame_before, "agent_observe",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                      IMPRINT_CHECK(check_pointer("agent_observe", "observation", observation));
+                      return brain.observe(seat, {observation, count});
+                    });
 }
 
 imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t place) {
-  return with_agent(agent, Tag::frame_before, "agent_observe_in_place",
-                    [&](agent::Brain& brain, std::uint32_t seat) { return brain.observe_in_place(seat, place); });
+  return with_agent(
+      agent, Tag::frame_before, "agent_observe_in_place",
+      [&](agent::Brain& brain, std::uint32_t seat) { return brain.observe_in_place(seat, place); });
 }
 
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
@@ -93,46 +106,57 @@ imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
 }
 
 imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, const float* continuous) {
-  return with_agent(agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    const agent::BrainInfo info = brain.info();
-    if (info.branch_count > 0) IMPRINT_CHECK(check_pointer("agent_heuristic", "branches", branches));
-    if (info.continuous_count > 0) IMPRINT_CHECK(check_pointer("agent_heuristic", "continuous", continuous));
-    return brain.act_by_heuristic(seat, {branches, info.branch_count}, {continuous, info.continuous_count});
-  });
+  return with_agent(agent, Tag::frame, "agent_heuristic",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                      const agent::BrainInfo info = brain.info();
+                      if (info.branch_count > 0)
+                        IMPRINT_CHECK(check_pointer("agent_heuristic", "branches", branches));
+                      if (info.continuous_count > 0)
+                        IMPRINT_CHECK(check_pointer("agent_heuristic", "continuous", continuous));
+                      return brain.act_by_heuristic(seat, {branches, info.branch_count},
+                                                    {continuous, info.continuous_count});
+                    });
 }
 
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {
-  return with_agent(agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_ASSIGN(const imp_feedback given, read_struct("agent_feedback", "feedback", feedback));
-    IMPRINT_CHECK(check_enum("agent_feedback", "credit", given.credit, IMP_CREDIT_CURRENT));
-    return brain.feedback(seat, {given.value, given.weight, static_cast<agent::CreditKind>(given.credit), given.time_s});
-  });
+  return with_agent(
+      agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+        IMPRINT_ASSIGN(const imp_feedback given, read_struct("agent_feedback", "feedback", feedback));
+        IMPRINT_CHECK(check_enum("agent_feedback", "credit", given.credit, IMP_CREDIT_CURRENT));
+        return brain.feedback(
+            seat, {given.value, given.weight, static_cast<agent::CreditKind>(given.credit), given.time_s});
+      });
 }
 
 imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration) {
-  return with_agent(agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_ASSIGN(const imp_demonstration given, read_struct("agent_demonstrate", "demonstration", demonstration));
-    IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", given.observation));
-    const agent::BrainInfo info = brain.info();
-    agent::Demonstration shown;
-    shown.observation = {given.observation, given.observation_count};
-    shown.goal = given.goal;
-    shown.branches = {given.branches, std::min<std::size_t>(info.branch_count, IMP_MAX_BRANCHES)};
-    shown.continuous = {given.continuous, std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
-    shown.weight = given.weight;
-    return brain.demonstrate(seat, shown);
-  });
+  return with_agent(
+      agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+        IMPRINT_ASSIGN(const imp_demonstration given,
+                       read_struct("agent_demonstrate", "demonstration", demonstration));
+        IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", given.observation));
+        const agent::BrainInfo info = brain.info();
+        agent::Demonstration shown;
+        shown.observation = {given.observation, given.observation_count};
+        shown.goal = given.goal;
+        shown.branches = {given.branches, std::min<std::size_t>(info.branch_count, IMP_MAX_BRANCHES)};
+        shown.continuous = {given.continuous,
+                            std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
+        shown.weight = given.weight;
+        return brain.demonstrate(seat, shown);
+      });
 }
 
 imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
-  return with_agent(agent, Tag::frame, "agent_reward", [&](agent::Brain& brain, std::uint32_t seat) { return brain.reward(seat, reward); });
+  return with_agent(agent, Tag::frame, "agent_reward",
+                    [&](agent::Brain& brain, std::uint32_t seat) { return brain.reward(seat, reward); });
 }
 
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
-  return with_agent(agent, Tag::frame, "agent_end_episode", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-    IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
-    return brain.end_episode(seat, static_cast<agent::EpisodeEnd>(end));
-  });
+  return with_agent(agent, Tag::frame, "agent_end_episode",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                      IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
+                      return brain.end_episode(seat, static_cast<agent::EpisodeEnd>(end));
+                    });
 }
 
 }  // namespace imprint::abi

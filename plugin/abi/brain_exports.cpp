@@ -12,17 +12,20 @@ Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, im
   }();
   if (!placed) {
     entry.world->remove_brain(made);
-    return make_error(ErrorCode::unsupported, "brain_create: this context has " + std::to_string(kSlots) + " brains, the most there can be");
+    return make_error(ErrorCode::unsupported, "brain_create: this context has " + std::to_string(kSlots) +
+                                                  " brains, the most there can be");
   }
   *brain = {pack_handle({HandleKind::brain, entry.slot, entry.generation, place.slot, place.generation})};
   return {};
 }
 
-Status take_tensor(ContextEntry& entry, const char* call, const char* field, imp_tensor tensor, agent::SharedTensor& into) {
+Status take_tensor(ContextEntry& entry, const char* call, const char* field, imp_tensor tensor,
+                   agent::SharedTensor& into) {
   if (tensor.id == 0) return {};
   const agent::SharedTensor* found = find_context_of(tensor) == &entry ? find_tensor(entry, tensor) : nullptr;
   if (!found)
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": desc." + field + " is no tensor of this context, or a destroyed one");
+    return make_error(ErrorCode::invalid_argument, std::string(call) + ": desc." + field +
+                                                       " is no tensor of this context, or a destroyed one");
   into = *found;
   return {};
 }
@@ -49,7 +52,8 @@ imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc
   });
 }
 
-imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc, imp_brain* brain) {
+imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc,
+                                           imp_brain* brain) {
   return with_context(context, Tag::create, "brain_create_from_onnx", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("brain_create_from_onnx", "brain", brain));
     IMPRINT_ASSIGN(const agent::PolicySpec spec, to_policy_spec(desc));
@@ -61,16 +65,19 @@ imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy
 }
 
 imp_result IMP_CALL brain_destroy(imp_brain brain) {
-  return with_brain(brain, Tag::create, "brain_destroy", [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
-    const std::shared_ptr<agent::Brain> last = found;
-    {
-      const std::lock_guard lock(registry_mutex());
-      entry.agents.erase_if([&](const AgentPlace& place) { return place.brain == last; });
-      entry.brains.erase(unpack_handle(brain.id).slot);
-    }
-    entry.world->remove_brain(last);
-    return {};
-  }, AfterLoss::serves);
+  return with_brain(
+      brain, Tag::create, "brain_destroy",
+      [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
+        const std::shared_ptr<agent::Brain> last = found;
+        {
+          const std::lock_guard lock(registry_mutex());
+          entry.agents.erase_if([&](const AgentPlace& place) { return place.brain == last; });
+          entry.brains.erase(unpack_handle(brain.id).slot);
+        }
+        entry.world->remove_brain(last);
+        return {};
+      },
+      AfterLoss::serves);
 }
 
 imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
@@ -120,57 +127,69 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
 
 imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled) {
   return with_brain(brain, Tag::frame_or_create, "brain_set_learning",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->set_learning(enabled != 0); });
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) {
+                      return found->set_learning(enabled != 0);
+                    });
 }
 
 imp_result IMP_CALL brain_save(imp_brain brain, const char* path) {
-  return with_brain(brain, Tag::frame_or_create, "brain_save", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
-    IMPRINT_CHECK(check_pointer("brain_save", "path", path));
-    return found->save(path);
-  }, AfterLoss::serves);
+  return with_brain(
+      brain, Tag::frame_or_create, "brain_save",
+      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+        IMPRINT_CHECK(check_pointer("brain_save", "path", path));
+        return found->save(path);
+      },
+      AfterLoss::serves);
 }
 
 imp_result IMP_CALL brain_save_status(imp_brain brain) {
-  return with_brain(brain, Tag::frame_or_create, "brain_save_status",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->save_status(); }, AfterLoss::serves);
+  return with_brain(
+      brain, Tag::frame_or_create, "brain_save_status",
+      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->save_status(); },
+      AfterLoss::serves);
 }
 
 imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {
-  return with_brain(brain, Tag::create, "brain_load", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
-    IMPRINT_CHECK(check_pointer("brain_load", "path", path));
-    return found->load(path);
-  });
+  return with_brain(brain, Tag::create, "brain_load",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                      IMPRINT_CHECK(check_pointer("brain_load", "path", path));
+                      return found->load(path);
+                    });
 }
 
 imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path) {
-  return with_brain(brain, Tag::create, "brain_load_weights", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
-    IMPRINT_CHECK(check_pointer("brain_load_weights", "path", path));
-    return found->load_weights(path);
-  });
+  return with_brain(brain, Tag::create, "brain_load_weights",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                      IMPRINT_CHECK(check_pointer("brain_load_weights", "path", path));
+                      return found->load_weights(path);
+                    });
 }
 
 imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot) {
-  return with_brain(brain, Tag::frame_or_create, "brain_snapshot", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
-    IMPRINT_CHECK(check_pointer("brain_snapshot", "snapshot", snapshot));
-    IMPRINT_ASSIGN(*snapshot, found->snapshot());
-    return {};
-  });
+  return with_brain(brain, Tag::frame_or_create, "brain_snapshot",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                      IMPRINT_CHECK(check_pointer("brain_snapshot", "snapshot", snapshot));
+                      IMPRINT_ASSIGN(*snapshot, found->snapshot());
+                      return {};
+                    });
 }
 
 imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot) {
-  return with_brain(brain, Tag::frame_or_create, "brain_restore",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->restore(snapshot); });
+  return with_brain(
+      brain, Tag::frame_or_create, "brain_restore",
+      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->restore(snapshot); });
 }
 
 imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high) {
-  return with_brain(brain, Tag::create, "brain_hash", [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
-    IMPRINT_CHECK(check_pointer("brain_hash", "low", low));
-    IMPRINT_CHECK(check_pointer("brain_hash", "high", high));
-    IMPRINT_ASSIGN(const Hash128 hash, found->hash());
-    *low = hash.low;
-    *high = hash.high;
-    return {};
-  });
+  return with_brain(brain, Tag::create, "brain_hash",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                      IMPRINT_CHECK(check_pointer("brain_hash", "low", low));
+                      IMPRINT_CHECK(check_pointer("brain_hash", "high", high));
+                      IMPRINT_ASSIGN(const Hash128 hash, found->hash());
+                      *low = hash.low;
+                      *high = hash.high;
+                      return {};
+                    });
 }
 
 }  // namespace imprint::abi

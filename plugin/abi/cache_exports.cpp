@@ -1,4 +1,5 @@
-// What a start knows from earlier ones: the driver's pipelines, and which variants of kernels are the fastest.
+// What a start knows from earlier ones: the driver's pipelines, and which variants of kernels are the
+// fastest.
 
 #include <cstring>
 #include <span>
@@ -14,13 +15,15 @@ namespace {
 
 Status check_vulkan(const char* call, ContextEntry& entry) {
   if (entry.world->context().vulkan()) return {};
-  return make_error(ErrorCode::unsupported, std::string(call) + ": the context is the processor's, which has no pipelines");
+  return make_error(ErrorCode::unsupported,
+                    std::string(call) + ": the context is the processor's, which has no pipelines");
 }
 
 // The second of two calls, or with data null the first.
 Status hand_out(const char* call, std::span<const std::byte> found, void* data, size_t* size) {
   if (data && *size < found.size())
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": the buffer has " + std::to_string(*size) + " bytes; needed are " +
+    return make_error(ErrorCode::invalid_argument, std::string(call) + ": the buffer has " +
+                                                       std::to_string(*size) + " bytes; needed are " +
                                                        std::to_string(found.size()));
   *size = found.size();
   if (data) std::memcpy(data, found.data(), found.size());

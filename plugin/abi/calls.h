@@ -11,14 +11,18 @@
 namespace imprint::abi {
 
 inline imp_result stale(const char* call, const char* kind) {
-  return fail(IMP_ERROR_INVALID_HANDLE, (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
+  return fail(IMP_ERROR_INVALID_HANDLE,
+              (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
 }
 
 // A call behind the gate: counted as the frame's when it is, and out again whatever happens in between.
 class GatePass {
  public:
   GatePass(ContextEntry& entry, Tag tag)
-      : entry_(entry), gate_(entry.gate), tag_(tag), frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
+      : entry_(entry),
+        gate_(entry.gate),
+        tag_(tag),
+        frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
     if (frame_) frame_->enter_frame_call();
   }
   ~GatePass() {
@@ -40,7 +44,8 @@ class GatePass {
     done_ = status.ok();
     // A frame must end also when its submission failed for good; what the caller can mend may be tried again.
     if (tag_ == Tag::frame_submit && !done_)
-      done_ = status.error().code != ErrorCode::invalid_argument && status.error().code != ErrorCode::unsupported;
+      done_ =
+          status.error().code != ErrorCode::invalid_argument && status.error().code != ErrorCode::unsupported;
     if (tag_ == Tag::frame_end) done_ = true;
     return translate(status);
   }
@@ -56,8 +61,12 @@ class GatePass {
 // Enters the context of `hold`, for a call by a handle of this kind: IMP_OK, or why it is not let in.
 inline imp_result enter(const ContextHold& hold, Tag tag, const char* call, const char* kind) {
   if (hold.busy())
-    return fail(IMP_ERROR_WRONG_STATE, (std::string(call) + ": another call for this context is under way, on another thread or in a callback; calls of one "
-                                                            "context must not overlap").c_str());
+    return fail(
+        IMP_ERROR_WRONG_STATE,
+        (std::string(call) +
+         ": another call for this context is under way, on another thread or in a callback; calls of one "
+         "context must not overlap")
+            .c_str());
   if (!hold.entry()) return stale(call, kind);
   return translate(hold.entry()->gate.enter(tag, call));
 }
@@ -67,27 +76,34 @@ enum class AfterLoss : std::uint8_t { refuses, serves };
 
 // body: imp_result(GatePass&, ContextEntry&)
 template <class Handle, class Body>
-imp_result in_context(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after, Body&& body) noexcept {
+imp_result in_context(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after,
+                      Body&& body) noexcept {
   return guarded([&]() -> imp_result {
     const ContextHold hold(handle);
     if (const imp_result refused = enter(hold, tag, call, kind); refused != IMP_OK) return refused;
     ContextEntry& entry = *hold.entry();
     GatePass pass(entry, tag);
     if (after == AfterLoss::refuses && entry.world->context().lost())
-      return pass.finish(make_error(ErrorCode::device_lost, std::string(call) + ": the device was lost; make a new context on a new device"));
+      return pass.finish(
+          make_error(ErrorCode::device_lost,
+                     std::string(call) + ": the device was lost; make a new context on a new device"));
     return body(pass, entry);
   });
 }
 
 // body: Status(ContextEntry&)
 template <class Body>
-imp_result with_context(imp_context context, Tag tag, const char* call, Body&& body, AfterLoss after = AfterLoss::refuses) noexcept {
-  return in_context(context, "context", tag, call, after, [&](GatePass& pass, ContextEntry& entry) { return pass.finish(body(entry)); });
+imp_result with_context(imp_context context, Tag tag, const char* call, Body&& body,
+                        AfterLoss after = AfterLoss::refuses) noexcept {
+  return in_context(context, "context", tag, call, after,
+                    [&](GatePass& pass, ContextEntry& entry) { return pass.finish(body(entry)); });
 }
 
-// find(entry, handle): what the handle names in its context, null when it is stale. body: Status(ContextEntry&, what was found)
+// find(entry, handle): what the handle names in its context, null when it is stale. body:
+// Status(ContextEntry&, what was found)
 template <class Handle, class Find, class Body>
-imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after, const Find& find, Body&& body) noexcept {
+imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after,
+                      const Find& find, Body&& body) noexcept {
   return in_context(handle, kind, tag, call, after, [&](GatePass& pass, ContextEntry& entry) {
     auto* found = find(entry, handle);
     return found ? pass.finish(body(entry, *found)) : stale(call, kind);
@@ -96,29 +112,34 @@ imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call
 
 // body: Status(ContextEntry&, const std::shared_ptr<agent::Brain>&)
 template <class Body>
-imp_result with_brain(imp_brain brain, Tag tag, const char* call, Body&& body, AfterLoss after = AfterLoss::refuses) noexcept {
+imp_result with_brain(imp_brain brain, Tag tag, const char* call, Body&& body,
+                      AfterLoss after = AfterLoss::refuses) noexcept {
   return with_found(brain, "brain", tag, call, after, find_brain, body);
 }
 
 // body: Status(ContextEntry&, AgentPlace&)
 template <class Body>
-imp_result with_place(imp_agent agent, Tag tag, const char* call, Body&& body, AfterLoss after = AfterLoss::refuses) noexcept {
+imp_result with_place(imp_agent agent, Tag tag, const char* call, Body&& body,
+                      AfterLoss after = AfterLoss::refuses) noexcept {
   return with_found(agent, "agent", tag, call, after, find_agent, body);
 }
 
 // body: Status(agent::Brain&, std::uint32_t seat)
 template <class Body>
 imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) noexcept {
-  return with_place(agent, tag, call, [&](ContextEntry&, AgentPlace& place) { return body(*place.brain, place.seat); });
+  return with_place(agent, tag, call,
+                    [&](ContextEntry&, AgentPlace& place) { return body(*place.brain, place.seat); });
 }
 
 // body: Status(ContextEntry&, agent::SharedTensor&)
 template <class Body>
-imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body, AfterLoss after = AfterLoss::refuses) noexcept {
+imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body,
+                       AfterLoss after = AfterLoss::refuses) noexcept {
   return with_found(tensor, "tensor", tag, call, after, find_tensor, body);
 }
 
-// For [any] calls, which may meet anything else on another thread. body: Status(ContextEntry&), with the registry held; short.
+// For [any] calls, which may meet anything else on another thread. body: Status(ContextEntry&), with the
+// registry held; short.
 template <class Body>
 imp_result with_context_any(imp_context context, const char* call, Body&& body) noexcept {
   return guarded([&]() -> imp_result {

@@ -7,7 +7,7 @@
 #include "compute/base/job_queue.h"
 #include "compute/model/file.h"
 #include "compute/vk/kernel_archive.h"
-#include "engine-bridge/queue_access.h"
+#include "engine-bridge/host/queue_access.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
@@ -18,18 +18,27 @@ namespace {
 Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, const imp_host& host) {
   if (!host.kernel_archive && !host.kernel_archive_path) return std::shared_ptr<const vk::KernelArchive>();
   if (host.kernel_archive && host.kernel_archive_path)
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": host.kernel_archive and kernel_archive_path are both given; one is enough");
-  if (host.kernel_archive) return vk::KernelArchive::parse({static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
+    return make_error(
+        ErrorCode::invalid_argument,
+        std::string(call) + ": host.kernel_archive and kernel_archive_path are both given; one is enough");
+  if (host.kernel_archive)
+    return vk::KernelArchive::parse(
+        {static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(host.kernel_archive_path));
   auto archive = vk::KernelArchive::parse(bytes);
-  if (!archive) return make_error(archive.error().code, "'" + std::string(host.kernel_archive_path) + "': " + archive.error().message);
+  if (!archive)
+    return make_error(archive.error().code,
+                      "'" + std::string(host.kernel_archive_path) + "': " + archive.error().message);
   return archive;
 }
 
-Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry, vk::DeviceOptions& options) {
+Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry,
+                 vk::DeviceOptions& options) {
   if (!host.allocate_device_memory != !host.free_device_memory)
-    return make_error(ErrorCode::invalid_argument,
-                      std::string(call) + ": host.allocate_device_memory and free_device_memory belong together, but one is null");
+    return make_error(
+        ErrorCode::invalid_argument,
+        std::string(call) +
+            ": host.allocate_device_memory and free_device_memory belong together, but one is null");
   entry.log = {host.log, host.user};
   entry.device.lost = host.device_lost;
   entry.device.allocate = host.allocate_device_memory;
@@ -38,7 +47,8 @@ Status take_host(const char* call, const imp_host& host, const Limits& limits, C
   IMPRINT_ASSIGN(options.kernels, to_kernels(call, host));
   options.log = entry.log.sink();
   options.memory.calls = entry.device.memory();
-  IMPRINT_ASSIGN(options.jobs, JobQueue::create({limits.worker_threads, {host.job_submit, host.user}, options.log}));
+  IMPRINT_ASSIGN(options.jobs,
+                 JobQueue::create({limits.worker_threads, {host.job_submit, host.user}, options.log}));
   return {};
 }
 
@@ -48,18 +58,22 @@ void name_what_is_left(ContextEntry& entry) {
     std::size_t count = 0;
     std::string names;
     void add(const std::string& name) { names += (count++ ? ", '" : "'") + name + "'"; }
-    std::string text(const char* kind) const { return std::to_string(count) + " " + kind + (count ? " (" + names + ")" : ""); }
+    std::string text(const char* kind) const {
+      return std::to_string(count) + " " + kind + (count ? " (" + names + ")" : "");
+    }
   } brains, tensors;
   std::size_t agent_count = 0;
   entry.brains.each([&](const std::shared_ptr<agent::Brain>& brain) { brains.add(brain->spec().name); });
   entry.tensors.each([&](const agent::SharedTensor& tensor) { tensors.add(tensor.name); });
   entry.agents.each([&](const AgentPlace&) { ++agent_count; });
   if (brains.count + tensors.count + agent_count == 0) return;
-  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + brains.text("brains") + ", " + tensors.text("tensors") + " and " +
-                                       std::to_string(agent_count) + " agents");
+  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + brains.text("brains") + ", " +
+                                       tensors.text("tensors") + " and " + std::to_string(agent_count) +
+                                       " agents");
 }
 
-// In the place of the host's: on the same GPU where it serves, on any, or on the processor. Device memory of the host's is of its own device.
+// In the place of the host's: on the same GPU where it serves, on any, or on the processor. Device memory of
+// the host's is of its own device.
 Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescription& description) {
   bridge::StandaloneOptions own;
   own.beside = &description.device;
@@ -68,11 +82,13 @@ Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescr
   own.budget = description.budget;
   auto world = agent::World::open(own);
   if (world) return world;
-  own.options.log(LogLevel::warning, "no device of Imprint's own either, so the processor computes: " + world.error().message);
+  own.options.log(LogLevel::warning,
+                  "no device of Imprint's own either, so the processor computes: " + world.error().message);
   return agent::World::open_on_cpu(own.options, own.budget);
 }
 
-Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits, Result<std::unique_ptr<agent::World>> world, imp_context* context) {
+Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
+                    Result<std::unique_ptr<agent::World>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
   entry->world->set_shadow_period(limits.shadow_period_frames);
   entry->world->tuning().set_deterministic(limits.deterministic);
@@ -88,22 +104,28 @@ Status check_record_state(std::uint32_t state) {
     const char* text;
   };
   constexpr Refusal kRefusals[] = {
-      {IMP_RECORD_IN_RENDER_PASS, ErrorCode::invalid_argument, "is inside a render pass or dynamic rendering, where there is no compute: end it first"},
+      {IMP_RECORD_IN_RENDER_PASS, ErrorCode::invalid_argument,
+       "is inside a render pass or dynamic rendering, where there is no compute: end it first"},
       {IMP_RECORD_SECONDARY, ErrorCode::unsupported, "is secondary: give the primary one that it goes into"},
       {IMP_RECORD_PROTECTED, ErrorCode::unsupported, "is protected: give one that is not"},
-      {IMP_RECORD_REUSED, ErrorCode::unsupported, "would be submitted more than once, but each frame's work is another: record every frame anew"},
-      {IMP_RECORD_OTHER_FAMILY, ErrorCode::unsupported, "is of another queue family than the context was made for (imp_vk_queue::family)"},
+      {IMP_RECORD_REUSED, ErrorCode::unsupported,
+       "would be submitted more than once, but each frame's work is another: record every frame anew"},
+      {IMP_RECORD_OTHER_FAMILY, ErrorCode::unsupported,
+       "is of another queue family than the context was made for (imp_vk_queue::family)"},
   };
   std::uint32_t known = 0;
   for (const Refusal& refusal : kRefusals) {
-    if (state & refusal.bit) return make_error(refusal.code, std::string("record: info.command_buffer ") + refusal.text);
+    if (state & refusal.bit)
+      return make_error(refusal.code, std::string("record: info.command_buffer ") + refusal.text);
     known |= refusal.bit;
   }
   if ((state & ~known) == 0) return {};
-  return make_error(ErrorCode::invalid_argument, "record: info.state is " + std::to_string(state) + ", which has bits that this library does not know");
+  return make_error(ErrorCode::invalid_argument, "record: info.state is " + std::to_string(state) +
+                                                     ", which has bits that this library does not know");
 }
 
-Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count, std::vector<bridge::HostSemaphore>& semaphores) {
+Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count,
+                     std::vector<bridge::HostSemaphore>& semaphores) {
   constexpr std::uint32_t kMost = 1024;
   semaphores.clear();
   IMPRINT_CHECK(check_array("submit_with", name, given, count, kMost));
@@ -119,7 +141,8 @@ Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint3
 
 }  // namespace
 
-imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context) {
+imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host,
+                                   const imp_limits* limits, imp_context* context) {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {
       constexpr const char* call = "context_create";
@@ -128,13 +151,15 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       IMPRINT_ASSIGN(const imp_host lent, to_host(call, host));
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_ASSIGN(const imp_vk_device_info given, read_struct(call, "device", device));
-      IMPRINT_ASSIGN(bridge::ContextDescription description, to_context(call, given, lent, checked, entry->queue));
+      IMPRINT_ASSIGN(bridge::ContextDescription description,
+                     to_context(call, given, lent, checked, entry->queue));
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, description.options));
       IMPRINT_CHECK(bridge::check_queue_access(description.queue));
       IMPRINT_ASSIGN(entry->claim, QueueClaim::take(description.queue));
       auto world = agent::World::adopt(description);
       if (!world && world.error().code == ErrorCode::unsupported && given.allow_own_device) {
-        entry->log.sink()(LogLevel::warning, std::string(call) + ": takes a device of its own, because " + world.error().message);
+        entry->log.sink()(LogLevel::warning, std::string(call) + ": takes a device of its own, because " +
+                                                 world.error().message);
         entry->claim = {};
         world = open_own_device(description);
       }
@@ -143,8 +168,8 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
   });
 }
 
-imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
-                                              imp_context* context) {
+imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host,
+                                              const imp_limits* limits, imp_context* context) {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {
       constexpr const char* call = "context_create_standalone";
@@ -154,7 +179,9 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, options.options));
-      if (bridge::names_processor(options.device)) return finish_entry(std::move(entry), checked, agent::World::open_on_cpu(options.options, options.budget), context);
+      if (bridge::names_processor(options.device))
+        return finish_entry(std::move(entry), checked,
+                            agent::World::open_on_cpu(options.options, options.budget), context);
       auto world = agent::World::open(options);
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
@@ -165,10 +192,14 @@ imp_result IMP_CALL context_destroy(imp_context context) {
   return guarded([&]() -> imp_result {
     constexpr const char* call = "context_destroy";
     const ContextHold hold(context);  // to the end: nothing may enter in between
-    if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK) return refused;
+    if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK)
+      return refused;
     {
-      GatePass pass(*hold.entry(), Tag::create);  // the device may be found lost here, and the host is told while there is a context
-      if (const imp_result closed = pass.finish(hold.entry()->world->close()); closed != IMP_OK) return closed;
+      GatePass pass(
+          *hold.entry(),
+          Tag::create);  // the device may be found lost here, and the host is told while there is a context
+      if (const imp_result closed = pass.finish(hold.entry()->world->close()); closed != IMP_OK)
+        return closed;
     }
     name_what_is_left(*hold.entry());
     const std::unique_ptr<ContextEntry> last = withdraw(*hold.entry());
@@ -197,14 +228,17 @@ imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
 }
 
 imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms) {
-  return with_context(context, Tag::create, "drain", [&](ContextEntry& entry) { return entry.world->drain(timeout_ms); });
+  return with_context(context, Tag::create, "drain",
+                      [&](ContextEntry& entry) { return entry.world->drain(timeout_ms); });
 }
 
 imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats) {
   return with_context_any(context, "context_get_stats", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_filled_struct("context_get_stats", "stats", stats));
     const agent::WorldStats found = entry.world->stats();
-    const auto add = [](auto& field, auto value) { field = static_cast<std::remove_reference_t<decltype(field)>>(value); };
+    const auto add = [](auto& field, auto value) {
+      field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+    };
     fill_struct(stats, [&](imp_context_stats& filled) {
       add(filled.frames, found.context.frames);
       add(filled.submits, found.context.submits);
@@ -240,17 +274,20 @@ imp_result IMP_CALL notify_device_lost(imp_context context) {
   return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
-    entry.world->context().stand_still();  // jobs are waited for by the first call that says it: not here, where other contexts wait for us
+    entry.world->context().stand_still();  // jobs are waited for by the first call that says it: not here,
+                                           // where other contexts wait for us
     return {};
   });
 }
 
 imp_result IMP_CALL quiesce(imp_context context, uint32_t timeout_ms) {
-  return with_context(context, Tag::create, "quiesce", [&](ContextEntry& entry) { return entry.world->quiesce(timeout_ms); });
+  return with_context(context, Tag::create, "quiesce",
+                      [&](ContextEntry& entry) { return entry.world->quiesce(timeout_ms); });
 }
 
 imp_result IMP_CALL resume(imp_context context) {
-  return with_context(context, Tag::create, "resume", [&](ContextEntry& entry) { return entry.world->resume(); });
+  return with_context(context, Tag::create, "resume",
+                      [&](ContextEntry& entry) { return entry.world->resume(); });
 }
 
 imp_result IMP_CALL trim(imp_context context, uint64_t* freed_bytes) {
@@ -269,7 +306,8 @@ imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info)
 }
 
 imp_result IMP_CALL submit(imp_context context, uint32_t budget_us) {
-  return with_context(context, Tag::frame_submit, "submit", [&](ContextEntry& entry) { return entry.world->submit(budget_us); });
+  return with_context(context, Tag::frame_submit, "submit",
+                      [&](ContextEntry& entry) { return entry.world->submit(budget_us); });
 }
 
 imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate) {
@@ -296,27 +334,31 @@ imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info
 }
 
 imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting) {
-  return with_context(context, Tag::create, "run_jobs", [&](ContextEntry& entry) -> Status {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(budget_us);
-    JobQueue& jobs = entry.world->jobs();
-    while (jobs.run_one() && std::chrono::steady_clock::now() < end) {
-    }
-    if (waiting) *waiting = static_cast<uint32_t>(jobs.waiting());
-    return {};
-  }, AfterLoss::serves);  // a shadow's file may be among them
+  return with_context(
+      context, Tag::create, "run_jobs",
+      [&](ContextEntry& entry) -> Status {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(budget_us);
+        JobQueue& jobs = entry.world->jobs();
+        while (jobs.run_one() && std::chrono::steady_clock::now() < end) {
+        }
+        if (waiting) *waiting = static_cast<uint32_t>(jobs.waiting());
+        return {};
+      },
+      AfterLoss::serves);  // a shadow's file may be among them
 }
 
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore) {
-  return with_context(context, Tag::frame_or_create, "context_get_semaphore", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_pointer("context_get_semaphore", "semaphore", semaphore));
-    IMPRINT_ASSIGN(const bridge::HostSemaphore found, entry.world->semaphore());
-    imp_vk_semaphore filled{};
-    std::memcpy(&filled.semaphore, &found.semaphore, sizeof found.semaphore);
-    filled.value = found.value;
-    filled.timeline = 1;
-    *semaphore = filled;
-    return {};
-  });
+  return with_context(context, Tag::frame_or_create, "context_get_semaphore",
+                      [&](ContextEntry& entry) -> Status {
+                        IMPRINT_CHECK(check_pointer("context_get_semaphore", "semaphore", semaphore));
+                        IMPRINT_ASSIGN(const bridge::HostSemaphore found, entry.world->semaphore());
+                        imp_vk_semaphore filled{};
+                        std::memcpy(&filled.semaphore, &found.semaphore, sizeof found.semaphore);
+                        filled.value = found.value;
+                        filled.timeline = 1;
+                        *semaphore = filled;
+                        return {};
+                      });
 }
 
 imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
@@ -324,7 +366,9 @@ imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uin
     IMPRINT_ASSIGN(const imp_record_info given, read_struct("record", "info", info));
     IMPRINT_CHECK(check_pointer("record", "info.command_buffer", given.command_buffer));
     IMPRINT_CHECK(check_record_state(given.state));
-    if (given.reserved != 0) return refuse("record", "info.reserved is " + std::to_string(given.reserved) + "; expected 0: make it with imp_record_info_init");
+    if (given.reserved != 0)
+      return refuse("record", "info.reserved is " + std::to_string(given.reserved) +
+                                  "; expected 0: make it with imp_record_info_init");
     IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(given.command_buffer, given.budget_us));
     if (remaining_us) *remaining_us = left;
     return {};
@@ -332,7 +376,9 @@ imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uin
 }
 
 imp_result IMP_CALL frame_end(imp_context context) {
-  return with_context(context, Tag::frame_end, "frame_end", [&](ContextEntry& entry) { return entry.world->frame_end(); }, AfterLoss::serves);
+  return with_context(
+      context, Tag::frame_end, "frame_end", [&](ContextEntry& entry) { return entry.world->frame_end(); },
+      AfterLoss::serves);
 }
 
 }  // namespace imprint::abi

@@ -25,7 +25,9 @@ static_assert(std::is_trivially_destructible_v<Registry>);
 
 ContextEntry* find(const HandleParts& parts) {
   const Registration& slot = registry.slots[parts.context_slot];
-  if (parts.context_generation == 0 || slot.generation.load(std::memory_order_acquire) != parts.context_generation) return nullptr;
+  if (parts.context_generation == 0 ||
+      slot.generation.load(std::memory_order_acquire) != parts.context_generation)
+    return nullptr;
   return slot.entry.load(std::memory_order_acquire);
 }
 
@@ -86,15 +88,18 @@ Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
     return context;
   }
   if (spent == kContextSlots)
-    return make_error(ErrorCode::unsupported, "context_create: this process has had " + std::to_string(kContextSlots * kContextGenerations) +
+    return make_error(ErrorCode::unsupported, "context_create: this process has had " +
+                                                  std::to_string(kContextSlots * kContextGenerations) +
                                                   " contexts, the most there can be; keep one for longer");
-  return make_error(ErrorCode::unsupported, "context_create: " + std::to_string(kContextSlots - spent) +
-                                                " contexts are alive, the most there can be; destroy one first");
+  return make_error(ErrorCode::unsupported,
+                    "context_create: " + std::to_string(kContextSlots - spent) +
+                        " contexts are alive, the most there can be; destroy one first");
 }
 
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry) {
   const std::lock_guard lock(registry.mutex);
-  return std::unique_ptr<ContextEntry>(registry.slots[entry.slot].entry.exchange(nullptr, std::memory_order_acq_rel));
+  return std::unique_ptr<ContextEntry>(
+      registry.slots[entry.slot].entry.exchange(nullptr, std::memory_order_acq_rel));
 }
 
 ContextEntry* find_context(imp_context context) {
@@ -118,8 +123,10 @@ ContextHold::ContextHold(const HandleParts& parts, HandleKind kind) : slot_(part
   const bool mine = !slot.held.exchange(true, std::memory_order_acquire);
   // Asked again: it may have gone in between, and another may have come in its place.
   ContextEntry* found = find(parts);
-  if (mine) entry_ = found;
-  else busy_ = found != nullptr;
+  if (mine)
+    entry_ = found;
+  else
+    busy_ = found != nullptr;
   if (mine && !found) slot.held.store(false, std::memory_order_release);
 }
 

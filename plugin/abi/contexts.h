@@ -1,5 +1,6 @@
 #pragma once
-// The contexts of this process, by handle: the one process-wide object of the library. Constant-initialised, trivially destroyed.
+// The contexts of this process, by handle: the one process-wide object of the library. Constant-initialised,
+// trivially destroyed.
 
 #include <array>
 #include <atomic>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "compute/base/process_mutex.h"
-#include "engine-bridge/remedies.h"
+#include "engine-bridge/host/remedies.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
@@ -48,35 +49,40 @@ using EngineRemedies = std::array<std::string, bridge::kEngineCount>;
 
 // A context as the interface sees it.
 struct ContextEntry {
-  HostLog log;                              // these before the world, which uses them to the end
+  HostLog log;  // these before the world, which uses them to the end
   HostQueueCalls queue;
   QueueClaim claim;
   HostDevice device;
-  std::vector<bridge::HostSemaphore> waits, signals;  // of the submission being asked for; kept for their memory
+  std::vector<bridge::HostSemaphore> waits,
+      signals;  // of the submission being asked for; kept for their memory
   std::unique_ptr<agent::World> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
   HandleTable<AgentPlace> agents;
-  std::vector<EngineRemedies> remedies;     // [losses of the device], made when they are first asked for
+  std::vector<EngineRemedies> remedies;  // [losses of the device], made when they are first asked for
   HandleTable<agent::SharedTensor> tensors;
-  std::uint32_t slot = 0, generation = 0;   // filled by publish
+  std::uint32_t slot = 0, generation = 0;  // filled by publish
 };
 
-// Guards the registry and every table of brains and agents against [any] calls: held while they are changed, and for the whole of an [any] call.
+// Guards the registry and every table of brains and agents against [any] calls: held while they are changed,
+// and for the whole of an [any] call.
 ProcessMutex& registry_mutex();
 
-// Takes a slot. Errors: unsupported when kContextSlots contexts are alive, fewer where slots have had all their kContextGenerations.
+// Takes a slot. Errors: unsupported when kContextSlots contexts are alive, fewer where slots have had all
+// their kContextGenerations.
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry);
 // Takes the entry out again, for who holds it; its handles are stale from here on.
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);
 
-// Null for a stale or foreign handle. With the mutex held, or only to be compared: else it may be destroyed meanwhile.
+// Null for a stale or foreign handle. With the mutex held, or only to be compared: else it may be destroyed
+// meanwhile.
 ContextEntry* find_context(imp_context context);
 ContextEntry* find_context_of(imp_brain brain);
 ContextEntry* find_context_of(imp_tensor tensor);
 
-// A call's hold on the context that a handle is of, or is of something in. While it lasts, no other call of that context gets in, and none destroys it: a host
-// that lets calls overlap, be it with the end of the context, is told so.
+// A call's hold on the context that a handle is of, or is of something in. While it lasts, no other call of
+// that context gets in, and none destroys it: a host that lets calls overlap, be it with the end of the
+// context, is told so.
 class ContextHold {
  public:
   explicit ContextHold(imp_context context);
@@ -87,8 +93,10 @@ class ContextHold {
   ContextHold(const ContextHold&) = delete;
   ContextHold& operator=(const ContextHold&) = delete;
 
-  ContextEntry* entry() const { return entry_; }  // null: the handle is stale or foreign, or another call holds its context
-  bool busy() const { return busy_; }             // the latter
+  ContextEntry* entry() const {
+    return entry_;
+  }  // null: the handle is stale or foreign, or another call holds its context
+  bool busy() const { return busy_; }  // the latter
 
  private:
   ContextHold(const HandleParts& parts, HandleKind kind);

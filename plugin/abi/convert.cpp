@@ -25,10 +25,13 @@ bridge::QueueAccess to_queue(HostQueueCalls& calls) {
   access.index = calls.host.index;
   access.single_thread = calls.host.single_thread != 0;
   access.user = &calls;
-  if (calls.host.lock) access.lock = [](void* self, VkQueue queue) { host(self).lock(host(self).user, queue); };
-  if (calls.host.unlock) access.unlock = [](void* self, VkQueue queue) { host(self).unlock(host(self).user, queue); };
+  if (calls.host.lock)
+    access.lock = [](void* self, VkQueue queue) { host(self).lock(host(self).user, queue); };
+  if (calls.host.unlock)
+    access.unlock = [](void* self, VkQueue queue) { host(self).unlock(host(self).user, queue); };
   if (calls.host.submit) {
-    access.submit = [](void* self, VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+    access.submit = [](void* self, VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits,
+                       VkFence fence) {
       std::uint64_t number = 0;
       std::memcpy(&number, &fence, sizeof fence);
       return static_cast<VkResult>(host(self).submit(host(self).user, queue, count, submits, number));
@@ -48,9 +51,13 @@ Status check_pointer(const char* call, const char* name, const void* pointer) {
   return pointer ? Status{} : Status{refuse(call, std::string(name) + " is null")};
 }
 
-Status check_array(const char* call, const char* name, const void* pointer, std::size_t count, std::size_t most) {
-  if (count > most) return refuse(call, "the count of " + std::string(name) + " is " + std::to_string(count) + "; at most " + std::to_string(most));
-  if (count > 0 && !pointer) return refuse(call, std::string(name) + " is null but its count is " + std::to_string(count));
+Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
+                   std::size_t most) {
+  if (count > most)
+    return refuse(call, "the count of " + std::string(name) + " is " + std::to_string(count) + "; at most " +
+                            std::to_string(most));
+  if (count > 0 && !pointer)
+    return refuse(call, std::string(name) + " is null but its count is " + std::to_string(count));
   return {};
 }
 
@@ -59,7 +66,8 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits) {
   if (limits) {
     IMPRINT_ASSIGN(given, read_struct(call, "limits", limits));
   }
-  if (given.worker_threads > 64) return refuse(call, "limits.worker_threads is " + std::to_string(given.worker_threads) + "; at most 64");
+  if (given.worker_threads > 64)
+    return refuse(call, "limits.worker_threads is " + std::to_string(given.worker_threads) + "; at most 64");
   IMPRINT_CHECK(check_enum(call, "limits.preference", given.preference, IMP_PREFER_COMPUTE));
   Limits result;
   result.budget.preference = static_cast<bridge::Preference>(given.preference);
@@ -80,12 +88,16 @@ Result<imp_host> to_host(const char* call, const imp_host* host) {
   return read_struct(call, "host", host);
 }
 
-Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given, const imp_host& host, const Limits& limits,
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given,
+                                              const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls) {
-  IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions, given.instance_extension_count, kMostExtensions));
-  IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions, given.device_extension_count, kMostExtensions));
+  IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions,
+                            given.instance_extension_count, kMostExtensions));
+  IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions,
+                            given.device_extension_count, kMostExtensions));
   for (std::uint32_t i = 0; i < given.instance_extension_count; ++i)
-    IMPRINT_CHECK(check_pointer(call, "an element of device.instance_extensions", given.instance_extensions[i]));
+    IMPRINT_CHECK(
+        check_pointer(call, "an element of device.instance_extensions", given.instance_extensions[i]));
   for (std::uint32_t i = 0; i < given.device_extension_count; ++i)
     IMPRINT_CHECK(check_pointer(call, "an element of device.device_extensions", given.device_extensions[i]));
 
@@ -110,13 +122,16 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   description.queue.submit_without_fence = given.submit_without_fence != 0;
   description.queue.exclusive = given.exclusive != 0;
   if (description.queue.exclusive && limits.worker_threads == 0)
-    return refuse(call, "device.exclusive asks for a thread of Imprint's own that submits, and limits.worker_threads of 0 for none; raise it, or give "
-                        "the queue in another way");
+    return refuse(call,
+                  "device.exclusive asks for a thread of Imprint's own that submits, and "
+                  "limits.worker_threads of 0 for none; raise it, or give "
+                  "the queue in another way");
   description.budget = limits.budget;
   return description;
 }
 
-Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host& host, const Limits& limits) {
+Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device,
+                                                const imp_host& host, const Limits& limits) {
   IMPRINT_ASSIGN(const imp_standalone_info given, read_struct(call, "device", device));
   bridge::StandaloneOptions options;
   if (given.device) options.device = given.device;
@@ -130,23 +145,32 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   constexpr const char* call = "brain_create";
   IMPRINT_ASSIGN(const imp_brain_desc given, read_struct(call, "desc", desc));
   if (given.branch_count > IMP_MAX_BRANCHES)
-    return refuse(call, "desc.branch_count is " + std::to_string(given.branch_count) + "; at most " + std::to_string(IMP_MAX_BRANCHES));
-  IMPRINT_CHECK(check_array(call, "desc.branch_sizes", given.branch_sizes, given.branch_count, IMP_MAX_BRANCHES));
-  if (given.reserved != 0) return refuse(call, "desc.reserved is " + std::to_string(given.reserved) + "; expected 0: make it with imp_brain_desc_init");
-  if (given.hidden_count > 16) return refuse(call, "desc.hidden_count is " + std::to_string(given.hidden_count) + "; at most 16");
+    return refuse(call, "desc.branch_count is " + std::to_string(given.branch_count) + "; at most " +
+                            std::to_string(IMP_MAX_BRANCHES));
+  IMPRINT_CHECK(
+      check_array(call, "desc.branch_sizes", given.branch_sizes, given.branch_count, IMP_MAX_BRANCHES));
+  if (given.reserved != 0)
+    return refuse(call, "desc.reserved is " + std::to_string(given.reserved) +
+                            "; expected 0: make it with imp_brain_desc_init");
+  if (given.hidden_count > 16)
+    return refuse(call, "desc.hidden_count is " + std::to_string(given.hidden_count) + "; at most 16");
   IMPRINT_CHECK(check_enum(call, "desc.activation", given.activation, IMP_ACTIVATION_GELU));
   IMPRINT_CHECK(check_enum(call, "desc.learner", given.learner, IMP_LEARNER_PPO));
-  if (given.observation_scale && given.observation_count > (1u << 20)) return refuse(call, "desc.observation_count is above 1048576");
+  if (given.observation_scale && given.observation_count > (1u << 20))
+    return refuse(call, "desc.observation_count is above 1048576");
 
   agent::BrainSpec spec;
   if (given.name) spec.name = given.name;
   spec.observation.count = given.observation_count;
-  if (given.observation_scale) spec.observation.scale.assign(given.observation_scale, given.observation_scale + given.observation_count);
-  if (given.branch_count > 0) spec.action.branch_sizes.assign(given.branch_sizes, given.branch_sizes + given.branch_count);
+  if (given.observation_scale)
+    spec.observation.scale.assign(given.observation_scale, given.observation_scale + given.observation_count);
+  if (given.branch_count > 0)
+    spec.action.branch_sizes.assign(given.branch_sizes, given.branch_sizes + given.branch_count);
   spec.action.continuous_count = given.continuous_count;
   spec.goal_count = given.goal_count;
   spec.hidden_sizes.assign(given.hidden_count, 64);
-  if (given.hidden_sizes) spec.hidden_sizes.assign(given.hidden_sizes, given.hidden_sizes + given.hidden_count);
+  if (given.hidden_sizes)
+    spec.hidden_sizes.assign(given.hidden_sizes, given.hidden_sizes + given.hidden_count);
   spec.activation = static_cast<agent::Activation>(given.activation);
   spec.brain_count = given.brain_count;
   spec.agents_per_brain = given.agents_per_brain;

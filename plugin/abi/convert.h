@@ -1,5 +1,6 @@
 #pragma once
-// The interface's structs into ours. Everything that a host hands in is checked here or in the rooms below before it is used.
+// The interface's structs into ours. Everything that a host hands in is checked here or in the rooms below
+// before it is used.
 
 #include <cstring>
 #include <span>
@@ -7,9 +8,9 @@
 
 #include "compute/base/result.h"
 #include "engine-bridge/context.h"
-#include "engine-bridge/standalone.h"
+#include "engine-bridge/own/standalone.h"
 #include "plugin/abi/structs.h"
-#include "plugin/agent/policy.h"
+#include "plugin/agent/decide/policy.h"
 #include "plugin/agent/schema.h"
 #include "plugin/include/imprint/imprint.h"
 
@@ -17,9 +18,11 @@ namespace imprint::abi {
 
 Status check_pointer(const char* call, const char* name, const void* pointer);
 // Of an array whose end nothing tells: that it is there, and no longer than anything that is meant.
-Status check_array(const char* call, const char* name, const void* pointer, std::size_t count, std::size_t most);
+Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
+                   std::size_t most);
 
-// The number behind an enumeration of the host's, which may be none of its values: reading it as such would be undefined.
+// The number behind an enumeration of the host's, which may be none of its values: reading it as such would
+// be undefined.
 template <class Enum>
 std::uint32_t number_of(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(std::uint32_t));
@@ -32,7 +35,8 @@ std::uint32_t number_of(const Enum& value) {
 template <class Enum>
 Status check_enum(const char* call, const char* name, const Enum& value, Enum last) {
   if (number_of(value) <= number_of(last)) return {};
-  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + name + " is " + std::to_string(number_of(value)) + "; expected 0 to " +
+  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + name + " is " +
+                                                     std::to_string(number_of(value)) + "; expected 0 to " +
                                                      std::to_string(number_of(last)));
 }
 
@@ -57,9 +61,11 @@ struct HostQueueCalls {
 };
 
 // `given` was read. Its lists are borrowed; `calls` is filled, borrowed, and outlives the context.
-Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given, const imp_host& host, const Limits& limits,
+Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given,
+                                              const imp_host& host, const Limits& limits,
                                               HostQueueCalls& calls);
-Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device, const imp_host& host, const Limits& limits);
+Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device,
+                                                const imp_host& host, const Limits& limits);
 Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc);
 Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc);
 

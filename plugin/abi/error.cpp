@@ -10,20 +10,34 @@ constinit thread_local char error_text[1024] = "";
 
 imp_result code_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return IMP_ERROR_INVALID_ARGUMENT;
-    case ErrorCode::shape_mismatch: return IMP_ERROR_SHAPE_MISMATCH;
-    case ErrorCode::dtype_mismatch: return IMP_ERROR_DTYPE_MISMATCH;
-    case ErrorCode::unsupported: return IMP_ERROR_UNSUPPORTED;
-    case ErrorCode::out_of_device_memory: return IMP_ERROR_OUT_OF_DEVICE_MEMORY;
-    case ErrorCode::out_of_host_memory: return IMP_ERROR_OUT_OF_HOST_MEMORY;
-    case ErrorCode::device_lost: return IMP_ERROR_DEVICE_LOST;
-    case ErrorCode::not_ready: return IMP_NOT_READY;
-    case ErrorCode::io: return IMP_ERROR_IO;
-    case ErrorCode::corrupt_file: return IMP_ERROR_CORRUPT_FILE;
-    case ErrorCode::compile_failed: return IMP_ERROR_COMPILE_FAILED;
-    case ErrorCode::wrong_state: return IMP_ERROR_WRONG_STATE;
-    case ErrorCode::not_found: return IMP_ERROR_NOT_FOUND;
-    case ErrorCode::internal: return IMP_ERROR_INTERNAL;
+    case ErrorCode::invalid_argument:
+      return IMP_ERROR_INVALID_ARGUMENT;
+    case ErrorCode::shape_mismatch:
+      return IMP_ERROR_SHAPE_MISMATCH;
+    case ErrorCode::dtype_mismatch:
+      return IMP_ERROR_DTYPE_MISMATCH;
+    case ErrorCode::unsupported:
+      return IMP_ERROR_UNSUPPORTED;
+    case ErrorCode::out_of_device_memory:
+      return IMP_ERROR_OUT_OF_DEVICE_MEMORY;
+    case ErrorCode::out_of_host_memory:
+      return IMP_ERROR_OUT_OF_HOST_MEMORY;
+    case ErrorCode::device_lost:
+      return IMP_ERROR_DEVICE_LOST;
+    case ErrorCode::not_ready:
+      return IMP_NOT_READY;
+    case ErrorCode::io:
+      return IMP_ERROR_IO;
+    case ErrorCode::corrupt_file:
+      return IMP_ERROR_CORRUPT_FILE;
+    case ErrorCode::compile_failed:
+      return IMP_ERROR_COMPILE_FAILED;
+    case ErrorCode::wrong_state:
+      return IMP_ERROR_WRONG_STATE;
+    case ErrorCode::not_found:
+      return IMP_ERROR_NOT_FOUND;
+    case ErrorCode::internal:
+      return IMP_ERROR_INTERNAL;
   }
   return IMP_ERROR_INTERNAL;
 }
@@ -35,7 +49,8 @@ imp_result fail(imp_result code, const char* text) noexcept {
   return code;
 }
 
-// What was asked stands at the beginning, and what to do at the end: a name or path without end goes in between.
+// What was asked stands at the beginning, and what to do at the end: a name or path without end goes in
+// between.
 void shorten(const char* text, char* into, std::size_t room) noexcept {
   constexpr char kCut[] = " ... ";
   constexpr std::size_t kCutLength = sizeof kCut - 1;
@@ -44,7 +59,9 @@ void shorten(const char* text, char* into, std::size_t room) noexcept {
     std::memcpy(into, text, length + 1);
     return;
   }
-  const auto inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };  // of a character in UTF-8, behind its first byte
+  const auto inside = [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+  };  // of a character in UTF-8, behind its first byte
   std::size_t head = (room - 1 - kCutLength) / 2;
   std::size_t tail = length - (room - 1 - kCutLength - head);
   while (head > 0 && inside(text[head])) --head;
@@ -64,23 +81,40 @@ const char* last_error() noexcept { return error_text; }
 
 const char* result_name(imp_result result) noexcept {
   switch (result) {
-    case IMP_OK: return "IMP_OK";
-    case IMP_NOT_READY: return "IMP_NOT_READY";
-    case IMP_ERROR_INVALID_ARGUMENT: return "IMP_ERROR_INVALID_ARGUMENT";
-    case IMP_ERROR_SHAPE_MISMATCH: return "IMP_ERROR_SHAPE_MISMATCH";
-    case IMP_ERROR_DTYPE_MISMATCH: return "IMP_ERROR_DTYPE_MISMATCH";
-    case IMP_ERROR_UNSUPPORTED: return "IMP_ERROR_UNSUPPORTED";
-    case IMP_ERROR_OUT_OF_DEVICE_MEMORY: return "IMP_ERROR_OUT_OF_DEVICE_MEMORY";
-    case IMP_ERROR_OUT_OF_HOST_MEMORY: return "IMP_ERROR_OUT_OF_HOST_MEMORY";
-    case IMP_ERROR_DEVICE_LOST: return "IMP_ERROR_DEVICE_LOST";
-    case IMP_ERROR_IO: return "IMP_ERROR_IO";
-    case IMP_ERROR_CORRUPT_FILE: return "IMP_ERROR_CORRUPT_FILE";
-    case IMP_ERROR_COMPILE_FAILED: return "IMP_ERROR_COMPILE_FAILED";
-    case IMP_ERROR_WRONG_STATE: return "IMP_ERROR_WRONG_STATE";
-    case IMP_ERROR_NOT_FOUND: return "IMP_ERROR_NOT_FOUND";
-    case IMP_ERROR_INTERNAL: return "IMP_ERROR_INTERNAL";
-    case IMP_ERROR_INVALID_HANDLE: return "IMP_ERROR_INVALID_HANDLE";
-    default: return "unknown result";
+    case IMP_OK:
+      return "IMP_OK";
+    case IMP_NOT_READY:
+      return "IMP_NOT_READY";
+    case IMP_ERROR_INVALID_ARGUMENT:
+      return "IMP_ERROR_INVALID_ARGUMENT";
+    case IMP_ERROR_SHAPE_MISMATCH:
+      return "IMP_ERROR_SHAPE_MISMATCH";
+    case IMP_ERROR_DTYPE_MISMATCH:
+      return "IMP_ERROR_DTYPE_MISMATCH";
+    case IMP_ERROR_UNSUPPORTED:
+      return "IMP_ERROR_UNSUPPORTED";
+    case IMP_ERROR_OUT_OF_DEVICE_MEMORY:
+      return "IMP_ERROR_OUT_OF_DEVICE_MEMORY";
+    case IMP_ERROR_OUT_OF_HOST_MEMORY:
+      return "IMP_ERROR_OUT_OF_HOST_MEMORY";
+    case IMP_ERROR_DEVICE_LOST:
+      return "IMP_ERROR_DEVICE_LOST";
+    case IMP_ERROR_IO:
+      return "IMP_ERROR_IO";
+    case IMP_ERROR_CORRUPT_FILE:
+      return "IMP_ERROR_CORRUPT_FILE";
+    case IMP_ERROR_COMPILE_FAILED:
+      return "IMP_ERROR_COMPILE_FAILED";
+    case IMP_ERROR_WRONG_STATE:
+      return "IMP_ERROR_WRONG_STATE";
+    case IMP_ERROR_NOT_FOUND:
+      return "IMP_ERROR_NOT_FOUND";
+    case IMP_ERROR_INTERNAL:
+      return "IMP_ERROR_INTERNAL";
+    case IMP_ERROR_INVALID_HANDLE:
+      return "IMP_ERROR_INVALID_HANDLE";
+    default:
+      return "unknown result";
   }
 }
 

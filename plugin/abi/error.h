@@ -16,7 +16,9 @@ imp_result fail(imp_result code, const char* text) noexcept;
 imp_result fail(const Error& error) noexcept;
 // `text` in at most `room` bytes, its end included: what is longer loses its middle. UTF-8 stays UTF-8.
 void shorten(const char* text, char* into, std::size_t room) noexcept;
-inline imp_result translate(const Status& status) noexcept { return status.ok() ? static_cast<imp_result>(IMP_OK) : fail(status.error()); }
+inline imp_result translate(const Status& status) noexcept {
+  return status.ok() ? static_cast<imp_result>(IMP_OK) : fail(status.error());
+}
 const char* last_error() noexcept;
 const char* result_name(imp_result result) noexcept;
 

@@ -5,9 +5,10 @@
 
 namespace imprint::abi {
 
-imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host, const imp_limits* limits, imp_context* context);
-imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host, const imp_limits* limits,
-                                              imp_context* context);
+imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host,
+                                   const imp_limits* limits, imp_context* context);
+imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host,
+                                              const imp_limits* limits, imp_context* context);
 imp_result IMP_CALL context_destroy(imp_context context);
 imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* size);
 imp_result IMP_CALL warmup(imp_context context, void (*progress)(void* user, float fraction), void* user);
@@ -19,9 +20,11 @@ imp_result IMP_CALL quiesce(imp_context context, uint32_t timeout_ms);
 imp_result IMP_CALL resume(imp_context context);
 imp_result IMP_CALL trim(imp_context context, uint64_t* freed_bytes);
 imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes);
-imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged);
+imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
+                                                imp_vk_merged* merged);
 void IMP_CALL vk_free_merged(imp_vk_merged* merged);
-imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count, imp_vk_extra_queue* queues);
+imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count,
+                                          imp_vk_extra_queue* queues);
 imp_result IMP_CALL context_get_report(imp_context context, imp_report* report);
 imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_loss* loss);
 imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info);
@@ -40,15 +43,18 @@ imp_result IMP_CALL tuning_get(imp_context context, char* text, size_t* size);
 imp_result IMP_CALL tuning_set(imp_context context, const char* text, size_t size);
 imp_result IMP_CALL tuning_stop(imp_context context);
 
-imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* buffer, imp_tensor* tensor);
-imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc, const imp_vk_buffer* wish, imp_tensor* tensor);
+imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc,
+                                     const imp_vk_buffer* buffer, imp_tensor* tensor);
+imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc,
+                                     const imp_vk_buffer* wish, imp_tensor* tensor);
 imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer);
 imp_result IMP_CALL tensor_destroy(imp_tensor tensor);
 imp_result IMP_CALL tensor_acquire(imp_tensor tensor);
 imp_result IMP_CALL tensor_release(imp_tensor tensor);
 
 imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain);
-imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc, imp_brain* brain);
+imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc,
+                                           imp_brain* brain);
 imp_result IMP_CALL brain_destroy(imp_brain brain);
 imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info);
 imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats);

@@ -5,7 +5,9 @@
 namespace imprint::abi {
 namespace {
 
-Error wrong(const char* call, const char* what) { return make_error(ErrorCode::wrong_state, std::string(call) + ": " + what); }
+Error wrong(const char* call, const char* what) {
+  return make_error(ErrorCode::wrong_state, std::string(call) + ": " + what);
+}
 
 }  // namespace
 
@@ -15,13 +17,16 @@ Status Gate::enter(Tag tag, const char* call) const {
   const char* fault = nullptr;
   if (tag == Tag::create || tag == Tag::frame_begin) {
     if (state != State::closed)
-      fault = tag == Tag::frame_begin ? "a frame is open; call frame_end first" : "a frame is open; call it before frame_begin or after frame_end";
+      fault = tag == Tag::frame_begin ? "a frame is open; call frame_end first"
+                                      : "a frame is open; call it before frame_begin or after frame_end";
   } else if (state == State::closed) {
     if (tag != Tag::frame_or_create) fault = "no frame is open; call frame_begin first";
   } else if (!own_thread) {
     fault = "the open frame belongs to another thread; call it on the thread that called frame_begin";
   } else if (state == State::submitted && (tag == Tag::frame_before || tag == Tag::frame_submit)) {
-    fault = "this frame's work is already submitted or recorded, which is done once a frame; call it in the next frame, before that";
+    fault =
+        "this frame's work is already submitted or recorded, which is done once a frame; call it in the next "
+        "frame, before that";
   }
   if (!fault) return {};
   return wrong(call, fault);

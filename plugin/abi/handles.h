@@ -1,10 +1,12 @@
 #pragma once
-// Handles are values: kind, slot and generation, so that a stale or foreign one is recognised without touching memory that it no longer names.
+// Handles are values: kind, slot and generation, so that a stale or foreign one is recognised without
+// touching memory that it no longer names.
 //
-//   bits 60-63 kind | 54-59 context slot | 40-53 context generation | 20-39 slot in the context | 0-19 generation of that slot
+//   bits 60-63 kind | 54-59 context slot | 40-53 context generation | 20-39 slot in the context | 0-19
+//   generation of that slot
 //
-// Generations begin at 1: a handle of zero is never valid. They never wrap: a slot that has had its last one is not taken again, so that no stale handle,
-// however old, names what came later.
+// Generations begin at 1: a handle of zero is never valid. They never wrap: a slot that has had its last one
+// is not taken again, so that no stale handle, however old, names what came later.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,13 +31,15 @@ inline constexpr std::uint32_t kSlots = 1u << 20;
 inline constexpr std::uint32_t kGenerations = (1u << 20) - 1;
 
 constexpr std::uint64_t pack_handle(const HandleParts& parts) {
-  return std::uint64_t{static_cast<std::uint8_t>(parts.kind)} << 60 | std::uint64_t{parts.context_slot} << 54 |
-         std::uint64_t{parts.context_generation} << 40 | std::uint64_t{parts.slot} << 20 | parts.generation;
+  return std::uint64_t{static_cast<std::uint8_t>(parts.kind)} << 60 |
+         std::uint64_t{parts.context_slot} << 54 | std::uint64_t{parts.context_generation} << 40 |
+         std::uint64_t{parts.slot} << 20 | parts.generation;
 }
 
 constexpr HandleParts unpack_handle(std::uint64_t id) {
-  return {static_cast<HandleKind>(id >> 60), static_cast<std::uint32_t>(id >> 54 & 63), static_cast<std::uint32_t>(id >> 40 & 0x3FFF),
-          static_cast<std::uint32_t>(id >> 20 & 0xFFFFF), static_cast<std::uint32_t>(id & 0xFFFFF)};
+  return {static_cast<HandleKind>(id >> 60), static_cast<std::uint32_t>(id >> 54 & 63),
+          static_cast<std::uint32_t>(id >> 40 & 0x3FFF), static_cast<std::uint32_t>(id >> 20 & 0xFFFFF),
+          static_cast<std::uint32_t>(id & 0xFFFFF)};
 }
 
 // Values in slots that keep their place. Not synchronised.

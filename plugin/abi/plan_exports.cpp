@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine-bridge/requirements.h"
+#include "engine-bridge/host/requirements.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
@@ -16,8 +16,8 @@ namespace {
 
 Result<bridge::DevicePlan> to_plan(const char* call, const imp_vk_plan* plan) {
   IMPRINT_ASSIGN(const imp_vk_plan given, read_struct(call, "plan", plan));
-  return bridge::DevicePlan{reinterpret_cast<PFN_vkGetInstanceProcAddr>(given.get_instance_proc_addr), given.instance, given.physical_device,
-                            given.api_version};
+  return bridge::DevicePlan{reinterpret_cast<PFN_vkGetInstanceProcAddr>(given.get_instance_proc_addr),
+                            given.instance, given.physical_device, given.api_version};
 }
 
 template <std::size_t size>
@@ -27,9 +27,11 @@ void put(char (&field)[size], const std::string& text) {
   field[length] = '\0';
 }
 
-// How many of the plan's requirements of one kind there are, and where there is a place for them, those. put_one(into, one)
+// How many of the plan's requirements of one kind there are, and where there is a place for them, those.
+// put_one(into, one)
 template <class Into, class One, class PutOne>
-imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* count, Into* list, const char* what, std::vector<One> bridge::Requirements::*kind,
+imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* count, Into* list,
+                        const char* what, std::vector<One> bridge::Requirements::*kind,
                         const PutOne& put_one) noexcept {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {
@@ -38,8 +40,9 @@ imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* cou
       IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
       const std::vector<One>& there = found.*kind;
       if (list && *count < there.size())
-        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " + std::to_string(*count) + " " + what + "; there are " +
-                                                           std::to_string(there.size()));
+        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " +
+                                                           std::to_string(*count) + " " + what +
+                                                           "; there are " + std::to_string(there.size()));
       for (std::size_t i = 0; list && i < there.size(); ++i) put_one(list[i], there[i]);
       *count = static_cast<std::uint32_t>(there.size());
       return {};
@@ -50,29 +53,38 @@ imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* cou
 }  // namespace
 
 imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes) {
-  return list_of_plan("vk_query_requirements", plan, count, wishes, "wishes", &bridge::Requirements::wishes, [](imp_vk_wish& into, const auto& wish) {
-    put(into.feature, wish.feature);
-    put(into.extension, wish.extension);
-    put(into.cost, wish.cost);
-  });
+  return list_of_plan("vk_query_requirements", plan, count, wishes, "wishes", &bridge::Requirements::wishes,
+                      [](imp_vk_wish& into, const auto& wish) {
+                        put(into.feature, wish.feature);
+                        put(into.extension, wish.extension);
+                        put(into.cost, wish.cost);
+                      });
 }
 
-imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count, imp_vk_extra_queue* queues) {
-  return list_of_plan("vk_query_extra_queues", plan, count, queues, "families", &bridge::Requirements::extra_queues,
-                      [](imp_vk_extra_queue& into, const auto& family) { into = {family.index, family.queue_count, family.priority}; });
+imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count,
+                                          imp_vk_extra_queue* queues) {
+  return list_of_plan("vk_query_extra_queues", plan, count, queues, "families",
+                      &bridge::Requirements::extra_queues, [](imp_vk_extra_queue& into, const auto& family) {
+                        into = {family.index, family.queue_count, family.priority};
+                      });
 }
 
-imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info, imp_vk_merged* merged) {
+imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
+                                                imp_vk_merged* merged) {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {
       constexpr const char* call = "vk_merge_device_create_info";
       IMPRINT_CHECK(check_pointer(call, "create_info", create_info));
       IMPRINT_CHECK(check_filled_struct(call, "merged", merged));
-      if (merged->owner) return refuse(call, "merged is filled already: give it to vk_free_merged first, or make another with imp_vk_merged_init");
+      if (merged->owner)
+        return refuse(call,
+                      "merged is filled already: give it to vk_free_merged first, or make another with "
+                      "imp_vk_merged_init");
       IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
       const auto& host = *static_cast<const VkDeviceCreateInfo*>(create_info);
       if (host.sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)
-        return make_error(ErrorCode::invalid_argument, std::string(call) + ": create_info is not a VkDeviceCreateInfo: set its sType");
+        return make_error(ErrorCode::invalid_argument,
+                          std::string(call) + ": create_info is not a VkDeviceCreateInfo: set its sType");
       IMPRINT_ASSIGN(std::unique_ptr<bridge::MergedDevice> made, bridge::MergedDevice::make(checked, host));
       fill_struct(merged, [&](imp_vk_merged& filled) {
         filled.create_info = &made->create_info();

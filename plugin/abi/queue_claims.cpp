@@ -20,7 +20,8 @@ struct ClaimedQueue {
 
 namespace {
 
-// Like the registry of contexts: nothing to construct when the library is loaded, nothing to destroy when it goes (R31).
+// Like the registry of contexts: nothing to construct when the library is loaded, nothing to destroy when it
+// goes (R31).
 struct Claims {
   ProcessMutex mutex;
   std::array<ClaimedQueue, kContextSlots> queues;
@@ -48,12 +49,16 @@ Result<QueueClaim> QueueClaim::take(bridge::QueueAccess& access) {
   if (!access.queue) return QueueClaim();
   const char* way = way_of(access);
   const std::lock_guard lock(claims.mutex);
-  auto found = std::ranges::find_if(claims.queues, [&](const ClaimedQueue& one) { return one.contexts > 0 && one.queue == access.queue; });
+  auto found = std::ranges::find_if(
+      claims.queues, [&](const ClaimedQueue& one) { return one.contexts > 0 && one.queue == access.queue; });
   if (found == claims.queues.end()) found = std::ranges::find(claims.queues, 0u, &ClaimedQueue::contexts);
-  if (found == claims.queues.end()) return make_error(ErrorCode::unsupported, "queue access: too many queues are in use");
+  if (found == claims.queues.end())
+    return make_error(ErrorCode::unsupported, "queue access: too many queues are in use");
   if (found->contexts > 0 && found->way != std::string_view(way)) {
-    return make_error(ErrorCode::invalid_argument, std::string("queue access: another context submits to this queue by ") + found->way +
-                                                       ", this one would by " + way + ": give both the same way, for neither can keep the other out");
+    return make_error(ErrorCode::invalid_argument,
+                      std::string("queue access: another context submits to this queue by ") + found->way +
+                          ", this one would by " + way +
+                          ": give both the same way, for neither can keep the other out");
   }
   if (found->contexts++ == 0) {
     found->queue = access.queue;

@@ -1,6 +1,7 @@
 #pragma once
-// Which queues the contexts of this process submit to. Two that name the same VkQueue share it, whatever each of them was told: where the host gives
-// no lock of its own to hold round a submission, they take one of ours.
+// Which queues the contexts of this process submit to. Two that name the same VkQueue share it, whatever each
+// of them was told: where the host gives no lock of its own to hold round a submission, they take one of
+// ours.
 
 #include <utility>
 
@@ -22,9 +23,10 @@ class QueueClaim {
   }
   ~QueueClaim();
 
-  // Claims the queue of `access`, which passed bridge::check_queue_access; nothing without one. Turns single_thread into the lock that contexts on
-  // this queue share, and gives it to exclusive ones: the claim must outlive its use. Errors: invalid_argument when another context submits to the queue in another way (names both),
-  // unsupported when there are too many queues.
+  // Claims the queue of `access`, which passed bridge::check_queue_access; nothing without one. Turns
+  // single_thread into the lock that contexts on this queue share, and gives it to exclusive ones: the claim
+  // must outlive its use. Errors: invalid_argument when another context submits to the queue in another way
+  // (names both), unsupported when there are too many queues.
   static Result<QueueClaim> take(bridge::QueueAccess& access);
 
  private:

@@ -1,10 +1,12 @@
 #pragma once
-// The interface's structs across versions. A host may have been built with an older or a newer header than this library:
+// The interface's structs across versions. A host may have been built with an older or a newer header than
+// this library:
 //   given, shorter   the missing tail counts as zero, which for a field that came later means its default
 //   given, longer    fine while the tail that this library does not know is zero
 //   filled, shorter  filled as far as it reaches
 //   filled, longer   the tail stays as it is
-// No struct was ever shorter than in version 1. Fields are added at the end, never into the padding of an older version.
+// No struct was ever shorter than in version 1. Fields are added at the end, never into the padding of an
+// older version.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +28,12 @@ struct StructKind {
 // No struct of any version is longer: what claims to be was never initialised.
 inline constexpr std::size_t kLongestStruct = 16384;
 
-inline Error refuse(const char* call, const std::string& what) { return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what); }
+inline Error refuse(const char* call, const std::string& what) {
+  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what);
+}
 
-// Copies a given struct into kind.size bytes at `copy`. Errors: invalid_argument for a null pointer, another type, a next chain, a size that no
-// version had, a tail that is set and not known here.
+// Copies a given struct into kind.size bytes at `copy`. Errors: invalid_argument for a null pointer, another
+// type, a next chain, a size that no version had, a tail that is set and not known here.
 Status read_struct(const char* call, const char* name, const void* given, const StructKind& kind, void* copy);
 // Checks a struct to be filled. Errors: the same, but for the tail.
 Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind);
@@ -40,10 +44,10 @@ template <class T>
 inline constexpr StructKind kKind{};
 
 // With the last member that the struct had in version 1.
-#define IMPRINT_STRUCT(T, TYPE, LAST)                                                                                                        \
-  template <>                                                                                                                                \
-  inline constexpr StructKind kKind<T> {                                                                                                     \
-    #T, TYPE, (offsetof(T, LAST) + sizeof(T::LAST) + alignof(T) - 1) / alignof(T) * alignof(T), sizeof(T)                                    \
+#define IMPRINT_STRUCT(T, TYPE, LAST)                                                                     \
+  template <>                                                                                             \
+  inline constexpr StructKind kKind<T> {                                                                  \
+#T, TYPE, (offsetof(T, LAST) + sizeof(T::LAST) + alignof(T) - 1) / alignof(T) * alignof(T), sizeof(T) \
   }
 IMPRINT_STRUCT(imp_vk_device_info, IMP_STRUCT_VK_DEVICE_INFO, queue);
 IMPRINT_STRUCT(imp_standalone_info, IMP_STRUCT_STANDALONE_INFO, validation);

@@ -5,7 +5,7 @@
 
 #include "plugin/agent/brain_impl.h"
 #include "plugin/agent/brain_programs.h"
-#include "plugin/agent/noise.h"
+#include "plugin/agent/decide/noise.h"
 
 namespace imprint::agent {
 namespace {
@@ -13,13 +13,15 @@ namespace {
 std::uint64_t bytes_of(std::span<const StateVariable> state) {
   std::uint64_t bytes = 0;
   for (const StateVariable& entry : state)
-    bytes += static_cast<std::uint64_t>(entry.variable.shape().element_count()) * dtype_size(entry.variable.dtype());
+    bytes += static_cast<std::uint64_t>(entry.variable.shape().element_count()) *
+             dtype_size(entry.variable.dtype());
   return bytes;
 }
 
 }  // namespace
 
-Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared, std::uint32_t action_width)
+Brain::Brain(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared,
+             std::uint32_t action_width)
     : at_(surroundings),
       spec_(spec),
       layout_(SampleLayout::of(spec)),
@@ -51,13 +53,16 @@ void Brain::give_up() {
   for (StateReader* reader : {&shadow_->reader(), &saving_->reader()})
     for (const Commands& commands : reader->commands()) at_.context.cancel(commands);
   if (saving_->idle()) return;
-  Error error = make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
-                                                       "' was destroyed before it was read back; nothing was written to '" + saving_->path() + "'");
+  Error error = make_error(ErrorCode::wrong_state,
+                           "brain_save: '" + spec_.name +
+                               "' was destroyed before it was read back; nothing was written to '" +
+                               saving_->path() + "'");
   at_.log(LogLevel::warning, error.message);
   saving_->fail(std::move(error));
 }
 
-Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec, const SharedTensors& shared) {
+Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, const BrainSpec& spec,
+                                             const SharedTensors& shared) {
   IMPRINT_CHECK(validate(spec));
   std::shared_ptr<Brain> brain(new Brain(surroundings, spec, shared, action_width(spec)));
   IMPRINT_CHECK(brain->check_shared());
@@ -68,27 +73,35 @@ Result<std::shared_ptr<Brain>> Brain::create(const Surroundings& surroundings, c
 
 Status Brain::check_shared() const {
   const auto refuse = [&](ErrorCode code, const SharedTensor& tensor, const std::string& expected) {
-    return make_error(code, "brain_create: '" + spec_.name + "' cannot use the tensor '" + tensor.name + "', which is " +
-                                std::string(dtype_name(tensor.dtype)) + tensor.shape.text() + "; expected " + expected);
+    return make_error(code, "brain_create: '" + spec_.name + "' cannot use the tensor '" + tensor.name +
+                                "', which is " + std::string(dtype_name(tensor.dtype)) + tensor.shape.text() +
+                                "; expected " + expected);
   };
   if (shared_.observations.buffer && traits_of(spec_.learner).looks_ahead)
-    return make_error(ErrorCode::unsupported, "brain_create: '" + spec_.name + "' is to learn by " + learner_name(spec_.learner) +
-                                                  " and to observe through the tensor '" + shared_.observations.name +
-                                                  "'; its samples have two observations, and those are numbers of the host's. Use agent_observe, or "
-                                                  "another learner");
+    return make_error(ErrorCode::unsupported,
+                      "brain_create: '" + spec_.name + "' is to learn by " + learner_name(spec_.learner) +
+                          " and to observe through the tensor '" + shared_.observations.name +
+                          "'; its samples have two observations, and those are numbers of the host's. Use "
+                          "agent_observe, or "
+                          "another learner");
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
-    if (tensor->buffer && tensor->dtype != DType::float32) return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
+    if (tensor->buffer && tensor->dtype != DType::float32)
+      return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
   if (shared_.observations.buffer && shared_.observations.element_count() < spec_.observation.count)
     return refuse(ErrorCode::shape_mismatch, shared_.observations,
                   "at least one observation of " + std::to_string(spec_.observation.count) + " numbers");
   const Shape actions{spec_.seat_count(), action_width_};
   if (shared_.actions.buffer && !(shared_.actions.shape == actions))
-    return refuse(ErrorCode::shape_mismatch, shared_.actions, actions.text() + ", a row of choices, continuous actions and values for each agent");
+    return refuse(ErrorCode::shape_mismatch, shared_.actions,
+                  actions.text() + ", a row of choices, continuous actions and values for each agent");
   return {};
 }
 
-Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surroundings, std::unique_ptr<PolicyModel> model, const SharedTensors& shared) {
-  std::shared_ptr<Brain> brain(new Brain(surroundings, model->spec, shared, model->spec.action.continuous_count));
+Result<std::shared_ptr<Brain>> Brain::create_policy(const Surroundings& surroundings,
+                                                    std::unique_ptr<PolicyModel> model,
+                                                    const SharedTensors& shared) {
+  std::shared_ptr<Brain> brain(
+      new Brain(surroundings, model->spec, shared, model->spec.action.continuous_count));
   IMPRINT_CHECK(brain->check_shared());
   brain->parameter_count_ = model->parameter_count;
   IMPRINT_CHECK(surroundings.context.runtime().place_together(model->state));
@@ -106,15 +119,18 @@ Status Brain::check_memory() const {
   const std::uint64_t bytes = std::uint64_t{samples} * spec_.brain_count * layout_.width * sizeof(float);
   const std::uint64_t reach = device->capabilities().max_storage_buffer_range;
   if (bytes <= reach) return {};
-  return make_error(ErrorCode::unsupported, std::string("brain_create: ") + (replays ? "the memory of '" : "what a step takes in of '") + spec_.name + "', " +
-                                                std::to_string(samples) + " samples of " + std::to_string(layout_.width) + " numbers for each of " +
-                                                std::to_string(spec_.brain_count) + " brains, takes " + std::to_string(bytes) +
-                                                " bytes; this device's kernels reach " + std::to_string(reach) + " (maxStorageBufferRange). Lower " +
-                                                (replays ? "replay_capacity" : "batch_size or rollout_steps"));
+  return make_error(
+      ErrorCode::unsupported,
+      std::string("brain_create: ") + (replays ? "the memory of '" : "what a step takes in of '") +
+          spec_.name + "', " + std::to_string(samples) + " samples of " + std::to_string(layout_.width) +
+          " numbers for each of " + std::to_string(spec_.brain_count) + " brains, takes " +
+          std::to_string(bytes) + " bytes; this device's kernels reach " + std::to_string(reach) +
+          " (maxStorageBufferRange). Lower " + (replays ? "replay_capacity" : "batch_size or rollout_steps"));
 }
 
 Status Brain::build_learning() {
-  IMPRINT_ASSIGN(BrainPrograms programs, describe_brain(spec_, shared_.observations.parts, shared_.actions.parts));
+  IMPRINT_ASSIGN(BrainPrograms programs,
+                 describe_brain(spec_, shared_.observations.parts, shared_.actions.parts));
   Runtime& runtime = at_.context.runtime();
   IMPRINT_CHECK(runtime.place_together(programs.together));
   for (const Variable& replay : programs.yielding) IMPRINT_CHECK(runtime.place(replay, true));
@@ -208,19 +224,23 @@ Status Brain::prepare_saving() {
     Status prepared = shadow_->prepare(at_.context.runtime());
     if (!prepared && prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
     if (!prepared)
-      at_.log(LogLevel::warning, "brain '" + spec_.name + "': no memory for the " + std::to_string(bytes_of(state_)) +
-                                     " bytes of its shadow's way back to the host, so nothing of it survives a lost device: " +
-                                     prepared.error().message);
+      at_.log(LogLevel::warning,
+              "brain '" + spec_.name + "': no memory for the " + std::to_string(bytes_of(state_)) +
+                  " bytes of its shadow's way back to the host, so nothing of it survives a lost device: " +
+                  prepared.error().message);
   }
   Status prepared = saving_->prepare(at_.context.runtime());
   if (prepared || prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
-  at_.log(LogLevel::warning, "brain '" + spec_.name + "': no memory for the " + std::to_string(bytes_of(state_)) +
-                                 " bytes of its way back to the host, so it can be saved between frames only, if there is room then: " +
+  at_.log(LogLevel::warning, "brain '" + spec_.name + "': no memory for the " +
+                                 std::to_string(bytes_of(state_)) +
+                                 " bytes of its way back to the host, so it can be saved between frames "
+                                 "only, if there is room then: " +
                                  prepared.error().message);
   return {};
 }
 
-// ---- the frame -----------------------------------------------------------------------------------------------------------------------------------
+// ---- the frame
+// -----------------------------------------------------------------------------------------------------------------------------------
 
 Status Brain::enqueue_frame(bool may_learn) {
   for (std::uint32_t seat = 0; seat < trails_.size(); ++seat) remember_settled(seat);
@@ -241,7 +261,8 @@ Status Brain::enqueue_frame(bool may_learn) {
     writes = true;
   }
   IMPRINT_CHECK(enqueue_requests(frame, writes));
-  // A save that waits for the next frame reads before a new step can write; anything behind it is for a state that no step may touch before.
+  // A save that waits for the next frame reads before a new step can write; anything behind it is for a state
+  // that no step may touch before.
   if (requests_.empty()) {
     begin_shadow(writes);
     IMPRINT_CHECK(enqueue_shadow());
@@ -255,7 +276,8 @@ Status Brain::enqueue_frame(bool may_learn) {
 
 // Snapshots hold the replay memory too, which is not where they are.
 bool Brain::copies_wait() const {
-  return retreat_ && retreat_->is_away() && retreat_->replay && !requests_.empty() && requests_.front().kind == Request::Kind::copy;
+  return retreat_ && retreat_->is_away() && retreat_->replay && !requests_.empty() &&
+         requests_.front().kind == Request::Kind::copy;
 }
 
 // What waits for a boundary, in the order of the calls.
@@ -284,16 +306,23 @@ Status Brain::enqueue_requests(std::uint64_t frame, bool& writes) {
 Status Brain::check_turns() const {
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
     if (tensor->buffer && !tensor->buffer->ours())
-      return make_error(ErrorCode::wrong_state, "submit: agents of '" + spec_.name + "' ask, and the tensor '" + tensor->name +
-                                                    "' is with the host's queue family; call tensor_acquire in this frame first");
+      return make_error(ErrorCode::wrong_state,
+                        "submit: agents of '" + spec_.name + "' ask, and the tensor '" + tensor->name +
+                            "' is with the host's queue family; call tensor_acquire in this frame first");
   return {};
 }
 
 Status Brain::enqueue_inference() {
-  const auto decides = [](const Seat& seat) { return seat.mode() == Mode::learning || seat.mode() == Mode::inference; };
+  const auto decides = [](const Seat& seat) {
+    return seat.mode() == Mode::learning || seat.mode() == Mode::inference;
+  };
   const auto has_turn = [&](std::uint32_t i) { return spec_.turn_of(i) == turn_; };
-  const auto asks = [&](std::uint32_t i) { return seats_[i].wants_decision() && decides(seats_[i]) && has_turn(i); };
-  const auto looks = [&](std::uint32_t i) { return seats_[i].look() && (!decides(seats_[i]) || has_turn(i)); };
+  const auto asks = [&](std::uint32_t i) {
+    return seats_[i].wants_decision() && decides(seats_[i]) && has_turn(i);
+  };
+  const auto looks = [&](std::uint32_t i) {
+    return seats_[i].look() && (!decides(seats_[i]) || has_turn(i));
+  };
   const auto all = std::views::iota(0u, static_cast<std::uint32_t>(seats_.size()));
   if (std::ranges::none_of(all, [&](std::uint32_t i) { return asks(i) || looks(i); })) {
     turn_ = (turn_ + 1) % spec_.decision_period_frames;
@@ -314,7 +343,8 @@ Status Brain::enqueue_inference() {
       inference_->look(*slot, i, look.place, sight_row(spec_, {i, look.number}));
     }
     if (!asks(i)) continue;
-    const Seat::Taken taken = seat.take(at_.clock.frame, learner_ ? learner_->acting_version(i / spec_.agents_per_brain) : 0);
+    const Seat::Taken taken =
+        seat.take(at_.clock.frame, learner_ ? learner_->acting_version(i / spec_.agents_per_brain) : 0);
     inference_->put(*slot, i, *taken.choice);
     const std::span<std::int32_t> mask = inference_->mask(*slot, i);
     if (!mask.empty()) seat.write_mask(mask);
@@ -336,13 +366,15 @@ Status Brain::enqueue_inference() {
   return enqueued;
 }
 
-void Brain::explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t seat, std::uint64_t draw) const {
+void Brain::explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t seat,
+                    std::uint64_t draw) const {
   const std::uint64_t seed = noise_seed_ + seat / spec_.agents_per_brain;
   const std::uint32_t agent = seat % spec_.agents_per_brain;
   const bool learning = seats_[seat].mode() == Mode::learning;
   if (learning && traits_of(spec_.learner).draws_actions) return fill_gumbel(noise, seed, agent, draw);
   fill_noise(noise, learning ? spec_.exploration : 0.0f, seed, agent, draw);
-  if (learning && spec_.learner == LearnerKind::dqn) add_random_choice(noise, allowed, spec_.random_share(draw), seed, agent, draw);
+  if (learning && spec_.learner == LearnerKind::dqn)
+    add_random_choice(noise, allowed, spec_.random_share(draw), seed, agent, draw);
 }
 
 void Brain::finish_inference(std::uint32_t slot) {
@@ -351,7 +383,8 @@ void Brain::finish_inference(std::uint32_t slot) {
   const bool late = at_.clock.frame > run.frame + spec_.action_latency_frames;
   for (const InferenceRun::Asked& asked : run.asked) {
     const Inference::SeatAnswer answer = inference_->answer(slot, asked.seat);
-    const bool wanted = seats_[asked.seat].answer(asked.ticket, answer.branches, answer.continuous, answer.values);
+    const bool wanted =
+        seats_[asked.seat].answer(asked.ticket, answer.branches, answer.continuous, answer.values);
     if (late && wanted) ++counts_->late_actions;
   }
 }
@@ -359,7 +392,8 @@ void Brain::finish_inference(std::uint32_t slot) {
 Status Brain::enqueue_save() {
   if (requests_.empty()) return {};
   const Request& request = requests_.front();
-  if (request.kind != Request::Kind::save || request.from_frame == 0 || at_.clock.frame < request.from_frame) return {};
+  if (request.kind != Request::Kind::save || request.from_frame == 0 || at_.clock.frame < request.from_frame)
+    return {};
   IMPRINT_CHECK(enqueue_all(saving_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
     if (const auto brain = weak.lock()) brain->saving_->delivered();
   }));
@@ -368,15 +402,19 @@ Status Brain::enqueue_save() {
 }
 
 // Complete with the last of them.
-Status Brain::enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete) {
+Status Brain::enqueue_all(std::span<const Commands> commands,
+                          std::function<void(std::uint64_t)> on_complete) {
   for (std::size_t i = 0; i + 1 < commands.size(); ++i) IMPRINT_CHECK(at_.context.enqueue(commands[i], {}));
   return at_.context.enqueue(commands.back(), std::move(on_complete));
 }
 
-// At a boundary, before anything of the next step. `writes`: this frame still changes the state, behind its immediate jobs.
+// At a boundary, before anything of the next step. `writes`: this frame still changes the state, behind its
+// immediate jobs.
 void Brain::begin_shadow(bool writes) {
   const std::uint64_t frame = at_.clock.frame;
-  if (at_.shadow_period_frames == 0 || !learner_ || !shadow_->prepared() || !shadow_->idle() || !changed_ || frame < next_shadow_) return;
+  if (at_.shadow_period_frames == 0 || !learner_ || !shadow_->prepared() || !shadow_->idle() || !changed_ ||
+      frame < next_shadow_)
+    return;
   shadow_->begin(frame, host_state());
   shadow_from_ = writes ? frame + 1 : frame;
   next_shadow_ = frame + at_.shadow_period_frames;
@@ -393,7 +431,8 @@ Status Brain::enqueue_shadow() {
 }
 
 Status Brain::start_step() {
-  if (!learner_ || !learner_->compiled() || !learning_ || learner_->stepping() || !learner_->has_work()) return {};
+  if (!learner_ || !learner_->compiled() || !learning_ || learner_->stepping() || !learner_->has_work())
+    return {};
   const std::optional<std::uint32_t> slot = learner_->free_slot();
   if (!slot) return {};  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = at_.clock.frame + spec_.learn_period_frames;
@@ -414,9 +453,10 @@ void Brain::finish_step(std::uint32_t slot) {
   const Learner::Outcome outcome = learner_->finish(slot);
   if (outcome.learned > 0) counts_->last_loss = outcome.loss;
   if (outcome.stopped > 0) {
-    at_.log(LogLevel::error, "brain '" + spec_.name + "': the loss of " + std::to_string(outcome.stopped) + " of " +
-                                 std::to_string(spec_.brain_count) +
-                                 " brains is not finite; they stop learning and keep their last finite weights. Restore a snapshot or load a file to "
+    at_.log(LogLevel::error, "brain '" + spec_.name + "': the loss of " + std::to_string(outcome.stopped) +
+                                 " of " + std::to_string(spec_.brain_count) +
+                                 " brains is not finite; they stop learning and keep their last finite "
+                                 "weights. Restore a snapshot or load a file to "
                                  "go on, with a lower learning_rate");
   }
   publish();

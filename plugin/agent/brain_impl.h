@@ -4,12 +4,12 @@
 #include <atomic>
 
 #include "plugin/agent/brain.h"
-#include "plugin/agent/learner.h"
-#include "plugin/agent/policy.h"
-#include "plugin/agent/retreat.h"
-#include "plugin/agent/saving.h"
-#include "plugin/agent/shadow.h"
-#include "plugin/agent/snapshots.h"
+#include "plugin/agent/decide/policy.h"
+#include "plugin/agent/keep/host_copy.h"
+#include "plugin/agent/keep/memory_eviction.h"
+#include "plugin/agent/keep/saving.h"
+#include "plugin/agent/keep/snapshots.h"
+#include "plugin/agent/learn/learner.h"
 
 namespace imprint::agent {
 

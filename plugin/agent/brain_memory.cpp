@@ -1,4 +1,5 @@
-// How a brain's learning leaves the device under memory pressure and comes back: retreat.h says what and when.
+// How a brain's learning leaves the device under memory pressure and comes back: retreat.h says what and
+// when.
 
 #include <exception>
 
@@ -28,7 +29,8 @@ void Brain::ask_to_retreat(bool retreat) {
   if (retreat_) retreat_->wanted = retreat;
 }
 
-// At a boundary with nothing requested. `writes`: this frame still changes the state, behind its immediate jobs.
+// At a boundary with nothing requested. `writes`: this frame still changes the state, behind its immediate
+// jobs.
 Status Brain::move_memory(bool writes) {
   Retreat& retreat = *retreat_;
   if (retreat.phase == Retreat::Phase::present && retreat.wanted && !writes) return begin_retreat();
@@ -37,7 +39,8 @@ Status Brain::move_memory(bool writes) {
 }
 
 Status Brain::begin_retreat() {
-  const bool quiet = learner_->compiled() && learner_->slots_under_way().empty() && saving_->idle() && shadow_->idle() && !shadow_->begun();
+  const bool quiet = learner_->compiled() && learner_->slots_under_way().empty() && saving_->idle() &&
+                     shadow_->idle() && !shadow_->begun();
   if (!quiet) return {};
   retreat_->done = false;
   if (!saving_->prepared() || !replay_variable()) {
@@ -46,9 +49,10 @@ Status Brain::begin_retreat() {
     finish_move();
     return {};
   }
-  IMPRINT_CHECK(at_.context.enqueue(saving_->reader().replay_commands(), [weak = weak_from_this()](std::uint64_t) {
-    if (const auto brain = weak.lock()) brain->replay_arrived();
-  }));
+  IMPRINT_CHECK(
+      at_.context.enqueue(saving_->reader().replay_commands(), [weak = weak_from_this()](std::uint64_t) {
+        if (const auto brain = weak.lock()) brain->replay_arrived();
+      }));
   retreat_->phase = Retreat::Phase::reading;
   return {};
 }
@@ -101,8 +105,10 @@ Status Brain::come_back() {
 // What the writer was given is done.
 void Brain::finish_move() {
   Retreat& retreat = *retreat_;
-  if (retreat.phase == Retreat::Phase::leaving) leave();
-  else if (retreat.phase == Retreat::Phase::returning) settle_return();
+  if (retreat.phase == Retreat::Phase::leaving)
+    leave();
+  else if (retreat.phase == Retreat::Phase::returning)
+    settle_return();
 }
 
 void Brain::leave() {
@@ -121,7 +127,8 @@ void Brain::leave() {
     retreat.bytes_away += (shadow_->prepared() ? 3 : 2) * bytes_of(*replay_variable());
   }
   retreat.phase = Retreat::Phase::away;
-  at_.log(LogLevel::info, "brain '" + spec_.name + "': its learning has left the device" + (retreat.replay ? ", its replay memory is in host memory" : ""));
+  at_.log(LogLevel::info, "brain '" + spec_.name + "': its learning has left the device" +
+                              (retreat.replay ? ", its replay memory is in host memory" : ""));
 }
 
 void Brain::settle_return() {
@@ -131,7 +138,8 @@ void Brain::settle_return() {
     if (retreat.replay) (void)at_.context.runtime().displace(*replay_variable());
     retreat.retry_frame = at_.clock.frame + kFramesBetweenTries;
     retreat.phase = Retreat::Phase::away;
-    at_.log(LogLevel::info, "brain '" + spec_.name + "': no room yet for its learning: " + retreat.outcome.error().message);
+    at_.log(LogLevel::info,
+            "brain '" + spec_.name + "': no room yet for its learning: " + retreat.outcome.error().message);
     return;
   }
   learner_->install(std::move(retreat.returned.learning));

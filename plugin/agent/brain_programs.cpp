@@ -1,17 +1,19 @@
 #include "plugin/agent/brain_programs.h"
 
+#include "plugin/agent/decide/observation_copy.h"
+#include "plugin/agent/keep/snapshots.h"
+#include "plugin/agent/keep/state_reader.h"
 #include "plugin/agent/network.h"
-#include "plugin/agent/sight.h"
-#include "plugin/agent/snapshots.h"
-#include "plugin/agent/state_reader.h"
 
 namespace imprint::agent {
 
-Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Variable>& observations, const std::vector<Variable>& actions) {
+Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Variable>& observations,
+                                     const std::vector<Variable>& actions) {
   IMPRINT_ASSIGN(const Network network, Network::create(spec));
   SharedPlaces places{observations, actions, {}};
   if (!observations.empty() && spec.learner != LearnerKind::none)
-    places.sights = Variable::zeros("sights", {std::int64_t{spec.seat_count()} * sight_rows(spec), spec.observation.count});
+    places.sights = Variable::zeros(
+        "sights", {std::int64_t{spec.seat_count()} * sight_rows(spec), spec.observation.count});
 
   BrainPrograms programs;
   programs.infer = describe_inference(spec, network, places);
@@ -20,13 +22,17 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
     IMPRINT_ASSIGN(programs.learn, describe_learning(spec, network, places.sights));
     programs.state.insert(programs.state.end(), programs.learn->state.begin(), programs.learn->state.end());
   }
-  for (const StateVariable& entry : programs.state) (entry.name == kReplayName ? programs.yielding : programs.together).push_back(entry.variable);
-  if (programs.learn) programs.together.insert(programs.together.end(), programs.learn->work.begin(), programs.learn->work.end());
+  for (const StateVariable& entry : programs.state)
+    (entry.name == kReplayName ? programs.yielding : programs.together).push_back(entry.variable);
+  if (programs.learn)
+    programs.together.insert(programs.together.end(), programs.learn->work.begin(),
+                             programs.learn->work.end());
   if (places.sights.ok()) programs.together.push_back(places.sights);
   return programs;
 }
 
-Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations, const std::vector<Variable>& actions) {
+Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations,
+                  const std::vector<Variable>& actions) {
   IMPRINT_CHECK(validate(spec));
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
   std::vector<std::vector<Variable>> groups{programs.together};
@@ -35,7 +41,7 @@ Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variabl
   if (spec.snapshot_count == 0) return {};
   std::vector<Variable> live;
   for (const StateVariable& entry : programs.state) live.push_back(entry.variable);
-  const std::vector<Variable> copies = describe_snapshot(programs.state, 0);   // all are alike
+  const std::vector<Variable> copies = describe_snapshot(programs.state, 0);  // all are alike
   groups.push_back(copies);
   IMPRINT_CHECK(baker.add(describe_copy(spec.name + " keep", live, copies), groups, programs.yielding));
   return baker.add(describe_copy(spec.name + " restore", copies, live), groups, programs.yielding);

@@ -18,7 +18,9 @@ HostState Brain::host_state() const {
 }
 
 Result<Hash128> Brain::hash() {
-  if (policy_) return make_error(ErrorCode::unsupported, "brain_hash: '" + spec_.name + "' is a policy from a file, which does not change");
+  if (policy_)
+    return make_error(ErrorCode::unsupported,
+                      "brain_hash: '" + spec_.name + "' is a policy from a file, which does not change");
   settle_memory();
   StateReader reader(state_);
   if (retreat_ && retreat_->replay) reader.replay_left(retreat_->replay);
@@ -41,12 +43,14 @@ Status Brain::settle() {
   while (!requests_.empty()) {
     const Request& request = requests_.front();  // stays when it fails, for another try
     if (copies_wait())
-      return make_error(ErrorCode::not_ready, "drain: snapshots and restores of '" + spec_.name + "' wait until there is memory again for what they hold");
+      return make_error(ErrorCode::not_ready, "drain: snapshots and restores of '" + spec_.name +
+                                                  "' wait until there is memory again for what they hold");
     if (request.kind == Request::Kind::copy) {
       IMPRINT_CHECK(at_.context.run_now(snapshots_->program(request.copy, request.restores)));
       if (request.restores && learner_) learner_->weights_restored();
     } else {
-      for (const Commands& commands : saving_->reader().commands()) IMPRINT_CHECK(at_.context.run_now(commands));
+      for (const Commands& commands : saving_->reader().commands())
+        IMPRINT_CHECK(at_.context.run_now(commands));
       saving_->delivered();
     }
     requests_.pop_front();
@@ -56,7 +60,8 @@ Status Brain::settle() {
 
 Status Brain::set_learning(bool enabled) {
   if (!learner_ && enabled) {
-    return make_error(ErrorCode::unsupported, "brain_set_learning: '" + spec_.name + "' has no learner; create it with one");
+    return make_error(ErrorCode::unsupported,
+                      "brain_set_learning: '" + spec_.name + "' has no learner; create it with one");
   }
   learning_ = enabled;
   if (!enabled) forget_steps();
@@ -64,14 +69,18 @@ Status Brain::set_learning(bool enabled) {
 }
 
 Status Brain::save(const std::string& path) {
-  if (!saving_) return make_error(ErrorCode::unsupported, "brain_save: '" + spec_.name + "' is a policy from a file, which does not change");
+  if (!saving_)
+    return make_error(ErrorCode::unsupported,
+                      "brain_save: '" + spec_.name + "' is a policy from a file, which does not change");
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: the path is empty");
   if (at_.context.lost()) return save_shadow(path);
   if (!saving_->prepared()) {
     if (at_.clock.open)
-      return make_error(ErrorCode::wrong_state, "brain_save: '" + spec_.name +
-                                                    "' has no memory yet for its way back to the host, and none is taken in a frame: call "
-                                                    "warmup before, or where the memory cap left no room then, save between frames");
+      return make_error(
+          ErrorCode::wrong_state,
+          "brain_save: '" + spec_.name +
+              "' has no memory yet for its way back to the host, and none is taken in a frame: call "
+              "warmup before, or where the memory cap left no room then, save between frames");
     IMPRINT_CHECK(saving_->prepare(at_.context.runtime()));
   }
   IMPRINT_CHECK(saving_->begin(path, host_state()));
@@ -83,8 +92,10 @@ Status Brain::save_shadow(const std::string& path) {
   at_.files.flush();  // one may be being put together
   const std::shared_ptr<const Shadow::Copy> copy = shadow_->newest();
   if (!copy)
-    return make_error(ErrorCode::device_lost, "brain_save: the device was lost, and of '" + spec_.name +
-                                                  "' there is no copy in host memory: set imp_limits::shadow_period_frames before warmup");
+    return make_error(
+        ErrorCode::device_lost,
+        "brain_save: the device was lost, and of '" + spec_.name +
+            "' there is no copy in host memory: set imp_limits::shadow_period_frames before warmup");
   (void)save_status();  // one that was on its way has failed
   return saving_->write(path, {copy, &copy->file});
 }
@@ -92,22 +103,29 @@ Status Brain::save_shadow(const std::string& path) {
 Status Brain::save_status() {
   if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
   if (at_.context.lost())
-    saving_->fail(make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
+    saving_->fail(
+        make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
   return saving_->status();
 }
 
 Result<std::uint64_t> Brain::snapshot() {
-  if (!snapshots_) return make_error(ErrorCode::unsupported, "snapshot: '" + spec_.name + "' is a policy from a file, which does not change");
+  if (!snapshots_)
+    return make_error(ErrorCode::unsupported,
+                      "snapshot: '" + spec_.name + "' is a policy from a file, which does not change");
   const bool away = retreat_ && retreat_->phase != Retreat::Phase::present;
-  if (snapshots_->programs_to_compile() > 0 && !away) return make_error(ErrorCode::wrong_state, "snapshot: call warmup first");
-  IMPRINT_ASSIGN(const Snapshots::Taken taken, snapshots_->take(learner_ ? learner_->replay() : ReplayState{}));
+  if (snapshots_->programs_to_compile() > 0 && !away)
+    return make_error(ErrorCode::wrong_state, "snapshot: call warmup first");
+  IMPRINT_ASSIGN(const Snapshots::Taken taken,
+                 snapshots_->take(learner_ ? learner_->replay() : ReplayState{}));
   requests_.push_back({Request::Kind::copy, taken.copy, false, 0});
   publish();
   return taken.id;
 }
 
 Status Brain::restore(std::uint64_t snapshot) {
-  if (!snapshots_) return make_error(ErrorCode::unsupported, "restore: '" + spec_.name + "' is a policy from a file, which does not change");
+  if (!snapshots_)
+    return make_error(ErrorCode::unsupported,
+                      "restore: '" + spec_.name + "' is a policy from a file, which does not change");
   IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
   forget_steps();
   if (learner_) {
@@ -121,10 +139,14 @@ Status Brain::restore(std::uint64_t snapshot) {
 }
 
 Status Brain::check_can_load(const char* call) const {
-  if (!saving_) return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name + "' is a policy from a file; a saved brain does not fit it");
+  if (!saving_)
+    return make_error(ErrorCode::unsupported, std::string(call) + ": '" + spec_.name +
+                                                  "' is a policy from a file; a saved brain does not fit it");
   if (!saving_->idle() || !requests_.empty())
-    return make_error(ErrorCode::wrong_state, std::string(call) + ": a save, snapshot or restore of '" + spec_.name +
-                                                  "' is still on its way; call drain, or run frames until brain_save_status says how it went");
+    return make_error(
+        ErrorCode::wrong_state,
+        std::string(call) + ": a save, snapshot or restore of '" + spec_.name +
+            "' is still on its way; call drain, or run frames until brain_save_status says how it went");
   return {};
 }
 
@@ -135,7 +157,7 @@ void Brain::drop_step() {
   learner_->end();
   for (const std::uint32_t slot : learner_->slots_under_way()) {
     vk::Device* device = at_.context.vulkan();
-    if (!device) {   // nothing is in flight
+    if (!device) {  // nothing is in flight
       learner_->release(slot);
       continue;
     }
@@ -158,7 +180,9 @@ Status Brain::replace_state(const char* call, std::vector<std::vector<std::byte>
       continue;
     }
     if (Status written = at_.context.runtime().write(state_[i].variable, contents[i]); !written.ok())
-      return make_error(written.error().code, std::string(call) + ": '" + spec_.name + "' is only partly loaded, load it again: " + written.error().message);
+      return make_error(written.error().code,
+                        std::string(call) + ": '" + spec_.name +
+                            "' is only partly loaded, load it again: " + written.error().message);
   }
   forget_steps();
   return {};

@@ -5,22 +5,30 @@ namespace {
 
 nn::Activation activation_of(Activation activation) {
   switch (activation) {
-    case Activation::relu: return nn::Activation::relu;
-    case Activation::tanh: return nn::Activation::tanh;
-    case Activation::silu: return nn::Activation::silu;
-    case Activation::elu: return nn::Activation::elu;
-    case Activation::gelu: return nn::Activation::gelu;
+    case Activation::relu:
+      return nn::Activation::relu;
+    case Activation::tanh:
+      return nn::Activation::tanh;
+    case Activation::silu:
+      return nn::Activation::silu;
+    case Activation::elu:
+      return nn::Activation::elu;
+    case Activation::gelu:
+      return nn::Activation::gelu;
   }
   return nn::Activation::relu;
 }
 
-// Brain p's rows are drawn as those of a single brain with seed + p, so that a brain's beginning does not depend on its neighbours.
-Variable grouped(const BrainSpec& spec, const std::string& network, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out) {
+// Brain p's rows are drawn as those of a single brain with seed + p, so that a brain's beginning does not
+// depend on its neighbours.
+Variable grouped(const BrainSpec& spec, const std::string& network, const std::string& name,
+                 std::int64_t rows, std::int64_t in, std::int64_t out) {
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(spec.brain_count * rows * out));
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-    const std::vector<float> own =
-        nn::initial_values({}, "network." + name, {.rows = rows, .columns = out, .fan_in = in, .fan_out = out, .seed = spec.seed + p});
+    const std::vector<float> own = nn::initial_values(
+        {}, "network." + name,
+        {.rows = rows, .columns = out, .fan_in = in, .fan_out = out, .seed = spec.seed + p});
     values.insert(values.end(), own.begin(), own.end());
   }
   return Variable(network + "." + name, {spec.brain_count, rows, out}, values);
@@ -40,7 +48,8 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name) 
     nn::Parameters parameters;
     parameters.add("weight", weight);
     parameters.add("bias", bias);
-    network.layers_.layer([weight, bias](const Tensor& x) { return matmul(x, weight.value()) + bias.value(); }, parameters);
+    network.layers_.layer(
+        [weight, bias](const Tensor& x) { return matmul(x, weight.value()) + bias.value(); }, parameters);
     if (i + 2 < sizes.size()) network.layers_.activation(activation_of(spec.activation));
   }
   return network;
@@ -48,8 +57,10 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name) 
 
 Tensor Network::heads(const Tensor& observations) const {
   Tensor x = observations;
-  if (!spec_.observation.scale.empty()) x = x * Tensor::from(std::span(spec_.observation.scale), {spec_.observation.count});
-  return reshape(layers_(x), {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.action.output_count()});
+  if (!spec_.observation.scale.empty())
+    x = x * Tensor::from(std::span(spec_.observation.scale), {spec_.observation.count});
+  return reshape(layers_(x),
+                 {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.action.output_count()});
 }
 
 Tensor Network::of_goal(const Tensor& heads, const Tensor& goals) {
@@ -63,8 +74,10 @@ std::vector<StateVariable> Network::state() const {
   return state;
 }
 
-void add_state(std::vector<StateVariable>& state, const std::string& prefix, const nn::Parameters& parameters) {
-  for (const nn::Parameter& parameter : parameters) state.push_back({prefix + "." + parameter.name, parameter.variable});
+void add_state(std::vector<StateVariable>& state, const std::string& prefix,
+               const nn::Parameters& parameters) {
+  for (const nn::Parameter& parameter : parameters)
+    state.push_back({prefix + "." + parameter.name, parameter.variable});
 }
 
 }  // namespace imprint::agent

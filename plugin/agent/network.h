@@ -1,5 +1,6 @@
 #pragma once
-// The network of a brain, or of all brains of a kennel at once: from observations to one row of outputs for every goal.
+// The network of a brain, or of all brains of a kennel at once: from observations to one row of outputs for
+// every goal.
 
 #include <string>
 #include <vector>
@@ -7,7 +8,7 @@
 #include "compute/base/result.h"
 #include "compute/nn/sequential.h"
 #include "compute/tensor/tensor.h"
-#include "plugin/agent/saved_brain.h"
+#include "plugin/agent/keep/saved_brain.h"
 #include "plugin/agent/schema.h"
 
 namespace imprint::agent {
@@ -15,9 +16,10 @@ namespace imprint::agent {
 // P = brain_count, G = goal_count, V = outputs of one goal (ActionSpec), N = any number of rows.
 class Network {
  public:
-  // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller, Efficient BackProp, 1998, as PyTorch's linear
-  // layers begin), brain p drawn from seed + p: a kennel starts as that many single brains. Networks of other names begin with the same weights, in
-  // variables of their own.
+  // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
+  // Efficient BackProp, 1998, as PyTorch's linear layers begin), brain p drawn from seed + p: a kennel starts
+  // as that many single brains. Networks of other names begin with the same weights, in variables of their
+  // own.
   static Result<Network> create(const BrainSpec& spec, const std::string& name = "network");
 
   // observations float32 [P, N, observations], before scaling -> [P, N, G, V].
@@ -27,7 +29,7 @@ class Network {
   static Tensor of_goal(const Tensor& heads, const Tensor& goals);
 
   const nn::Parameters& parameters() const { return layers_.parameters(); }
-  std::vector<StateVariable> state() const;   // "network.0.weight", ...
+  std::vector<StateVariable> state() const;  // "network.0.weight", ...
 
  private:
   Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
@@ -37,6 +39,7 @@ class Network {
 };
 
 // What a brain keeps of a collection, each under "prefix.name".
-void add_state(std::vector<StateVariable>& state, const std::string& prefix, const nn::Parameters& parameters);
+void add_state(std::vector<StateVariable>& state, const std::string& prefix,
+               const nn::Parameters& parameters);
 
 }  // namespace imprint::agent

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "compute/base/hash.h"
-#include "compute/program/tuning_table.h"
+#include "compute/tuning/tuning_table.h"
 
 namespace imprint::agent {
 namespace {
@@ -18,14 +18,18 @@ std::array<std::byte, 24> trailer_of(std::string_view text) {
   const Hash128 hash = Hasher().text(text).digest();
   const std::uint64_t numbers[] = {hash.low, hash.high, text.size()};
   std::array<std::byte, 24> bytes;
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(numbers[i / 8] >> (8 * (i % 8)));
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(numbers[i / 8] >> (8 * (i % 8)));
   return bytes;
 }
 
 }  // namespace
 
 Status Tuning::check_vulkan() const {
-  return context_.vulkan() ? Status{} : Status{make_error(ErrorCode::unsupported, "tuning: the context is the processor's, whose kernels have no variants")};
+  return context_.vulkan()
+             ? Status{}
+             : Status{make_error(ErrorCode::unsupported,
+                                 "tuning: the context is the processor's, whose kernels have no variants")};
 }
 
 VariantTable Tuning::merged() const {
@@ -55,7 +59,8 @@ Result<std::string> Tuning::measured_text() const {
 void Tuning::remember(std::string_view text) {
   if (text.empty() || deterministic_ || !context_.vulkan()) return;
   auto table = read_tuning_tables(text, context_.vulkan()->capabilities());
-  if (!table) return log_(LogLevel::info, "what an earlier start has measured is not used: " + table.error().message);
+  if (!table)
+    return log_(LogLevel::info, "what an earlier start has measured is not used: " + table.error().message);
   measured_ = std::move(*table);
   context_.runtime().set_variants(std::make_shared<const VariantTable>(merged()));
 }
@@ -63,7 +68,9 @@ void Tuning::remember(std::string_view text) {
 void Tuning::start(const std::function<void(float)>& progress) {
   if (measure_ms_ == 0 || !context_.vulkan()) return;
   if (deterministic_) return log_(LogLevel::info, "kernels are not measured: the context is deterministic");
-  if (!context_.queue()) return log_(LogLevel::info, "kernels are not measured: the context only records, and cannot wait for the GPU");
+  if (!context_.queue())
+    return log_(LogLevel::info,
+                "kernels are not measured: the context only records, and cannot wait for the GPU");
   TuningOptions options;
   options.seconds = measure_ms_ * 1e-3;
   options.progress = [progress](const TuningStep& step) {
@@ -102,12 +109,16 @@ std::vector<std::byte> join_tuning(std::vector<std::byte> cache, std::string_vie
 
 CacheAndTuning split_tuning(std::span<const std::byte> blob) {
   const CacheAndTuning all_cache{blob, {}};
-  if (blob.size() < kTrailer || std::memcmp(blob.data() + blob.size() - kTuningMagic.size(), kTuningMagic.data(), kTuningMagic.size()) != 0) return all_cache;
+  if (blob.size() < kTrailer || std::memcmp(blob.data() + blob.size() - kTuningMagic.size(),
+                                            kTuningMagic.data(), kTuningMagic.size()) != 0)
+    return all_cache;
   const std::span<const std::byte> trailer = blob.last(kTrailer).first(24);
   std::uint64_t size = 0;
-  for (std::size_t i = 0; i < 8; ++i) size |= std::uint64_t{static_cast<std::uint8_t>(trailer[16 + i])} << (8 * i);
+  for (std::size_t i = 0; i < 8; ++i)
+    size |= std::uint64_t{static_cast<std::uint8_t>(trailer[16 + i])} << (8 * i);
   if (size > blob.size() - kTrailer) return all_cache;
-  const std::span<const std::byte> bytes = blob.last(kTrailer + static_cast<std::size_t>(size)).first(static_cast<std::size_t>(size));
+  const std::span<const std::byte> bytes =
+      blob.last(kTrailer + static_cast<std::size_t>(size)).first(static_cast<std::size_t>(size));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!std::ranges::equal(trailer, trailer_of(text))) return all_cache;
   return {blob.first(blob.size() - kTrailer - bytes.size()), text};

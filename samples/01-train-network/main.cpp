@@ -1,5 +1,6 @@
-// Trains a small network to tell two spirals apart, on a Vulkan device of its own, and draws what it has learned. Returns 1 when it has not.
-#include <engine-bridge/standalone.h>
+// Trains a small network to tell two spirals apart, on a Vulkan device of its own, and draws what it has
+// learned. Returns 1 when it has not.
+#include <engine-bridge/own/standalone.h>
 #include <imprint/compute.h>
 
 #include <cmath>
@@ -9,11 +10,13 @@
 
 using namespace imprint;
 
-// `count` points that walk outwards along two spirals in turn, up to 4 from the middle: even points belong to the first, odd ones to the second.
+// `count` points that walk outwards along two spirals in turn, up to 4 from the middle: even points belong to
+// the first, odd ones to the second.
 static Tensor spirals(int count) {
   std::vector<float> points;
   for (int i = 0; i < count; ++i) {
-    const float way = 4 * (static_cast<float>(i) + 1) / static_cast<float>(count), angle = 2.25f * way + (i % 2 == 0 ? 0.0f : 3.14159265f);
+    const float way = 4 * (static_cast<float>(i) + 1) / static_cast<float>(count),
+                angle = 2.25f * way + (i % 2 == 0 ? 0.0f : 3.14159265f);
     points.insert(points.end(), {way * std::cos(angle), way * std::sin(angle)});
   }
   return Tensor::from(points, {count, 2});
@@ -21,11 +24,13 @@ static Tensor spirals(int count) {
 static Tensor labels(int count) { return remainder(arange(count), 2); }
 
 static Result<float> train(Session& session) {
-  const nn::Sequential network = nn::mlp("spirals", {2, 48, 48, 2}, {.activation = nn::Activation::tanh, .seed = 1});
+  const nn::Sequential network =
+      nn::mlp("spirals", {2, 48, 48, 2}, {.activation = nn::Activation::tanh, .seed = 1});
   const Tensor loss = nn::cross_entropy(network(spirals(200)), labels(200));
   IMPRINT_ASSIGN(const std::vector<Tensor> gradient, gradients(loss, network.parameters().values()));
   IMPRINT_ASSIGN(const std::vector<Update> step, nn::Adam(network.parameters()).step(gradient, 5e-3));
-  IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), {.name = "train", .outputs = {loss}, .updates = step}));
+  IMPRINT_ASSIGN(Program program,
+                 Program::compile(session.runtime(), {.name = "train", .outputs = {loss}, .updates = step}));
   std::printf("one training step is %u dispatches\n", program.stats().dispatches);
 
   for (int i = 0; i <= 500; ++i) {
@@ -40,7 +45,8 @@ static Result<float> train(Session& session) {
   IMPRINT_ASSIGN(const HostTensor picture, session.evaluate(argmax(network(places), -1)));
   for (int y = 0; y < plane[0]; ++y) {
     std::string line;
-    for (int x = 0; x < plane[1]; ++x) line += picture.ints[static_cast<size_t>(y * plane[1] + x)] == 0 ? '.' : '#';
+    for (int x = 0; x < plane[1]; ++x)
+      line += picture.ints[static_cast<size_t>(y * plane[1] + x)] == 0 ? '.' : '#';
     std::puts(line.c_str());
   }
   const Tensor right = equal(argmax(network(spirals(333)), -1), remainder(arange(333), 2));

@@ -41,7 +41,8 @@ bool Host::open(const std::string& device) {
   application.apiVersion = kApiVersion;
   VkInstanceCreateInfo instance{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   instance.pApplicationInfo = &application;
-  if (const VkResult r = vkCreateInstance(&instance, nullptr, &instance_); r != VK_SUCCESS) return fail("vkCreateInstance", r);
+  if (const VkResult r = vkCreateInstance(&instance, nullptr, &instance_); r != VK_SUCCESS)
+    return fail("vkCreateInstance", r);
   volkLoadInstance(instance_);
   if (!choose(device)) return false;
 
@@ -53,22 +54,26 @@ bool Host::open(const std::string& device) {
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  if (const VkResult r = vkCreateDevice(physical_device_, &info, nullptr, &device_); r != VK_SUCCESS) return fail("vkCreateDevice", r);
+  if (const VkResult r = vkCreateDevice(physical_device_, &info, nullptr, &device_); r != VK_SUCCESS)
+    return fail("vkCreateDevice", r);
   volkLoadDevice(device_);
   vkGetDeviceQueue(device_, family_, 0, &queue_);
 
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = family_;
-  if (const VkResult r = vkCreateCommandPool(device_, &pool, nullptr, &pool_); r != VK_SUCCESS) return fail("vkCreateCommandPool", r);
+  if (const VkResult r = vkCreateCommandPool(device_, &pool, nullptr, &pool_); r != VK_SUCCESS)
+    return fail("vkCreateCommandPool", r);
   for (Frame& frame : frames_) {
     VkCommandBufferAllocateInfo buffers{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     buffers.commandPool = pool_;
     buffers.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     buffers.commandBufferCount = 1;
-    if (const VkResult r = vkAllocateCommandBuffers(device_, &buffers, &frame.commands); r != VK_SUCCESS) return fail("vkAllocateCommandBuffers", r);
+    if (const VkResult r = vkAllocateCommandBuffers(device_, &buffers, &frame.commands); r != VK_SUCCESS)
+      return fail("vkAllocateCommandBuffers", r);
     const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    if (const VkResult r = vkCreateFence(device_, &fence, nullptr, &frame.fence); r != VK_SUCCESS) return fail("vkCreateFence", r);
+    if (const VkResult r = vkCreateFence(device_, &fence, nullptr, &frame.fence); r != VK_SUCCESS)
+      return fail("vkCreateFence", r);
   }
   return true;
 }
@@ -96,7 +101,8 @@ imp_vk_device_info Host::declare() const {
 
 bool Host::wait(Frame& frame) {
   if (frame.number == 0) return true;
-  if (const VkResult r = vkWaitForFences(device_, 1, &frame.fence, VK_TRUE, UINT64_MAX); r != VK_SUCCESS) return fail("vkWaitForFences", r);
+  if (const VkResult r = vkWaitForFences(device_, 1, &frame.fence, VK_TRUE, UINT64_MAX); r != VK_SUCCESS)
+    return fail("vkWaitForFences", r);
   vkResetFences(device_, 1, &frame.fence);
   if (frame.number > safe_frame_) safe_frame_ = frame.number;
   frame.number = 0;
@@ -109,16 +115,19 @@ VkCommandBuffer Host::begin_frame(std::uint64_t frame) {
   current_->number = frame;
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  if (const VkResult r = vkBeginCommandBuffer(current_->commands, &begin); r != VK_SUCCESS) return fail("vkBeginCommandBuffer", r), VK_NULL_HANDLE;
+  if (const VkResult r = vkBeginCommandBuffer(current_->commands, &begin); r != VK_SUCCESS)
+    return fail("vkBeginCommandBuffer", r), VK_NULL_HANDLE;
   return current_->commands;
 }
 
 bool Host::end_frame() {
-  if (const VkResult r = vkEndCommandBuffer(current_->commands); r != VK_SUCCESS) return fail("vkEndCommandBuffer", r);
+  if (const VkResult r = vkEndCommandBuffer(current_->commands); r != VK_SUCCESS)
+    return fail("vkEndCommandBuffer", r);
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submit.commandBufferCount = 1;
   submit.pCommandBuffers = &current_->commands;
-  if (const VkResult r = vkQueueSubmit(queue_, 1, &submit, current_->fence); r != VK_SUCCESS) return fail("vkQueueSubmit", r);
+  if (const VkResult r = vkQueueSubmit(queue_, 1, &submit, current_->fence); r != VK_SUCCESS)
+    return fail("vkQueueSubmit", r);
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a game brings along: its own Vulkan device, a queue, and frames in flight behind fences. Knows nothing of Imprint but how to declare itself.
+// What a game brings along: its own Vulkan device, a queue, and frames in flight behind fences. Knows nothing
+// of Imprint but how to declare itself.
 
 #include <volk.h>
 
@@ -19,10 +20,12 @@ class Host {
   const std::string& error() const { return error_; }
   const char* device_name() const { return properties_.deviceName; }
 
-  // What was given to vkCreateInstance and vkCreateDevice, for context_create. Record mode: no queue, only its family.
+  // What was given to vkCreateInstance and vkCreateDevice, for context_create. Record mode: no queue, only
+  // its family.
   imp_vk_device_info declare() const;
 
-  // Waits until the GPU is done with the frame that used these resources before, and begins its command buffer. Null on failure.
+  // Waits until the GPU is done with the frame that used these resources before, and begins its command
+  // buffer. Null on failure.
   VkCommandBuffer begin_frame(std::uint64_t frame);
   // Ends the command buffer and submits it.
   bool end_frame();

@@ -1,5 +1,6 @@
-// Two policies that somebody else trained, as agents in this game's frames, on this game's device. Imprint records its work into the frame's own
-// command buffer; nothing here waits for it. Usage: 02-run-policy [DEVICE]. Exit status 1 when an answer differs from the stored one.
+// Two policies that somebody else trained, as agents in this game's frames, on this game's device. Imprint
+// records its work into the frame's own command buffer; nothing here waits for it. Usage: 02-run-policy
+// [DEVICE]. Exit status 1 when an answer differs from the stored one.
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +78,8 @@ bool load(game::Context& context, Creature& creature) {
   return true;
 }
 
-// What a game does with its agents each frame: take the answer to an earlier observation, act on it, and observe again.
+// What a game does with its agents each frame: take the answer to an earlier observation, act on it, and
+// observe again.
 bool think(Creature& creature) {
   for (std::size_t i = 0; i < creature.agents.size(); ++i) {
     if (creature.agents[i]) {
@@ -85,11 +87,13 @@ bool think(Creature& creature) {
       if (action.status.ready()) {
         const std::vector<float>& expected = creature.scene.answers[i];
         for (std::size_t j = 0; j < expected.size(); ++j) {
-          const float error = std::abs(action.value.continuous[j] - expected[j]) / std::max(1.0f, std::abs(expected[j]));
+          const float error =
+              std::abs(action.value.continuous[j] - expected[j]) / std::max(1.0f, std::abs(expected[j]));
           creature.largest_error = std::isnan(error) ? INFINITY : std::max(creature.largest_error, error);
         }
         ++creature.decisions;
-      } else if (action.status.code() != game::Code::not_found && failed("act", action.status)) {  // not_found: nothing asked yet
+      } else if (action.status.code() != game::Code::not_found &&
+                 failed("act", action.status)) {  // not_found: nothing asked yet
         return false;
       }
     }
@@ -102,7 +106,8 @@ bool think(Creature& creature) {
 
 int main(int argc, char** argv) {
   Host host;  // outlives the context
-  if (!host.open(argc > 1 ? argv[1] : "")) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
+  if (!host.open(argc > 1 ? argv[1] : ""))
+    return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
   auto context = game::Context::create(game::load(imp_get_api), host.declare());
   if (failed("context_create", context.status)) return 1;
   std::vector<Creature> creatures(2);
@@ -111,14 +116,18 @@ int main(int argc, char** argv) {
   for (Creature& creature : creatures)
     if (!load(*context, creature)) return 1;
   if (failed("warmup", context->warmup())) return 1;  // compiles here, so that no frame has to
-  std::printf("%s: two policies, %zu agents\n", host.device_name(), creatures[0].agents.size() + creatures[1].agents.size());
+  std::printf("%s: two policies, %zu agents\n", host.device_name(),
+              creatures[0].agents.size() + creatures[1].agents.size());
 
   for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
     const VkCommandBuffer commands = host.begin_frame(frame);
-    if (!commands || failed("frame_begin", context->frame_begin(frame, static_cast<double>(frame) / 60, host.safe_frame()))) return 1;
+    if (!commands || failed("frame_begin",
+                            context->frame_begin(frame, static_cast<double>(frame) / 60, host.safe_frame())))
+      return 1;
     for (Creature& creature : creatures)
       if (!think(creature)) return 1;
-    if (failed("record", context->record(commands).status) || failed("frame_end", context->frame_end())) return 1;
+    if (failed("record", context->record(commands).status) || failed("frame_end", context->frame_end()))
+      return 1;
     if (!host.end_frame()) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
     if (frame % 20 == 0)
       std::printf("frame %2llu: %llu decisions\n", static_cast<unsigned long long>(frame),
@@ -127,13 +136,16 @@ int main(int argc, char** argv) {
 
   // The GPU is done with everything: say so, then Imprint can go.
   host.wait_for_all();
-  if (failed("frame_begin", context->frame_begin(kFrames + 1, static_cast<double>(kFrames + 1) / 60, host.safe_frame()))) return 1;
+  if (failed("frame_begin",
+             context->frame_begin(kFrames + 1, static_cast<double>(kFrames + 1) / 60, host.safe_frame())))
+    return 1;
   if (failed("frame_end", context->frame_end())) return 1;
 
   bool good = true;
   for (const Creature& creature : creatures) {
     const bool right = creature.decisions > 0 && creature.largest_error <= kTolerance;
-    std::printf("%-24s %4llu decisions, largest error %.1e: %s\n", creature.name.c_str(), static_cast<unsigned long long>(creature.decisions),
+    std::printf("%-24s %4llu decisions, largest error %.1e: %s\n", creature.name.c_str(),
+                static_cast<unsigned long long>(creature.decisions),
                 static_cast<double>(creature.largest_error), right ? "as stored" : "WRONG");
     good = good && right;
   }

@@ -19,7 +19,8 @@ const char* guest_open(const imp_vk_device_info* device, uint32_t floats, uint32
 }
 
 /* What happens between frame_begin and frame_end, which is called whatever fails here. */
-static const char* creature_turn(VkCommandBuffer commands, const float* seen, float reward, uint32_t* action, uint64_t* decision) {
+static const char* creature_turn(VkCommandBuffer commands, const float* seen, float reward, uint32_t* action,
+                                 uint64_t* decision) {
   imp_record_info info = imp_record_info_init();
   imp_action answer = imp_action_init();
   info.command_buffer = commands;
@@ -29,13 +30,15 @@ static const char* creature_turn(VkCommandBuffer commands, const float* seen, fl
   return api->record(context, &info, NULL) < 0 ? "record" : NULL;
 }
 
-const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, const float* seen, float reward, uint32_t* action,
-                        uint64_t* decision) {
+const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, const float* seen,
+                        float reward, uint32_t* action, uint64_t* decision) {
   const char* failed;
   if (api->frame_begin(context, frame) < 0) return "frame_begin";
   failed = creature_turn(commands, seen, reward, action, decision);
-  if (failed) api->frame_end(context);
-  else if (api->frame_end(context) < 0) failed = "frame_end";
+  if (failed)
+    api->frame_end(context);
+  else if (api->frame_end(context) < 0)
+    failed = "frame_end";
   return failed;
 }
 

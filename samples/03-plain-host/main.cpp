@@ -1,5 +1,6 @@
-// A plain Vulkan game (its host is that of 02-run-policy) whose creature learns to walk to the light from nothing but whether it came nearer. All of
-// Imprint is in guest.c. Usage: 03-plain-host [DEVICE]. Exit status 1 when it has not learned.
+// A plain Vulkan game (its host is that of 02-run-policy) whose creature learns to walk to the light from
+// nothing but whether it came nearer. All of Imprint is in guest.c. Usage: 03-plain-host [DEVICE]. Exit
+// status 1 when it has not learned.
 
 #include <cmath>
 #include <cstdio>
@@ -13,12 +14,15 @@ constexpr std::uint64_t kFrames = 1800;
 constexpr std::uint64_t kJudged = 100;  // decisions at the beginning and at the end that are compared
 constexpr float kStep = 0.05f;
 
-// A light and a creature on a square; the creature knows in which direction the light lies, and walks east, west, north or south.
+// A light and a creature on a square; the creature knows in which direction the light lies, and walks east,
+// west, north or south.
 struct Meadow {
   float light[2] = {0.5f, -0.5f}, creature[2] = {0, 0};
   std::uint32_t random = 1;
 
-  float place() { return static_cast<float>((random = random * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1.0f; }
+  float place() {
+    return static_cast<float>((random = random * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1.0f;
+  }
   float distance() const { return std::hypot(light[0] - creature[0], light[1] - creature[1]); }
   void look(float seen[2]) const {
     for (int i = 0; i < 2; ++i) seen[i] = (light[i] - creature[i]) / (distance() + 0.01f);
@@ -34,7 +38,9 @@ struct Meadow {
   }
 };
 
-int fail(const char* what, const char* why) { return std::fprintf(stderr, "03-plain-host: %s: %s\n", what, why), 1; }
+int fail(const char* what, const char* why) {
+  return std::fprintf(stderr, "03-plain-host: %s: %s\n", what, why), 1;
+}
 
 }  // namespace
 
@@ -58,8 +64,11 @@ int main(int argc, char** argv) {
     meadow.look(seen);
     std::uint32_t action = 0;
     std::uint64_t decision = decided;
-    const bool asks = number % 3 == 1;  // the answer comes two frames later, and what it led to is known one frame after that
-    if (const char* what = guest_frame(&frame, commands, asks ? seen : nullptr, reward, &action, &decision)) return fail(what, guest_error());
+    const bool asks =
+        number % 3 ==
+        1;  // the answer comes two frames later, and what it led to is known one frame after that
+    if (const char* what = guest_frame(&frame, commands, asks ? seen : nullptr, reward, &action, &decision))
+      return fail(what, guest_error());
     reward = 0;
     if (decision != decided) {
       decided = decision;
@@ -74,7 +83,11 @@ int main(int argc, char** argv) {
   frame.frame = kFrames + 1;
   frame.safe_frame = host.safe_frame();
   if (const char* what = guest_close(&frame)) return fail(what, guest_error());
-  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu %llu\n", host.device_name(), static_cast<unsigned long long>(kJudged),
-              static_cast<unsigned long long>(first), static_cast<unsigned long long>(kJudged), static_cast<unsigned long long>(last));
-  return last < kJudged * 9 / 10 ? fail("it has not learned", "fewer than 90 of its last 100 steps led to the light") : 0;
+  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu %llu\n",
+              host.device_name(), static_cast<unsigned long long>(kJudged),
+              static_cast<unsigned long long>(first), static_cast<unsigned long long>(kJudged),
+              static_cast<unsigned long long>(last));
+  return last < kJudged * 9 / 10
+             ? fail("it has not learned", "fewer than 90 of its last 100 steps led to the light")
+             : 0;
 }

@@ -1,5 +1,6 @@
-// A creature that learns to walk to the light from what it sees: a picture that the game draws each frame and copies into a buffer, which is all that
-// the agent is given. No pixel passes over the processor, in play or in learning. Usage: 04-see-pictures [DEVICE]. Exit status 1 when it has not learned.
+// A creature that learns to walk to the light from what it sees: a picture that the game draws each frame and
+// copies into a buffer, which is all that the agent is given. No pixel passes over the processor, in play or
+// in learning. Usage: 04-see-pictures [DEVICE]. Exit status 1 when it has not learned.
 
 #include <algorithm>
 #include <cstdio>
@@ -18,13 +19,18 @@ constexpr std::uint64_t kFrames = 2400;
 constexpr std::uint64_t kJudged = 100;  // decisions at the beginning and at the end that are compared
 constexpr std::int32_t kFields = View::kReach + 1;
 
-// A light and a creature on a board of five fields by five; it walks east, west, south or north, and walls hold it.
+// A light and a creature on a board of five fields by five; it walks east, west, south or north, and walls
+// hold it.
 struct Meadow {
   std::int32_t light[2] = {4, 0}, creature[2] = {2, 2};
   std::uint32_t random = 1;
 
-  std::int32_t field() { return static_cast<std::int32_t>((random = random * 1664525u + 1013904223u) >> 16) % kFields; }
-  std::int32_t distance() const { return std::abs(light[0] - creature[0]) + std::abs(light[1] - creature[1]); }
+  std::int32_t field() {
+    return static_cast<std::int32_t>((random = random * 1664525u + 1013904223u) >> 16) % kFields;
+  }
+  std::int32_t distance() const {
+    return std::abs(light[0] - creature[0]) + std::abs(light[1] - creature[1]);
+  }
   // 1 nearer, -1 not.
   float walk(std::uint32_t action) {
     const std::int32_t before = distance();
@@ -36,7 +42,9 @@ struct Meadow {
   }
 };
 
-int fail(const char* what, const char* why) { return std::fprintf(stderr, "04-see-pictures: %s: %s\n", what, why), 1; }
+int fail(const char* what, const char* why) {
+  return std::fprintf(stderr, "04-see-pictures: %s: %s\n", what, why), 1;
+}
 
 // The buffer as the host made it, and where it writes it.
 imp_vk_buffer declare(VkBuffer buffer) {
@@ -53,7 +61,8 @@ imp_vk_buffer declare(VkBuffer buffer) {
 int live(Host& host, const View& view) {
   Made<Context> context = Context::create(load(imp_get_api), host.declare());
   if (!context) return fail("context", context.status.message());
-  Made<Tensor> picture = context->import_tensor(tensor_desc("picture", {View::kSide, View::kSide}), declare(view.buffer()));
+  Made<Tensor> picture =
+      context->import_tensor(tensor_desc("picture", {View::kSide, View::kSide}), declare(view.buffer()));
   if (!picture) return fail("picture", picture.status.message());
   const std::uint32_t ways = 4;
   imp_brain_desc desc = imp_brain_desc_init();
@@ -75,7 +84,9 @@ int live(Host& host, const View& view) {
     const VkCommandBuffer commands = host.begin_frame(number);
     if (!commands) return fail("begin_frame", host.error().c_str());
     view.draw(commands, meadow.light[0] - meadow.creature[0], meadow.light[1] - meadow.creature[1]);
-    if (const Status begun = context->frame_begin(number, static_cast<double>(number) / 60, host.safe_frame()); !begun)
+    if (const Status begun =
+            context->frame_begin(number, static_cast<double>(number) / 60, host.safe_frame());
+        !begun)
       return fail("frame_begin", begun.message());
     const Made<imp_action> action = creature->act();
     if (action.status.ready() && action.value.decision != decided) {
@@ -85,18 +96,26 @@ int live(Host& host, const View& view) {
       if (decided <= kJudged) first += reward > 0;
       if (decided > kFrames / 3 - kJudged) last += reward > 0;
     }
-    // In every third frame: the answer comes two frames later, and the picture shows what it led to one frame after that.
+    // In every third frame: the answer comes two frames later, and the picture shows what it led to one frame
+    // after that.
     if (number % 3 == 1)
-      if (const Status looked = creature->observe_in_place(0); !looked) return fail("observe", looked.message());
-    if (const Made<std::uint32_t> recorded = context->record(commands); !recorded.status) return fail("record", recorded.status.message());
+      if (const Status looked = creature->observe_in_place(0); !looked)
+        return fail("observe", looked.message());
+    if (const Made<std::uint32_t> recorded = context->record(commands); !recorded.status)
+      return fail("record", recorded.status.message());
     if (const Status ended = context->frame_end(); !ended) return fail("frame_end", ended.message());
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
   host.wait_for_all();
-  if (!context->frame_begin(kFrames + 1, kFrames, host.safe_frame()) || !context->frame_end()) return fail("the last frame", "refused");
-  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu %llu\n", host.device_name(), static_cast<unsigned long long>(kJudged),
-              static_cast<unsigned long long>(first), static_cast<unsigned long long>(kJudged), static_cast<unsigned long long>(last));
-  return last < kJudged * 9 / 10 ? fail("it has not learned", "fewer than 90 of its last 100 steps led to the light") : 0;
+  if (!context->frame_begin(kFrames + 1, kFrames, host.safe_frame()) || !context->frame_end())
+    return fail("the last frame", "refused");
+  std::printf("%s: of the first %llu steps %llu led to the light, of the last %llu %llu\n",
+              host.device_name(), static_cast<unsigned long long>(kJudged),
+              static_cast<unsigned long long>(first), static_cast<unsigned long long>(kJudged),
+              static_cast<unsigned long long>(last));
+  return last < kJudged * 9 / 10
+             ? fail("it has not learned", "fewer than 90 of its last 100 steps led to the light")
+             : 0;
 }
 
 }  // namespace
@@ -105,7 +124,8 @@ int main(int argc, char** argv) {
   Host host;
   if (!host.open(argc > 1 ? argv[1] : "")) return fail("no device", host.error().c_str());
   View view;
-  if (!view.make(host.declare().physical_device, host.declare().device)) return fail("view", "Vulkan refused to make a picture or a buffer");
+  if (!view.make(host.declare().physical_device, host.declare().device))
+    return fail("view", "Vulkan refused to make a picture or a buffer");
   const int status = live(host, view);
   host.wait_for_all();
   view.destroy();

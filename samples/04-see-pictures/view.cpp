@@ -2,7 +2,8 @@
 
 namespace {
 
-constexpr VkFormat kFormat = VK_FORMAT_R32_SFLOAT;  // every device draws into it, and what is copied out of it is what a network takes
+constexpr VkFormat kFormat =
+    VK_FORMAT_R32_SFLOAT;  // every device draws into it, and what is copied out of it is what a network takes
 
 }  // namespace
 
@@ -18,9 +19,11 @@ bool View::allocate(const VkMemoryRequirements& needs, VkDeviceMemory& memory) c
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   info.allocationSize = needs.size;
   const auto serves = [&](std::uint32_t type) {
-    return needs.memoryTypeBits >> type & 1u && properties.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    return needs.memoryTypeBits >> type & 1u &&
+           properties.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   };
-  while (info.memoryTypeIndex < properties.memoryTypeCount && !serves(info.memoryTypeIndex)) ++info.memoryTypeIndex;
+  while (info.memoryTypeIndex < properties.memoryTypeCount && !serves(info.memoryTypeIndex))
+    ++info.memoryTypeIndex;
   return vkAllocateMemory(device_, &info, nullptr, &memory) == VK_SUCCESS;
 }
 
@@ -35,7 +38,8 @@ bool View::make_target() {
   if (vkCreateImage(device_, &image, nullptr, &image_) != VK_SUCCESS) return false;
   VkMemoryRequirements needs{};
   vkGetImageMemoryRequirements(device_, image_, &needs);
-  if (!allocate(needs, image_memory_) || vkBindImageMemory(device_, image_, image_memory_, 0) != VK_SUCCESS) return false;
+  if (!allocate(needs, image_memory_) || vkBindImageMemory(device_, image_, image_memory_, 0) != VK_SUCCESS)
+    return false;
   VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
   view.image = image_;
   view.viewType = VK_IMAGE_VIEW_TYPE_2D;
@@ -57,9 +61,13 @@ bool View::make_target() {
   subpass.colorAttachmentCount = 1;
   subpass.pColorAttachments = &reference;
   // The last frame's copy before this frame's picture, and that before its own copy.
-  const VkPipelineStageFlags draws = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, copies = VK_PIPELINE_STAGE_TRANSFER_BIT;
-  const VkSubpassDependency dependencies[] = {{VK_SUBPASS_EXTERNAL, 0, copies, draws, VK_ACCESS_TRANSFER_READ_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, 0},
-                                              {0, VK_SUBPASS_EXTERNAL, draws, copies, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, VK_ACCESS_TRANSFER_READ_BIT, 0}};
+  const VkPipelineStageFlags draws = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
+                             copies = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkSubpassDependency dependencies[] = {
+      {VK_SUBPASS_EXTERNAL, 0, copies, draws, VK_ACCESS_TRANSFER_READ_BIT,
+       VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, 0},
+      {0, VK_SUBPASS_EXTERNAL, draws, copies, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT,
+       VK_ACCESS_TRANSFER_READ_BIT, 0}};
   VkRenderPassCreateInfo pass{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
   pass.attachmentCount = pass.subpassCount = 1;
   pass.pAttachments = &colour;
@@ -83,7 +91,8 @@ bool View::make_buffer() {
   if (vkCreateBuffer(device_, &info, nullptr, &buffer_) != VK_SUCCESS) return false;
   VkMemoryRequirements needs{};
   vkGetBufferMemoryRequirements(device_, buffer_, &needs);
-  return allocate(needs, buffer_memory_) && vkBindBufferMemory(device_, buffer_, buffer_memory_, 0) == VK_SUCCESS;
+  return allocate(needs, buffer_memory_) &&
+         vkBindBufferMemory(device_, buffer_, buffer_memory_, 0) == VK_SUCCESS;
 }
 
 void View::destroy() {

@@ -1,5 +1,6 @@
 #pragma once
-// What a creature's eye sees: a small picture that the host draws, and the buffer that it copies it into. Knows nothing of Imprint.
+// What a creature's eye sees: a small picture that the host draws, and the buffer that it copies it into.
+// Knows nothing of Imprint.
 
 #include <volk.h>
 
@@ -7,15 +8,18 @@
 
 class View {
  public:
-  static constexpr std::int32_t kReach = 4, kLight = 3;              // fields that it sees in each direction; pixels of a light's side
-  static constexpr std::uint32_t kSide = 2 * kReach + kLight;        // pixels; a float each
+  static constexpr std::int32_t kReach = 4,
+                                kLight =
+                                    3;  // fields that it sees in each direction; pixels of a light's side
+  static constexpr std::uint32_t kSide = 2 * kReach + kLight;  // pixels; a float each
   static constexpr VkDeviceSize kBytes = kSide * kSide * sizeof(float);
 
   // False when Vulkan refused something.
   bool make(VkPhysicalDevice physical_device, VkDevice device);
   void destroy();  // the GPU is done
 
-  // Draws a light x fields to the right and y down (-kReach .. kReach), and copies the picture into buffer(), row by row.
+  // Draws a light x fields to the right and y down (-kReach .. kReach), and copies the picture into buffer(),
+  // row by row.
   void draw(VkCommandBuffer commands, std::int32_t x, std::int32_t y) const;
   VkBuffer buffer() const { return buffer_; }
 

@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_
 #define IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_
-// What was enabled on an engine's device, as far as its interface does not tell. Vulkan cannot be asked for it, and Imprint uses only what is
-// declared; to declare less than was enabled is always right and costs speed, to declare more is undefined behaviour.
+// What was enabled on an engine's device, as far as its interface does not tell. Vulkan cannot be asked for
+// it, and Imprint uses only what is declared; to declare less than was enabled is always right and costs
+// speed, to declare more is undefined behaviour.
 
 #include <imprint/imprint.h>
 
@@ -14,7 +15,8 @@ struct Enabled {
   std::uint32_t api_version = (1u << 22) | (1u << 12);  // 1.1: the least that Imprint takes
   std::span<const char* const> instance_extensions;
   std::span<const char* const> device_extensions;
-  const void* features = nullptr;  // const VkPhysicalDeviceFeatures2*, as it was chained to VkDeviceCreateInfo
+  const void* features =
+      nullptr;  // const VkPhysicalDeviceFeatures2*, as it was chained to VkDeviceCreateInfo
 };
 
 inline imp_vk_device_info begin_description(const Enabled& enabled) {

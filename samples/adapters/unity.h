@@ -1,13 +1,16 @@
 #ifndef IMPRINT_SAMPLES_ADAPTERS_UNITY_H_
 #define IMPRINT_SAMPLES_ADAPTERS_UNITY_H_
-// Unity: Imprint in a native rendering plugin. WRITTEN AGAINST THE INTERFACE (IUnityGraphicsVulkan, IUnityGraphicsVulkanV2), NOT RUN.
+// Unity: Imprint in a native rendering plugin. WRITTEN AGAINST THE INTERFACE (IUnityGraphicsVulkan,
+// IUnityGraphicsVulkanV2), NOT RUN.
 //
-// Create the context at kUnityGfxDeviceEventInitialize, destroy it at kUnityGfxDeviceEventShutdown. Then either
-//   record: configure a plugin event with kUnityVulkanRenderPass_EnsureOutside and kUnityVulkanEventConfigFlag_ModifiesCommandBuffersState; in it
-//   take CommandRecordingState and call frame_begin, record into its commandBuffer and frame_end, once a frame; or submit: configure the event with
-//   kUnityVulkanGraphicsQueueAccess_Allow, and make the frame's calls, all of them, in it.
-// Unity's interface does not tell what it enabled. Who needs more than the baseline wraps vkCreateDevice by AddInterceptInitialization (a plugin that
-// is loaded on start) and declares what passes through there.
+// Create the context at kUnityGfxDeviceEventInitialize, destroy it at kUnityGfxDeviceEventShutdown. Then
+// either
+//   record: configure a plugin event with kUnityVulkanRenderPass_EnsureOutside and
+//   kUnityVulkanEventConfigFlag_ModifiesCommandBuffersState; in it take CommandRecordingState and call
+//   frame_begin, record into its commandBuffer and frame_end, once a frame; or submit: configure the event
+//   with kUnityVulkanGraphicsQueueAccess_Allow, and make the frame's calls, all of them, in it.
+// Unity's interface does not tell what it enabled. Who needs more than the baseline wraps vkCreateDevice by
+// AddInterceptInitialization (a plugin that is loaded on start) and declares what passes through there.
 
 #include <IUnityGraphicsVulkan.h>
 

@@ -60,10 +60,12 @@ std::string Director::notice(const Game& game) {
   const auto once = [&](Event event) { return !std::exchange(seen_[static_cast<size_t>(event)], true); };
   const bool own = now.cue != Cue::kNone && !now.demonstrating;
 
-  if (now.demonstrating && now.cue == Cue::kFetch && now.pet.holding && now.pet.pose == Pose::kWalk && once(Event::kShown)) {
+  if (now.demonstrating && now.cue == Cue::kFetch && now.pet.holding && now.pet.pose == Pose::kWalk &&
+      once(Event::kShown)) {
     return at(now.time_s) + quoted(now.cue) + " is shown";
   }
-  if (!now.markers.empty() && (before.markers.empty() || before.markers.back().time_s < now.markers.back().time_s)) {
+  if (!now.markers.empty() &&
+      (before.markers.empty() || before.markers.back().time_s < now.markers.back().time_s)) {
     const FeedbackMarker& marker = now.markers.back();
     if (marker.kind == FeedbackKind::kScold && marker.credited && own && once(Event::kScolded)) {
       return at(now.time_s) + quoted(now.cue) + "? \"No!\", for: " + name(marker.action);
@@ -73,9 +75,12 @@ std::string Director::notice(const Game& game) {
     }
   }
   const bool success = now.trial_over && !before.trial_over && now.trial_success && !before.demonstrating;
-  if (success && before.cue == Cue::kSpin && once(Event::kSpin)) return at(now.time_s) + "\"spin\", all by itself";
-  if (success && before.cue == Cue::kBed && now.time_s > 20.0 && once(Event::kBed)) return at(now.time_s) + "\"bed\", without a word more";
-  if (own && now.cue == Cue::kFetch && now.pet.pose == Pose::kGive && now.time_s > 30.0 && once(Event::kGave)) {
+  if (success && before.cue == Cue::kSpin && once(Event::kSpin))
+    return at(now.time_s) + "\"spin\", all by itself";
+  if (success && before.cue == Cue::kBed && now.time_s > 20.0 && once(Event::kBed))
+    return at(now.time_s) + "\"bed\", without a word more";
+  if (own && now.cue == Cue::kFetch && now.pet.pose == Pose::kGive && now.time_s > 30.0 &&
+      once(Event::kGave)) {
     return at(now.time_s) + "\"fetch\": there, run, take, back, give";
   }
   return {};
@@ -86,7 +91,8 @@ void Director::frame(Run& run) {
   const FrameStart start = stage_.begin_frame();
   run.begin(start);
   std::string moment = notice(game);
-  if (moments_.empty() && moment.empty() && !options_.picture.empty() && game.time_s() > 0.5) moment = at(0.0) + "it knows nothing yet";
+  if (moments_.empty() && moment.empty() && !options_.picture.empty() && game.time_s() > 0.5)
+    moment = at(0.0) + "it knows nothing yet";
   const bool last = game.finished() && !options_.picture.empty();
   if (last) moment = at(game.time_s()) + "what it has become";
   const bool film = !options_.frames.empty() && game.time_s() >= next_frame_s_ && !game.finished();
@@ -119,7 +125,8 @@ void Director::write(const Game& game, const Report& report) {
   const OverlayState& overlay = game.overlay();
   SheetData sheet;
   const std::string who = report.pets > 1 ? std::to_string(report.pets) + " pets" : overlay.pet_name;
-  const std::string share = percent(report.final_success) + " of the commands", seconds = std::to_string(static_cast<int>(report.simulated_seconds));
+  const std::string share = percent(report.final_success) + " of the commands",
+                    seconds = std::to_string(static_cast<int>(report.simulated_seconds));
   const char* follow = report.pets > 1 ? " follow " : " follows ";
   if (report.teacher == TeacherKind::kOff)
     sheet.title = who + ", with learning off," + follow + share;
@@ -127,28 +134,35 @@ void Director::write(const Game& game, const Report& report) {
     sheet.title = who + " learned to follow " + share + " in " + seconds + " seconds";
   else
     sheet.title = who + follow + share + " after " + seconds + " seconds";
-  sheet.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " + std::to_string(report.seed) + "; " + report.device;
+  sheet.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " +
+                   std::to_string(report.seed) + "; " + report.device;
   sheet.moments = moments_;
   sheet.curve = overlay.curve;
   sheet.ghost_curve = overlay.ghost_curve;
   sheet.ticks = overlay.ticks;
   for (size_t i = 0; i < kTrickCount && !report.checks.empty(); ++i) {
-    sheet.tricks.push_back({overlay.names.of(kTricks[i]), report.checks.front().per_trick[i], report.checks.back().per_trick[i]});
+    sheet.tricks.push_back({overlay.names.of(kTricks[i]), report.checks.front().per_trick[i],
+                            report.checks.back().per_trick[i]});
   }
   char line[160];
   const auto fact = [&] { sheet.facts.emplace_back(line); };
-  std::snprintf(line, sizeof line, "%llu signals; %llu actions shown in lessons", static_cast<unsigned long long>(report.feedbacks),
+  std::snprintf(line, sizeof line, "%llu signals; %llu actions shown in lessons",
+                static_cast<unsigned long long>(report.feedbacks),
                 static_cast<unsigned long long>(report.demonstrations));
   fact();
-  std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions", static_cast<unsigned long long>(report.minibatches),
+  std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions",
+                static_cast<unsigned long long>(report.minibatches),
                 static_cast<unsigned long long>(report.decisions));
   fact();
-  std::snprintf(line, sizeof line, "%s: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)", report.access == Access::kCpu ? "CPU" : "GPU", report.infer_gpu_us.median,
+  std::snprintf(line, sizeof line, "%s: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)",
+                report.access == Access::kCpu ? "CPU" : "GPU", report.infer_gpu_us.median,
                 report.learn_gpu_us.median, report.infer_gpu_us.frames, report.learn_gpu_us.frames);
   fact();
-  std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99, report.budget_us);
+  std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99,
+                report.budget_us);
   fact();
-  if (!write_png(draw_sheet(sheet), options_.picture)) throw std::runtime_error("cannot write " + options_.picture);
+  if (!write_png(draw_sheet(sheet), options_.picture))
+    throw std::runtime_error("cannot write " + options_.picture);
 }
 
 }  // namespace pet

@@ -32,18 +32,25 @@ constexpr double kCaptionSeconds = 1.2;
 constexpr double kStatusSeconds = 3.0;
 constexpr double kAutoCuePause = 1.5;
 
-// All seats of a brain are answered together, so each pet of a kennel is examined by few probes at a time; that takes two seconds of play.
+// All seats of a brain are answered together, so each pet of a kennel is examined by few probes at a time;
+// that takes two seconds of play.
 uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kTrickCount; }
 
-// A person's reaction is measured, or guessed: the brain reckons with the quickest, and Life dates back what slower ones say.
+// A person's reaction is measured, or guessed: the brain reckons with the quickest, and Life dates back what
+// slower ones say.
 double brain_reaction(const Options& options, const SessionLogReader* replay) {
-  return (replay ? replay->header().idle && replay->header().teacher == TeacherKind::kNone : options.teacher == TeacherKind::kNone) ? kQuickestReaction : kUsualReaction;
+  return (replay ? replay->header().idle && replay->header().teacher == TeacherKind::kNone
+                 : options.teacher == TeacherKind::kNone)
+             ? kQuickestReaction
+             : kUsualReaction;
 }
 
-// Of each learner that may come into use, the one to begin with first. Only a person changes it, and only that of a single pet.
+// Of each learner that may come into use, the one to begin with first. Only a person changes it, and only
+// that of a single pet.
 std::vector<Learner> learners(const Options& options, const SessionLogReader* replay) {
   std::vector<Learner> wanted{options.learner};
-  const bool changes = replay ? replay->changes_learner() : options.teacher == TeacherKind::kNone || !options.headless;
+  const bool changes =
+      replay ? replay->changes_learner() : options.teacher == TeacherKind::kNone || !options.headless;
   if (!changes || options.kennel > 1) return wanted;
   for (const Learner learner : kLearners) {
     if (learner != options.learner) wanted.push_back(learner);
@@ -51,11 +58,14 @@ std::vector<Learner> learners(const Options& options, const SessionLogReader* re
   return wanted;
 }
 
-PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s, std::vector<Learner> learners) {
-  return {what, options.seed, options.kennel, probes_per_pet(options.kennel), reaction_s, std::move(learners)};
+PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s,
+                            std::vector<Learner> learners) {
+  return {what,       options.seed,       options.kennel, probes_per_pet(options.kennel),
+          reaction_s, std::move(learners)};
 }
 
-BrainContext::Setup context_setup(const Options& options, const std::function<void(const std::string&)>& log) {
+BrainContext::Setup context_setup(const Options& options,
+                                  const std::function<void(const std::string&)>& log) {
   BrainContext::Setup setup;
   setup.access = options.access;
   setup.budget_us = options.budget_us;
@@ -87,8 +97,8 @@ Options with_replay(Options options, const SessionLogReader* replay) {
 struct Game::Inside {
   enum class Phase : uint8_t { kPlaying, kSettling, kExamining, kDone };
 
-  Inside(const Options& wanted, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
-         const std::function<void(float)>& progress);
+  Inside(const Options& wanted, const imp_vk_device_info& device,
+         const std::function<void(const std::string&)>& log, const std::function<void(float)>& progress);
 
   void gather(size_t pet, uint64_t frame, std::vector<Signal>& signals);
   void apply(size_t pet, const Signal& signal);
@@ -122,7 +132,7 @@ struct Game::Inside {
   Lessons lessons;
 
   Phase phase = Phase::kPlaying;
-  uint64_t frame = 0;  // of this game, from 1; logs count by it
+  uint64_t frame = 0;        // of this game, from 1; logs count by it
   uint64_t game_frames = 0;  // until it was finished
   struct InFlight {
     uint64_t host_frame;
@@ -148,21 +158,25 @@ struct Game::Inside {
   Keeper keeper;
   bool has_names = false;  // that were loaded or given: what is on disk is theirs to replace
   bool unread_names = false, unread_lives = false;  // beside the pet that was loaded: never overwritten
-  bool keeps_unease = true;  // not in a replay of a game that knew none
-  std::map<size_t, std::string> beside_problems;  // of what is kept beside the brain, by the wish to save
+  bool keeps_unease = true;                         // not in a replay of a game that knew none
+  std::map<size_t, std::string> beside_problems;    // of what is kept beside the brain, by the wish to save
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
   OverlayState overlay;
 };
 
-Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
+Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device,
+                     const std::function<void(const std::string&)>& log,
                      const std::function<void(float)>& progress)
     : replay(wanted.replay.empty() ? nullptr : std::make_unique<SessionLogReader>(wanted.replay)),
       options(with_replay(wanted, replay.get())),
       context(device, context_setup(options, log)),
-      brain(context, brain_setup(options, "pet", brain_reaction(options, replay.get()), learners(options, replay.get()))),
+      brain(context, brain_setup(options, "pet", brain_reaction(options, replay.get()),
+                                 learners(options, replay.get()))),
       ghost_brain(options.ghost && options.kennel == 1
-                      ? std::make_unique<PetBrain>(context, brain_setup(options, "ghost", brain_reaction(options, replay.get()), {options.learner}))
+                      ? std::make_unique<PetBrain>(
+                            context, brain_setup(options, "ghost", brain_reaction(options, replay.get()),
+                                                 {options.learner}))
                       : nullptr),
       checkup(probes(brain)),
       dice(options.seed, 1u << 20),
@@ -174,7 +188,8 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   const bool plans_idle = replay ? replay->header().idle && teacher() != TeacherKind::kNone
                                  : std::any_of(options.plan.begin(), options.plan.end(), leaves_alone);
   life.idle = replay ? replay->header().idle : by_person || plans_idle;
-  if (plans_idle) life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
+  if (plans_idle)
+    life.shortest_idle_s = 0.2f, life.longest_idle_s = 0.6f;  // a script watches, and does not tire
   life.uneasy = !replay || replay->header().version >= 3;
   keeps_unease = life.uneasy;
   life.brain_reaction_s = brain.setup().reaction_s;
@@ -182,12 +197,14 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   if (has_pace) pace = pace_of(options.seed);
   for (uint32_t pet = 0; pet < options.kennel; ++pet) {
     LifeOptions own = life;
-    if (has_pace) own.shortest_idle_s *= pace_of(options.seed + pet), own.longest_idle_s *= pace_of(options.seed + pet);
+    if (has_pace)
+      own.shortest_idle_s *= pace_of(options.seed + pet), own.longest_idle_s *= pace_of(options.seed + pet);
     lives.push_back(std::make_unique<Life>(brain.pet(pet), options.seed, own));
     teachers.emplace_back();
     // In a kennel the person teaches the first pet, and scripted teachers the others.
     if (replay || (by_person && pet == 0)) continue;
-    teachers[pet].emplace(teacher_style(by_person ? TeacherKind::kDemo : options.teacher), options.plan, options.seed, pet);
+    teachers[pet].emplace(teacher_style(by_person ? TeacherKind::kDemo : options.teacher), options.plan,
+                          options.seed, pet);
   }
   for (uint32_t pet = 0; pet < options.kennel; ++pet) {
     lives[pet]->on_onset = [this, pet](double now_s, Action action, bool right) {
@@ -225,7 +242,8 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   }
   if (!options.log.empty()) {
     const uint32_t version = replay ? replay->header().version : kLogVersion;
-    log_file = std::make_unique<SessionLogWriter>(options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner, version});
+    log_file = std::make_unique<SessionLogWriter>(
+        options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner, version});
   }
   if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
   context.warmup(progress);
@@ -240,7 +258,8 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device, co
   show();
 }
 
-// They are no reason to do without the pet. What cannot be read stays where it is until other names take its place.
+// They are no reason to do without the pet. What cannot be read stays where it is until other names take its
+// place.
 void Game::Inside::load_names(const std::function<void(const std::string&)>& log) {
   try {
     overlay.names = read_names(names_file(options.load));
@@ -253,7 +272,8 @@ void Game::Inside::load_names(const std::function<void(const std::string&)>& log
   if (replay) return;
   // They are said once more as signals, so that a log has them.
   for (const Cue cue : kTricks) {
-    if (std::string_view(overlay.names.of(cue)) != name(cue)) inputs.push_back(name_cue(cue, overlay.names.of(cue)));
+    if (std::string_view(overlay.names.of(cue)) != name(cue))
+      inputs.push_back(name_cue(cue, overlay.names.of(cue)));
   }
 }
 
@@ -261,7 +281,8 @@ void Game::Inside::load_names(const std::function<void(const std::string&)>& log
 void Game::Inside::load_lives(const std::function<void(const std::string&)>& log) {
   try {
     const std::vector<float> unease = read_life(life_file(options.load));
-    for (size_t pet = 0; pet < std::min(unease.size(), lives.size()); ++pet) lives[pet]->set_unease(unease[pet]);
+    for (size_t pet = 0; pet < std::min(unease.size(), lives.size()); ++pet)
+      lives[pet]->set_unease(unease[pet]);
   } catch (const std::runtime_error& error) {
     log(std::string("the pet is at ease with everything: ") + error.what());
     unread_lives = true;
@@ -312,7 +333,8 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
   if (pet != 0) return;
   if (ghost) {
     // The ghost hears commands and finds the same yard, but the hand that scolds or leads does not reach it.
-    const bool place = signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kMovePlayer || signal.kind == SignalKind::kMoveBall;
+    const bool place = signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kMovePlayer ||
+                       signal.kind == SignalKind::kMoveBall;
     if (place || signal.kind == SignalKind::kCue || signal.kind == SignalKind::kThen) ghost->apply(signal);
   }
   const auto tick = [&](FeedbackKind kind) { overlay.ticks.push_back({static_cast<float>(clock_s), kind}); };
@@ -348,8 +370,10 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
       const std::string why = overlay.names.set(signal.cue, signal.text.data());
       if (why.empty() && before == overlay.names.of(signal.cue)) break;
       has_names = has_names || why.empty();
-      report_status(why.empty() ? std::string("You call ") + name(signal.cue) + " \"" + overlay.names.of(signal.cue) + "\" now: say it by typing (Enter) or by its key."
-                                : why);
+      report_status(why.empty()
+                        ? std::string("You call ") + name(signal.cue) + " \"" + overlay.names.of(signal.cue) +
+                              "\" now: say it by typing (Enter) or by its key."
+                        : why);
       break;
     }
     case SignalKind::kSnapshot:
@@ -368,8 +392,10 @@ void Game::Inside::apply_to_brain(const Signal& signal) {
     brain.set_learning(signal.number != 0);
   } else if (signal.kind == SignalKind::kLearner) {
     const auto learner = static_cast<Learner>(signal.number);
-    report_status(brain.use(learner) ? std::string("It now learns by ") + name(learner) + ", with a mind of its own for that."
-                                     : std::string("This game has no mind that learns by ") + name(learner) + ".");
+    report_status(brain.use(learner)
+                      ? std::string("It now learns by ") + name(learner) +
+                            ", with a mind of its own for that."
+                      : std::string("This game has no mind that learns by ") + name(learner) + ".");
   } else if (signal.kind == SignalKind::kSnapshot) {
     memories.keep(clock_s, checks.empty() ? std::nullopt : std::optional(checks.back().success), overlay);
   } else {
@@ -382,7 +408,8 @@ void Game::Inside::auto_cue() {
   if (!overlay.auto_cue || !life.trial().over() || clock_s < command_over_s + kAutoCuePause) return;
   command_over_s = clock_s;
   inputs.push_back(give_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
-  if (lessons.chain_is_next()) inputs.push_back(then_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
+  if (lessons.chain_is_next())
+    inputs.push_back(then_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
 }
 
 void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
@@ -404,10 +431,13 @@ void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
 
 void Game::Inside::examine(uint64_t now_frame) {
   if (!checkup.running() && !(ghost_checkup && ghost_checkup->running())) {
-    const bool due = phase == Phase::kPlaying ? clock_s >= next_check_s - 1e-6 && !time_up(now_frame + 1) : phase == Phase::kExamining;
+    const bool due = phase == Phase::kPlaying ? clock_s >= next_check_s - 1e-6 && !time_up(now_frame + 1)
+                                              : phase == Phase::kExamining;
     if (!due) return;
-    // A step late is on time; where the last one took long, or the screen is slow, this one counts from when it really began.
-    check_began_s = phase == Phase::kPlaying && clock_s < next_check_s + 2.5 * kStepSeconds ? next_check_s : clock_s;
+    // A step late is on time; where the last one took long, or the screen is slow, this one counts from when
+    // it really began.
+    check_began_s =
+        phase == Phase::kPlaying && clock_s < next_check_s + 2.5 * kStepSeconds ? next_check_s : clock_s;
     next_check_s = check_began_s + kCheckSeconds;
     ghost_examined = !overlay.then;
     checkup.begin(options.seed);
@@ -441,7 +471,8 @@ void Game::Inside::record_check() {
 }
 
 bool Game::Inside::time_up(uint64_t at_frame) const {
-  return ended || (replay ? at_frame >= replay->end_frame() : options.seconds > 0.0 && clock_s >= options.seconds - 1e-6);
+  return ended || (replay ? at_frame >= replay->end_frame()
+                          : options.seconds > 0.0 && clock_s >= options.seconds - 1e-6);
 }
 
 void Game::Inside::advance_phase(uint64_t now_frame) {
@@ -452,7 +483,8 @@ void Game::Inside::advance_phase(uint64_t now_frame) {
     if (brain.learning()) brain.set_learning(false);
     if (log_file) log_file->write_end(now_frame);
   }
-  if (phase == Phase::kSettling && now_frame >= settled_frame && !checkup.running() && !(ghost_checkup && ghost_checkup->running())) {
+  if (phase == Phase::kSettling && now_frame >= settled_frame && !checkup.running() &&
+      !(ghost_checkup && ghost_checkup->running())) {
     phase = Phase::kExamining;
   }
 }
@@ -474,10 +506,11 @@ void Game::Inside::show() {
   }
 }
 
-// ---- the face -------------------------------------------------------------------------------------------------------------------------------
+// ---- the face
+// -------------------------------------------------------------------------------------------------------------------------------
 
-Game::Game(const Options& options, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
-           const std::function<void(float)>& progress)
+Game::Game(const Options& options, const imp_vk_device_info& device,
+           const std::function<void(const std::string&)>& log, const std::function<void(float)>& progress)
     : inside_(std::make_unique<Inside>(options, device, log, progress)) {}
 
 Game::~Game() = default;
@@ -489,7 +522,8 @@ void Game::set_auto_cue(bool on) { inside_->overlay.auto_cue = on; }
 void Game::begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps) {
   Inside& in = *inside_;
   ++in.frame;
-  // The host may have had frames of its own in between (a picture taken): Imprint counts the game's, one after the other.
+  // The host may have had frames of its own in between (a picture taken): Imprint counts the game's, one
+  // after the other.
   in.in_flight.push_back({frame, in.frame});
   while (!in.in_flight.empty() && in.in_flight.front().host_frame <= safe_frame) {
     in.safe_frame = in.in_flight.front().frame;
@@ -506,7 +540,8 @@ void Game::send_work(VkCommandBuffer commands) { inside_->context.send_work(comm
 void Game::end_frame() {
   Inside& in = *inside_;
   in.context.end_frame();
-  // Frames after the game only wait for a save: they would be the most of a short game's, and cost next to nothing.
+  // Frames after the game only wait for a save: they would be the most of a short game's, and cost next to
+  // nothing.
   if (in.phase != Inside::Phase::kDone) {
     in.meters.read(in.context.stats());
     ++in.game_frames;
@@ -548,7 +583,9 @@ size_t Game::save(const std::string& path) {
   return wish;
 }
 
-size_t Game::save_brain(const std::string& path) { return inside_->keeper.save(path, PetBrain::Which::kFirst); }
+size_t Game::save_brain(const std::string& path) {
+  return inside_->keeper.save(path, PetBrain::Which::kFirst);
+}
 
 bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
 
@@ -558,7 +595,9 @@ const std::string& Game::save_problem(size_t wish) const {
   return problem.empty() && beside != inside_->beside_problems.end() ? beside->second : problem;
 }
 
-std::string Game::log_problem() const { return inside_->log_file ? inside_->log_file->problem() : std::string(); }
+std::string Game::log_problem() const {
+  return inside_->log_file ? inside_->log_file->problem() : std::string();
+}
 
 void Game::show_then(std::optional<size_t> memory) { inside_->memories.show(memory); }
 

@@ -3,12 +3,14 @@
 // The game without its screen: yards, brains, teacher or player, examinations and log, one frame at a time.
 //
 //   FrameStart start = host.begin_frame();
-//   game.begin_frame(start.frame, start.safe_frame, steps);  // answers arrive, the yard moves on, the pets look around
-//   game.send_work(start.commands);                          // recorded into the frame's command buffer, or submitted on its queue
+//   game.begin_frame(start.frame, start.safe_frame, steps);  // answers arrive, the yard moves on, the pets
+//   look around game.send_work(start.commands);                          // recorded into the frame's command
+//   buffer, or submitted on its queue
 //   ... draw game.yard(0), game.overlay() ...
 //   host.end_frame(); game.end_frame();
 //
-// A frame advances the simulation by `steps` of 1/60 s, whatever the clock on the wall says. Failures throw std::runtime_error.
+// A frame advances the simulation by `steps` of 1/60 s, whatever the clock on the wall says. Failures throw
+// std::runtime_error.
 
 #include <cstdint>
 #include <functional>
@@ -30,10 +32,11 @@ namespace pet {
 
 class Game {
  public:
-  // `device` as from VulkanHost::device_info, with the access of the options; of no account with Access::kCpu. Loads options.load (LoadError). Compiles everything before it returns.
-  // log gets warnings and errors of Imprint, on any thread; progress 0..1 while compiling.
-  Game(const Options& options, const imp_vk_device_info& device, const std::function<void(const std::string&)>& log,
-       const std::function<void(float)>& progress = {});
+  // `device` as from VulkanHost::device_info, with the access of the options; of no account with
+  // Access::kCpu. Loads options.load (LoadError). Compiles everything before it returns. log gets warnings
+  // and errors of Imprint, on any thread; progress 0..1 while compiling.
+  Game(const Options& options, const imp_vk_device_info& device,
+       const std::function<void(const std::string&)>& log, const std::function<void(float)>& progress = {});
   ~Game();  // the GPU must be done with every frame, and close() called
   Game(const Game&) = delete;
   Game& operator=(const Game&) = delete;
@@ -43,7 +46,8 @@ class Game {
   // The game gives the commands, the person only praises.
   void set_auto_cue(bool on);
 
-  // frame is the host's number for what it is recording, rising; the GPU has completed everything up to safe_frame.
+  // frame is the host's number for what it is recording, rising; the GPU has completed everything up to
+  // safe_frame.
   void begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps = 1);
   void send_work(VkCommandBuffer commands);
   void end_frame();
@@ -68,8 +72,10 @@ class Game {
   // What the first pet began although nobody asked for anything, oldest first.
   const std::vector<IdleDecision>& idle_decisions() const;
 
-  // Keeps the pet in a file, and the names of commands and what it is uneasy about beside it, with the brain of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is empty, or why one of them is not on disk.
-  // Where no names were loaded and none given in this game, a file of names that is there stays.
+  // Keeps the pet in a file, and the names of commands and what it is uneasy about beside it, with the brain
+  // of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is
+  // empty, or why one of them is not on disk. Where no names were loaded and none given in this game, a file
+  // of names that is there stays.
   size_t save(const std::string& path);
   // Without what is beside it: a file for the sake of its hash.
   size_t save_brain(const std::string& path);
@@ -79,8 +85,8 @@ class Game {
   // Why the log is not whole; empty when it is, or when there is none.
   std::string log_problem() const;
 
-  // The ghost becomes the pet as it was at that memory of overlay().snapshots, or again the one that never learned. Needs Options::memories. Takes
-  // some frames: overlay().then says when.
+  // The ghost becomes the pet as it was at that memory of overlay().snapshots, or again the one that never
+  // learned. Needs Options::memories. Takes some frames: overlay().then says when.
   void show_then(std::optional<size_t> memory);
 
   // Figures so far. Device, wall_seconds and weights_hash are the caller's to fill in.

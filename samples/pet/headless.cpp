@@ -31,7 +31,8 @@ void print_head(bool ghost) {
 
 void print_check(const Check& check) {
   std::printf("%5.0f s", check.seconds);
-  for (const float success : check.per_trick) std::printf("  %s %3d%%", bar(success, 10).c_str(), whole_percent(success));
+  for (const float success : check.per_trick)
+    std::printf("  %s %3d%%", bar(success, 10).c_str(), whole_percent(success));
   std::printf("  %s %3d%%", bar(check.success, 10).c_str(), whole_percent(check.success));
   if (check.ghost) std::printf("  %4d%%", whole_percent(*check.ghost));
   std::printf("\n");
@@ -44,24 +45,31 @@ std::string cost(const char* what, const Spread& us) {
   if (us.frames == 0)
     std::snprintf(text, sizeof text, "%s not measured", what);
   else
-    std::snprintf(text, sizeof text, "%s %.0f us (median of %zu frame%s with it)", what, us.median, us.frames, us.frames == 1 ? "" : "s");
+    std::snprintf(text, sizeof text, "%s %.0f us (median of %zu frame%s with it)", what, us.median, us.frames,
+                  us.frames == 1 ? "" : "s");
   return text;
 }
 
 void print_end(const Report& report) {
   const char* whom = report.pets > 1 ? "The pets" : "The pet";
-  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom, report.pets > 1 ? "follow" : "follows",
-              whole_percent(report.final_success), report.simulated_seconds, report.wall_seconds);
+  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom,
+              report.pets > 1 ? "follow" : "follows", whole_percent(report.final_success),
+              report.simulated_seconds, report.wall_seconds);
   if (report.held_90_at_s) std::printf("; above 90 %% for good measure since %.0f s", *report.held_90_at_s);
-  std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n", static_cast<unsigned long long>(report.decisions),
-              static_cast<unsigned long long>(report.feedbacks), static_cast<unsigned long long>(report.demonstrations),
+  std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n",
+              static_cast<unsigned long long>(report.decisions),
+              static_cast<unsigned long long>(report.feedbacks),
+              static_cast<unsigned long long>(report.demonstrations),
               static_cast<unsigned long long>(report.minibatches));
-  std::printf("%s a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. Calls of the frame %.0f us (median).\n",
-              report.access == Access::kCpu ? "CPU" : "GPU",
-              cost("infer", report.infer_gpu_us).c_str(), cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
-              report.frame_cpu_us.median);
+  std::printf(
+      "%s a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. Calls of the frame %.0f us "
+      "(median).\n",
+      report.access == Access::kCpu ? "CPU" : "GPU", cost("infer", report.infer_gpu_us).c_str(),
+      cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
+      report.frame_cpu_us.median);
   std::printf("weights %s\n", report.weights_hash.c_str());
-  const std::optional<double> needed = report.learner == Learner::kFeedback ? lesson_seconds(report.teacher) : std::nullopt;
+  const std::optional<double> needed =
+      report.learner == Learner::kFeedback ? lesson_seconds(report.teacher) : std::nullopt;
   const std::optional<bool> judged = learned(report);
   if (judged == false && report.minibatches == 0)
     std::printf("%s learned nothing: not one minibatch ran. Give it a larger --budget-us.\n", whom);
@@ -82,7 +90,8 @@ void write_text(const std::string& path, const std::string& text) {
 }  // namespace
 
 int run_headless(const Options& options) {
-  const std::unique_ptr<Director> director = options.picture.empty() && options.frames.empty() ? nullptr : std::make_unique<Director>(options);
+  const std::unique_ptr<Director> director =
+      options.picture.empty() && options.frames.empty() ? nullptr : std::make_unique<Director>(options);
   std::unique_ptr<VulkanHost> own_host;
   if (!director && options.access != Access::kCpu) {
     VulkanOptions vulkan;
@@ -90,11 +99,15 @@ int run_headless(const Options& options) {
     vulkan.validation = options.validation;
     own_host = std::make_unique<VulkanHost>(vulkan);
   }
-  VulkanHost* host = director ? &director->host() : own_host.get();   // none where nothing is drawn and the CPU learns
+  VulkanHost* host =
+      director ? &director->host() : own_host.get();  // none where nothing is drawn and the CPU learns
 
-  Run run(host, options, [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); });
-  std::printf("%s, seed %llu, teacher %s, learner %s, %u %s, %s\n\n", host ? host->properties().deviceName : "no GPU", static_cast<unsigned long long>(options.seed),
-              name(options.teacher), name(options.learner), options.kennel, options.kennel == 1 ? "pet" : "pets", name(options.access));
+  Run run(host, options,
+          [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); });
+  std::printf("%s, seed %llu, teacher %s, learner %s, %u %s, %s\n\n",
+              host ? host->properties().deviceName : "no GPU", static_cast<unsigned long long>(options.seed),
+              name(options.teacher), name(options.learner), options.kennel,
+              options.kennel == 1 ? "pet" : "pets", name(options.access));
   print_head(run.game().ghost() != nullptr);
 
   const auto start = std::chrono::steady_clock::now();
@@ -117,17 +130,22 @@ int run_headless(const Options& options) {
   const auto attempt = [&](const char* what, const std::string& file, const std::function<void()>& write) {
     try {
       write();
-      if (!file.empty()) std::printf("%s: %s\n", what, std::filesystem::absolute(file).lexically_normal().string().c_str());
+      if (!file.empty())
+        std::printf("%s: %s\n", what, std::filesystem::absolute(file).lexically_normal().string().c_str());
     } catch (const std::exception& error) {
       problem += (problem.empty() ? "" : "; ") + std::string(error.what());
     }
   };
-  if (!options.report.empty()) attempt("figures", options.report, [&] { write_text(options.report, to_json(report)); });
+  if (!options.report.empty())
+    attempt("figures", options.report, [&] { write_text(options.report, to_json(report)); });
   if (director) attempt("picture", options.picture, [&] { director->write(run.game(), report); });
-  if (!options.frames.empty()) std::printf("frames: %s\n", std::filesystem::absolute(options.frames).lexically_normal().string().c_str());
+  if (!options.frames.empty())
+    std::printf("frames: %s\n",
+                std::filesystem::absolute(options.frames).lexically_normal().string().c_str());
   if (!problem.empty()) throw std::runtime_error(problem);
   if (host && host->validation_messages() > 0) {
-    throw std::runtime_error(std::to_string(host->validation_messages()) + " messages of the validation layer");
+    throw std::runtime_error(std::to_string(host->validation_messages()) +
+                             " messages of the validation layer");
   }
   return learned(report) == false ? 1 : 0;
 }

@@ -26,7 +26,8 @@ std::string Keeping::words() const {
 }
 
 Keeping keeping(const Options& options, const std::string& own_file, bool own_exists) {
-  const bool own = options.load.empty() && options.teacher == TeacherKind::kNone && !options.fresh && options.replay.empty();
+  const bool own = options.load.empty() && options.teacher == TeacherKind::kNone && !options.fresh &&
+                   options.replay.empty();
   Keeping keeping{options.load, options.save, false};
   if (!own) return keeping;
   keeping.remembered = own_exists && !own_file.empty();
@@ -51,8 +52,10 @@ std::optional<std::string> keep_aside(const std::string& pet_file) {
 }
 
 std::string own_pet_file(const Options& options) {
-  const std::string learner = options.learner == Learner::kFeedback ? std::string() : std::string("-") + name(options.learner);
-  return own_file((options.kennel == 1 ? "pet" : "kennel-" + std::to_string(options.kennel)) + learner + ".imprint");
+  const std::string learner =
+      options.learner == Learner::kFeedback ? std::string() : std::string("-") + name(options.learner);
+  return own_file((options.kennel == 1 ? "pet" : "kennel-" + std::to_string(options.kennel)) + learner +
+                  ".imprint");
 }
 
 std::string reaction_file() { return own_file("player.txt"); }
@@ -61,7 +64,8 @@ std::optional<double> read_reaction(const std::string& file) {
   std::ifstream text(file);
   std::string word;
   double milliseconds = 0.0;
-  if (!(text >> word >> milliseconds) || word != "reaction_ms" || !(milliseconds > 0.0 && milliseconds < 1e5)) return std::nullopt;
+  if (!(text >> word >> milliseconds) || word != "reaction_ms" || !(milliseconds > 0.0 && milliseconds < 1e5))
+    return std::nullopt;
   return milliseconds * 1e-3;
 }
 

@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_PET_KEEPING_H_
 #define IMPRINT_SAMPLES_PET_KEEPING_H_
-// Which pet a window opens with, and which file it goes to at the end. A person's own pet is overwritten by nothing but itself: whoever plays with
-// another one (--load), lets a script teach (--teacher), starts anew (--fresh) or replays a log keeps that pet only in a file of its own (--save).
+// Which pet a window opens with, and which file it goes to at the end. A person's own pet is overwritten by
+// nothing but itself: whoever plays with another one (--load), lets a script teach (--teacher), starts anew
+// (--fresh) or replays a log keeps that pet only in a file of its own (--save).
 
 #include <optional>
 #include <string>
@@ -21,8 +22,9 @@ struct Keeping {
 // own_file: where the person's own pet is kept; empty when there is no such place.
 Keeping keeping(const Options& options, const std::string& own_file, bool own_exists);
 
-// Moves a pet that cannot be read out of the way of the next one, with what is kept beside it: to free_name(pet_file + ".unread"), which is the answer.
-// Nothing when that cannot be done: then all is where it was.
+// Moves a pet that cannot be read out of the way of the next one, with what is kept beside it: to
+// free_name(pet_file + ".unread"), which is the answer. Nothing when that cannot be done: then all is where
+// it was.
 std::optional<std::string> keep_aside(const std::string& pet_file);
 
 // The person's own pet; a kennel has another shape, so another file. Empty when there is no place for it.

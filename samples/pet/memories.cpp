@@ -44,9 +44,11 @@ void Memories::forget_oldest(OverlayState& overlay) {
 
 std::string Memories::restore(uint64_t number, const OverlayState& overlay) {
   if (memories_.empty()) return "No memory yet: F6 keeps one.";
-  const size_t index = number == 0 ? memories_.size() - 1 : std::min<size_t>(number - 1, memories_.size() - 1);
+  const size_t index =
+      number == 0 ? memories_.size() - 1 : std::min<size_t>(number - 1, memories_.size() - 1);
   brain_->restore(memories_[index].snapshot);
-  return "Back to how it was at " + std::to_string(static_cast<int>(overlay.snapshots[index].seconds)) + " s.";
+  return "Back to how it was at " + std::to_string(static_cast<int>(overlay.snapshots[index].seconds)) +
+         " s.";
 }
 
 std::string Memories::step(uint64_t frame, OverlayState& overlay) {

@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_MEMORIES_H_
 #define IMPRINT_SAMPLES_PET_MEMORIES_H_
-// Snapshots of the pet, on the timeline of the overlay: to go back to, and to be seen beside the pet of now. A snapshot is the brain's own, so the
-// ghost, which shows what the pet was, reads a file.
+// Snapshots of the pet, on the timeline of the overlay: to go back to, and to be seen beside the pet of now.
+// A snapshot is the brain's own, so the ghost, which shows what the pet was, reads a file.
 
 #include <cstdint>
 #include <optional>
@@ -23,8 +23,8 @@ class Memories {
 
   // success: of the newest examination, if there was one.
   void keep(double now_s, std::optional<float> success, OverlayState& overlay);
-  // number counts from 1 through the snapshots that are kept, oldest first, 0 is the newest: a brain's names for them differ from run to run. Gives a
-  // word for the player.
+  // number counts from 1 through the snapshots that are kept, oldest first, 0 is the newest: a brain's names
+  // for them differ from run to run. Gives a word for the player.
   std::string restore(uint64_t number, const OverlayState& overlay);
 
   // The ghost is to become the pet of a memory, or nothing: itself.

@@ -36,7 +36,10 @@ void Meters::show(OverlayState& overlay) const {
   overlay.minibatches = brain_.minibatches;
   const double seconds = counts_.empty() ? 0.0 : counts_.back().time_s - counts_.front().time_s;
   overlay.updates_per_second =
-      seconds > 0.0 ? static_cast<float>(static_cast<double>(counts_.back().minibatches - counts_.front().minibatches) / seconds) : 0.0f;
+      seconds > 0.0
+          ? static_cast<float>(static_cast<double>(counts_.back().minibatches - counts_.front().minibatches) /
+                               seconds)
+          : 0.0f;
 }
 
 void Meters::fill(Report& report) const {

@@ -35,10 +35,12 @@ struct Options {
   std::string frames;
   std::string log;       // write the events here
   std::string replay;    // play the events of this log instead of a teacher
-  std::string memories;  // folder for what the pet was at each snapshot, so that it can be seen beside what it is; empty = off. Not an option
+  std::string memories;  // folder for what the pet was at each snapshot, so that it can be seen beside what
+                         // it is; empty = off. Not an option
 };
 
-// Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with *status.
+// Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with
+// *status.
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status);
 
 }  // namespace pet

@@ -38,7 +38,8 @@ class Pace {
     frame_ms_ += (seconds * 1e3 - frame_ms_) * 0.1;
     if (paused) return 0;
     due_ = std::min(due_ + seconds / kStepSeconds * (slow ? 0.5 : 1.0), kMostStepsAtOnce);
-    // Screens of about 60 Hz get exactly a step a frame: no stutter from two clocks that drift past each other.
+    // Screens of about 60 Hz get exactly a step a frame: no stutter from two clocks that drift past each
+    // other.
     if (!slow && due_ > 0.75 && due_ < 1.25) due_ = 1.0;
     const double whole = std::floor(due_);
     due_ -= whole;
@@ -55,7 +56,9 @@ class Pace {
 // A folder that goes when its owner goes. Without a place for one, its path is empty.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / ("imprint-pet-" + std::to_string(std::random_device()()))) {
+  TemporaryFolder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("imprint-pet-" + std::to_string(std::random_device()()))) {
     std::error_code error;
     if (!std::filesystem::create_directory(path_, error)) path_.clear();
   }
@@ -94,7 +97,9 @@ class WindowGame {
     options_.memories = memories_.path();
     options_.load = keeping_.load;
     options_.save = keeping_.save;
-    const auto log = [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); };
+    const auto log = [](const std::string& message) {
+      std::fprintf(stderr, "imprint: %s\n", message.c_str());
+    };
     try {
       run_ = std::make_unique<Run>(&stage_.host(), options_, log);
       tell((keeping_.remembered ? "It remembers you. " : "") + keeping_.words(), kKeepingSeconds);
@@ -106,12 +111,15 @@ class WindowGame {
       const std::optional<std::string> aside = keep_aside(own_file_);
       if (!aside && options_.save == own_file_) options_.save = keeping_.save = "";
       run_ = std::make_unique<Run>(&stage_.host(), options_, log);
-      tell("The saved pet could not be read and is kept in " + aside.value_or(own_file_) + "; this is a new one. " + keeping_.words(), kKeepingSeconds);
+      tell("The saved pet could not be read and is kept in " + aside.value_or(own_file_) +
+               "; this is a new one. " + keeping_.words(),
+           kKeepingSeconds);
     }
     std::printf("%s\n", keeping_.words().c_str());
     std::fflush(stdout);
     if (options_.teacher != TeacherKind::kNone || !options_.replay.empty()) return;
-    if (const std::optional<double> reaction = read_reaction(reaction_file())) game().input(reaction_signal(*reaction));
+    if (const std::optional<double> reaction = read_reaction(reaction_file()))
+      game().input(reaction_signal(*reaction));
     // What it was when you came is the first memory.
     if (!options_.load.empty()) game().input(signal(SignalKind::kSnapshot));
   }
@@ -136,7 +144,8 @@ class WindowGame {
     }
     if (!problem.empty()) throw std::runtime_error(problem);
     const auto messages = stage_.host().validation_messages();
-    if (messages > 0) throw std::runtime_error(std::to_string(messages) + " messages of the validation layer");
+    if (messages > 0)
+      throw std::runtime_error(std::to_string(messages) + " messages of the validation layer");
     return 0;
   }
 
@@ -155,10 +164,13 @@ class WindowGame {
     status_until_ = Clock::now() + std::chrono::milliseconds(static_cast<int>(seconds * 1e3));
   }
 
-  static Signal reaction_signal(double seconds) { return signal(SignalKind::kReaction, static_cast<uint64_t>(std::llround(seconds * 1e3))); }
+  static Signal reaction_signal(double seconds) {
+    return signal(SignalKind::kReaction, static_cast<uint64_t>(std::llround(seconds * 1e3)));
+  }
 
   void begin_test() {
-    if (options_.teacher != TeacherKind::kNone || !options_.replay.empty()) return tell("A script teaches: its reaction is known.");
+    if (options_.teacher != TeacherKind::kNone || !options_.replay.empty())
+      return tell("A script teaches: its reaction is known.");
     if (!paused_) pause(true);
     test_.emplace(static_cast<uint64_t>(std::random_device()()));
   }
@@ -167,7 +179,9 @@ class WindowGame {
     if (test_->done()) {
       game().input(reaction_signal(test_->seconds()));
       char text[96];
-      std::snprintf(text, sizeof text, "You take %.2f s to react: that is where your praise looks from now on.", test_->seconds());
+      std::snprintf(text, sizeof text,
+                    "You take %.2f s to react: that is where your praise looks from now on.",
+                    test_->seconds());
       tell(text, kKeepingSeconds);
       (void)write_reaction(reaction_file(), test_->seconds());  // else it is measured again next time
     }
@@ -184,7 +198,8 @@ class WindowGame {
 
   void show_then(std::optional<size_t> memory) {
     const OverlayState& overlay = game().overlay();
-    if (!game().ghost()) return tell("Without the ghost (--no-ghost, --kennel) there is nothing to show it with.");
+    if (!game().ghost())
+      return tell("Without the ghost (--no-ghost, --kennel) there is nothing to show it with.");
     if (overlay.snapshots.empty()) return tell("No memory yet: F6 keeps one.");
     game().show_then(memory);
   }
@@ -211,21 +226,25 @@ class WindowGame {
     if (input.interrupt) send(SignalKind::kNo);
     if (input.demonstrate) {
       // Often the command has just ended, well or badly: showing it gives it once more.
-      if (game().yard(0).cue == Cue::kNone && !input.cue && last_cue_ != Cue::kNone) game().input(give_cue(last_cue_));
+      if (game().yard(0).cue == Cue::kNone && !input.cue && last_cue_ != Cue::kNone)
+        game().input(give_cue(last_cue_));
       if (last_cue_ == Cue::kNone) tell("Give a command first, then show it.");
       send(SignalKind::kShow);
     }
-    if (input.walk_to) game().input(move(SignalKind::kMovePlayer, standing_place(game().yard(0), *input.walk_to)));
+    if (input.walk_to)
+      game().input(move(SignalKind::kMovePlayer, standing_place(game().yard(0), *input.walk_to)));
     if (input.lure_to) game().input(move(SignalKind::kLure, *input.lure_to));
     if (input.let_go) send(SignalKind::kLetGo);
     if (input.ball_to) game().input(move(SignalKind::kMoveBall, *input.ball_to));
     if (input.toggle_pause) pause(!paused_);
     if (input.toggle_slow) slow_ = !slow_;
     if (input.toggle_ghost) ghost_ = !ghost_;
-    if (input.toggle_learning && !paused_) game().input(signal(SignalKind::kLearning, game().overlay().learning ? 0 : 1));
+    if (input.toggle_learning && !paused_)
+      game().input(signal(SignalKind::kLearning, game().overlay().learning ? 0 : 1));
     if (input.next_mind && !paused_) next_mind();
     if (input.toggle_auto_cue) game().set_auto_cue(!game().overlay().auto_cue);
-    if (input.hold_praise) tell(*input.hold_praise ? "Hold P down to go on praising." : "One press, one word of praise.");
+    if (input.hold_praise)
+      tell(*input.hold_praise ? "Hold P down to go on praising." : "One press, one word of praise.");
     if (input.snapshot) {
       send(SignalKind::kSnapshot);
       tell("Snapshot taken.");
@@ -244,7 +263,8 @@ class WindowGame {
     if (options_.kennel > 1) return tell("A kennel keeps the minds that it began with.");
     if (!options_.replay.empty()) return tell("The log says how this pet learns.");
     const OverlayState& overlay = game().overlay();
-    if (overlay.learning && overlay.learner == kLearners.back()) return game().input(signal(SignalKind::kLearning, 0));
+    if (overlay.learning && overlay.learner == kLearners.back())
+      return game().input(signal(SignalKind::kLearning, 0));
     const size_t next = overlay.learning ? static_cast<size_t>(overlay.learner) + 1 : 0;
     game().input(signal(SignalKind::kLearner, static_cast<uint64_t>(kLearners[next])));
     if (!overlay.learning) game().input(signal(SignalKind::kLearning, 1));
@@ -258,12 +278,14 @@ class WindowGame {
   }
 
   void step(const FrameStart& start, uint32_t steps) {
-    game().begin_frame(start.frame, start.safe_frame, options_.replay.empty() ? steps : game().replay_steps());
+    game().begin_frame(start.frame, start.safe_frame,
+                       options_.replay.empty() ? steps : game().replay_steps());
     game().send_work(start.commands);
   }
 
   void frame(Pace& pace) {
-    // A slow screen shows only some of the steps: the others are frames of their own, so that the pet decides and learns as often a second as ever.
+    // A slow screen shows only some of the steps: the others are frames of their own, so that the pet decides
+    // and learns as often a second as ever.
     uint32_t steps = pace.steps(paused_ && !test_, slow_ && !test_);
     if (test_) {
       for (; steps > 0; --steps) test_->step();

@@ -12,7 +12,9 @@ namespace {
 double rounded(float share) { return std::round(static_cast<double>(share) * 1e4) / 1e4; }
 
 nlohmann::ordered_json to_json(const Spread& spread) {
-  return {{"median", std::round(spread.median * 10.0) / 10.0}, {"p99", std::round(spread.p99 * 10.0) / 10.0}, {"frames", spread.frames}};
+  return {{"median", std::round(spread.median * 10.0) / 10.0},
+          {"p99", std::round(spread.p99 * 10.0) / 10.0},
+          {"frames", spread.frames}};
 }
 
 }  // namespace
@@ -21,7 +23,8 @@ Spread spread(std::vector<float> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return static_cast<double>(values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]);
+    return static_cast<double>(
+        values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]);
   };
   return {at(0.5), at(0.99), values.size()};
 }
@@ -49,8 +52,8 @@ std::optional<float> success_at(const std::vector<Check>& checks, double seconds
   return found;
 }
 
-// Bars: well above the 10 % or so of a pet that knows nothing, and below what every seed reached. The exact ones are means over ten seeds
-// (tests/learning), as are the times.
+// Bars: well above the 10 % or so of a pet that knows nothing, and below what every seed reached. The exact
+// ones are means over ten seeds (tests/learning), as are the times.
 namespace {
 
 struct Lesson {
@@ -83,7 +86,8 @@ std::optional<double> lesson_seconds(TeacherKind teacher) {
 std::optional<bool> learned(const Report& report) {
   const std::optional<Lesson> taught = lesson(report.teacher);
   if (!taught || report.learner != Learner::kFeedback) return std::nullopt;
-  if (report.minibatches == 0 && report.feedbacks + report.demonstrations > 0) return false;  // taught, and nothing was made of it
+  if (report.minibatches == 0 && report.feedbacks + report.demonstrations > 0)
+    return false;  // taught, and nothing was made of it
   if (report.minibatches > 0 && report.final_success >= taught->bar) return true;
   return report.simulated_seconds < taught->seconds ? std::nullopt : std::optional(false);
 }
@@ -111,14 +115,16 @@ std::string to_json(const Report& report) {
   }
   json["per_trick"] = nlohmann::ordered_json::object();
   for (size_t i = 0; i < kTrickCount; ++i) {
-    json["per_trick"][name(kTricks[i])] = report.checks.empty() ? 0.0 : rounded(report.checks.back().per_trick[i]);
+    json["per_trick"][name(kTricks[i])] =
+        report.checks.empty() ? 0.0 : rounded(report.checks.back().per_trick[i]);
   }
   json["final_success"] = rounded(report.final_success);
   if (report.pets > 1) {
     json["final_per_pet"] = nlohmann::ordered_json::array();
     for (const float success : report.final_per_pet) json["final_per_pet"].push_back(rounded(success));
   }
-  json["held_90_at_s"] = report.held_90_at_s ? nlohmann::ordered_json(*report.held_90_at_s) : nlohmann::ordered_json(nullptr);
+  json["held_90_at_s"] =
+      report.held_90_at_s ? nlohmann::ordered_json(*report.held_90_at_s) : nlohmann::ordered_json(nullptr);
   const std::optional<bool> judged = learned(report);
   json["learned"] = judged ? nlohmann::ordered_json(*judged) : nlohmann::ordered_json(nullptr);
   json["decisions"] = report.decisions;

@@ -67,18 +67,22 @@ struct Report {
   uint32_t late_actions = 0;
   std::string weights_hash;  // empty when the brain could not be read back
   std::string log_problem;   // why the log is not whole; empty: it is, or none was asked for
-  std::string save_problem;  // why the pet is not in the file it was to be saved in; empty: it is, or none was asked for
+  std::string save_problem;  // why the pet is not in the file it was to be saved in; empty: it is, or none
+                             // was asked for
 };
 
-// When success has stayed at 90 % or more for 15 s: the time of the check that shows it, the second of two or more in a row.
+// When success has stayed at 90 % or more for 15 s: the time of the check that shows it, the second of two or
+// more in a row.
 std::optional<double> held_90(const std::vector<Check>& checks);
 // Success at a time, of the newest check that is not later; nothing before the first.
 std::optional<float> success_at(const std::vector<Check>& checks, double seconds);
-// Simulated seconds in which a pet has learned from this teacher, if it learns at all; nothing where there is no bar to hold it against: a person
-// taught, or learning was off; nor where another learner than feedback was at work, which is there to be compared with.
+// Simulated seconds in which a pet has learned from this teacher, if it learns at all; nothing where there is
+// no bar to hold it against: a person taught, or learning was off; nor where another learner than feedback
+// was at work, which is there to be compared with.
 std::optional<double> lesson_seconds(TeacherKind teacher);
-// Whether the pet learned what this teacher can teach: it did minibatches, and its success is far above that of a pet that knows nothing. Nothing
-// where there is no bar, and while it has not learned yet but may still: the session was shorter than lesson_seconds.
+// Whether the pet learned what this teacher can teach: it did minibatches, and its success is far above that
+// of a pet that knows nothing. Nothing where there is no bar, and while it has not learned yet but may still:
+// the session was shorter than lesson_seconds.
 std::optional<bool> learned(const Report& report);
 
 std::string to_json(const Report& report);

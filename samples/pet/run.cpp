@@ -10,7 +10,9 @@ namespace {
 // A file that goes when its owner goes.
 class TemporaryFile {
  public:
-  TemporaryFile() : path_(std::filesystem::temp_directory_path() / ("imprint-pet-" + std::to_string(std::random_device()()) + ".imprint")) {}
+  TemporaryFile()
+      : path_(std::filesystem::temp_directory_path() /
+              ("imprint-pet-" + std::to_string(std::random_device()()) + ".imprint")) {}
   ~TemporaryFile() {
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
@@ -25,12 +27,17 @@ class TemporaryFile {
 
 }  // namespace
 
-QueueAccess queue_access(Access access) { return access == Access::kRecord ? QueueAccess::record : QueueAccess::submit; }
+QueueAccess queue_access(Access access) {
+  return access == Access::kRecord ? QueueAccess::record : QueueAccess::submit;
+}
 
-Run::Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress)
+Run::Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log,
+         const std::function<void(float)>& progress)
     : host_(host),
       options_(options),
-      game_(std::make_unique<Game>(options, host ? host->device_info(queue_access(options.access)) : imp_vk_device_info_init(), std::move(log), progress)) {}
+      game_(std::make_unique<Game>(
+          options, host ? host->device_info(queue_access(options.access)) : imp_vk_device_info_init(),
+          std::move(log), progress)) {}
 
 Run::~Run() {
   wait_idle();
@@ -70,7 +77,8 @@ Report Run::finish() {
   std::string problem;
   if (!options_.save.empty()) problem = save(options_.save);
   const TemporaryFile file;
-  // Where the game submits, Imprint never does so itself and cannot wait for the GPU: the hash is taken of what was saved.
+  // Where the game submits, Imprint never does so itself and cannot wait for the GPU: the hash is taken of
+  // what was saved.
   std::string saved_file = options_.save;
   bool readable = true;
   if (options_.access == Access::kRecord && (saved_file.empty() || !problem.empty())) {
@@ -86,7 +94,9 @@ Report Run::finish() {
   if (host_) report.driver = host_->driver_name();
   report.save_problem = problem;
   report.log_problem = game_->log_problem();
-  if (readable) report.weights_hash = game_->weights_hash(host_ ? host_->device_info(QueueAccess::submit) : imp_vk_device_info_init(), saved_file);
+  if (readable)
+    report.weights_hash = game_->weights_hash(
+        host_ ? host_->device_info(QueueAccess::submit) : imp_vk_device_info_init(), saved_file);
   return report;
 }
 

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_RUN_H_
 #define IMPRINT_SAMPLES_PET_RUN_H_
-// One game on one device, or on the CPU, from start to end, without a screen: what the headless program and the learning tests share.
+// One game on one device, or on the CPU, from start to end, without a screen: what the headless program and
+// the learning tests share.
 
 #include <functional>
 #include <string>
@@ -12,8 +13,10 @@ namespace pet {
 
 class Run {
  public:
-  // log gets Imprint's warnings and errors. The host must outlive the run; null where nothing is drawn and the CPU learns (Access::kCpu).
-  Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log, const std::function<void(float)>& progress = {});
+  // log gets Imprint's warnings and errors. The host must outlive the run; null where nothing is drawn and
+  // the CPU learns (Access::kCpu).
+  Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log,
+      const std::function<void(float)>& progress = {});
   ~Run();
 
   Game& game() { return *game_; }
@@ -24,7 +27,8 @@ class Run {
   void frame();
   // Saves, with as many frames as it takes; gives why that failed, or nothing.
   std::string save(const std::string& path);
-  // Saves where the options say so, ends the game and says what it came to: Report::save_problem too. No frames after this.
+  // Saves where the options say so, ends the game and says what it came to: Report::save_problem too. No
+  // frames after this.
   Report finish();
 
  private:

@@ -16,5 +16,7 @@ float imp_asinh(float x) {
   float r = a > 1e9 ? log(a) + 0.693147181 : imp_log1p(a + a * a / (1.0 + sqrt(a * a + 1.0)));
   return x < 0.0 ? -r : r;
 }
-float imp_acosh(float x) { return x > 1e9 ? log(x) + 0.693147181 : imp_log1p((x - 1.0) + sqrt((x - 1.0) * (x + 1.0))); }
+float imp_acosh(float x) {
+  return x > 1e9 ? log(x) + 0.693147181 : imp_log1p((x - 1.0) + sqrt((x - 1.0) * (x + 1.0)));
+}
 float imp_atanh(float x) { return 0.5 * imp_log1p(2.0 * x / (1.0 - x)); }

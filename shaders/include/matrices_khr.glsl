@@ -4,6 +4,9 @@
 #define MATRIX_SUMS coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
 #define MATRIX_ROUNDED coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
 #define MATRIX_LOAD(matrix, array, place, stride, by_columns) \
-  coopMatLoad(matrix, array, place, stride, (by_columns) == 1 ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor)
-#define MATRIX_STORE(matrix, array, place, stride) coopMatStore(matrix, array, place, stride, gl_CooperativeMatrixLayoutRowMajor)
+  coopMatLoad(                                                \
+      matrix, array, place, stride,                           \
+      (by_columns) == 1 ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor)
+#define MATRIX_STORE(matrix, array, place, stride) \
+  coopMatStore(matrix, array, place, stride, gl_CooperativeMatrixLayoutRowMajor)
 #define MATRIX_MULTIPLY_ADD(left, right, sums) coopMatMulAdd(left, right, sums)

@@ -1,8 +1,10 @@
-// Matrices of a subgroup, 16 x 16 of float16 and their sums in float32, by GL_NV_cooperative_matrix. Places and strides count elements of the array.
+// Matrices of a subgroup, 16 x 16 of float16 and their sums in float32, by GL_NV_cooperative_matrix. Places
+// and strides count elements of the array.
 #define MATRIX_LEFT fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 #define MATRIX_RIGHT fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 #define MATRIX_SUMS fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
 #define MATRIX_ROUNDED fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
-#define MATRIX_LOAD(matrix, array, place, stride, by_columns) coopMatLoadNV(matrix, array, place, stride, (by_columns) == 1)
+#define MATRIX_LOAD(matrix, array, place, stride, by_columns) \
+  coopMatLoadNV(matrix, array, place, stride, (by_columns) == 1)
 #define MATRIX_STORE(matrix, array, place, stride) coopMatStoreNV(matrix, array, place, stride, false)
 #define MATRIX_MULTIPLY_ADD(left, right, sums) coopMatMulAddNV(left, right, sums)

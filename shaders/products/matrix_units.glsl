@@ -1,45 +1,50 @@
-// A product of float16 matrices on a device's matrix units, sums in float32. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH terms at a
-// time: its invocations copy that much of both operands into shared memory, as they lie in memory, while the loads of the next turn are already under way;
-// each of its subgroups multiplies SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs' worth in matrices of 16 x 16 (include/matrices_nv.glsl, matrices_khr.glsl).
+// A product of float16 matrices on a device's matrix units, sums in float32. A workgroup computes TILE_ROWS x
+// TILE_COLUMNS outputs, TILE_DEPTH terms at a time: its invocations copy that much of both operands into
+// shared memory, as they lie in memory, while the loads of the next turn are already under way; each of its
+// subgroups multiplies SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs' worth in matrices of 16 x 16
+// (include/matrices_nv.glsl, matrices_khr.glsl).
 //
-// The kernel around this page defines SUBGROUP_ROWS, SUBGROUP_COLUMNS and what products/tiles.glsl says, with loads of eight neighbours as a uvec4, tile_left
-// and tile_right as uvec4 arrays, and, where sums go straight to memory and tiles are whole, STORE_MATRIX(sums, batch, row, column) for matrices.
-// Indices are unsigned: with signed ones 227 TFLOP/s were 210.
+// The kernel around this page defines SUBGROUP_ROWS, SUBGROUP_COLUMNS and what products/tiles.glsl says, with
+// loads of eight neighbours as a uvec4, tile_left and tile_right as uvec4 arrays, and, where sums go straight
+// to memory and tiles are whole, STORE_MATRIX(sums, batch, row, column) for matrices. Indices are unsigned:
+// with signed ones 227 TFLOP/s were 210.
 
 #define MATRIX_ROWS (SUBGROUP_ROWS / 16)
 #define MATRIX_COLUMNS (SUBGROUP_COLUMNS / 16)
 
-// Shared memory has lines of the eights that lie side by side in memory, one more between lines against bank conflicts.
+// Shared memory has lines of the eights that lie side by side in memory, one more between lines against bank
+// conflicts.
 #if LEFT_ALONG_TERMS
 #define LEFT_LANES (TILE_DEPTH / 8)
 #define LEFT_ROW(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
 #define LEFT_TERM(turn) (lane % LEFT_LANES * 8)
 #define LEFT_STRIDE (TILE_DEPTH / 8 + 1)
-#define LEFT_AT(row, term) ((row) * LEFT_STRIDE + (term) / 8)
+#define LEFT_AT(row, term) ((row)*LEFT_STRIDE + (term) / 8)
 #else
 #define LEFT_LANES (TILE_ROWS / 8)
 #define LEFT_ROW(turn) (lane % LEFT_LANES * 8)
 #define LEFT_TERM(turn) (lane / LEFT_LANES * LEFT_TURNS + (turn))
 #define LEFT_STRIDE (TILE_ROWS / 8 + 1)
-#define LEFT_AT(row, term) ((term) * LEFT_STRIDE + (row) / 8)
+#define LEFT_AT(row, term) ((term)*LEFT_STRIDE + (row) / 8)
 #endif
 #if RIGHT_ALONG_TERMS
 #define RIGHT_LANES (TILE_DEPTH / 8)
 #define RIGHT_COLUMN(turn) (lane / RIGHT_LANES + (turn) * (INVOCATIONS / RIGHT_LANES))
 #define RIGHT_TERM(turn) (lane % RIGHT_LANES * 8)
 #define RIGHT_STRIDE (TILE_DEPTH / 8 + 1)
-#define RIGHT_AT(term, column) ((column) * RIGHT_STRIDE + (term) / 8)
+#define RIGHT_AT(term, column) ((column)*RIGHT_STRIDE + (term) / 8)
 #else
 #define RIGHT_LANES (TILE_COLUMNS / 8)
 #define RIGHT_COLUMN(turn) (lane % RIGHT_LANES * 8)
 #define RIGHT_TERM(turn) (lane / RIGHT_LANES * RIGHT_TURNS + (turn))
 #define RIGHT_STRIDE (TILE_COLUMNS / 8 + 1)
-#define RIGHT_AT(term, column) ((term) * RIGHT_STRIDE + (column) / 8)
+#define RIGHT_AT(term, column) ((term)*RIGHT_STRIDE + (column) / 8)
 #endif
 
 void PRODUCT(int group) {
   uint lane = gl_LocalInvocationID.x;
-  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and columns, which the cache keeps.
+  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and
+  // columns, which the cache keeps.
   int batch = group / (ROW_TILES * COLUMN_TILES);
   int tile = group % (ROW_TILES * COLUMN_TILES);
   int band = tile / (BAND * COLUMN_TILES);
@@ -52,55 +57,61 @@ void PRODUCT(int group) {
   uint subgroup_column = subgroup % (TILE_COLUMNS / SUBGROUP_COLUMNS) * SUBGROUP_COLUMNS;
 
   MATRIX_SUMS sums[MATRIX_ROWS][MATRIX_COLUMNS];
-  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-    [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] = MATRIX_SUMS(0.0);
+  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
+      sums[r][c] = MATRIX_SUMS(0.0);
   uvec4 left_loaded[LEFT_TURNS];
   uvec4 right_loaded[RIGHT_TURNS];
 
-#define LOAD(term_0) \
+#define LOAD(term_0)                                                    \
   LEFT(batch, row_0 + LEFT_ROW(0), term_0 + LEFT_TERM(0), left_loaded); \
   RIGHT(batch, term_0 + RIGHT_TERM(0), column_0 + RIGHT_COLUMN(0), right_loaded);
   LOAD(0u)
   // As products/tiles.glsl goes round, and for its reason.
   for (uint term_0 = TILE_DEPTH;; term_0 += TILE_DEPTH) {
-    [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) tile_left[LEFT_AT(LEFT_ROW(turn), LEFT_TERM(turn))] = left_loaded[turn];
-    [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) tile_right[RIGHT_AT(RIGHT_TERM(turn), RIGHT_COLUMN(turn))] = right_loaded[turn];
+    [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++)
+        tile_left[LEFT_AT(LEFT_ROW(turn), LEFT_TERM(turn))] = left_loaded[turn];
+    [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++)
+        tile_right[RIGHT_AT(RIGHT_TERM(turn), RIGHT_COLUMN(turn))] = right_loaded[turn];
     barrier();
-    if (term_0 < DEPTH) { LOAD(term_0) }
+    if (term_0 < DEPTH) {
+      LOAD(term_0)
+    }
     MATRIX_LEFT left[TILE_DEPTH / 16][MATRIX_ROWS];
     MATRIX_RIGHT right[TILE_DEPTH / 16][MATRIX_COLUMNS];
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) {
-      [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-        MATRIX_LOAD(left[k][r], tile_left, LEFT_AT(subgroup_row + r * 16, k * 16), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
+      [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) MATRIX_LOAD(
+          left[k][r], tile_left, LEFT_AT(subgroup_row + r * 16, k * 16), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
       [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
-        MATRIX_LOAD(right[k][c], tile_right, RIGHT_AT(k * 16, subgroup_column + c * 16), RIGHT_STRIDE, RIGHT_ALONG_TERMS);
+          MATRIX_LOAD(right[k][c], tile_right, RIGHT_AT(k * 16, subgroup_column + c * 16), RIGHT_STRIDE,
+                      RIGHT_ALONG_TERMS);
     }
-    [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++)
-      [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-        [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] = MATRIX_MULTIPLY_ADD(left[k][r], right[k][c], sums[r][c]);
+    [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
+        [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] =
+            MATRIX_MULTIPLY_ADD(left[k][r], right[k][c], sums[r][c]);
     if (term_0 >= DEPTH) break;
     barrier();
   }
 
 #ifdef STORE_MATRIX
   // Nothing becomes of the sums but what memory holds.
-  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-    [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) STORE_MATRIX(sums[r][c], batch, row_0 + subgroup_row + r * 16, column_0 + subgroup_column + c * 16);
+  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
+      STORE_MATRIX(sums[r][c], batch, row_0 + subgroup_row + r * 16, column_0 + subgroup_column + c * 16);
 #else
-  // What lies where in a matrix is the driver's affair: through shared memory, which is free by now, outputs get their places.
+  // What lies where in a matrix is the driver's affair: through shared memory, which is free by now, outputs
+  // get their places.
   barrier();
   uint own = gl_SubgroupInvocationID;
-  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
-    [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) {
-      MATRIX_STORE(sums[r][c], tile_left, subgroup * 64, 4);
-      subgroupBarrier();
-      [[unroll]] for (int part = 0; part < 2; part++) {
-        uint four = part * 32 + own;
-        STORE(batch, int(row_0 + subgroup_row + r * 16 + four / 4), int(column_0 + subgroup_column + c * 16 + four % 4 * 4),
-              uintBitsToFloat(tile_left[subgroup * 64 + four]));
-      }
-      subgroupBarrier();
+  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) {
+    MATRIX_STORE(sums[r][c], tile_left, subgroup * 64, 4);
+    subgroupBarrier();
+    [[unroll]] for (int part = 0; part < 2; part++) {
+      uint four = part * 32 + own;
+      STORE(batch, int(row_0 + subgroup_row + r * 16 + four / 4),
+            int(column_0 + subgroup_column + c * 16 + four % 4 * 4),
+            uintBitsToFloat(tile_left[subgroup * 64 + four]));
     }
+    subgroupBarrier();
+  }
 #endif
 }
 

@@ -1,20 +1,26 @@
-// A product of matrices, tile by tile. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH terms at a time: its invocations copy that much
-// of both operands into shared memory while the loads of the next turn are already under way, and each keeps the sums of THREAD_ROWS x THREAD_COLUMNS
-// outputs in registers.
+// A product of matrices, tile by tile. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH
+// terms at a time: its invocations copy that much of both operands into shared memory while the loads of the
+// next turn are already under way, and each keeps the sums of THREAD_ROWS x THREAD_COLUMNS outputs in
+// registers.
 //
 // The kernel around this page defines for each product that it computes
 //   PRODUCT                        the name of the function
 //   ROW_TILES, COLUMN_TILES, DEPTH, BAND   tiles along both axes, terms, rows of tiles that run together
-//   LEFT(batch, row, term, loaded), RIGHT(batch, term, column, loaded)   load what the invocation copies in its LEFT_TURNS or RIGHT_TURNS, the first of
-//                                  which is there; zero outside. A turn takes LEFT_WIDTH or RIGHT_WIDTH neighbours (1 or 4) as a LEFT_TYPE or RIGHT_TYPE,
-//                                  along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, along rows or columns otherwise
+//   LEFT(batch, row, term, loaded), RIGHT(batch, term, column, loaded)   load what the invocation copies in
+//   its LEFT_TURNS or RIGHT_TURNS, the first of
+//                                  which is there; zero outside. A turn takes LEFT_WIDTH or RIGHT_WIDTH
+//                                  neighbours (1 or 4) as a LEFT_TYPE or RIGHT_TYPE, along the terms where
+//                                  LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, along rows or columns
+//                                  otherwise
 //   STORE(batch, row, column, sums)   four neighbouring outputs of a row, those outside left out
-// and once a kernel the tile's measures, INVOCATIONS (a multiple of 32, not less than the tile's rows or columns), and tile_left and tile_right, shared vec4 arrays: term by term, four rows or columns an element.
+// and once a kernel the tile's measures, INVOCATIONS (a multiple of 32, not less than the tile's rows or
+// columns), and tile_left and tile_right, shared vec4 arrays: term by term, four rows or columns an element.
 
 #define LEFT_STRIDE (TILE_ROWS / 4 + 1)
 #define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
-// What an invocation copies in its turns: LANES of them stand side by side. Along the terms they go on by whole lines, along rows or columns from term
-// to term, so that one invocation's addresses differ by constants.
+// What an invocation copies in its turns: LANES of them stand side by side. Along the terms they go on by
+// whole lines, along rows or columns from term to term, so that one invocation's addresses differ by
+// constants.
 #if LEFT_ALONG_TERMS
 #define LEFT_LANES (TILE_DEPTH / LEFT_WIDTH)
 #define LEFT_ROW(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
@@ -37,12 +43,14 @@
 // Into shared memory: four of a term as they are, four terms of a row or column one by one, one alone.
 #define KEEP_LINES(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4] = loaded;
 #define KEEP_TERMS(tile, stride, line, term, loaded) \
-  [[unroll]] for (int next = 0; next < 4; next++) tile[((term) + next) * (stride) + (line) / 4][(line) % 4] = loaded[next];
+  [[unroll]] for (int next = 0; next < 4; next++)    \
+      tile[((term) + next) * (stride) + (line) / 4][(line) % 4] = loaded[next];
 #define KEEP_ONE(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4][(line) % 4] = loaded;
 
 void PRODUCT(int group) {
   int lane = int(gl_LocalInvocationID.x);
-  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and columns, which the cache keeps.
+  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and
+  // columns, which the cache keeps.
   int batch = group / (ROW_TILES * COLUMN_TILES);
   int tile = group % (ROW_TILES * COLUMN_TILES);
   int band = tile / (BAND * COLUMN_TILES);
@@ -56,36 +64,42 @@ void PRODUCT(int group) {
   int lane_column = block % (LANE_COLUMNS / 8) * 8 + lane % 8;
 
   vec4 sums[THREAD_ROWS][THREAD_COLUMNS / 4];
-  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
-    [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) sums[r][c] = vec4(0.0);
+  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
+      sums[r][c] = vec4(0.0);
   LEFT_TYPE left_loaded[LEFT_TURNS];
   RIGHT_TYPE right_loaded[RIGHT_TURNS];
 
-#define LOAD(term_0) \
+#define LOAD(term_0)                                                    \
   LEFT(batch, row_0 + LEFT_ROW(0), term_0 + LEFT_TERM(0), left_loaded); \
   RIGHT(batch, term_0 + RIGHT_TERM(0), column_0 + RIGHT_COLUMN(0), right_loaded);
   LOAD(0)
   // Without a count of turns that a compiler could unroll by: this way loads stay ahead of the products.
   for (int term_0 = TILE_DEPTH;; term_0 += TILE_DEPTH) {
-    [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) { LEFT_KEEP(tile_left, LEFT_STRIDE, LEFT_ROW(turn), LEFT_TERM(turn), left_loaded[turn]) }
-    [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++) { RIGHT_KEEP(tile_right, RIGHT_STRIDE, RIGHT_COLUMN(turn), RIGHT_TERM(turn), right_loaded[turn]) }
-    barrier();
-    if (term_0 < DEPTH) { LOAD(term_0) }
+    [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) {
+      LEFT_KEEP(tile_left, LEFT_STRIDE, LEFT_ROW(turn), LEFT_TERM(turn), left_loaded[turn])
+    }
+    [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++){RIGHT_KEEP(
+        tile_right, RIGHT_STRIDE, RIGHT_COLUMN(turn), RIGHT_TERM(turn), right_loaded[turn])} barrier();
+    if (term_0 < DEPTH) {
+      LOAD(term_0)
+    }
     [[unroll]] for (int term = 0; term < TILE_DEPTH; term++) {
       vec4 left[THREAD_ROWS / 4];
       vec4 right[THREAD_COLUMNS / 4];
-      [[unroll]] for (int r = 0; r < THREAD_ROWS / 4; r++) left[r] = tile_left[term * LEFT_STRIDE + r * LANE_ROWS + lane_row];
-      [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) right[c] = tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + lane_column];
-      [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
-        [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) sums[r][c] += left[r / 4][r % 4] * right[c];
+      [[unroll]] for (int r = 0; r < THREAD_ROWS / 4; r++) left[r] =
+          tile_left[term * LEFT_STRIDE + r * LANE_ROWS + lane_row];
+      [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) right[c] =
+          tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + lane_column];
+      [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
+          sums[r][c] += left[r / 4][r % 4] * right[c];
     }
     if (term_0 >= DEPTH) break;
     barrier();
   }
 
-  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++)
-    [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
-      STORE(batch, row_0 + (r / 4 * LANE_ROWS + lane_row) * 4 + r % 4, column_0 + (c * LANE_COLUMNS + lane_column) * 4, sums[r][c]);
+  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
+      STORE(batch, row_0 + (r / 4 * LANE_ROWS + lane_row) * 4 + r % 4,
+            column_0 + (c * LANE_COLUMNS + lane_column) * 4, sums[r][c]);
 }
 
 #undef LEFT_LANES

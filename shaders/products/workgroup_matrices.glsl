@@ -1,15 +1,17 @@
-// A product of float16 matrices on a device's matrix units, sums in float32, by GL_NV_cooperative_matrix2. A workgroup computes TILE_ROWS x TILE_COLUMNS
-// outputs as one matrix, TILE_DEPTH terms at a time, which it loads straight from memory: who holds what, and what goes through shared memory, is the
-// driver's affair.
+// A product of float16 matrices on a device's matrix units, sums in float32, by GL_NV_cooperative_matrix2. A
+// workgroup computes TILE_ROWS x TILE_COLUMNS outputs as one matrix, TILE_DEPTH terms at a time, which it
+// loads straight from memory: who holds what, and what goes through shared memory, is the driver's affair.
 //
-// The kernel around this page defines for each product that it computes what products/tiles.glsl says but for loads, and
+// The kernel around this page defines for each product that it computes what products/tiles.glsl says but for
+// loads, and
 //   ROWS, COLUMNS                  of a product
 //   LEFT_ARRAY, RIGHT_ARRAY        of float16_t
 //   LEFT_PLACE(batch), RIGHT_PLACE(batch)   the element where an operand starts
-//   LEFT_STRIDE, RIGHT_STRIDE      elements from line to line; lines lie along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1
-//   LEFT_CLAMP, RIGHT_CLAMP        how what lies outside is loaded: as zero where tiles are not whole
-//   STORE(row, column, sum, batch, row_0, column_0)   one output, at row and column of the tile; gives back the sum. Or, where sums go to memory as they are,
-//   STORE_ARRAY, STORE_PLACE(batch), STORE_CLAMP
+//   LEFT_STRIDE, RIGHT_STRIDE      elements from line to line; lines lie along the terms where
+//   LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1 LEFT_CLAMP, RIGHT_CLAMP        how what lies outside is
+//   loaded: as zero where tiles are not whole STORE(row, column, sum, batch, row_0, column_0)   one output,
+//   at row and column of the tile; gives back the sum. Or, where sums go to memory as they are, STORE_ARRAY,
+//   STORE_PLACE(batch), STORE_CLAMP
 
 void PRODUCT(int group) {
   // Bands as in products/tiles.glsl.
@@ -55,7 +57,8 @@ void PRODUCT(int group) {
 #ifdef STORE_ARRAY
   tensorLayoutNV<2, STORE_CLAMP> store_layout = createTensorLayoutNV(2, STORE_CLAMP);
   store_layout = setTensorLayoutDimensionNV(store_layout, ROWS, COLUMNS);
-  coopMatStoreTensorNV(sums, STORE_ARRAY, STORE_PLACE(batch), sliceTensorLayoutNV(store_layout, row_0, TILE_ROWS, column_0, TILE_COLUMNS));
+  coopMatStoreTensorNV(sums, STORE_ARRAY, STORE_PLACE(batch),
+                       sliceTensorLayoutNV(store_layout, row_0, TILE_ROWS, column_0, TILE_COLUMNS));
 #else
   coopMatPerElementNV(sums, sums, STORE, batch, int(row_0), int(column_0));
 #endif

@@ -1,5 +1,6 @@
 #pragma once
-// A world for tests: brains on a device of our own, or with IMPRINT_TEST_DEVICE=cpu on the processor, and frames that pass at 60 a second.
+// A world for tests: brains on a device of our own, or with IMPRINT_TEST_DEVICE=cpu on the processor, and
+// frames that pass at 60 a second.
 
 #include <gtest/gtest.h>
 
@@ -38,14 +39,14 @@ struct Messages {
   }
 };
 
-#define ASSERT_OK(expression)                                            \
-  do {                                                                   \
-    const auto status_of = (expression);                                 \
+#define ASSERT_OK(expression)                                                     \
+  do {                                                                            \
+    const auto status_of = (expression);                                          \
     ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.error().message; \
   } while (false)
-#define EXPECT_OK(expression)                                            \
-  do {                                                                   \
-    const auto status_of = (expression);                                 \
+#define EXPECT_OK(expression)                                                     \
+  do {                                                                            \
+    const auto status_of = (expression);                                          \
     EXPECT_TRUE(status_of.ok()) << #expression ": " << status_of.error().message; \
   } while (false)
 
@@ -84,14 +85,16 @@ class WorldTest : public ::testing::Test {
     return *made;
   }
 
-  // One frame with `play` between its begin and its submission. As in a game, the GPU has time until the next: answers are never late.
+  // One frame with `play` between its begin and its submission. As in a game, the GPU has time until the
+  // next: answers are never late.
   void pass(const std::function<void()>& play = {}) {
     ++frame;
     ASSERT_OK(world->frame_begin({frame, 0}, static_cast<double>(frame) * kFrame));
     if (play) play();
     ASSERT_OK(world->submit(UINT32_MAX));
     ASSERT_OK(world->frame_end());
-    if (vk::Queue* queue = world->context().queue()) ASSERT_OK(queue->wait(world->context().device().last_ticket(), 10'000'000'000));
+    if (vk::Queue* queue = world->context().queue())
+      ASSERT_OK(queue->wait(world->context().device().last_ticket(), 10'000'000'000));
   }
 
   // Frames pass until the file is written: that takes its own time, which is not the game's.

@@ -22,7 +22,9 @@ class ProgramTest : public test::SessionTest {};
 
 TEST_F(ProgramTest, UpdatesSeeTheStateFromBeforeTheRun) {
   const Variable a("a", {3}, std::vector<float>{1, 2, 3}), b("b", {3}, std::vector<float>{10, 20, 30});
-  Program program = compile({.name = "exchange", .updates = {Update::assign(a, b.value() + a.value()), Update::assign(b, a.value() * 2.0f)}});
+  Program program =
+      compile({.name = "exchange",
+               .updates = {Update::assign(a, b.value() + a.value()), Update::assign(b, a.value() * 2.0f)}});
   ASSERT_TRUE(session().run(program).ok());
   EXPECT_EQ(floats(a), (std::vector<float>{11, 22, 33}));
   EXPECT_EQ(floats(b), (std::vector<float>{2, 4, 6}));
@@ -30,7 +32,8 @@ TEST_F(ProgramTest, UpdatesSeeTheStateFromBeforeTheRun) {
 
 TEST_F(ProgramTest, SwapsVariables) {
   const Variable a("a", {2}, std::vector<float>{1, 2}), b("b", {2}, std::vector<float>{3, 4});
-  Program program = compile({.name = "swap", .updates = {Update::assign(a, b.value()), Update::assign(b, a.value())}});
+  Program program =
+      compile({.name = "swap", .updates = {Update::assign(a, b.value()), Update::assign(b, a.value())}});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(session().run(program).ok());
   EXPECT_EQ(floats(a), (std::vector<float>{3, 4}));
   EXPECT_EQ(floats(b), (std::vector<float>{1, 2}));
@@ -40,10 +43,12 @@ TEST_F(ProgramTest, AnUpdateThatReadsOtherElementsIsNotOverwrittenTooEarly) {
   std::vector<float> values(200);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   const Variable a("a", {200}, values);
-  Program program = compile({.name = "reverse", .updates = {Update::assign(a, flip(a.value(), 0) + a.value() * 0.5f)}});
+  Program program =
+      compile({.name = "reverse", .updates = {Update::assign(a, flip(a.value(), 0) + a.value() * 0.5f)}});
   ASSERT_TRUE(session().run(program).ok());
   const std::vector<float> found = floats(a);
-  for (std::size_t i = 0; i < 200; ++i) EXPECT_EQ(found[i], static_cast<float>(199 - i) + 0.5f * static_cast<float>(i)) << i;
+  for (std::size_t i = 0; i < 200; ++i)
+    EXPECT_EQ(found[i], static_cast<float>(199 - i) + 0.5f * static_cast<float>(i)) << i;
 }
 
 TEST_F(ProgramTest, CopiesAVariableForASnapshot) {
@@ -57,8 +62,11 @@ TEST_F(ProgramTest, CopiesAVariableForASnapshot) {
 TEST_F(ProgramTest, ScattersRowsAndSkipsNegativeOnes) {
   const Variable memory = Variable::zeros("memory", {5, 3});
   const Tensor rows = input("rows", {3}, DType::int32), values = input("values", {3, 3});
-  Program program = compile({.name = "remember", .inputs = {rows, values}, .updates = {Update::scatter_rows(memory, rows, values * 2.0f)}});
-  const HostTensor inputs[] = {HostTensor::from_ints({4, -1, 1}, {3}), HostTensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3})};
+  Program program = compile({.name = "remember",
+                             .inputs = {rows, values},
+                             .updates = {Update::scatter_rows(memory, rows, values * 2.0f)}});
+  const HostTensor inputs[] = {HostTensor::from_ints({4, -1, 1}, {3}),
+                               HostTensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3})};
   ASSERT_TRUE(session().run(program, inputs).ok());
   EXPECT_EQ(floats(memory), (std::vector<float>{0, 0, 0, 14, 16, 18, 0, 0, 0, 0, 0, 0, 2, 4, 6}));
 }
@@ -66,7 +74,8 @@ TEST_F(ProgramTest, ScattersRowsAndSkipsNegativeOnes) {
 TEST_F(ProgramTest, ScattersRowsComputedFromTheVariableItself) {
   const Variable memory("memory", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
   const Tensor rows = Tensor::from_ints(std::vector<std::int32_t>{0, 1, 2}, {3});
-  Program program = compile({.name = "rotate", .updates = {Update::scatter_rows(memory, rows, flip(memory.value(), 0))}});
+  Program program =
+      compile({.name = "rotate", .updates = {Update::scatter_rows(memory, rows, flip(memory.value(), 0))}});
   ASSERT_TRUE(session().run(program).ok());
   EXPECT_EQ(floats(memory), (std::vector<float>{5, 6, 3, 4, 1, 2}));
 }
@@ -77,7 +86,8 @@ TEST_F(ProgramTest, RowUpdatesThatReadEachOtherSeeTheStateFromBefore) {
   const Tensor shown = take(b.value(), 0, rows) + 1.0f;
   Program program = compile({.name = "exchange rows",
                              .outputs = {shown * 2.0f},
-                             .updates = {Update::scatter_rows(a, rows, shown), Update::scatter_rows(b, rows, take(a.value(), 0, rows))}});
+                             .updates = {Update::scatter_rows(a, rows, shown),
+                                         Update::scatter_rows(b, rows, take(a.value(), 0, rows))}});
   const auto found = session().run(program).value();
   EXPECT_EQ(found[0].floats, (std::vector<float>{62, 22}));
   EXPECT_EQ(floats(a), (std::vector<float>{11, 2, 31}));
@@ -86,13 +96,16 @@ TEST_F(ProgramTest, RowUpdatesThatReadEachOtherSeeTheStateFromBefore) {
 
 // A log of state that the same kernel overwrites, at the row of a clock that goes on.
 TEST_F(ProgramTest, RowsAreKeptOfWhatIsOverwritten) {
-  const Variable state("state", {4}, std::vector<float>{1, 2, 3, 4}), clock = Variable::zeros("clock", {1}, DType::int32);
+  const Variable state("state", {4}, std::vector<float>{1, 2, 3, 4}),
+      clock = Variable::zeros("clock", {1}, DType::int32);
   const Variable after = Variable::zeros("after", {3, 4}), doubled = Variable::zeros("doubled", {3, 4});
   const Tensor next = state.value() + 1.0f;
-  Program program = compile({.name = "log",
-                             .updates = {Update::assign(state, next), Update::scatter_rows(after, clock.value(), unsqueeze(next, 0)),
-                                         Update::scatter_rows(doubled, clock.value(), unsqueeze(state.value() * 2.0f, 0)),
-                                         Update::assign(clock, clock.value() + 1)}});
+  Program program =
+      compile({.name = "log",
+               .updates = {Update::assign(state, next),
+                           Update::scatter_rows(after, clock.value(), unsqueeze(next, 0)),
+                           Update::scatter_rows(doubled, clock.value(), unsqueeze(state.value() * 2.0f, 0)),
+                           Update::assign(clock, clock.value() + 1)}});
   for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(session().run(program).ok());
   EXPECT_EQ(floats(state), (std::vector<float>{4, 5, 6, 7}));
   EXPECT_EQ(floats(after), (std::vector<float>{2, 3, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7}));
@@ -104,15 +117,19 @@ TEST_F(ProgramTest, RowNumbersComputedFromTheTargetAreFinishedFirst) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(300 - i / 64);
   const Variable table("table", {300, 64}, values);
   const Tensor lowest = reshape(argmin(narrow(table.value(), 1, 0, 1), 0), {1});
-  Program program = compile({.name = "evict", .updates = {Update::scatter_rows(table, lowest, full({1, 64}, 1000.0))}});
+  Program program =
+      compile({.name = "evict", .updates = {Update::scatter_rows(table, lowest, full({1, 64}, 1000.0))}});
   for (int step = 0; step < 3; ++step) ASSERT_TRUE(session().run(program).ok());
   const std::vector<float> found = floats(table);
-  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], i / 64 >= 297 ? 1000.0f : values[i]) << i;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_EQ(found[i], i / 64 >= 297 ? 1000.0f : values[i]) << i;
 }
 
 TEST_F(ProgramTest, SwapsThroughViews) {
   const Variable a("a", {2}, std::vector<float>{1, 2}), b("b", {2}, std::vector<float>{3, 4});
-  Program program = compile({.name = "swap", .updates = {Update::assign(a, stop_gradient(b.value())), Update::assign(b, reshape(reshape(a.value(), {1, 2}), {2}))}});
+  Program program = compile({.name = "swap",
+                             .updates = {Update::assign(a, stop_gradient(b.value())),
+                                         Update::assign(b, reshape(reshape(a.value(), {1, 2}), {2}))}});
   ASSERT_TRUE(session().run(program).ok());
   EXPECT_EQ(floats(a), (std::vector<float>{3, 4}));
   EXPECT_EQ(floats(b), (std::vector<float>{1, 2}));
@@ -122,7 +139,8 @@ TEST_F(ProgramTest, StateIsWrittenAsLateAsItCan) {
   Trainer trainer;
   Program program = compile(trainer.description);
   // At the last level, of which the CPU runs kernel after kernel.
-  EXPECT_GE(program.first_state_write() + (runtime().on_cpu() ? 6 : 3), program.piece_count()) << program.explain();
+  EXPECT_GE(program.first_state_write() + (runtime().on_cpu() ? 6 : 3), program.piece_count())
+      << program.explain();
 }
 
 TEST_F(ProgramTest, ForgetsUploadsOfWhatIsGone) {
@@ -136,7 +154,8 @@ TEST_F(ProgramTest, ForgetsUploadsOfWhatIsGone) {
 
 // Each link reads the one before twice: there are two to the power of forty ways to the beginning.
 TEST_F(ProgramTest, ALongChainOfSharedLinksCompiles) {
-  const Variable base("base", {3}, std::vector<std::int32_t>{1, -1, 0}), which("which", {3}, std::vector<std::int32_t>{5, 7, 9});
+  const Variable base("base", {3}, std::vector<std::int32_t>{1, -1, 0}),
+      which("which", {3}, std::vector<std::int32_t>{5, 7, 9});
   const Variable result = Variable::zeros("result", {3}, DType::int32);
   Tensor product = base.value(), power = base.value();
   std::vector<std::int32_t> expected{1, -1, 0}, powers = expected;
@@ -155,7 +174,9 @@ TEST_F(ProgramTest, ALongChainOfSharedLinksCompiles) {
 
 TEST_F(ProgramTest, EmptyTensorsAndNegativeIntegersCompile) {
   const Tensor nothing = input("x", {3, 0});
-  Program program = compile({.name = "empty", .inputs = {nothing}, .outputs = {sum(reshape(nothing, {0})), neg(full({4}, -5, DType::int32))}});
+  Program program = compile({.name = "empty",
+                             .inputs = {nothing},
+                             .outputs = {sum(reshape(nothing, {0})), neg(full({4}, -5, DType::int32))}});
   const HostTensor value = HostTensor::from({}, {3, 0});
   const auto found = session().run(program, std::span(&value, 1)).value();
   EXPECT_EQ(found[0].floats, (std::vector<float>{0}));
@@ -165,12 +186,16 @@ TEST_F(ProgramTest, EmptyTensorsAndNegativeIntegersCompile) {
 TEST_F(ProgramTest, RandomNumbersAreTheOraclesAndAdvance) {
   const Variable generator("generator", {4}, std::vector<std::int32_t>{12345, -77, 0, 0});
   const Tensor draw = random_uniform(generator.value(), {257}, 9);
-  Program program = compile({.name = "draw", .outputs = {draw, random_normal(generator.value(), {33}, 3)}, .updates = {Update::assign(generator, generator_next(generator.value()))}});
+  Program program = compile({.name = "draw",
+                             .outputs = {draw, random_normal(generator.value(), {33}, 3)},
+                             .updates = {Update::assign(generator, generator_next(generator.value()))}});
   std::vector<float> last;
   for (int step = 0; step < 3; ++step) {
     const auto found = session().run(program).value();
-    const auto expected = reference::evaluate(draw, {{"generator", {12345, -77, static_cast<double>(step), 0}}});
-    for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[0].floats[i], static_cast<float>(expected[i])) << step << " " << i;
+    const auto expected =
+        reference::evaluate(draw, {{"generator", {12345, -77, static_cast<double>(step), 0}}});
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(found[0].floats[i], static_cast<float>(expected[i])) << step << " " << i;
     EXPECT_NE(found[0].floats, last);
     last = found[0].floats;
   }
@@ -179,7 +204,8 @@ TEST_F(ProgramTest, RandomNumbersAreTheOraclesAndAdvance) {
 
 TEST_F(ProgramTest, IsTheSameToTheBitHoweverItIsCut) {
   std::vector<std::vector<float>> results;
-  for (const std::vector<std::uint32_t>& lengths : {std::vector<std::uint32_t>{1000}, {1}, {2}, {1, 3, 2}, {5, 1}}) {
+  for (const std::vector<std::uint32_t>& lengths :
+       {std::vector<std::uint32_t>{1000}, {1}, {2}, {1, 3, 2}, {5, 1}}) {
     Trainer trainer;
     Program program = compile(trainer.description);
     for (int step = 0; step < 20; ++step) run_sliced(program, lengths);
@@ -189,7 +215,8 @@ TEST_F(ProgramTest, IsTheSameToTheBitHoweverItIsCut) {
     results.push_back(state);
   }
   for (std::size_t i = 1; i < results.size(); ++i)
-    EXPECT_EQ(std::memcmp(results[i].data(), results[0].data(), results[0].size() * sizeof(float)), 0) << "way " << i;
+    EXPECT_EQ(std::memcmp(results[i].data(), results[0].data(), results[0].size() * sizeof(float)), 0)
+        << "way " << i;
 }
 
 TEST_F(ProgramTest, Learns) {
@@ -232,7 +259,8 @@ TEST_F(ProgramTest, EvaluatesTheSameStructureWithOtherNumbers) {
     return x * x + x * 3.0f;
   };
   EXPECT_EQ(session().evaluate(polynomial({1, 2, 3, 4})).value().floats, (std::vector<float>{4, 10, 18, 28}));
-  EXPECT_EQ(session().evaluate(polynomial({5, 6, 7, 8})).value().floats, (std::vector<float>{40, 54, 70, 88}));
+  EXPECT_EQ(session().evaluate(polynomial({5, 6, 7, 8})).value().floats,
+            (std::vector<float>{40, 54, 70, 88}));
 }
 
 TEST_F(ProgramTest, ReadsAndWritesVariables) {
@@ -252,12 +280,16 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
     const auto program = Program::compile(runtime(), description);
     return program.ok() ? std::string("no error") : program.error().message;
   };
-  EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + y}}), testing::HasSubstr("'y' is used but not listed"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + y}}),
+              testing::HasSubstr("'y' is used but not listed"));
   EXPECT_THAT(error({.name = "p", .inputs = {x, x}, .outputs = {x}}), testing::HasSubstr("listed twice"));
   EXPECT_THAT(error({.name = "p", .inputs = {x + x}}), testing::HasSubstr("not made by input()"));
-  EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + input("z", {3})}}), testing::HasSubstr("[3]"));
-  EXPECT_THAT(error({.name = "p", .inputs = {x}, .updates = {Update::assign(a, x), Update::assign(a, x)}}), testing::HasSubstr("once"));
-  EXPECT_THAT(error({.name = "p", .updates = {Update::assign(a, Tensor(1.0f))}}), testing::HasSubstr("shape"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + input("z", {3})}}),
+              testing::HasSubstr("[3]"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x}, .updates = {Update::assign(a, x), Update::assign(a, x)}}),
+              testing::HasSubstr("once"));
+  EXPECT_THAT(error({.name = "p", .updates = {Update::assign(a, Tensor(1.0f))}}),
+              testing::HasSubstr("shape"));
   Program good = compile({.name = "p", .inputs = {x}, .outputs = {x * 2.0f}});
   const HostTensor wrong = HostTensor::from({1, 2, 3}, {3});
   const auto run = session().run(good, std::span(&wrong, 1));
@@ -280,10 +312,12 @@ TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {
 TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
   const Tensor ones = iota({600, 500}, 1) >= Tensor(0);
   const Tensor x = sin(cast(iota({2, 300, 500}, 2), DType::float32) * 0.01f);
-  Program program = compile({.name = "long folds", .outputs = {sum(cast(ones, DType::int32)), sum(x, {1, 2}), max(x)}});
+  Program program =
+      compile({.name = "long folds", .outputs = {sum(cast(ones, DType::int32)), sum(x, {1, 2}), max(x)}});
   if (!runtime().on_cpu()) {
     EXPECT_EQ(compile({.name = "long fold", .outputs = {sum(x)}}).stats().dispatches, 2u);
-    EXPECT_LE(program.stats().dispatches, 3u) << program.explain();  // the sines that two folds share are computed once, ahead
+    EXPECT_LE(program.stats().dispatches, 3u)
+        << program.explain();  // the sines that two folds share are computed once, ahead
   }
   const auto found = session().run(program).value();
   EXPECT_EQ(found[0].ints[0], 300000);
@@ -296,15 +330,19 @@ TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
 
 // They come from games and from files, and kernels have them in their comments.
 TEST_F(ProgramTest, NamesMayHoldAnything) {
-  const std::string names[] = {"two\nlines", "two\r\nlines", "#error\n#error", std::string("a\0b\n;", 5), "back\\", "/* open", "*/", "\xff\xfe", std::string(5000, 'x')};
+  const std::string names[] = {
+      "two\nlines", "two\r\nlines", "#error\n#error", std::string("a\0b\n;", 5), "back\\",
+      "/* open",    "*/",           "\xff\xfe",       std::string(5000, 'x')};
   for (const std::string& name : names) {
     SCOPED_TRACE(name.substr(0, 20));
-    const Variable bias(name, {4}, std::vector<float>{1, 2, 3, 4}), weight(name, {4, 4}, std::vector<float>(16, 0.5f));
+    const Variable bias(name, {4}, std::vector<float>{1, 2, 3, 4}),
+        weight(name, {4, 4}, std::vector<float>(16, 0.5f));
     const Tensor x = input(name, {3, 4});
-    Program program = compile(ProgramDescription{.name = name,
-                                                 .inputs = {x},
-                                                 .outputs = {tanh(matmul(x, weight.value()) + bias.value()).named(name), sum(x, {0}).named(name)},
-                                                 .updates = {Update::assign(bias, bias.value() * 2.0f)}});
+    Program program = compile(ProgramDescription{
+        .name = name,
+        .inputs = {x},
+        .outputs = {tanh(matmul(x, weight.value()) + bias.value()).named(name), sum(x, {0}).named(name)},
+        .updates = {Update::assign(bias, bias.value() * 2.0f)}});
     const HostTensor given = HostTensor::from(std::vector<float>(12, 0.1f), {3, 4});
     const auto found = session().run(program, std::span(&given, 1)).value();
     EXPECT_NEAR(found[0].floats[0], std::tanh(1.2), 1e-5);
@@ -313,11 +351,14 @@ TEST_F(ProgramTest, NamesMayHoldAnything) {
   }
 }
 
-// Kernels number elements in 32 bits. A sum over a table of all pairs, of which nothing is stored, may have more of them; a new shape for it may not.
+// Kernels number elements in 32 bits. A sum over a table of all pairs, of which nothing is stored, may have
+// more of them; a new shape for it may not.
 TEST_F(ProgramTest, WhatKernelsCannotCountIsRefused) {
-  const Variable rows("rows", {50000, 1}, std::vector<float>(50000, 1)), columns("columns", {1, 50000}, std::vector<float>(50000, 2));
+  const Variable rows("rows", {50000, 1}, std::vector<float>(50000, 1)),
+      columns("columns", {1, 50000}, std::vector<float>(50000, 2));
   const Tensor pairs = rows.value() * columns.value();
-  EXPECT_TRUE(Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {sum(pairs, {1})}}).ok());
+  EXPECT_TRUE(
+      Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {sum(pairs, {1})}}).ok());
   for (const Tensor& value : {sum(reshape(pairs, {25000, 100000}), {1}), max(pairs), sum(flatten(pairs))}) {
     const auto program = Program::compile(runtime(), ProgramDescription{.name = "pairs", .outputs = {value}});
     ASSERT_EQ(program.ok(), runtime().on_cpu()) << "the processor counts in 64 bits";
@@ -330,17 +371,21 @@ TEST_F(ProgramTest, WhatKernelsCannotCountIsRefused) {
 TEST_F(ProgramTest, LargeFoldsAndProducts) {
   // Past the sizes where a fold becomes a group's work and a product gets tiles.
   const Tensor x = input("x", {130, 300}), w = input("w", {300, 140});
-  const Tensor y = relu(matmul(x, w) + 0.5f), total = sum(square(y)), columns = sum(x, {0}), best = argmax(y, 1);
+  const Tensor y = relu(matmul(x, w) + 0.5f), total = sum(square(y)), columns = sum(x, {0}),
+               best = argmax(y, 1);
   Program program = compile({.name = "large", .inputs = {x, w}, .outputs = {y, total, columns, best}});
   std::vector<float> a(130 * 300), b(300 * 140);
   std::vector<double> da, db;
-  for (std::size_t i = 0; i < a.size(); ++i) da.push_back(a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 1001.0f);
-  for (std::size_t i = 0; i < b.size(); ++i) db.push_back(b[i] = static_cast<float>(static_cast<int>(i * 104729 % 1999) - 999) / 999.0f);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    da.push_back(a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 1001.0f);
+  for (std::size_t i = 0; i < b.size(); ++i)
+    db.push_back(b[i] = static_cast<float>(static_cast<int>(i * 104729 % 1999) - 999) / 999.0f);
   const HostTensor inputs[] = {HostTensor::from(a, {130, 300}), HostTensor::from(b, {300, 140})};
   const auto found = session().run(program, inputs).value();
   const Tensor outputs[] = {y, total, columns, best};
   const auto expected = reference::evaluate_all(outputs, {{"x", da}, {"w", db}});
-  for (std::size_t i = 0; i < expected[0].size(); ++i) ASSERT_NEAR(found[0].floats[i], expected[0][i], 1e-3) << i;
+  for (std::size_t i = 0; i < expected[0].size(); ++i)
+    ASSERT_NEAR(found[0].floats[i], expected[0][i], 1e-3) << i;
   EXPECT_NEAR(found[1].floats[0], expected[1][0], 1e-4 * expected[1][0]);
   for (std::size_t i = 0; i < 300; ++i) EXPECT_NEAR(found[2].floats[i], expected[2][i], 1e-4);
   for (std::size_t i = 0; i < 130; ++i) EXPECT_EQ(found[3].ints[i], static_cast<int>(expected[3][i]));

@@ -1,4 +1,5 @@
-// Row-local regions: the same results as one kernel an operation, in a handful of dispatches, whatever the batch.
+// Row-local regions: the same results as one kernel an operation, in a handful of dispatches, whatever the
+// batch.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,42 +28,57 @@ struct Step {
 
 Step ppo_step(std::int64_t batch, std::int64_t hidden, bool fuse) {
   constexpr std::int64_t kActions = 5;
-  Step step{nn::mlp("net", {7, hidden, hidden, kActions + 1}, {.activation = nn::Activation::tanh, .seed = 3}), {.name = "step", .fuse = fuse}};
+  Step step{
+      nn::mlp("net", {7, hidden, hidden, kActions + 1}, {.activation = nn::Activation::tanh, .seed = 3}),
+      {.name = "step", .fuse = fuse}};
   const Tensor observation = Variable("observation", {batch, 7}, wave(batch * 7, 1, 1)).value();
   std::vector<std::int32_t> actions(static_cast<std::size_t>(batch));
   for (std::size_t i = 0; i < actions.size(); ++i) actions[i] = static_cast<std::int32_t>(i * 3 % kActions);
   const Tensor outputs = step.network(observation);
-  const nn::PpoBatch data{Variable("action", {batch}, actions).value(), Variable("log_probability", {batch}, wave(batch, 0.3f, 2)).value() - 1.6f,
-                          Variable("advantage", {batch}, wave(batch, 1.5f, 4)).value(), Variable("target", {batch}, wave(batch, 1, 5)).value()};
-  const nn::PpoLoss loss = nn::ppo_loss(slice(outputs, 1, 0, kActions), squeeze(slice(outputs, 1, kActions, kActions + 1), 1), data, {.entropy_coefficient = 0.01});
-  const nn::ClippedGradients clipped = nn::clip_by_global_norm(gradients(loss.total, step.network.parameters().values()).value(), 0.5).value();
+  const nn::PpoBatch data{Variable("action", {batch}, actions).value(),
+                          Variable("log_probability", {batch}, wave(batch, 0.3f, 2)).value() - 1.6f,
+                          Variable("advantage", {batch}, wave(batch, 1.5f, 4)).value(),
+                          Variable("target", {batch}, wave(batch, 1, 5)).value()};
+  const nn::PpoLoss loss =
+      nn::ppo_loss(slice(outputs, 1, 0, kActions), squeeze(slice(outputs, 1, kActions, kActions + 1), 1),
+                   data, {.entropy_coefficient = 0.01});
+  const nn::ClippedGradients clipped =
+      nn::clip_by_global_norm(gradients(loss.total, step.network.parameters().values()).value(), 0.5).value();
   step.description.updates = nn::Adam(step.network.parameters()).step(clipped.gradients, 1e-2).value();
-  step.description.outputs = {loss.total, loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped, clipped.norm};
+  step.description.outputs = {loss.total,      loss.policy,  loss.value,  loss.entropy,
+                              loss.divergence, loss.clipped, clipped.norm};
   return step;
 }
 
-// Half a hundred kernels, one an operation, take a software device long to compile: but for the last size the processor runs them.
+// Half a hundred kernels, one an operation, take a software device long to compile: but for the last size the
+// processor runs them.
 TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
   const std::unique_ptr<Runtime> processor = Runtime::create_on_cpu();
   Session on_processor(*processor);
-  const std::pair<std::int64_t, std::int64_t> sizes[] = {{1, 16}, {31, 33}, {100, 16}, {257, 33}};   // rows, hidden
+  const std::pair<std::int64_t, std::int64_t> sizes[] = {
+      {1, 16}, {31, 33}, {100, 16}, {257, 33}};  // rows, hidden
   for (const auto& [batch, hidden] : sizes) {
     SCOPED_TRACE("batch " + std::to_string(batch) + " hidden " + std::to_string(hidden));
     Step fused = ppo_step(batch, hidden, true), plain = ppo_step(batch, hidden, false);
     Session& other = batch == std::end(sizes)[-1].first ? session() : on_processor;
-    auto a = Program::compile(session().runtime(), fused.description), b = Program::compile(other.runtime(), plain.description);
+    auto a = Program::compile(session().runtime(), fused.description),
+         b = Program::compile(other.runtime(), plain.description);
     ASSERT_TRUE(a) << a.error().message;
     ASSERT_TRUE(b) << b.error().message;
     for (int i = 0; i < 3; ++i) {
       const auto x = session().run(*a), y = other.run(*b);
       ASSERT_TRUE(x && y);
       for (std::size_t o = 0; o < x->size(); ++o)
-        EXPECT_NEAR((*x)[o].floats[0], (*y)[o].floats[0], 2e-5 * std::max(1.0f, std::abs((*y)[o].floats[0]))) << "output " << o << " of step " << i;
+        EXPECT_NEAR((*x)[o].floats[0], (*y)[o].floats[0], 2e-5 * std::max(1.0f, std::abs((*y)[o].floats[0])))
+            << "output " << o << " of step " << i;
     }
-    const auto p = session().read(fused.network.parameters().variables()), q = other.read(plain.network.parameters().variables());
+    const auto p = session().read(fused.network.parameters().variables()),
+               q = other.read(plain.network.parameters().variables());
     ASSERT_TRUE(p && q);
-    for (std::size_t i = 0; i < p->size(); ++i) EXPECT_THAT((*p)[i].floats, testing::Pointwise(testing::FloatNear(3e-4f), (*q)[i].floats)) << "parameter " << i;
-    EXPECT_LE(a->stats().dispatches, 5u) << a->explain();   // 3 where a workgroup's folds are cheap
+    for (std::size_t i = 0; i < p->size(); ++i)
+      EXPECT_THAT((*p)[i].floats, testing::Pointwise(testing::FloatNear(3e-4f), (*q)[i].floats))
+          << "parameter " << i;
+    EXPECT_LE(a->stats().dispatches, 5u) << a->explain();  // 3 where a workgroup's folds are cheap
   }
 }
 
@@ -70,20 +86,25 @@ TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
 TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
   constexpr std::int64_t kNetworks = 5, kRows = 37;
   const auto description = [&](bool fuse) {
-    const nn::Sequential network = nn::mlp("net", {6, 20, 3}, {.activation = nn::Activation::relu, .groups = kNetworks, .seed = 2});
+    const nn::Sequential network =
+        nn::mlp("net", {6, 20, 3}, {.activation = nn::Activation::relu, .groups = kNetworks, .seed = 2});
     const Tensor x = Variable("x", {kNetworks, kRows, 6}, wave(kNetworks * kRows * 6, 1, 1)).value();
-    const Tensor target = Variable("target", {kNetworks, kRows, 3}, wave(kNetworks * kRows * 3, 1, 2)).value();
+    const Tensor target =
+        Variable("target", {kNetworks, kRows, 3}, wave(kNetworks * kRows * 3, 1, 2)).value();
     const Tensor losses = mean(square(network(x) - target), {1, 2});
     ProgramDescription result{.name = "grouped", .fuse = fuse};
     result.outputs = gradients(sum(losses), network.parameters().values()).value();
     result.outputs.push_back(losses);
     return result;
   };
-  auto a = Program::compile(session().runtime(), description(true)), b = Program::compile(session().runtime(), description(false));
+  auto a = Program::compile(session().runtime(), description(true)),
+       b = Program::compile(session().runtime(), description(false));
   ASSERT_TRUE(a && b);
   const auto x = session().run(*a), y = session().run(*b);
   ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o) EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-6f), (*y)[o].floats)) << "output " << o;
+  for (std::size_t o = 0; o < x->size(); ++o)
+    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-6f), (*y)[o].floats))
+        << "output " << o;
   EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
 }
 
@@ -91,44 +112,60 @@ TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
 TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
   constexpr std::int64_t kRows = 19, kHeads = 3, kWidth = 4;
   const auto description = [&](bool fuse) {
-    const Tensor h = tanh(matmul(Variable("x", {kRows, 6}, wave(kRows * 6, 1, 1)).value(), Variable("w", {6, kHeads * kWidth}, wave(6 * kHeads * kWidth, 1, 2)).value()));
+    const Tensor h =
+        tanh(matmul(Variable("x", {kRows, 6}, wave(kRows * 6, 1, 1)).value(),
+                    Variable("w", {6, kHeads * kWidth}, wave(6 * kHeads * kWidth, 1, 2)).value()));
     const Tensor heads = permute(reshape(h, {kRows, kHeads, kWidth}), {1, 0, 2});
     const Tensor mix = tanh(Variable("v", {kHeads, kWidth, 5}, wave(kHeads * kWidth * 5, 1, 3)).value());
     const Tensor y = matmul(heads, mix);
     return ProgramDescription{.name = "heads", .outputs = {y, sum(square(y), {1})}, .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)), b = Program::compile(session().runtime(), description(false));
+  auto a = Program::compile(session().runtime(), description(true)),
+       b = Program::compile(session().runtime(), description(false));
   ASSERT_TRUE(a && b);
   const auto x = session().run(*a), y = session().run(*b);
   ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o) EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-4f), (*y)[o].floats)) << "output " << o;
+  for (std::size_t o = 0; o < x->size(); ++o)
+    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-4f), (*y)[o].floats))
+        << "output " << o;
 }
 
 // Sums over gradients that other kernels want as well.
 TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
   const auto description = [&](bool fuse) {
-    const Tensor v = Variable("v", {8, 12}, wave(96, 1, 2)).value(), w = Variable("w", {8, 12}, wave(96, 1, 3)).value();
-    const Tensor x = Variable("x", {300, 8}, wave(2400, 1, 1)).value(), y = Variable("y", {300, 8}, wave(2400, 1, 4)).value();
+    const Tensor v = Variable("v", {8, 12}, wave(96, 1, 2)).value(),
+                 w = Variable("w", {8, 12}, wave(96, 1, 3)).value();
+    const Tensor x = Variable("x", {300, 8}, wave(2400, 1, 1)).value(),
+                 y = Variable("y", {300, 8}, wave(2400, 1, 4)).value();
     const Tensor loss = mean(square(tanh(matmul(x, w)) + tanh(matmul(y, v))));
     const Tensor parameters[] = {w, v};
     const std::vector<Tensor> g = gradients(loss, parameters).value();
     const Tensor doubled = g[0] * 2.0f;
-    return ProgramDescription{.name = "norms", .outputs = {g[0] + g[1], doubled, sum(square(doubled)), sum(square(g[1])) + sum(abs(g[0]))}, .fuse = fuse};
+    return ProgramDescription{
+        .name = "norms",
+        .outputs = {g[0] + g[1], doubled, sum(square(doubled)), sum(square(g[1])) + sum(abs(g[0]))},
+        .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)), b = Program::compile(session().runtime(), description(false));
+  auto a = Program::compile(session().runtime(), description(true)),
+       b = Program::compile(session().runtime(), description(false));
   ASSERT_TRUE(a && b);
   const auto x = session().run(*a), y = session().run(*b);
   ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o) EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-5f), (*y)[o].floats)) << "output " << o;
+  for (std::size_t o = 0; o < x->size(); ++o)
+    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-5f), (*y)[o].floats))
+        << "output " << o;
 }
 
 // A network too wide for a workgroup's memory is computed by separate kernels, and the same.
 TEST_F(RegionTest, WhatDoesNotFitIsStillRight) {
   const auto description = [&](bool fuse) {
-    const nn::Sequential network = nn::mlp("wide", {4, 9000, 9000 / 45, 2}, {.activation = nn::Activation::tanh, .seed = 2});
-    return ProgramDescription{.name = "wide", .outputs = {network(Variable("x", {3, 4}, wave(12, 1, 1)).value())}, .fuse = fuse};
+    const nn::Sequential network =
+        nn::mlp("wide", {4, 9000, 9000 / 45, 2}, {.activation = nn::Activation::tanh, .seed = 2});
+    return ProgramDescription{
+        .name = "wide", .outputs = {network(Variable("x", {3, 4}, wave(12, 1, 1)).value())}, .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)), b = Program::compile(session().runtime(), description(false));
+  auto a = Program::compile(session().runtime(), description(true)),
+       b = Program::compile(session().runtime(), description(false));
   ASSERT_TRUE(a && b);
   const auto x = session().run(*a), y = session().run(*b);
   ASSERT_TRUE(x && y);

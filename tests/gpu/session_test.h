@@ -1,6 +1,7 @@
 #pragma once
-// What tests of programs begin from: the session that a test program's tests share. gpu_device.cpp has the device's, under the validation layer;
-// tests/unit/cpu_session.cpp the processor's. A test program links one of them.
+// What tests of programs begin from: the session that a test program's tests share. gpu_device.cpp has the
+// device's, under the validation layer; tests/unit/cpu_session.cpp the processor's. A test program links one
+// of them.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +20,8 @@ namespace imprint::test {
 
 // Null where the device does not open, which fails the calling test.
 Session* shared_session();
-// Runs slot 0's pieces from the first on, so many at a time, each slice a submission of its own, and waits at the end.
+// Runs slot 0's pieces from the first on, so many at a time, each slice a submission of its own, and waits at
+// the end.
 void run_slices(Program& program, std::span<const std::uint32_t> counts);
 // Fails the calling test when a validation layer has said anything since the last call.
 void expect_validation_silent();
@@ -27,7 +29,8 @@ void expect_validation_silent();
 // Numbers between -scale and scale.
 inline std::vector<float> wave(std::int64_t count, float scale, int seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i + 1) * (0.7f + 0.13f * static_cast<float>(seed)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = scale * std::sin(static_cast<float>(i + 1) * (0.7f + 0.13f * static_cast<float>(seed)));
   return values;
 }
 
@@ -40,10 +43,16 @@ class SessionTest : public testing::Test {
   Runtime& runtime() { return session().runtime(); }
 
   // A refusal ends the test with its message.
-  Program compile(const ProgramDescription& description) { return taken(Program::compile(runtime(), description)); }
+  Program compile(const ProgramDescription& description) {
+    return taken(Program::compile(runtime(), description));
+  }
   Program compile(const ProgramSequence& sequence) { return taken(Program::compile(runtime(), sequence)); }
-  std::vector<float> floats(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].floats; }
-  std::vector<std::int32_t> ints(const Variable& variable) { return session().read(std::span(&variable, 1)).value()[0].ints; }
+  std::vector<float> floats(const Variable& variable) {
+    return session().read(std::span(&variable, 1)).value()[0].floats;
+  }
+  std::vector<std::int32_t> ints(const Variable& variable) {
+    return session().read(std::span(&variable, 1)).value()[0].ints;
+  }
 
   // Runs all of the program in slices of the given lengths (repeating the last).
   void run_sliced(Program& program, const std::vector<std::uint32_t>& lengths) {

@@ -1,5 +1,6 @@
 #pragma once
-// A small host of our own for the tests of compute/vk: an instance with the validation layer listening, and devices as a host would make them.
+// A small host of our own for the tests of compute/vk: an instance with the validation layer listening, and
+// devices as a host would make them.
 
 #include <vulkan/vulkan_core.h>
 
@@ -14,8 +15,8 @@
 
 namespace imprint::vk::test {
 
-// The system's loader and one instance. Validation (with synchronisation checks) is on where the layer is installed; messages() collects what it
-// and the driver's loader have to say, warnings and errors only.
+// The system's loader and one instance. Validation (with synchronisation checks) is on where the layer is
+// installed; messages() collects what it and the driver's loader have to say, warnings and errors only.
 class Instance {
  public:
   // A message in the Result says what the machine lacks.
@@ -26,17 +27,22 @@ class Instance {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr() const { return get_instance_proc_addr_; }
   VkInstance handle() const { return handle_; }
   std::uint32_t api_version() const { return api_version_; }
-  VkPhysicalDevice physical_device() const { return physical_device_; }  // the first, or the one whose name IMPRINT_TEST_DEVICE is part of
+  VkPhysicalDevice physical_device() const {
+    return physical_device_;
+  }  // the first, or the one whose name IMPRINT_TEST_DEVICE is part of
   std::span<const char* const> extensions() const { return extensions_; }
   bool validated() const { return validated_; }
   std::vector<std::string> messages() const;
 
   template <class T>
-  T function(const char* name) const { return reinterpret_cast<T>(get_instance_proc_addr_(handle_, name)); }
+  T function(const char* name) const {
+    return reinterpret_cast<T>(get_instance_proc_addr_(handle_, name));
+  }
 
  private:
   Instance() = default;
-  static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+  static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                             VkDebugUtilsMessageTypeFlagsEXT types,
                                              const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
 
   void* library_ = nullptr;
@@ -54,7 +60,8 @@ class Instance {
 // A VkDevice with one compute queue, made with exactly the features and extensions asked for.
 class HostDevice {
  public:
-  static Result<std::unique_ptr<HostDevice>> create(const Instance& instance, const void* features_chain = nullptr,
+  static Result<std::unique_ptr<HostDevice>> create(const Instance& instance,
+                                                    const void* features_chain = nullptr,
                                                     std::vector<const char*> extensions = {});
   ~HostDevice();
   HostDevice(const HostDevice&) = delete;
@@ -73,8 +80,9 @@ class HostDevice {
   std::vector<const char*> extensions_;
 };
 
-// Binds whole pool blocks and runs one kernel, with the barrier that lets the host read afterwards. `table` is uploaded beside. Waits.
-Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers, std::span<const std::uint32_t> table,
-           std::uint32_t groups);
+// Binds whole pool blocks and runs one kernel, with the barrier that lets the host read afterwards. `table`
+// is uploaded beside. Waits.
+Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
+           std::span<const std::uint32_t> table, std::uint32_t groups);
 
 }  // namespace imprint::vk::test

@@ -1,6 +1,6 @@
 #pragma once
-// What the validation layer is asked in the hosts beside its core and thread-safety checks, which are always on, and the advice of its best-practice
-// checks that Imprint does not follow.
+// What the validation layer is asked in the hosts beside its core and thread-safety checks, which are always
+// on, and the advice of its best-practice checks that Imprint does not follow.
 
 #include <vulkan/vulkan_core.h>
 
@@ -10,9 +10,11 @@
 
 namespace imprint::hosts {
 
-inline constexpr VkValidationFeatureEnableEXT kChecks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
-                                                           VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
-inline constexpr VkValidationFeaturesEXT kValidation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, nullptr, std::size(kChecks), kChecks, 0, nullptr};
+inline constexpr VkValidationFeatureEnableEXT kChecks[] = {
+    VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+    VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
+inline constexpr VkValidationFeaturesEXT kValidation{
+    VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, nullptr, std::size(kChecks), kChecks, 0, nullptr};
 
 struct Advice {
   std::string_view id;
@@ -20,12 +22,15 @@ struct Advice {
 };
 inline constexpr Advice kAdviceNotTaken[] = {
     {"UNASSIGNED-BestPractices-vkBeginCommandBuffer-simultaneous-use",
-     "a program is recorded once and replayed, and its barriers lie between many runs: a run may begin while the one before is in flight"},
+     "a program is recorded once and replayed, and its barriers lie between many runs: a run may begin while "
+     "the one before is in flight"},
     {"UNASSIGNED-BestPractices-vkAllocateMemory-small-allocation",
-     "a buffer of ours that the host shares has memory of its own, however small: with it the buffer is given back, and may be exported"},
+     "a buffer of ours that the host shares has memory of its own, however small: with it the buffer is "
+     "given back, and may be exported"},
     {"UNASSIGNED-BestPractices-vkBindMemory-small-dedicated-allocation", "the same"},
     {"UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
-     "glslang writes this built-in into every compute shader; LocalSizeId in its place needs VK_KHR_maintenance4, and the baseline is Vulkan 1.1"},
+     "glslang writes this built-in into every compute shader; LocalSizeId in its place needs "
+     "VK_KHR_maintenance4, and the baseline is Vulkan 1.1"},
 };
 
 // Whether a message is advice that is knowingly not taken; anything else fails a test.

@@ -5,8 +5,8 @@
 
 #include <imprint/imprint.hpp>
 
-#define ASSERT_WORKS(expression)                                                                                         \
-  do {                                                                                                                   \
-    const ::imprint::game::Status status_of = (expression);                                                              \
-    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message();                  \
+#define ASSERT_WORKS(expression)                                                                        \
+  do {                                                                                                  \
+    const ::imprint::game::Status status_of = (expression);                                             \
+    ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
   } while (false)

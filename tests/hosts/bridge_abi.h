@@ -31,7 +31,8 @@ inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDes
 }
 
 // Few calls to make, and something to learn: four observations, three choices, sixteen samples.
-inline imp_brain_desc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count, std::uint64_t seed) {
+inline imp_brain_desc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count,
+                                  std::uint64_t seed) {
   static const std::uint32_t branch = 3, hidden = 8;
   imp_brain_desc desc = imp_brain_desc_init();
   desc.observation_count = 4;

@@ -40,15 +40,17 @@ struct Between<Index, void(VKAPI_PTR*)(Arguments...)> {
 PFN_vkCreateShaderModule real_create_module = nullptr;
 PFN_vkCreateComputePipelines real_create_pipelines = nullptr;
 
-VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo* info, const VkAllocationCallbacks* callbacks,
-                                  VkShaderModule* module) {
+VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo* info,
+                                  const VkAllocationCallbacks* callbacks, VkShaderModule* module) {
   VkResult result = VK_SUCCESS;
-  if (shim->before("vkCreateShaderModule", true, result)) result = real_create_module(device, info, callbacks, module);
+  if (shim->before("vkCreateShaderModule", true, result))
+    result = real_create_module(device, info, callbacks, module);
   shim->after("vkCreateShaderModule", result);
   if (result == VK_SUCCESS) shim->pipelines().made(*module, *info);
   return result;
 }
-VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, std::uint32_t count, const VkComputePipelineCreateInfo* infos,
+VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, std::uint32_t count,
+                                     const VkComputePipelineCreateInfo* infos,
                                      const VkAllocationCallbacks* callbacks, VkPipeline* pipelines) {
   VkResult result = VK_SUCCESS;
   if (shim->before("vkCreateComputePipelines", true, result)) {
@@ -103,11 +105,13 @@ PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance instance, const char*
   if (std::strcmp(name, "vkGetDeviceProcAddr") == 0)
     return reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_vkGetDeviceProcAddr>(device_function));
   if (std::strcmp(name, "vkEnumerateDeviceExtensionProperties") == 0)
-    return put_between<__COUNTER__, PFN_vkEnumerateDeviceExtensionProperties>(real, "vkEnumerateDeviceExtensionProperties");
+    return put_between<__COUNTER__, PFN_vkEnumerateDeviceExtensionProperties>(
+        real, "vkEnumerateDeviceExtensionProperties");
   return real;
 }
 
-// What a call makes or destroys: "Buffer" of vkCreateBuffer and vkDestroyBuffer. Empty: nothing that is counted.
+// What a call makes or destroys: "Buffer" of vkCreateBuffer and vkDestroyBuffer. Empty: nothing that is
+// counted.
 std::string kind_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return {};
   name.remove_prefix(prefix.size());
@@ -123,7 +127,9 @@ std::string destroyed_by(const char* name) {
   return destroyed.empty() ? kind_of(name, "vkFree") : destroyed;
 }
 // By the specification these cannot tell of a lost device.
-bool cannot_lose(std::string_view name) { return name == "vkSetDebugUtilsObjectNameEXT" || name == "vkEnumerateDeviceExtensionProperties"; }
+bool cannot_lose(std::string_view name) {
+  return name == "vkSetDebugUtilsObjectNameEXT" || name == "vkEnumerateDeviceExtensionProperties";
+}
 bool uses_queue(std::string_view name) { return name.starts_with("vkQueue"); }  // submissions and labels
 bool only_destroys(std::string_view name) {
   return name.starts_with("vkDestroy") || name.starts_with("vkFree") || name == "vkUnmapMemory";
@@ -132,7 +138,8 @@ bool only_destroys(std::string_view name) {
 }  // namespace
 
 KeptPipelines::KeptPipelines(const vk::DeviceDescription& real) : device_(real.device) {
-  const auto get_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(real.get_instance_proc_addr(real.instance, "vkGetDeviceProcAddr"));
+  const auto get_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
+      real.get_instance_proc_addr(real.instance, "vkGetDeviceProcAddr"));
   destroy_ = reinterpret_cast<PFN_vkDestroyPipeline>(get_device(device_, "vkDestroyPipeline"));
 }
 

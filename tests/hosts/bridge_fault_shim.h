@@ -1,6 +1,6 @@
 #pragma once
-// What stands between Imprint and the driver, and makes one call of many fail: a vkGetInstanceProcAddr as a layer has one. Counts too what is made
-// and destroyed through it.
+// What stands between Imprint and the driver, and makes one call of many fail: a vkGetInstanceProcAddr as a
+// layer has one. Counts too what is made and destroyed through it.
 
 #include <vulkan/vulkan_core.h>
 
@@ -17,8 +17,8 @@
 
 namespace imprint::bridge {
 
-// Compute pipelines by their shader, kept over many lives on one device, so that a slow compiler runs once for each. They outlive the layouts that
-// they were made with, as they may.
+// Compute pipelines by their shader, kept over many lives on one device, so that a slow compiler runs once
+// for each. They outlive the layouts that they were made with, as they may.
 class KeptPipelines {
  public:
   explicit KeptPipelines(const vk::DeviceDescription& real);
@@ -50,31 +50,36 @@ class FaultShim {
   FaultShim& operator=(const FaultShim&) = delete;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr() const;
 
-  // The number-th call from now on that may fail this way gives `fault` instead of reaching the driver; one of VK_ERROR_DEVICE_LOST does for good,
-  // and lets the device stand still first, as one that is really lost does.
+  // The number-th call from now on that may fail this way gives `fault` instead of reaching the driver; one
+  // of VK_ERROR_DEVICE_LOST does for good, and lets the device stand still first, as one that is really lost
+  // does.
   void fail(std::uint64_t number, VkResult fault);
   void lose() { fail(1, VK_ERROR_DEVICE_LOST); }
 
-  std::uint64_t calls() const;                 // that may fail this way, all in all
-  bool failed() const;                         // the chosen call was made
+  std::uint64_t calls() const;  // that may fail this way, all in all
+  bool failed() const;          // the chosen call was made
   std::string failed_call() const;
-  // Calls, but those that only destroy, on a thread that knows of the loss: it was answered with it, or told by us. Told: what the thread that calls
-  // it was just given by a function of ours.
+  // Calls, but those that only destroy, on a thread that knows of the loss: it was answered with it, or told
+  // by us. Told: what the thread that calls it was just given by a function of ours.
   std::uint64_t touches_after_loss() const;
   void told();
   std::string first_touch() const;
-  // The first such call of each other thread since the game was told. Only one whose thread looked, found the device well, and slept for longer than we
-  // wait for it before we tell.
+  // The first such call of each other thread since the game was told. Only one whose thread looked, found the
+  // device well, and slept for longer than we wait for it before we tell.
   std::uint64_t late_calls() const;
   std::map<std::string, std::int64_t> alive() const;  // what was made and not destroyed, by kind
-  std::string alive_text() const;              // "" when nothing is
+  std::string alive_text() const;                     // "" when nothing is
 
   // ---- for the functions in between ----
   bool before(const char* name, bool returns_result, VkResult& fault);
   void after(const char* name, VkResult result, bool passed = true);  // passed: what `before` said
   KeptPipelines& pipelines() { return pipelines_; }
-  PFN_vkVoidFunction real_instance_function(VkInstance instance, const char* name) const { return real_(instance, name); }
-  PFN_vkVoidFunction real_device_function(VkDevice device, const char* name) const { return get_device_(device, name); }
+  PFN_vkVoidFunction real_instance_function(VkInstance instance, const char* name) const {
+    return real_(instance, name);
+  }
+  PFN_vkVoidFunction real_device_function(VkDevice device, const char* name) const {
+    return get_device_(device, name);
+  }
 
  private:
   PFN_vkGetInstanceProcAddr real_;
@@ -84,7 +89,8 @@ class FaultShim {
   KeptPipelines& pipelines_;
   mutable std::mutex mutex_;
   std::condition_variable no_use_;
-  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, late_ = 0, uses_ = 0;  // uses_: of the queue, under way
+  std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, late_ = 0,
+                uses_ = 0;  // uses_: of the queue, under way
   VkResult fault_ = VK_SUCCESS;
   bool failed_ = false, lost_ = false, told_ = false;
   std::set<std::thread::id> knows_;

@@ -12,14 +12,18 @@ namespace {
 struct Steady {
   std::uint64_t compiles = 0, allocations = 0, waits = 0;
   explicit Steady(const vk::Counters& counters)
-      : compiles(counters.frame_compiles), allocations(counters.frame_allocations), waits(counters.frame_waits) {}
+      : compiles(counters.frame_compiles),
+        allocations(counters.frame_allocations),
+        waits(counters.frame_waits) {}
   bool operator==(const Steady&) const = default;
 };
 
 // What is declared is used, and what is not is not there to be called.
 void check_bonuses(vk::Device& device, const HostProfile& profile) {
   if (!profile.everything) return;
-  const auto has = [&](const char* name) { return !profile.without || std::strcmp(profile.without, name) != 0; };
+  const auto has = [&](const char* name) {
+    return !profile.without || std::strcmp(profile.without, name) != 0;
+  };
   EXPECT_EQ(device.functions().vkWaitSemaphores != nullptr, has("timelineSemaphore"));
   EXPECT_EQ(device.functions().vkCmdPipelineBarrier2 != nullptr, has("synchronization2"));
   EXPECT_EQ(device.functions().vkQueueSubmit2 != nullptr, has("synchronization2"));
@@ -32,11 +36,16 @@ void check_bonuses(vk::Device& device, const HostProfile& profile) {
 
 const char* name_of(Mode mode) {
   switch (mode) {
-    case Mode::record: return "record";
-    case Mode::lock: return "lock";
-    case Mode::submit: return "submit";
-    case Mode::single_thread: return "single_thread";
-    case Mode::exclusive: return "exclusive";
+    case Mode::record:
+      return "record";
+    case Mode::lock:
+      return "lock";
+    case Mode::submit:
+      return "submit";
+    case Mode::single_thread:
+      return "single_thread";
+    case Mode::exclusive:
+      return "exclusive";
   }
   return "";
 }
@@ -53,11 +62,13 @@ Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget&
   if (alone) {
     description.queue.queue = host.second_queue();
     description.queue.family = host.second_family();
-  } else if (mode == Mode::lock || mode == Mode::exclusive) {  // a device with one queue: the thread is there all the same
+  } else if (mode == Mode::lock ||
+             mode == Mode::exclusive) {  // a device with one queue: the thread is there all the same
     description.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
     description.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
   } else if (mode == Mode::submit) {
-    description.queue.submit = [](void* user, VkQueue, std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
+    description.queue.submit = [](void* user, VkQueue, std::uint32_t count, const VkSubmitInfo* submits,
+                                  VkFence fence) {
       return static_cast<PlainHost*>(user)->submit(count, submits, fence);
     };
   }
@@ -84,7 +95,8 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
     std::array<vk::Ticket, 2> paces;
     const auto pace = [&](std::uint64_t frame) {
       if (mode != Mode::exclusive) return;
-      while (!context.device().is_complete(paces[frame % 2])) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      while (!context.device().is_complete(paces[frame % 2]))
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     };
     std::optional<Steady> before;
     std::uint64_t submits = 0;
@@ -104,7 +116,8 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
     if (mode == Mode::record) {
       EXPECT_EQ(context.device().counters().submits, 0u);
     } else if (budget.max_slice_us == 0 && mode != Mode::exclusive) {
-      EXPECT_EQ(context.device().counters().submits - submits, kFrames - kWarmUp + 1) << "one submission a frame";
+      EXPECT_EQ(context.device().counters().submits - submits, kFrames - kWarmUp + 1)
+          << "one submission a frame";
     }
     host.finish_frames();
     if (context.queue()) {

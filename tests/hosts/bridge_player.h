@@ -23,7 +23,8 @@ const char* name_of(Mode mode);
 
 Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget& budget);
 
-// A learner in a game: every other frame a step of training that is due in the next, and in every frame an inference.
+// A learner in a game: every other frame a step of training that is due in the next, and in every frame an
+// inference.
 class Player {
  public:
   Player(Context& context, Mode mode) : context_(context), mode_(mode) {

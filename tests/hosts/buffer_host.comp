@@ -1,7 +1,9 @@
 #version 450
-// What a host's shaders do with buffers that it shares: write what a learner reads, and read what a program wrote.
+// What a host's shaders do with buffers that it shares: write what a learner reads, and read what a program
+// wrote.
 layout(local_size_x = 64) in;
-layout(push_constant) uniform Push { uint mode, seed, count; } push;
+layout(push_constant) uniform Push { uint mode, seed, count; }
+push;
 layout(std430, set = 0, binding = 0) buffer Shared { float shared_values[]; };
 layout(std430, set = 0, binding = 1) buffer Own { float own_values[]; };
 

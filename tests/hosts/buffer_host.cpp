@@ -12,7 +12,8 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr VkDeviceSize kLeastMemory = 2 << 20;  // a game would put them all into one; the best-practice checks ask no more than this
+constexpr VkDeviceSize kLeastMemory =
+    2 << 20;  // a game would put them all into one; the best-practice checks ask no more than this
 
 struct Push {
   std::uint32_t mode, seed, count;
@@ -33,13 +34,15 @@ BufferHost::BufferHost(PlainHost& host) : host_(host), vk_(host.vk()), device_(h
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = kResultFloats * sizeof(float);
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags mapped =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   result_ = make_memory(info, mapped);
   info.size = kPicture * kPicture * 4;
   info.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   picture_pixels_ = make_memory(info, mapped);
   expect(vk_.vkMapMemory(device_, result_.memory, 0, VK_WHOLE_SIZE, 0, &result_mapped_), "vkMapMemory");
-  expect(vk_.vkMapMemory(device_, picture_pixels_.memory, 0, VK_WHOLE_SIZE, 0, &picture_mapped_), "vkMapMemory");
+  expect(vk_.vkMapMemory(device_, picture_pixels_.memory, 0, VK_WHOLE_SIZE, 0, &picture_mapped_),
+         "vkMapMemory");
   make_compute();
   make_drawing();
 }
@@ -82,7 +85,8 @@ BufferHost::Memory BufferHost::make_memory(const VkBufferCreateInfo& info, VkMem
   return made;
 }
 
-HostBuffer BufferHost::make_buffer(std::uint64_t size, VkBufferUsageFlags usage, std::vector<std::uint32_t> families) {
+HostBuffer BufferHost::make_buffer(std::uint64_t size, VkBufferUsageFlags usage,
+                                   std::vector<std::uint32_t> families) {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
   info.usage = usage;
@@ -116,11 +120,13 @@ VkShaderModule BufferHost::make_module(std::span<const std::uint32_t> words) {
 
 void BufferHost::make_compute() {
   VkDescriptorSetLayoutBinding bindings[2]{};
-  for (std::uint32_t i = 0; i < 2; ++i) bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  for (std::uint32_t i = 0; i < 2; ++i)
+    bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_info.bindingCount = 2;
   set_info.pBindings = bindings;
-  expect(vk_.vkCreateDescriptorSetLayout(device_, &set_info, nullptr, &set_layout_), "vkCreateDescriptorSetLayout");
+  expect(vk_.vkCreateDescriptorSetLayout(device_, &set_info, nullptr, &set_layout_),
+         "vkCreateDescriptorSetLayout");
   const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 32};
   VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool.maxSets = 16;
@@ -140,7 +146,8 @@ void BufferHost::make_compute() {
   info.stage.module = make_module(buffer_host_comp);
   info.stage.pName = "main";
   info.layout = layout_;
-  expect(vk_.vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &compute_), "vkCreateComputePipelines");
+  expect(vk_.vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &compute_),
+         "vkCreateComputePipelines");
   vk_.vkDestroyShaderModule(device_, info.stage.module, nullptr);
 }
 
@@ -160,7 +167,8 @@ void BufferHost::make_drawing() {
   drawing_.make(target_.functions(), device_, target_.render_pass(), description);
 }
 
-void BufferHost::dispatch(VkCommandBuffer commands, const HostBuffer& shared, std::uint32_t mode, std::uint32_t seed, std::uint32_t count) {
+void BufferHost::dispatch(VkCommandBuffer commands, const HostBuffer& shared, std::uint32_t mode,
+                          std::uint32_t seed, std::uint32_t count) {
   auto known = std::ranges::find(sets_, shared.buffer, &std::pair<VkBuffer, VkDescriptorSet>::first);
   if (known == sets_.end()) {
     VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
@@ -169,7 +177,8 @@ void BufferHost::dispatch(VkCommandBuffer commands, const HostBuffer& shared, st
     allocate.pSetLayouts = &set_layout_;
     VkDescriptorSet set = VK_NULL_HANDLE;
     expect(vk_.vkAllocateDescriptorSets(device_, &allocate, &set), "vkAllocateDescriptorSets");
-    const VkDescriptorBufferInfo infos[] = {{shared.buffer, shared.offset, shared.size}, {result_.buffer, 0, VK_WHOLE_SIZE}};
+    const VkDescriptorBufferInfo infos[] = {{shared.buffer, shared.offset, shared.size},
+                                            {result_.buffer, 0, VK_WHOLE_SIZE}};
     VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
     write.dstSet = set;
     write.descriptorCount = 2;
@@ -180,32 +189,40 @@ void BufferHost::dispatch(VkCommandBuffer commands, const HostBuffer& shared, st
   }
   const Push push{mode, seed, count};
   vk_.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, compute_);
-  vk_.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &known->second, 0, nullptr);
+  vk_.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &known->second, 0,
+                              nullptr);
   vk_.vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
   vk_.vkCmdDispatch(commands, (count + 63) / 64, 1, 1);
 }
 
-void BufferHost::write_rows(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t seed, std::uint32_t rows) {
+void BufferHost::write_rows(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t seed,
+                            std::uint32_t rows) {
   dispatch(commands, into, 0, seed, rows);
 }
 
-void BufferHost::fill(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t value, std::uint32_t count) {
+void BufferHost::fill(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t value,
+                      std::uint32_t count) {
   dispatch(commands, into, 2, value, count);
 }
 
 void BufferHost::double_and_add_one(VkCommandBuffer commands, const HostBuffer& from, std::uint32_t count) {
   dispatch(commands, from, 1, 0, count);
-  const VkMemoryBarrier done = barrier_between(VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
-  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &done,
-                           0, nullptr, 0, nullptr);
+  const VkMemoryBarrier done =
+      barrier_between(VK_ACCESS_SHADER_WRITE_BIT, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
+  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &done, 0,
+                           nullptr, 0, nullptr);
 }
 
 void BufferHost::copy(VkCommandBuffer commands, const HostBuffer& from) {
-  const VkBufferCopy region{from.offset, 0, std::min<std::uint64_t>(from.size, kResultFloats * sizeof(float))};
+  const VkBufferCopy region{from.offset, 0,
+                            std::min<std::uint64_t>(from.size, kResultFloats * sizeof(float))};
   vk_.vkCmdCopyBuffer(commands, from.buffer, result_.buffer, 1, &region);
-  const VkMemoryBarrier done = barrier_between(VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
-  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &done, 0, nullptr,
-                           0, nullptr);
+  const VkMemoryBarrier done =
+      barrier_between(VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
+  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &done, 0,
+                           nullptr, 0, nullptr);
 }
 
 void BufferHost::draw_points(VkCommandBuffer commands, const HostBuffer& places, std::uint32_t count) {
@@ -216,11 +233,14 @@ void BufferHost::draw_points(VkCommandBuffer commands, const HostBuffer& places,
   vk_.vkCmdDraw(commands, count, 1, 0, 0);
   target_.end(commands);
   target_.copy(commands, picture_pixels_.buffer);
-  // The compute shader above is declared to write what it may write in another mode, so it has to wait for the vertices too.
-  const VkMemoryBarrier done = barrier_between(VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
-  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_VERTEX_INPUT_BIT,
-                           VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &done, 0, nullptr, 0,
-                           nullptr);
+  // The compute shader above is declared to write what it may write in another mode, so it has to wait for
+  // the vertices too.
+  const VkMemoryBarrier done =
+      barrier_between(VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
+  vk_.vkCmdPipelineBarrier(
+      commands, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_VERTEX_INPUT_BIT,
+      VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_HOST_BIT, 0,
+      1, &done, 0, nullptr, 0, nullptr);
 }
 
 std::vector<std::uint8_t> BufferHost::picture() const {

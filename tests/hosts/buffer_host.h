@@ -1,6 +1,6 @@
 #pragma once
-// What a game has beside its queue, for tests of shared buffers: buffers of its own, a compute shader that writes and reads them, and a vertex shader
-// that draws from them.
+// What a game has beside its queue, for tests of shared buffers: buffers of its own, a compute shader that
+// writes and reads them, and a vertex shader that draws from them.
 
 #include <cstdint>
 #include <memory>
@@ -22,14 +22,18 @@ class BufferHost {
   BufferHost& operator=(const BufferHost&) = delete;
 
   // A buffer of the host's as it declares it, for its compute shader. More than one family: concurrent.
-  HostBuffer make_buffer(std::uint64_t size, VkBufferUsageFlags usage, std::vector<std::uint32_t> families = {});
+  HostBuffer make_buffer(std::uint64_t size, VkBufferUsageFlags usage,
+                         std::vector<std::uint32_t> families = {});
 
   // ---- into a command buffer of the host's, with the host's own barriers between its own commands ----
-  void write_rows(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t seed, std::uint32_t rows);   // x0 .. x3, y
+  void write_rows(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t seed,
+                  std::uint32_t rows);  // x0 .. x3, y
   void fill(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t value, std::uint32_t count);
-  void double_and_add_one(VkCommandBuffer commands, const HostBuffer& from, std::uint32_t count);              // into result()
-  void draw_points(VkCommandBuffer commands, const HostBuffer& places, std::uint32_t count);                   // into picture()
-  void copy(VkCommandBuffer commands, const HostBuffer& from);                                                 // into result(), as it is
+  void double_and_add_one(VkCommandBuffer commands, const HostBuffer& from,
+                          std::uint32_t count);  // into result()
+  void draw_points(VkCommandBuffer commands, const HostBuffer& places,
+                   std::uint32_t count);                        // into picture()
+  void copy(VkCommandBuffer commands, const HostBuffer& from);  // into result(), as it is
 
   // Of what completed.
   std::span<const float> result() const { return {static_cast<const float*>(result_mapped_), kResultFloats}; }
@@ -42,7 +46,8 @@ class BufferHost {
     VkDeviceMemory memory = VK_NULL_HANDLE;
   };
 
-  void dispatch(VkCommandBuffer commands, const HostBuffer& shared, std::uint32_t mode, std::uint32_t seed, std::uint32_t count);
+  void dispatch(VkCommandBuffer commands, const HostBuffer& shared, std::uint32_t mode, std::uint32_t seed,
+                std::uint32_t count);
   std::uint32_t memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted) const;
   Memory make_memory(const VkBufferCreateInfo& info, VkMemoryPropertyFlags wanted);
   VkShaderModule make_module(std::span<const std::uint32_t> words);

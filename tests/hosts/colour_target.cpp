@@ -13,15 +13,16 @@ void expect(VkResult result, const char* what) { EXPECT_EQ(result, VK_SUCCESS) <
 
 DrawFunctions DrawFunctions::load(PFN_vkGetDeviceProcAddr get, VkDevice device) {
   DrawFunctions functions;
-#define HOSTS_LOAD(name)                                                        \
-  functions.name = reinterpret_cast<PFN_##name>(get(device, #name));            \
+#define HOSTS_LOAD(name)                                             \
+  functions.name = reinterpret_cast<PFN_##name>(get(device, #name)); \
   EXPECT_NE(functions.name, nullptr) << #name;
   HOSTS_DRAW_FUNCTIONS(HOSTS_LOAD)
 #undef HOSTS_LOAD
   return functions;
 }
 
-void ColourTarget::make(PFN_vkGetDeviceProcAddr get, VkDevice device, VkExtent2D extent, VkDeviceSize least_bytes) {
+void ColourTarget::make(PFN_vkGetDeviceProcAddr get, VkDevice device, VkExtent2D extent,
+                        VkDeviceSize least_bytes) {
   f_ = DrawFunctions::load(get, device);
   device_ = device;
   extent_ = extent;
@@ -49,7 +50,8 @@ void ColourTarget::make_image(VkDeviceSize least_bytes) {
   VkMemoryRequirements needs{};
   f_.vkGetImageMemoryRequirements(device_, image_, &needs);
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  allocate.allocationSize = std::max(needs.size + 1, least_bytes);  // a block's, not memory for one thing alone
+  allocate.allocationSize =
+      std::max(needs.size + 1, least_bytes);  // a block's, not memory for one thing alone
   while (!(needs.memoryTypeBits >> allocate.memoryTypeIndex & 1u)) ++allocate.memoryTypeIndex;
   expect(f_.vkAllocateMemory(device_, &allocate, nullptr, &memory_), "vkAllocateMemory");
   expect(f_.vkBindImageMemory(device_, image_, memory_, 0), "vkBindImageMemory");
@@ -75,12 +77,15 @@ void ColourTarget::make_pass() {
   subpass.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS;
   subpass.colorAttachmentCount = 1;
   subpass.pColorAttachments = &reference;
-  const VkPipelineStageFlags output = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, transfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkPipelineStageFlags output = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
+                             transfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
   // Behind whoever drew or copied it last, and before who copies it next.
-  const VkSubpassDependency dependencies[] = {{VK_SUBPASS_EXTERNAL, 0, output | transfer, output,
-                                               VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, 0},
-                                              {0, VK_SUBPASS_EXTERNAL, output, transfer, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT,
-                                               VK_ACCESS_TRANSFER_READ_BIT, 0}};
+  const VkSubpassDependency dependencies[] = {
+      {VK_SUBPASS_EXTERNAL, 0, output | transfer, output,
+       VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT,
+       VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, 0},
+      {0, VK_SUBPASS_EXTERNAL, output, transfer, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT,
+       VK_ACCESS_TRANSFER_READ_BIT, 0}};
   VkRenderPassCreateInfo pass{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
   pass.attachmentCount = pass.subpassCount = 1;
   pass.pAttachments = &colour;
@@ -115,7 +120,8 @@ void ColourTarget::begin(VkCommandBuffer commands, const VkClearColorValue& clea
 void ColourTarget::end(VkCommandBuffer commands) const { f_.vkCmdEndRenderPass(commands); }
 
 void ColourTarget::use_whole(VkCommandBuffer commands) const {
-  const VkViewport viewport{0, 0, static_cast<float>(extent_.width), static_cast<float>(extent_.height), 0, 1};
+  const VkViewport viewport{0, 0, static_cast<float>(extent_.width), static_cast<float>(extent_.height),
+                            0, 1};
   const VkRect2D scissor{{0, 0}, extent_};
   f_.vkCmdSetViewport(commands, 0, 1, &viewport);
   f_.vkCmdSetScissor(commands, 0, 1, &scissor);
@@ -137,21 +143,24 @@ VkShaderModule DrawPipeline::make_module(std::span<const std::uint32_t> words) c
   return made;
 }
 
-void DrawPipeline::make(const DrawFunctions& functions, VkDevice device, VkRenderPass pass, const DrawPipelineDescription& description) {
+void DrawPipeline::make(const DrawFunctions& functions, VkDevice device, VkRenderPass pass,
+                        const DrawPipelineDescription& description) {
   f_ = functions;
   device_ = device;
   VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   layout.pushConstantRangeCount = description.push_constants.size > 0 ? 1 : 0;
   layout.pPushConstantRanges = &description.push_constants;
   expect(f_.vkCreatePipelineLayout(device_, &layout, nullptr, &layout_), "vkCreatePipelineLayout");
-  VkPipelineShaderStageCreateInfo stages[2]{{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}, {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}};
+  VkPipelineShaderStageCreateInfo stages[2]{{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO},
+                                            {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}};
   stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
   stages[0].module = make_module(description.vertex_shader);
   stages[1].stage = VK_SHADER_STAGE_FRAGMENT_BIT;
   stages[1].module = make_module(description.fragment_shader);
   for (auto& stage : stages) stage.pName = "main";
   const VkPipelineVertexInputStateCreateInfo none{VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
-  VkPipelineInputAssemblyStateCreateInfo assembly{VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
+  VkPipelineInputAssemblyStateCreateInfo assembly{
+      VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
   assembly.topology = description.topology;
   VkPipelineViewportStateCreateInfo view{VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO};
   view.viewportCount = view.scissorCount = 1;
@@ -159,9 +168,11 @@ void DrawPipeline::make(const DrawFunctions& functions, VkDevice device, VkRende
   raster.lineWidth = 1;
   VkPipelineMultisampleStateCreateInfo samples{VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO};
   samples.rasterizationSamples = VK_SAMPLE_COUNT_1_BIT;
-  const VkPipelineDepthStencilStateCreateInfo depth{VK_STRUCTURE_TYPE_PIPELINE_DEPTH_STENCIL_STATE_CREATE_INFO};  // for passes that have it
+  const VkPipelineDepthStencilStateCreateInfo depth{
+      VK_STRUCTURE_TYPE_PIPELINE_DEPTH_STENCIL_STATE_CREATE_INFO};  // for passes that have it
   VkPipelineColorBlendAttachmentState blend{};
-  blend.colorWriteMask = VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT | VK_COLOR_COMPONENT_B_BIT | VK_COLOR_COMPONENT_A_BIT;
+  blend.colorWriteMask = VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT | VK_COLOR_COMPONENT_B_BIT |
+                         VK_COLOR_COMPONENT_A_BIT;
   VkPipelineColorBlendStateCreateInfo blending{VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
   blending.attachmentCount = 1;
   blending.pAttachments = &blend;
@@ -182,7 +193,8 @@ void DrawPipeline::make(const DrawFunctions& functions, VkDevice device, VkRende
   info.pDynamicState = &dynamic;
   info.layout = layout_;
   info.renderPass = pass;
-  expect(f_.vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &pipeline_), "vkCreateGraphicsPipelines");
+  expect(f_.vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &pipeline_),
+         "vkCreateGraphicsPipelines");
   for (auto& stage : stages) f_.vkDestroyShaderModule(device_, stage.module, nullptr);
 }
 

@@ -23,7 +23,8 @@ std::uint64_t hash_of(const std::uint8_t* bytes, std::size_t count) {
   return hash;
 }
 
-VkImageMemoryBarrier barrier_of(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags before, VkAccessFlags after) {
+VkImageMemoryBarrier barrier_of(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags before,
+                                VkAccessFlags after) {
   VkImageMemoryBarrier barrier{VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER};
   barrier.srcAccessMask = before;
   barrier.dstAccessMask = after;
@@ -39,7 +40,8 @@ VkImageMemoryBarrier barrier_of(VkImage image, VkImageLayout from, VkImageLayout
 
 Engine::Engine(const EngineOptions& options) : slots_(options.frames_in_flight) {
   ok_ = (!options.window || make_window()) && make_instance(options) && make_device(options) &&
-        std::ranges::all_of(slots_, [this](Slot& slot) { return make_slot(slot); }) && (!surface_ || make_swapchain());
+        std::ranges::all_of(slots_, [this](Slot& slot) { return make_slot(slot); }) &&
+        (!surface_ || make_swapchain());
 }
 
 Engine::~Engine() {
@@ -59,8 +61,8 @@ Engine::~Engine() {
   }
   if (surface_) vkDestroySurfaceKHR(instance_, surface_, nullptr);
   if (messenger_) {
-    reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"))(instance_, messenger_,
-                                                                                                                               nullptr);
+    reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"))(instance_, messenger_, nullptr);
   }
   if (instance_) vkDestroyInstance(instance_, nullptr);
   if (window_) glfwDestroyWindow(window_), glfwTerminate();
@@ -71,9 +73,11 @@ VkDeviceMemory Engine::allocate(const VkMemoryRequirements& needs, VkMemoryPrope
   VkPhysicalDeviceMemoryProperties memory{};
   vkGetPhysicalDeviceMemoryProperties(physical_device_, &memory);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  info.allocationSize = std::max(needs.size + 1, VkDeviceSize{1} << 20);  // a block of an engine's, not memory for one small thing
+  info.allocationSize = std::max(
+      needs.size + 1, VkDeviceSize{1} << 20);  // a block of an engine's, not memory for one small thing
   while (info.memoryTypeIndex < memory.memoryTypeCount &&
-         (!(needs.memoryTypeBits >> info.memoryTypeIndex & 1) || (memory.memoryTypes[info.memoryTypeIndex].propertyFlags & flags) != flags)) {
+         (!(needs.memoryTypeBits >> info.memoryTypeIndex & 1) ||
+          (memory.memoryTypes[info.memoryTypeIndex].propertyFlags & flags) != flags)) {
     ++info.memoryTypeIndex;
   }
   VkDeviceMemory made = VK_NULL_HANDLE;
@@ -98,9 +102,11 @@ bool Engine::make_slot(Slot& slot) {
       !works(vkCreateSemaphore(device_, &semaphore, nullptr, &slot.acquired), "vkCreateSemaphore")) {
     return false;
   }
-  const auto load = reinterpret_cast<PFN_vkGetDeviceProcAddr>(vkGetInstanceProcAddr(instance_, "vkGetDeviceProcAddr"));
+  const auto load =
+      reinterpret_cast<PFN_vkGetDeviceProcAddr>(vkGetInstanceProcAddr(instance_, "vkGetDeviceProcAddr"));
   slot.target.make(load, device_, kExtent);
-  if (&slot == &slots_.front()) scene_.make(load, device_, slot.target.render_pass());  // the passes of the others are compatible
+  if (&slot == &slots_.front())
+    scene_.make(load, device_, slot.target.render_pass());  // the passes of the others are compatible
 
   VkBufferCreateInfo buffer{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   buffer.size = kPictureBytes;
@@ -108,7 +114,8 @@ bool Engine::make_slot(Slot& slot) {
   if (!works(vkCreateBuffer(device_, &buffer, nullptr, &slot.read), "vkCreateBuffer")) return false;
   VkMemoryRequirements needs{};
   vkGetBufferMemoryRequirements(device_, slot.read, &needs);
-  slot.read_memory = allocate(needs, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
+  slot.read_memory =
+      allocate(needs, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
   void* mapped = nullptr;
   if (!works(vkBindBufferMemory(device_, slot.read, slot.read_memory, 0), "vkBindBufferMemory") ||
       !works(vkMapMemory(device_, slot.read_memory, 0, VK_WHOLE_SIZE, 0, &mapped), "vkMapMemory")) {
@@ -131,18 +138,21 @@ bool Engine::make_swapchain() {
   vkGetPhysicalDeviceSurfacePresentModesKHR(physical_device_, surface_, &count, modes.data());
   VkSwapchainCreateInfoKHR info{VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR};
   info.surface = surface_;
-  info.minImageCount = can.maxImageCount ? std::min(can.minImageCount + 1, can.maxImageCount) : can.minImageCount + 1;
+  info.minImageCount =
+      can.maxImageCount ? std::min(can.minImageCount + 1, can.maxImageCount) : can.minImageCount + 1;
   info.imageFormat = formats[0].format;
   info.imageColorSpace = formats[0].colorSpace;
   info.imageExtent = can.currentExtent;
   info.imageArrayLayers = 1;
   info.imageUsage = VK_IMAGE_USAGE_TRANSFER_DST_BIT;
   info.preTransform = can.currentTransform;
-  info.compositeAlpha =
-      can.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
+  info.compositeAlpha = can.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
+                            ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
+                            : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
   // Without a clock of the screen's, frames come as fast as they can be made.
-  info.presentMode =
-      std::ranges::find(modes, VK_PRESENT_MODE_IMMEDIATE_KHR) != modes.end() ? VK_PRESENT_MODE_IMMEDIATE_KHR : VK_PRESENT_MODE_FIFO_KHR;
+  info.presentMode = std::ranges::find(modes, VK_PRESENT_MODE_IMMEDIATE_KHR) != modes.end()
+                         ? VK_PRESENT_MODE_IMMEDIATE_KHR
+                         : VK_PRESENT_MODE_FIFO_KHR;
   info.clipped = VK_TRUE;
   info.oldSwapchain = swapchain_;
   VkSwapchainKHR made = VK_NULL_HANDLE;
@@ -194,7 +204,8 @@ Engine::Frame Engine::begin_frame() {
   if (surface_) {
     glfwPollEvents();
     for (int attempt = 0; attempt < 3; ++attempt) {
-      const VkResult result = vkAcquireNextImageKHR(device_, swapchain_, UINT64_MAX, slot.acquired, VK_NULL_HANDLE, &picture_);
+      const VkResult result =
+          vkAcquireNextImageKHR(device_, swapchain_, UINT64_MAX, slot.acquired, VK_NULL_HANDLE, &picture_);
       if (result == VK_SUCCESS || result == VK_SUBOPTIMAL_KHR) break;
       EXPECT_EQ(result, VK_ERROR_OUT_OF_DATE_KHR);
       resize();
@@ -218,20 +229,28 @@ void Engine::show(Slot& slot) {
   read.srcQueueFamilyIndex = read.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
   read.buffer = slot.read;
   read.size = VK_WHOLE_SIZE;
-  vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 0, nullptr, 1, &read, 0, nullptr);
+  vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 0,
+                       nullptr, 1, &read, 0, nullptr);
   if (!surface_) return;
 
   const VkImage shown = swapchain_images_[picture_];
-  VkImageMemoryBarrier barrier = barrier_of(shown, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 0, VK_ACCESS_TRANSFER_WRITE_BIT);
-  vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+  VkImageMemoryBarrier barrier =
+      barrier_of(shown, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 0,
+                 VK_ACCESS_TRANSFER_WRITE_BIT);
+  vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0,
+                       nullptr, 0, nullptr, 1, &barrier);
   VkImageBlit blit{};
   blit.srcSubresource = blit.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-  blit.srcOffsets[1] = {static_cast<std::int32_t>(kExtent.width), static_cast<std::int32_t>(kExtent.height), 1};
-  blit.dstOffsets[1] = {static_cast<std::int32_t>(swapchain_extent_.width), static_cast<std::int32_t>(swapchain_extent_.height), 1};
-  vkCmdBlitImage(slot.commands, slot.target.image(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, shown, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit,
-                 VK_FILTER_NEAREST);
-  barrier = barrier_of(shown, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, VK_ACCESS_TRANSFER_WRITE_BIT, 0);
-  vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+  blit.srcOffsets[1] = {static_cast<std::int32_t>(kExtent.width), static_cast<std::int32_t>(kExtent.height),
+                        1};
+  blit.dstOffsets[1] = {static_cast<std::int32_t>(swapchain_extent_.width),
+                        static_cast<std::int32_t>(swapchain_extent_.height), 1};
+  vkCmdBlitImage(slot.commands, slot.target.image(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, shown,
+                 VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit, VK_FILTER_NEAREST);
+  barrier = barrier_of(shown, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_PRESENT_SRC_KHR,
+                       VK_ACCESS_TRANSFER_WRITE_BIT, 0);
+  vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0,
+                       0, nullptr, 0, nullptr, 1, &barrier);
 }
 
 void Engine::end_frame(Place pet) {
@@ -239,7 +258,8 @@ void Engine::end_frame(Place pet) {
   VkClearColorValue clear{};
   clear.float32[2] = 0.25f;
   slot.target.begin(slot.commands, clear);
-  scene_.draw(slot.commands, static_cast<float>(number_) / 60, pet);  // by the state bound before the guest recorded
+  scene_.draw(slot.commands, static_cast<float>(number_) / 60,
+              pet);  // by the state bound before the guest recorded
   slot.target.end(slot.commands);
   show(slot);
   works(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
@@ -265,7 +285,8 @@ void Engine::end_frame(Place pet) {
   present.pSwapchains = &swapchain_;
   present.pImageIndices = &picture_;
   const VkResult result = vkQueuePresentKHR(queue_, &present);
-  EXPECT_TRUE(result == VK_SUCCESS || result == VK_SUBOPTIMAL_KHR || result == VK_ERROR_OUT_OF_DATE_KHR) << result;
+  EXPECT_TRUE(result == VK_SUCCESS || result == VK_SUBOPTIMAL_KHR || result == VK_ERROR_OUT_OF_DATE_KHR)
+      << result;
 }
 
 void Engine::finish_frames() {

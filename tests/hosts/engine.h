@@ -1,7 +1,8 @@
 #pragma once
-// A host as engines are: its own Vulkan loader, a window with a swapchain, a graphics pipeline, frames in flight behind fences, and a picture of
-// every frame read back. Nothing in it knows Imprint, but for declare(), which repeats what it gave to vkCreateInstance and vkCreateDevice.
-// Built twice: with volk and without libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
+// A host as engines are: its own Vulkan loader, a window with a swapchain, a graphics pipeline, frames in
+// flight behind fences, and a picture of every frame read back. Nothing in it knows Imprint, but for
+// declare(), which repeats what it gave to vkCreateInstance and vkCreateDevice. Built twice: with volk and
+// without libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
 
 #ifdef HOST_LINKS_LIBVULKAN
 #include <vulkan/vulkan.h>
@@ -26,8 +27,10 @@ bool works(VkResult result, const char* what);  // fails the calling test when n
 
 struct EngineOptions {
   std::uint32_t api_version = VK_API_VERSION_1_1;
-  bool modern = false;  // timeline semaphores, synchronization2, float16 and what else new engines enable, where supported
-  bool godot = false;   // what Godot 4 enables and nothing more: neither timeline semaphores nor synchronization2
+  bool modern = false;  // timeline semaphores, synchronization2, float16 and what else new engines enable,
+                        // where supported
+  bool godot =
+      false;  // what Godot 4 enables and nothing more: neither timeline semaphores nor synchronization2
   std::uint32_t frames_in_flight = 2;
   bool window = true;
   bool validation = true;  // with synchronisation checks
@@ -58,8 +61,10 @@ class Engine {
   std::uint64_t newest_frame() const { return number_; }
   void resize();  // a new swapchain, behind vkDeviceWaitIdle as hosts do it
 
-  const std::vector<std::uint64_t>& pictures() const { return pictures_; }  // a hash of each finished frame's pixels, in order
-  std::uint64_t messages() const { return messages_; }                      // of validation
+  const std::vector<std::uint64_t>& pictures() const {
+    return pictures_;
+  }                                                     // a hash of each finished frame's pixels, in order
+  std::uint64_t messages() const { return messages_; }  // of validation
   const std::string& first_message() const { return first_message_; }
 
  private:
@@ -83,8 +88,10 @@ class Engine {
   void collect(Slot& slot);
   void show(Slot& slot);
   VkDeviceMemory allocate(const VkMemoryRequirements& needs, VkMemoryPropertyFlags flags);
-  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
-                                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                   VkDebugUtilsMessageTypeFlagsEXT types,
+                                                   const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                                   void* user);
 
   bool ok_ = false;
   GLFWwindow* window_ = nullptr;

@@ -26,13 +26,15 @@ bool has_extension(VkPhysicalDevice device, const char* name) {
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
   std::vector<VkExtensionProperties> list(count);
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list.data());
-  return std::ranges::any_of(list, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
+  return std::ranges::any_of(
+      list, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
 }
 
 }  // namespace
 
 bool Engine::make_window() {
-  if (!glfwInit()) return ADD_FAILURE() << "GLFW did not start: the tests of hosts need a display, such as Xvfb", false;
+  if (!glfwInit())
+    return ADD_FAILURE() << "GLFW did not start: the tests of hosts need a display, such as Xvfb", false;
   glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
   window_ = glfwCreateWindow(320, 240, "engine", nullptr, nullptr);
   if (!window_) return ADD_FAILURE() << "GLFW could not open a window", false;
@@ -63,22 +65,27 @@ bool Engine::make_instance(const EngineOptions& options) {
   }
   info.enabledExtensionCount = static_cast<std::uint32_t>(instance_extensions_.size());
   info.ppEnabledExtensionNames = instance_extensions_.data();
-  if (!works(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance (vulkan-validationlayers must be installed)")) return false;
+  if (!works(vkCreateInstance(&info, nullptr, &instance_),
+             "vkCreateInstance (vulkan-validationlayers must be installed)"))
+    return false;
 #ifndef HOST_LINKS_LIBVULKAN
   volkLoadInstance(instance_);
 #endif
   if (!options.validation) return true;
   VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-  messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  messenger.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messenger.messageType =
+      VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
   messenger.pfnUserCallback = on_message;
   messenger.pUserData = this;
-  const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
+  const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+      vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
   return works(create(instance_, &messenger, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
 }
 
-VkBool32 Engine::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT, const VkDebugUtilsMessengerCallbackDataEXT* data,
-                            void* user) {
+VkBool32 Engine::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+                            const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
   auto& engine = *static_cast<Engine*>(user);
   if (is_explained(*data)) return VK_FALSE;
   const std::lock_guard lock(engine.message_mutex_);
@@ -87,7 +94,9 @@ VkBool32 Engine::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtils
 }
 
 bool Engine::make_device(const EngineOptions& options) {
-  if (window_ && !works(glfwCreateWindowSurface(instance_, window_, nullptr, &surface_), "glfwCreateWindowSurface")) return false;
+  if (window_ &&
+      !works(glfwCreateWindowSurface(instance_, window_, nullptr, &surface_), "glfwCreateWindowSurface"))
+    return false;
   std::uint32_t count = 1;
   vkEnumeratePhysicalDevices(instance_, &count, &physical_device_);
   if (!physical_device_) return ADD_FAILURE() << "no Vulkan device", false;
@@ -171,7 +180,8 @@ imp_vk_device_info Engine::declare(Access access) {
   } else if (access == Access::single_thread) {
     info.queue.single_thread = 1;
   } else if (access == Access::submit) {
-    info.queue.submit = [](void* user, VkQueue queue, std::uint32_t count, const void* submits, std::uint64_t fence) -> std::int32_t {
+    info.queue.submit = [](void* user, VkQueue queue, std::uint32_t count, const void* submits,
+                           std::uint64_t fence) -> std::int32_t {
       VkFence handle = VK_NULL_HANDLE;
       std::memcpy(&handle, &fence, sizeof handle);
       const std::lock_guard lock(static_cast<Engine*>(user)->queue_mutex_);

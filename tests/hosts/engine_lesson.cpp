@@ -48,7 +48,8 @@ Taught teach(const Lesson& lesson) {
   return taught;
 }
 
-std::vector<std::uint64_t> draw_without_imprint(const EngineOptions& options, const std::vector<Place>& places) {
+std::vector<std::uint64_t> draw_without_imprint(const EngineOptions& options,
+                                                const std::vector<Place>& places) {
   Engine engine(options);
   if (!engine.ok()) return {};
   for (const Place& place : places) {
@@ -82,14 +83,16 @@ void print_frame_times(const char* name, EngineOptions options, Access access) {
         pupil->end();
       }
       engine.end_frame(pupil ? pupil->place() : Place{});
-      if (i >= kUntimedFrames) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+      if (i >= kUntimedFrames)
+        times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
     }
     engine.finish_frames();
     if (pupil) pupil->close();
     std::ranges::sort(times);
     const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
     char text[128];
-    std::snprintf(text, sizeof text, " %s %.0f / %.0f / %.0f;", what, mean, times[times.size() / 2], times[times.size() * 95 / 100]);
+    std::snprintf(text, sizeof text, " %s %.0f / %.0f / %.0f;", what, mean, times[times.size() / 2],
+                  times[times.size() * 95 / 100]);
     line += text;
   }
   std::printf("%s\n", line.c_str());

@@ -1,5 +1,6 @@
 #pragma once
-// The pet taught in an engine's frames, the same frames drawn again without Imprint, and what frames take with and without it.
+// The pet taught in an engine's frames, the same frames drawn again without Imprint, and what frames take
+// with and without it.
 
 #include "tests/hosts/engine.h"
 #include "tests/hosts/pupil.h"
@@ -25,7 +26,8 @@ struct Taught {
 
 // Failures are gtest failures.
 Taught teach(const Lesson& lesson);
-std::vector<std::uint64_t> draw_without_imprint(const EngineOptions& options, const std::vector<Place>& places);
+std::vector<std::uint64_t> draw_without_imprint(const EngineOptions& options,
+                                                const std::vector<Place>& places);
 // Prints the frame times of a host alone, with Imprint that infers, and with one that learns; no validation.
 void print_frame_times(const char* name, EngineOptions options, Access access);
 

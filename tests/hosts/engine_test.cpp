@@ -1,5 +1,6 @@
-// An engine with a window of its own: the pet learns in its frames, and its picture is what it would be without Imprint.
-// Compiled twice: this host has its own function pointers (volk) and does not link libvulkan, or links libvulkan and has none.
+// An engine with a window of its own: the pet learns in its frames, and its picture is what it would be
+// without Imprint. Compiled twice: this host has its own function pointers (volk) and does not link
+// libvulkan, or links libvulkan and has none.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -39,10 +40,11 @@ TEST_P(T8EngineHost, ThePetLearnsAndThePictureIsTheSame) {
   EXPECT_EQ(taught.calls.idle_waits, 0u);
   EXPECT_EQ(taught.calls.queues, 0u);
   EXPECT_EQ(taught.calls.submissions > 0, way.access == Access::lock) << "in the other ways the host submits";
-  std::printf("%s: %.0f %% of commands carried out after %.0f s of lessons, %zu frames\n", way.name, static_cast<double>(100 * taught.success),
-              lesson.seconds, taught.pictures.size());
+  std::printf("%s: %.0f %% of commands carried out after %.0f s of lessons, %zu frames\n", way.name,
+              static_cast<double>(100 * taught.success), lesson.seconds, taught.pictures.size());
   ASSERT_EQ(taught.pictures.size(), taught.places.size());
-  EXPECT_GT(std::set(taught.pictures.begin(), taught.pictures.end()).size(), 1000u) << "the picture hardly changes: it proves nothing";
+  EXPECT_GT(std::set(taught.pictures.begin(), taught.pictures.end()).size(), 1000u)
+      << "the picture hardly changes: it proves nothing";
   EXPECT_EQ(draw_without_imprint(lesson.engine, taught.places), taught.pictures);
 }
 
@@ -53,13 +55,15 @@ constexpr Case kCases[] = {{"record_3_in_flight", 3, true, Access::record},
                            {"lock_3_in_flight", 3, true, Access::lock},
                            {"submit_callback_2_in_flight", 2, false, Access::submit}};
 #endif
-INSTANTIATE_TEST_SUITE_P(Every, T8EngineHost, testing::ValuesIn(kCases), [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(Every, T8EngineHost, testing::ValuesIn(kCases),
+                         [](const auto& way) { return std::string(way.param.name); });
 
 TEST(T4EngineHostLoader, IsTheHostsOwn) {
 #ifdef HOST_LINKS_LIBVULKAN
   EXPECT_NE(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr) << "this host was to be linked to libvulkan";
 #else
-  EXPECT_EQ(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr) << "something links libvulkan into a host that has a loader of its own";
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr)
+      << "something links libvulkan into a host that has a loader of its own";
 #endif
   EXPECT_NE(dlsym(RTLD_DEFAULT, "imp_get_api"), nullptr);
 }

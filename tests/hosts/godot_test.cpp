@@ -1,5 +1,6 @@
-// A device as Godot 4 makes it: Vulkan 1.2, neither timeline semaphores nor synchronization2, one queue and a fence a frame. Imprint submits on the
-// render thread between frames and learns of completion by fences, or records and goes by frame numbers.
+// A device as Godot 4 makes it: Vulkan 1.2, neither timeline semaphores nor synchronization2, one queue and a
+// fence a frame. Imprint submits on the render thread between frames and learns of completion by fences, or
+// records and goes by frame numbers.
 
 #include <gtest/gtest.h>
 
@@ -41,19 +42,24 @@ TEST_P(T3GodotLikeHost, ThePetLearnsWithoutATimeline) {
   } else {
     EXPECT_GT(taught.calls.submissions, 0u);
   }
-  std::printf("%s: %.0f %% of commands carried out after %.0f s of lessons, %zu frames\n", way.name, static_cast<double>(100 * taught.success),
-              lesson.seconds, taught.pictures.size());
+  std::printf("%s: %.0f %% of commands carried out after %.0f s of lessons, %zu frames\n", way.name,
+              static_cast<double>(100 * taught.success), lesson.seconds, taught.pictures.size());
   ASSERT_EQ(taught.pictures.size(), taught.places.size());
-  EXPECT_GT(std::set(taught.pictures.begin(), taught.pictures.end()).size(), 1000u) << "the picture hardly changes: it proves nothing";
+  EXPECT_GT(std::set(taught.pictures.begin(), taught.pictures.end()).size(), 1000u)
+      << "the picture hardly changes: it proves nothing";
   EXPECT_EQ(draw_without_imprint(lesson.engine, taught.places), taught.pictures);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, T3GodotLikeHost,
-                         testing::Values(Case{"fences_on_the_render_thread", VK_API_VERSION_1_2, Access::single_thread},
+                         testing::Values(Case{"fences_on_the_render_thread", VK_API_VERSION_1_2,
+                                              Access::single_thread},
                                          Case{"frame_numbers", VK_API_VERSION_1_1, Access::record}),
                          [](const auto& way) { return std::string(way.param.name); });
 
-TEST(GodotLikeHostFrames, Take) { print_frame_times("as Godot, own submits on the render thread", godot(VK_API_VERSION_1_2), Access::single_thread); }
+TEST(GodotLikeHostFrames, Take) {
+  print_frame_times("as Godot, own submits on the render thread", godot(VK_API_VERSION_1_2),
+                    Access::single_thread);
+}
 
 }  // namespace
 }  // namespace imprint::hosts

@@ -12,7 +12,8 @@ void expect(VkResult result, const char* what) { EXPECT_EQ(result, VK_SUCCESS) <
 
 }  // namespace
 
-OverlapLoad::OverlapLoad(PlainHost& host, std::uint32_t side) : host_(host), vk_(host.vk()), device_(host.device()) {
+OverlapLoad::OverlapLoad(PlainHost& host, std::uint32_t side)
+    : host_(host), vk_(host.vk()), device_(host.device()) {
   VkPhysicalDeviceProperties properties{};
   vkGetPhysicalDeviceProperties(host.physical_device(), &properties);
   period_ns_ = properties.limits.timestampPeriod;
@@ -42,7 +43,8 @@ void OverlapLoad::draw(VkCommandBuffer commands, std::uint64_t frame, std::int32
   target_.begin(commands);
   target_.use_whole(commands);
   vk_.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline_.handle());
-  vk_.vkCmdPushConstants(commands, pipeline_.layout(), VK_SHADER_STAGE_FRAGMENT_BIT, 0, sizeof rounds, &rounds);
+  vk_.vkCmdPushConstants(commands, pipeline_.layout(), VK_SHADER_STAGE_FRAGMENT_BIT, 0, sizeof rounds,
+                         &rounds);
   vk_.vkCmdDraw(commands, 3, 1, 0, 0);
   target_.end(commands);
   vk_.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, first + 1);
@@ -50,8 +52,9 @@ void OverlapLoad::draw(VkCommandBuffer commands, std::uint64_t frame, std::int32
 
 double OverlapLoad::gpu_us(std::uint64_t frame) const {
   std::uint64_t ticks[2]{};
-  const VkResult result = vk_.vkGetQueryPoolResults(device_, queries_, static_cast<std::uint32_t>(frame % kFrames) * 2, 2, sizeof ticks, ticks, sizeof ticks[0],
-                                                    VK_QUERY_RESULT_64_BIT);
+  const VkResult result =
+      vk_.vkGetQueryPoolResults(device_, queries_, static_cast<std::uint32_t>(frame % kFrames) * 2, 2,
+                                sizeof ticks, ticks, sizeof ticks[0], VK_QUERY_RESULT_64_BIT);
   EXPECT_EQ(result, VK_SUCCESS);
   return static_cast<double>(ticks[1] - ticks[0]) * period_ns_ / 1e3;
 }

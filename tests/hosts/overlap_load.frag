@@ -1,6 +1,7 @@
 #version 450
 // As long as it is told to be.
-layout(push_constant) uniform Push { int rounds; } push;
+layout(push_constant) uniform Push { int rounds; }
+push;
 layout(location = 0) out vec4 colour;
 void main() {
   vec4 value = gl_FragCoord * 0.001;

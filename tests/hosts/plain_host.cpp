@@ -23,35 +23,50 @@ bool has_layer(const char* name) {
   vkEnumerateInstanceLayerProperties(&count, nullptr);
   std::vector<VkLayerProperties> list(count);
   vkEnumerateInstanceLayerProperties(&count, list.data());
-  return std::ranges::any_of(list, [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
+  return std::ranges::any_of(list,
+                             [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
 }
 
 }  // namespace
 
 struct PlainHost::Bonuses {
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
-  VkPhysicalDeviceHostQueryResetFeatures query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
-  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
-  VkPhysicalDeviceShaderFloat16Int8Features float16{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
-  VkPhysicalDevice16BitStorageFeatures storage_16bit{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  VkPhysicalDeviceSynchronization2Features synchronization2{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
+  VkPhysicalDeviceHostQueryResetFeatures query_reset{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
+  VkPhysicalDeviceShaderFloat16Int8Features float16{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  VkPhysicalDevice16BitStorageFeatures storage_16bit{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
 
   // Calls use(name, extension, since, struct, its field) for each.
   template <class Use>
   void each(Use&& use) {
-    use("timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2, timeline, timeline.timelineSemaphore);
-    use("synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3, synchronization2, synchronization2.synchronization2);
-    use("hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2, query_reset, query_reset.hostQueryReset);
-    use("subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3, subgroups, subgroups.subgroupSizeControl);
-    use("pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3, cache, cache.pipelineCreationCacheControl);
+    use("timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2, timeline,
+        timeline.timelineSemaphore);
+    use("synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3, synchronization2,
+        synchronization2.synchronization2);
+    use("hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2, query_reset,
+        query_reset.hostQueryReset);
+    use("subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3, subgroups,
+        subgroups.subgroupSizeControl);
+    use("pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3, cache,
+        cache.pipelineCreationCacheControl);
     use("shaderFloat16", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2, float16, float16.shaderFloat16);
-    use("storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1, storage_16bit, storage_16bit.storageBuffer16BitAccess);
+    use("storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1, storage_16bit,
+        storage_16bit.storageBuffer16BitAccess);
   }
 };
 
 PlainHost::PlainHost(const HostProfile& profile) {
-  ok_ = check(volkInitialize(), "volkInitialize") && make_instance(profile) && make_device(profile) && make_frames();
+  ok_ = check(volkInitialize(), "volkInitialize") && make_instance(profile) && make_device(profile) &&
+        make_frames();
 }
 
 PlainHost::~PlainHost() {
@@ -93,11 +108,14 @@ bool PlainHost::make_instance(const HostProfile& profile) {
   volkLoadInstanceOnly(instance_);
   if (!profile.validation) return true;
   VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-  messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  messenger.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messenger.messageType =
+      VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
   messenger.pfnUserCallback = on_message;
   messenger.pUserData = this;
-  return check(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
+  return check(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),
+               "vkCreateDebugUtilsMessengerEXT");
 }
 
 VkBool32 PlainHost::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
@@ -121,7 +139,8 @@ void PlainHost::choose_features(const HostProfile& profile) {
   std::vector<VkExtensionProperties> offered(count);
   vkEnumerateDeviceExtensionProperties(physical_device_, nullptr, &count, offered.data());
   const auto offers = [&](const char* name) {
-    return std::ranges::any_of(offered, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
+    return std::ranges::any_of(
+        offered, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
   };
   if (profile.everything) {
     features_.pNext = &features_11_;
@@ -139,29 +158,33 @@ void PlainHost::choose_features(const HostProfile& profile) {
       field = there && !(profile.without && std::strcmp(profile.without, name) == 0);
       if (field) enabled_.emplace_back(name);
     };
-    enable("storageBuffer16BitAccess", features_11_.storageBuffer16BitAccess, supported_11.storageBuffer16BitAccess);
+    enable("storageBuffer16BitAccess", features_11_.storageBuffer16BitAccess,
+           supported_11.storageBuffer16BitAccess);
     enable("timelineSemaphore", features_12_.timelineSemaphore, supported_12.timelineSemaphore);
     enable("shaderFloat16", features_12_.shaderFloat16, supported_12.shaderFloat16);
     enable("hostQueryReset", features_12_.hostQueryReset, supported_12.hostQueryReset);
     enable("synchronization2", features_13_.synchronization2, supported_13.synchronization2);
     enable("subgroupSizeControl", features_13_.subgroupSizeControl, supported_13.subgroupSizeControl);
-    enable("pipelineCreationCacheControl", features_13_.pipelineCreationCacheControl, supported_13.pipelineCreationCacheControl);
+    enable("pipelineCreationCacheControl", features_13_.pipelineCreationCacheControl,
+           supported_13.pipelineCreationCacheControl);
     return;
   }
   if (profile.bonuses.empty()) return;
   bonuses_ = std::make_shared<Bonuses>();
   VkPhysicalDeviceProperties properties{};
   vkGetPhysicalDeviceProperties(physical_device_, &properties);
-  bonuses_->each([&](const char* name, const char* extension, std::uint32_t since, auto& link, VkBool32& field) {
-    const bool wanted = std::ranges::any_of(profile.bonuses, [&](const char* bonus) { return std::strcmp(bonus, name) == 0; });
-    const bool core = std::min(profile.api_version, properties.apiVersion) >= since;
-    if (!wanted || (!core && !offers(extension))) return;
-    field = VK_TRUE;
-    enabled_.emplace_back(name);
-    link.pNext = features_.pNext;
-    features_.pNext = &link;
-    if (!core) device_extensions_.push_back(extension);
-  });
+  bonuses_->each(
+      [&](const char* name, const char* extension, std::uint32_t since, auto& link, VkBool32& field) {
+        const bool wanted = std::ranges::any_of(
+            profile.bonuses, [&](const char* bonus) { return std::strcmp(bonus, name) == 0; });
+        const bool core = std::min(profile.api_version, properties.apiVersion) >= since;
+        if (!wanted || (!core && !offers(extension))) return;
+        field = VK_TRUE;
+        enabled_.emplace_back(name);
+        link.pNext = features_.pNext;
+        features_.pNext = &link;
+        if (!core) device_extensions_.push_back(extension);
+      });
   for (const char* bonus : profile.bonuses)
     if (std::strncmp(bonus, "VK_", 3) == 0 && offers(bonus)) {
       device_extensions_.push_back(bonus);
@@ -185,7 +208,8 @@ bool PlainHost::make_device(const HostProfile& profile) {
 
   choose_features(profile);
   const float priorities[] = {1, 0.5f};
-  VkDeviceQueueCreateInfo queues[2]{{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}, {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
+  VkDeviceQueueCreateInfo queues[2]{{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO},
+                                    {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO}};
   queues[0].queueFamilyIndex = family_;
   queues[0].queueCount = 1;
   queues[0].pQueuePriorities = priorities;
@@ -194,7 +218,9 @@ bool PlainHost::make_device(const HostProfile& profile) {
   bool second = false;
   if (profile.second_queue) {
     second_family_ = 0;
-    while (second_family_ < family_count && (second_family_ == family_ || !(families[second_family_].queueFlags & VK_QUEUE_COMPUTE_BIT))) ++second_family_;
+    while (second_family_ < family_count &&
+           (second_family_ == family_ || !(families[second_family_].queueFlags & VK_QUEUE_COMPUTE_BIT)))
+      ++second_family_;
     second = second_family_ < family_count || families[family_].queueCount > 1;
     if (second && second_family_ < family_count) {
       queues[1].queueFamilyIndex = second_family_;
@@ -222,14 +248,16 @@ bool PlainHost::make_frames() {
   VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool.queueFamilyIndex = family_;
   for (Frame& frame : frames_) {
-    if (!check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &frame.pool), "vkCreateCommandPool")) return false;
+    if (!check(vk_.vkCreateCommandPool(device_, &pool, nullptr, &frame.pool), "vkCreateCommandPool"))
+      return false;
     VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     allocate.commandPool = frame.pool;
     allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     allocate.commandBufferCount = 1;
     VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     fence.flags = VK_FENCE_CREATE_SIGNALED_BIT;
-    if (!check(vk_.vkAllocateCommandBuffers(device_, &allocate, &frame.commands), "vkAllocateCommandBuffers") ||
+    if (!check(vk_.vkAllocateCommandBuffers(device_, &allocate, &frame.commands),
+               "vkAllocateCommandBuffers") ||
         !check(vk_.vkCreateFence(device_, &fence, nullptr, &frame.fence), "vkCreateFence")) {
       return false;
     }
@@ -261,7 +289,9 @@ vk::DeviceDescription PlainHost::describe() const {
   return description;
 }
 
-bool PlainHost::enabled(const char* bonus) const { return std::ranges::find(enabled_, bonus) != enabled_.end(); }
+bool PlainHost::enabled(const char* bonus) const {
+  return std::ranges::find(enabled_, bonus) != enabled_.end();
+}
 
 VkResult PlainHost::submit(std::uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
   const std::lock_guard lock(mutex_);
@@ -272,7 +302,8 @@ void PlainHost::fill(VkCommandBuffer commands, std::uint32_t value) {
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
   barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  vk_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1,
+                           &barrier, 0, nullptr, 0, nullptr);
   vk_.vkCmdFillBuffer(commands, scene_, 0, kFilledBytes, value);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// A host as games are: its own loader (volk), instance, device, queue, frames in flight with fences, and work of its own on the queue.
-// Nothing in it knows Imprint, but for describe(), which repeats what it gave to vkCreateInstance and vkCreateDevice.
+// A host as games are: its own loader (volk), instance, device, queue, frames in flight with fences, and work
+// of its own on the queue. Nothing in it knows Imprint, but for describe(), which repeats what it gave to
+// vkCreateInstance and vkCreateDevice.
 
 #include <volk.h>
 
@@ -20,11 +21,13 @@ namespace imprint::bridge {
 struct HostProfile {
   const char* name = "";
   std::uint32_t api_version = VK_API_VERSION_1_1;
-  bool everything = false;     // the features and extensions that a new engine enables
+  bool everything = false;  // the features and extensions that a new engine enables
   bool validation = true;
-  bool second_queue = false;   // for the guest alone: of a family without graphics if there is one, else a second one of the host's own family
-  const char* without = nullptr;          // of everything, this one not
-  std::vector<const char*> bonuses = {};  // these alone where the device has them, by the name of the feature, or of an extension without one
+  bool second_queue = false;      // for the guest alone: of a family without graphics if there is one, else a
+                                  // second one of the host's own family
+  const char* without = nullptr;  // of everything, this one not
+  std::vector<const char*> bonuses = {};  // these alone where the device has them, by the name of the
+                                          // feature, or of an extension without one
   bool declares = true;                   // false: describe() tells nothing of what is enabled
 };
 
@@ -55,10 +58,10 @@ class PlainHost {
   // ---- a frame ----
   // Waits until the frame that used the same place is done, and begins its command buffer with some work.
   VkCommandBuffer begin_frame(std::uint64_t frame);
-  void end_frame();            // some work after the guest's, and the submission
+  void end_frame();  // some work after the guest's, and the submission
   std::uint64_t safe_frame() const { return safe_frame_; }
-  void wait_idle();            // for the device, as on a resize
-  void finish_frames();        // waits for all; safe_frame() is the last one then
+  void wait_idle();      // for the device, as on a resize
+  void finish_frames();  // waits for all; safe_frame() is the last one then
 
   // Another thread of the host's that keeps using the queue, under the lock, until stopped.
   void start_busy_thread();
@@ -79,8 +82,10 @@ class PlainHost {
   void choose_features(const HostProfile& profile);
   bool make_frames();
   void fill(VkCommandBuffer commands, std::uint32_t value);
-  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
-                                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                   VkDebugUtilsMessageTypeFlagsEXT types,
+                                                   const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                                   void* user);
 
   bool ok_ = false;
   VkInstance instance_ = VK_NULL_HANDLE;
@@ -98,7 +103,7 @@ class PlainHost {
   std::vector<const char*> instance_extensions_, device_extensions_;
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   struct Bonuses;
-  std::shared_ptr<Bonuses> bonuses_;   // structs of single features, as older engines chain them
+  std::shared_ptr<Bonuses> bonuses_;  // structs of single features, as older engines chain them
   VkPhysicalDeviceVulkan11Features features_11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
   VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};

@@ -15,7 +15,9 @@ constexpr std::uint64_t kSettleFrames = 12;  // for minibatches under way when t
 constexpr float kLearned = 0.8f;             // an untaught pet stays below 0.2
 
 // One for all hosts: beside their programs, wherever those are.
-std::string shader_cache() { return std::filesystem::read_symlink("/proc/self/exe").replace_filename("shader-cache").string(); }
+std::string shader_cache() {
+  return std::filesystem::read_symlink("/proc/self/exe").replace_filename("shader-cache").string();
+}
 
 pet::BrainContext::Setup context_setup(const PupilOptions& options, std::vector<std::string>& warnings) {
   pet::BrainContext::Setup setup;
@@ -25,7 +27,9 @@ pet::BrainContext::Setup context_setup(const PupilOptions& options, std::vector<
   return setup;
 }
 
-pet::PetBrain::Setup brain_setup(const PupilOptions& options) { return {"pet", options.seed, 1, pet::kTrialsPerTrick, pet::kUsualReaction}; }
+pet::PetBrain::Setup brain_setup(const PupilOptions& options) {
+  return {"pet", options.seed, 1, pet::kTrialsPerTrick, pet::kUsualReaction};
+}
 
 std::vector<std::vector<pet::Mind*>> probes(pet::PetBrain& brain) {
   std::vector<std::vector<pet::Mind*>> minds(1);
@@ -73,7 +77,8 @@ struct Pupil::Inside {
   std::vector<std::uint32_t> decisions;
 };
 
-Pupil::Pupil(const imp_vk_device_info& device, const PupilOptions& options) : inside_(std::make_unique<Inside>(device, options)) {}
+Pupil::Pupil(const imp_vk_device_info& device, const PupilOptions& options)
+    : inside_(std::make_unique<Inside>(device, options)) {}
 Pupil::~Pupil() = default;
 
 void Pupil::begin(std::uint64_t frame, std::uint64_t safe_frame) {
@@ -133,7 +138,8 @@ std::string faults(const Pupil& pupil) {
   zero("allocations", context.frame_allocations);
   zero("waits", context.frame_waits);
   if (pupil.brain_stats().minibatches == 0) text += "no minibatch ran; ";
-  if (!(pupil.success() >= kLearned)) text += "carried out " + std::to_string(100 * pupil.success()) + " % of its commands; ";
+  if (!(pupil.success() >= kLearned))
+    text += "carried out " + std::to_string(100 * pupil.success()) + " % of its commands; ";
   for (const std::string& warning : pupil.warnings()) text += "it warned: " + warning + "; ";
   return text;
 }

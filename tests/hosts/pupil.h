@@ -1,6 +1,7 @@
 #pragma once
-// The pet of samples/pet and its scripted teacher, in the frames of whatever host: what every host here teaches through the C ABI. It knows no
-// Vulkan; a host gives it the declaration of its device and, with record, a command buffer each frame.
+// The pet of samples/pet and its scripted teacher, in the frames of whatever host: what every host here
+// teaches through the C ABI. It knows no Vulkan; a host gives it the declaration of its device and, with
+// record, a command buffer each frame.
 
 #include <imprint/imprint.h>
 
@@ -39,8 +40,8 @@ class Pupil {
   // The GPU is done with every frame: nothing may be called afterwards but what asks.
   void close();
 
-  Place place() const;                                  // of the pet in its yard, within about -5 .. 5
-  float success() const;                                // share of the examination's 100 commands carried out without a mistake
+  Place place() const;    // of the pet in its yard, within about -5 .. 5
+  float success() const;  // share of the examination's 100 commands carried out without a mistake
   const std::vector<std::uint32_t>& decisions() const;  // of the examination, in order
   void set_learning(bool on);
   imp_context_stats context_stats() const;
@@ -52,7 +53,8 @@ class Pupil {
   std::unique_ptr<Inside> inside_;
 };
 
-// What must hold in every host: it has learned, and its frames compiled, allocated and waited for nothing. Empty, or what does not.
+// What must hold in every host: it has learned, and its frames compiled, allocated and waited for nothing.
+// Empty, or what does not.
 std::string faults(const Pupil& pupil);
 
 }  // namespace imprint::hosts

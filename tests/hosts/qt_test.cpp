@@ -1,5 +1,5 @@
-// QVulkanWindow of Qt 6: device, swapchain and frames are Qt's, which does not link libvulkan. The pet learns in startNextFrame, and what Qt's own
-// grab() gives is what it would be without Imprint.
+// QVulkanWindow of Qt 6: device, swapchain and frames are Qt's, which does not link libvulkan. The pet learns
+// in startNextFrame, and what Qt's own grab() gives is what it would be without Imprint.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ class Window : public QVulkanWindow {
  public:
   explicit Window(Play& play) : play_(play) {
     setEnabledFeaturesModifier([this](VkPhysicalDeviceFeatures& features) { features_.features = features; });
-    connect(this, &QVulkanWindow::frameGrabbed, [this](const QImage& image) { play_.pictures.push_back(image.copy()); });
+    connect(this, &QVulkanWindow::frameGrabbed,
+            [this](const QImage& image) { play_.pictures.push_back(image.copy()); });
   }
   QVulkanWindowRenderer* createRenderer() override;
 
@@ -56,7 +57,8 @@ class Window : public QVulkanWindow {
     instance_extensions_ = vulkanInstance()->extensions();
     for (const QByteArray& name : instance_extensions_) extensions_.push_back(name.constData());
     imp_vk_device_info info = imp_vk_device_info_init();
-    const auto load = reinterpret_cast<PFN_vkGetInstanceProcAddr>(vulkanInstance()->getInstanceProcAddr("vkGetInstanceProcAddr"));
+    const auto load = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+        vulkanInstance()->getInstanceProcAddr("vkGetInstanceProcAddr"));
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(watch(load));
     info.instance = vulkanInstance()->vkInstance();
     info.physical_device = physicalDevice();
@@ -68,7 +70,9 @@ class Window : public QVulkanWindow {
     info.device_extensions = &kSwapchain;
     info.features = &features_;
     info.queue.family = graphicsQueueFamilyIndex();
-    if (play_.pupil.submit) info.queue.queue = graphicsQueue(), info.queue.single_thread = 1;  // the GUI thread is the only one that submits
+    if (play_.pupil.submit)
+      info.queue.queue = graphicsQueue(),
+      info.queue.single_thread = 1;  // the GUI thread is the only one that submits
     return info;
   }
 
@@ -86,7 +90,8 @@ class Renderer : public QVulkanWindowRenderer {
 
   void initResources() override {
     functions_ = window_.vulkanInstance()->deviceFunctions(window_.device());
-    const auto load = reinterpret_cast<PFN_vkGetDeviceProcAddr>(window_.vulkanInstance()->getInstanceProcAddr("vkGetDeviceProcAddr"));
+    const auto load = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
+        window_.vulkanInstance()->getInstanceProcAddr("vkGetDeviceProcAddr"));
     scene_.make(load, window_.device(), window_.defaultRenderPass());
     guarded([this] {
       if (play_.teach) pupil_.emplace(window_.declare(), play_.pupil);
@@ -108,12 +113,14 @@ class Renderer : public QVulkanWindowRenderer {
 
   void startNextFrame() override {
     const auto now = std::chrono::steady_clock::now();
-    if (frame_ > kUntimedFrames) play_.times_us.push_back(std::chrono::duration<double, std::micro>(now - last_).count());
+    if (frame_ > kUntimedFrames)
+      play_.times_us.push_back(std::chrono::duration<double, std::micro>(now - last_).count());
     last_ = now;
     ++frame_;
     const VkCommandBuffer commands = window_.currentCommandBuffer();
     const QSize size = window_.swapChainImageSize();
-    const VkExtent2D extent{static_cast<std::uint32_t>(size.width()), static_cast<std::uint32_t>(size.height())};
+    const VkExtent2D extent{static_cast<std::uint32_t>(size.width()),
+                            static_cast<std::uint32_t>(size.height())};
     scene_.bind(commands, extent);
     guarded([&] {
       if (!pupil_) return;
@@ -137,7 +144,8 @@ class Renderer : public QVulkanWindowRenderer {
     pass.clearValueCount = 2;
     pass.pClearValues = clear;
     functions_->vkCmdBeginRenderPass(commands, &pass, VK_SUBPASS_CONTENTS_INLINE);
-    scene_.draw(commands, static_cast<float>(frame_) / 60, frame_ <= play_.places.size() ? play_.places[frame_ - 1] : Place{});
+    scene_.draw(commands, static_cast<float>(frame_) / 60,
+                frame_ <= play_.places.size() ? play_.places[frame_ - 1] : Place{});
     functions_->vkCmdEndRenderPass(commands);
     window_.frameReady();
     if (over) {
@@ -180,7 +188,8 @@ struct Messages {
   std::multiset<std::string> names;
   std::string first;
 
-  static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+  static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                             VkDebugUtilsMessageTypeFlagsEXT,
                                              const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
     auto& messages = *static_cast<Messages*>(user);
     if (is_explained(*data)) return VK_FALSE;
@@ -202,13 +211,17 @@ void run(Play& play, bool validation, Messages* messages) {
   ASSERT_TRUE(instance.create()) << "Qt could not make a Vulkan instance, VkResult " << instance.errorCode();
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
   if (validation) {
-    ASSERT_TRUE(instance.layers().contains("VK_LAYER_KHRONOS_validation")) << "the validation layer is missing: install vulkan-validationlayers";
+    ASSERT_TRUE(instance.layers().contains("VK_LAYER_KHRONOS_validation"))
+        << "the validation layer is missing: install vulkan-validationlayers";
     VkDebugUtilsMessengerCreateInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-    info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+    info.messageSeverity =
+        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    info.messageType =
+        VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
     info.pfnUserCallback = &Messages::note;
     info.pUserData = messages;
-    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(instance.getInstanceProcAddr("vkCreateDebugUtilsMessengerEXT"));
+    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+        instance.getInstanceProcAddr("vkCreateDebugUtilsMessengerEXT"));
     ASSERT_TRUE(create);
     ASSERT_EQ(create(instance.vkInstance(), &info, nullptr, &messenger), VK_SUCCESS);
   }
@@ -220,8 +233,8 @@ void run(Play& play, bool validation, Messages* messages) {
     QGuiApplication::exec();
   }
   if (messenger) {
-    reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(instance.getInstanceProcAddr("vkDestroyDebugUtilsMessengerEXT"))(instance.vkInstance(),
-                                                                                                                           messenger, nullptr);
+    reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(instance.getInstanceProcAddr(
+        "vkDestroyDebugUtilsMessengerEXT"))(instance.vkInstance(), messenger, nullptr);
   }
 }
 
@@ -230,7 +243,9 @@ class T8QtHost : public testing::Test {
   void SetUp() override {
     qputenv("QT_QPA_UPDATE_IDLE_TIME", "0");  // frames as fast as they come
     qputenv("QT_XCB_GL_INTEGRATION", "none");
-    qputenv("VK_LAYER_ENABLES", "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT:VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT");
+    qputenv("VK_LAYER_ENABLES",
+            "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT:VK_VALIDATION_FEATURE_ENABLE_BEST_"
+            "PRACTICES_EXT");
     application_.emplace(count_, arguments_);
   }
 
@@ -253,14 +268,16 @@ void expect_same(bool submit) {
   EXPECT_EQ(with.calls.idle_waits, 0u);
   EXPECT_EQ(with.calls.queues, 0u);
   EXPECT_EQ(with.calls.timelines, 0u);
-  std::printf("Qt 6, %s: %.0f %% of commands carried out after %.0f s of lessons, %zu frames\n", submit ? "own submits on the GUI thread" : "record",
-              static_cast<double>(100 * with.success), with.pupil.seconds, with.places.size());
+  std::printf("Qt 6, %s: %.0f %% of commands carried out after %.0f s of lessons, %zu frames\n",
+              submit ? "own submits on the GUI thread" : "record", static_cast<double>(100 * with.success),
+              with.pupil.seconds, with.places.size());
   Play without;
   without.places = with.places;
   Messages said_without;
   run(without, true, &said_without);
   EXPECT_EQ(said.names, said_without.names) << said.first;
-  for (const std::string& name : said_without.names) EXPECT_TRUE(name.starts_with("UNASSIGNED-BestPractices-")) << "Qt's own: " << said_without.first;
+  for (const std::string& name : said_without.names)
+    EXPECT_TRUE(name.starts_with("UNASSIGNED-BestPractices-")) << "Qt's own: " << said_without.first;
   ASSERT_GT(with.pictures.size(), 10u);
   EXPECT_NE(with.pictures.front(), with.pictures.back());
   EXPECT_EQ(with.pictures, without.pictures);
@@ -290,8 +307,8 @@ TEST_F(T8QtHost, FramesTake) {
     std::ranges::sort(times);
     char text[128];
     std::snprintf(text, sizeof text, " %s %.0f / %.0f / %.0f;", what,
-                  std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()), times[times.size() / 2],
-                  times[times.size() * 95 / 100]);
+                  std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()),
+                  times[times.size() / 2], times[times.size() * 95 / 100]);
     line += text;
   }
   std::printf("%s\n", line.c_str());

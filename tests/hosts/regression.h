@@ -1,5 +1,6 @@
 #pragma once
-// A small thing to learn for tests of hosts: y = x w + b by gradient descent, one kernel an operation, so that there is something to cut.
+// A small thing to learn for tests of hosts: y = x w + b by gradient descent, one kernel an operation, so
+// that there is something to cut.
 
 #include <cstdint>
 #include <cstring>
@@ -25,7 +26,8 @@ struct Regression {
     description.name = "train";
     description.inputs = {x, y};
     description.outputs = {loss};
-    description.updates = {Update::assign(weight, weight.value() - slopes[0] * 0.1f), Update::assign(bias, bias.value() - slopes[1] * 0.1f)};
+    description.updates = {Update::assign(weight, weight.value() - slopes[0] * 0.1f),
+                           Update::assign(bias, bias.value() - slopes[1] * 0.1f)};
     description.fuse = false;
     IMPRINT_ASSIGN(train, Program::compile(runtime, description));
 
@@ -41,7 +43,9 @@ struct Regression {
   // The samples of a step: the target is 2 x0 - x1 + x3 / 2 + 1/4.
   void fill(std::uint32_t slot, std::uint32_t step) {
     std::uint32_t state = step * 2654435761u + 12345u;
-    const auto next = [&] { return static_cast<float>((state = state * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1.0f; };
+    const auto next = [&] {
+      return static_cast<float>((state = state * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1.0f;
+    };
     float x[32][4], y[32];
     for (int row = 0; row < 32; ++row) {
       for (float& value : x[row]) value = next();

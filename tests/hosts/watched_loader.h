@@ -1,6 +1,7 @@
 #pragma once
-// The host's vkGetInstanceProcAddr as given to the guest, with a look at what the guest does with it: a guest must not ask for the host's queues, nor
-// wait for the device or a queue to go idle, nor make timeline semaphores where they were not enabled.
+// The host's vkGetInstanceProcAddr as given to the guest, with a look at what the guest does with it: a guest
+// must not ask for the host's queues, nor wait for the device or a queue to go idle, nor make timeline
+// semaphores where they were not enabled.
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES

@@ -16,7 +16,8 @@ struct Walk {
   double reward = 0;
 };
 
-Walk walk(Environment& environment, std::vector<double> from, int steps, const std::function<double(int)>& action) {
+Walk walk(Environment& environment, std::vector<double> from, int steps,
+          const std::function<double(int)>& action) {
   Draws draws(1, 0);
   environment.reset(draws);
   std::ranges::copy(from, environment.state().begin());
@@ -28,7 +29,8 @@ Walk walk(Environment& environment, std::vector<double> from, int steps, const s
 
 void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
   ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-9 * (1 + std::abs(expected[i]))) << i;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], expected[i], 2e-9 * (1 + std::abs(expected[i]))) << i;
 }
 
 TEST(Environments, CartPoleIsGymnasiums) {
@@ -43,7 +45,8 @@ TEST(Environments, CartPoleIsGymnasiums) {
 }
 
 TEST(Environments, PendulumIsGymnasiums) {
-  const Walk walked = walk(*make_pendulum(), {1.5707963267948966, 0.5}, 10, [](int step) { return step % 2 == 0 ? 1.5 : -0.5; });
+  const Walk walked = walk(*make_pendulum(), {1.5707963267948966, 0.5}, 10,
+                           [](int step) { return step % 2 == 0 ? 1.5 : -0.5; });
   expect_near(walked.state, {3.74792892, 5.74555577});
   EXPECT_NEAR(walked.reward, -72.4329529, 5e-7);
 }
@@ -54,7 +57,8 @@ TEST(Environments, AcrobotIsGymnasiums) {
 }
 
 TEST(Environments, MountainCarIsGymnasiums) {
-  expect_near(walk(*make_mountain_car(), {-0.5, 0}, 10, [](int step) { return step < 5 ? 2 : 0; }).state, {-0.487172553, -0.00245058198});
+  expect_near(walk(*make_mountain_car(), {-0.5, 0}, 10, [](int step) { return step < 5 ? 2 : 0; }).state,
+              {-0.487172553, -0.00245058198});
 }
 
 TEST(Environments, ATimeLimitTruncatesAndDoesNotTerminate) {

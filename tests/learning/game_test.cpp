@@ -1,4 +1,5 @@
-// Whole games on the processor, a second long: what they leave on disk of the names of commands and of their lives, and in their logs.
+// Whole games on the processor, a second long: what they leave on disk of the names of commands and of their
+// lives, and in their logs.
 
 #include <gtest/gtest.h>
 
@@ -97,7 +98,8 @@ TEST_F(PetGame, LoadedNamesAreInTheLog) {
   Options recorded = short_game();
   recorded.load = pet_;
   recorded.log = log_;
-  play(recorded, [](Game& game) { EXPECT_STREQ(game.overlay().names.of(Cue::kBed), "home") << "from the start"; });
+  play(recorded,
+       [](Game& game) { EXPECT_STREQ(game.overlay().names.of(Cue::kBed), "home") << "from the start"; });
   EXPECT_NE(text_of(log_).find("1 0 name bed home\n"), std::string::npos) << text_of(log_);
   Options again = short_game();
   again.teacher = TeacherKind::kNone;
@@ -202,14 +204,16 @@ TEST_F(PetGame, EachSaveHasItsOwnProblem) {
   const size_t first = run.game().save(bad);
   const size_t second = run.game().save(good);
   while (!run.game().saved(second)) run.frame();
-  EXPECT_NE(run.game().save_problem(first).find(names_file(bad)), std::string::npos) << run.game().save_problem(first);
+  EXPECT_NE(run.game().save_problem(first).find(names_file(bad)), std::string::npos)
+      << run.game().save_problem(first);
   EXPECT_EQ(run.game().save_problem(second), "");
   EXPECT_TRUE(std::filesystem::exists(bad)) << "the pet itself is kept";
   EXPECT_STREQ(read_names(names_file(good)).of(Cue::kSit), "Platz");
 }
 
 TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
-  std::ofstream(log_) << "imprint-pet-log 2\nseed 7 pets 1 idle 1 teacher person\n1 0 redraw 5\n400 0 praise\n480 end\n";
+  std::ofstream(log_)
+      << "imprint-pet-log 2\nseed 7 pets 1 idle 1 teacher person\n1 0 redraw 5\n400 0 praise\n480 end\n";
   Options options = short_game();
   options.teacher = TeacherKind::kNone;
   options.replay = log_;

@@ -15,7 +15,8 @@ namespace {
 
 // A pet that would only bark, and a hand.
 struct Led {
-  explicit Led(const LifeOptions& options = {}) : mind([](const Observation&, const Mask&) { return Action::kBark; }), life(mind, 3, options) {
+  explicit Led(const LifeOptions& options = {})
+      : mind([](const Observation&, const Mask&) { return Action::kBark; }), life(mind, 3, options) {
     life.on_led = [this](Action action) { led.push_back(action); };
     life.on_trial_end = [this](const Trial& trial, bool shown) { ends.push_back({trial.state(), shown}); };
   }
@@ -96,7 +97,8 @@ TEST(Lure, LetGoWhereNothingIsItGoesOnByItself) {
   Vec2 nowhere{-4.0f, -4.0f};
   for (; nowhere.x < 4.0f; nowhere.x += 0.5f) {
     float nearest = 10.0f;
-    for (const Vec2 thing : {pet.view().player.position, pet.view().ball, pet.view().bed, pet.view().bowl}) nearest = std::min(nearest, apart(thing, nowhere));
+    for (const Vec2 thing : {pet.view().player.position, pet.view().ball, pet.view().bed, pet.view().bowl})
+      nearest = std::min(nearest, apart(thing, nowhere));
     if (nearest > 1.5f) break;
   }
   pet.lead(nowhere);

@@ -34,7 +34,8 @@ std::string points(double share) {
 
 double mean_at(const std::vector<Report>& reports, double seconds) {
   double sum = 0.0;
-  for (const Report& report : reports) sum += static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f));
+  for (const Report& report : reports)
+    sum += static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f));
   return sum / static_cast<double>(reports.size());
 }
 
@@ -50,7 +51,9 @@ double tricks_at(const Report& report, double seconds, const std::vector<Cue>& t
 }
 
 std::string temporary(const char* what) {
-  return (std::filesystem::temp_directory_path() / ("imprint-learning-" + std::to_string(getpid()) + "-" + what)).string();
+  return (std::filesystem::temp_directory_path() /
+          ("imprint-learning-" + std::to_string(getpid()) + "-" + what))
+      .string();
 }
 
 std::unique_ptr<pet::VulkanHost> open_host(const Plan& plan) {
@@ -95,8 +98,10 @@ std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds, pet::
     wanted.learner = learner;
     reports.push_back(play(wanted).report);
     const Report& report = reports.back();
-    std::printf("    %-9s %-9s seed %2llu:", pet::name(teacher), pet::name(learner), static_cast<unsigned long long>(seed));
-    for (const pet::Check& check : report.checks) std::printf(" %3.0f", static_cast<double>(check.success) * 100.0);
+    std::printf("    %-9s %-9s seed %2llu:", pet::name(teacher), pet::name(learner),
+                static_cast<unsigned long long>(seed));
+    for (const pet::Check& check : report.checks)
+      std::printf(" %3.0f", static_cast<double>(check.success) * 100.0);
     if (report.held_90_at_s) {
       std::printf("   held 90 %% at %.0f s\n", *report.held_90_at_s);
     } else {
@@ -107,9 +112,11 @@ std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds, pet::
   return reports;
 }
 
-void Table::row(const std::string& experiment, const std::string& measured, const std::string& bar, bool passed) {
+void Table::row(const std::string& experiment, const std::string& measured, const std::string& bar,
+                bool passed) {
   rows_.push_back({experiment, measured, bar, passed});
-  std::printf("%-58s %-22s %-18s %s\n", experiment.c_str(), measured.c_str(), bar.c_str(), passed ? "pass" : "FAIL");
+  std::printf("%-58s %-22s %-18s %s\n", experiment.c_str(), measured.c_str(), bar.c_str(),
+              passed ? "pass" : "FAIL");
   std::fflush(stdout);
 }
 
@@ -118,7 +125,8 @@ void Table::at_least(const std::string& experiment, double value, double bar) {
 }
 
 void Table::learning_off() {
-  // The control: the same commands and the same praise as a pet that is taught, for as long as the longest lesson.
+  // The control: the same commands and the same praise as a pet that is taught, for as long as the longest
+  // lesson.
   const double seconds = plan_.fast ? 30.0 : 300.0;
   const std::vector<Report> reports = play_seeds(TeacherKind::kOff, seconds);
   float most = 0.0f;
@@ -131,8 +139,10 @@ void Table::learning_off() {
     if (of_seed <= 0.2f + 1e-6f) ++within;
     minibatches += report.minibatches;
   }
-  row("learning off: seeds that stay <= 20 % for the whole " + std::to_string(static_cast<int>(seconds)) + " s",
-      std::to_string(within) + " (highest " + percent(static_cast<double>(most)) + ")", std::to_string(reports.size()), within == reports.size());
+  row("learning off: seeds that stay <= 20 % for the whole " + std::to_string(static_cast<int>(seconds)) +
+          " s",
+      std::to_string(within) + " (highest " + percent(static_cast<double>(most)) + ")",
+      std::to_string(reports.size()), within == reports.size());
   row("learning off: minibatches", std::to_string(minibatches), "0", minibatches == 0);
 }
 
@@ -148,7 +158,8 @@ void Table::demonstration() {
     latest = std::max(latest, *report.held_90_at_s);
     if (*report.held_90_at_s <= 150.0) ++held;
   }
-  row("1 demonstration: seeds that hold 90 % within 150 s", std::to_string(held) + " (last at " + std::to_string(static_cast<int>(latest)) + " s)",
+  row("1 demonstration: seeds that hold 90 % within 150 s",
+      std::to_string(held) + " (last at " + std::to_string(static_cast<int>(latest)) + " s)",
       std::to_string(reports.size()), held == reports.size());
 }
 
@@ -156,14 +167,18 @@ void Table::praise_only() {
   const std::vector<Report> reports = play_seeds(TeacherKind::kPraise, 300.0);
   at_least("praise and scolding only: 120 s", mean_at(reports, 120.0), 0.75);
   at_least("praise and scolding only: 180 s", mean_at(reports, 180.0), 0.85);
-  const size_t held =
-      static_cast<size_t>(std::count_if(reports.begin(), reports.end(), [](const Report& report) { return report.held_90_at_s.has_value(); }));
+  const size_t held = static_cast<size_t>(std::count_if(
+      reports.begin(), reports.end(), [](const Report& report) { return report.held_90_at_s.has_value(); }));
   const size_t bar = (reports.size() * 7 + 9) / 10;
-  row("praise and scolding only: seeds that hold 90 % within 300 s", std::to_string(held) + " of " + std::to_string(reports.size()),
-      ">= " + std::to_string(bar), held >= bar);
+  row("praise and scolding only: seeds that hold 90 % within 300 s",
+      std::to_string(held) + " of " + std::to_string(reports.size()), ">= " + std::to_string(bar),
+      held >= bar);
 }
 
-void Table::careless() { at_least("careless player, 2 demonstrations: 120 s", mean_at(play_seeds(TeacherKind::kCareless, 120.0), 120.0), 0.85); }
+void Table::careless() {
+  at_least("careless player, 2 demonstrations: 120 s",
+           mean_at(play_seeds(TeacherKind::kCareless, 120.0), 120.0), 0.85);
+}
 
 void Table::retention() {
   const std::vector<Cue> first = {Cue::kSit, Cue::kCome};
@@ -176,7 +191,8 @@ void Table::retention() {
     before += tricks_at(report, 120.0, first) / static_cast<double>(plan_.seeds);
     after += tricks_at(report, 300.0, first) / static_cast<double>(plan_.seeds);
   }
-  row("sit and come after 180 s of other lessons", percent(before) + " -> " + percent(after), "drop <= 5 points", before - after <= 0.05 + 1e-9);
+  row("sit and come after 180 s of other lessons", percent(before) + " -> " + percent(after),
+      "drop <= 5 points", before - after <= 0.05 + 1e-9);
 }
 
 void Table::save_and_load() {
@@ -196,44 +212,54 @@ void Table::save_and_load() {
   }
   std::filesystem::remove(file);
   const std::string all = std::to_string(plan_.seeds);
-  row("saved, quit, loaded: same actions in 100 trials", std::to_string(same) + " of " + all + " seeds", all, same == plan_.seeds);
-  if (host_) row("the same, loaded by a game that submits", std::to_string(same_submitting) + " of " + all + " seeds", all, same_submitting == plan_.seeds);
+  row("saved, quit, loaded: same actions in 100 trials", std::to_string(same) + " of " + all + " seeds", all,
+      same == plan_.seeds);
+  if (host_)
+    row("the same, loaded by a game that submits", std::to_string(same_submitting) + " of " + all + " seeds",
+        all, same_submitting == plan_.seeds);
 }
 
 void Table::undo() {
-  // A good minute, a snapshot, a minute with a teacher who praises what is wrong and scolds what is right, and back. Learning rests during each
-  // examination, so that success is that of the moment.
+  // A good minute, a snapshot, a minute with a teacher who praises what is wrong and scolds what is right,
+  // and back. Learning rests during each examination, so that success is that of the moment.
   double before = 0.0;
   double spoiled = 0.0;
   double worst = 0.0;
   for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     pet::Options wanted = options(seed, TeacherKind::kDemo, 120.0);
-    wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, 61.0, {}}, {{Cue::kSit, Cue::kCome, Cue::kBed}, 150.0, 1.0f}};
+    wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, 61.0, {}},
+                   {{Cue::kSit, Cue::kCome, Cue::kBed}, 150.0, 1.0f}};
     std::set<int> done;
     const auto once = [&](int what, bool due, const std::function<void()>& act) {
       if (due && done.insert(what).second) act();
     };
-    const Report report = play(wanted, [&](pet::Game& game) {
-                            const double now = game.time_s();
-                            once(0, now >= 59.0, [&] {
-                              game.input(pet::signal(pet::SignalKind::kLearning, 0));
-                              game.input(pet::signal(pet::SignalKind::kSnapshot));
-                            });
-                            once(1, now >= 61.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 1)); });
-                            once(2, now >= 106.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 0)); });
-                            once(3, now >= 107.0, [&] { game.input(pet::signal(pet::SignalKind::kUndo)); });
-                          }).report;
-    const auto at = [&](double seconds) { return static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f)); };
+    const Report report =
+        play(wanted, [&](pet::Game& game) {
+          const double now = game.time_s();
+          once(0, now >= 59.0, [&] {
+            game.input(pet::signal(pet::SignalKind::kLearning, 0));
+            game.input(pet::signal(pet::SignalKind::kSnapshot));
+          });
+          once(1, now >= 61.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 1)); });
+          once(2, now >= 106.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 0)); });
+          once(3, now >= 107.0, [&] { game.input(pet::signal(pet::SignalKind::kUndo)); });
+        }).report;
+    const auto at = [&](double seconds) {
+      return static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f));
+    };
     before += at(60.0) / static_cast<double>(plan_.seeds);
     spoiled += at(105.0) / static_cast<double>(plan_.seeds);
     worst = std::max(worst, std::abs(at(120.0) - at(60.0)));
   }
-  row("a bad lesson does harm", percent(before) + " -> " + percent(spoiled), "a drop", spoiled < before - 0.05);
-  row("undo: largest difference to before the bad lesson", points(worst), "<= 2.0 points", worst <= 0.02 + 1e-9);
+  row("a bad lesson does harm", percent(before) + " -> " + percent(spoiled), "a drop",
+      spoiled < before - 0.05);
+  row("undo: largest difference to before the bad lesson", points(worst), "<= 2.0 points",
+      worst <= 0.02 + 1e-9);
 }
 
 void Table::then() {
-  // The pet that never learns becomes the pet of a memory, and itself again: what each of them makes of the commands given meanwhile.
+  // The pet that never learns becomes the pet of a memory, and itself again: what each of them makes of the
+  // commands given meanwhile.
   const std::string folder = temporary("memories");
   std::filesystem::create_directory(folder);
   pet::Options wanted = options(1, TeacherKind::kDemo, 90.0);
@@ -267,7 +293,8 @@ void Table::then() {
   });
   std::filesystem::remove_all(folder);
   row("the ghost follows commands: untaught, as a memory, untaught",
-      percent(counts[0].share()) + ", " + percent(counts[1].share()) + ", " + percent(counts[2].share()), "< 40, > 70, < 40 %",
+      percent(counts[0].share()) + ", " + percent(counts[1].share()) + ", " + percent(counts[2].share()),
+      "< 40, > 70, < 40 %",
       counts[0].share() < 0.4 && counts[1].share() > 0.7 && counts[2].share() < 0.4 && counts[2].all > 0.0);
 }
 
@@ -277,11 +304,14 @@ void Table::same_hash() {
     uint32_t slice_us;
     uint32_t budget_us;
   };
-  std::vector<Way> ways = {{pet::Access::kRecord, 1000, 500}, {pet::Access::kRecord, 100, 100}, {pet::Access::kRecord, 0, 1000000},
-                           {pet::Access::kSubmit, 1000, 500}, {pet::Access::kSubmit, 100, 100}, {pet::Access::kSubmit, 0, 1000000}};
+  std::vector<Way> ways = {{pet::Access::kRecord, 1000, 500},  {pet::Access::kRecord, 100, 100},
+                           {pet::Access::kRecord, 0, 1000000}, {pet::Access::kSubmit, 1000, 500},
+                           {pet::Access::kSubmit, 100, 100},   {pet::Access::kSubmit, 0, 1000000}};
   // The processor knows budgets alone; the small one is less than a minibatch takes.
-  if (!host_) ways = {{pet::Access::kCpu, 0, 500}, {pet::Access::kCpu, 0, 40}, {pet::Access::kCpu, 0, 1000000}};
-  for (uint64_t seed = plan_.first_seed; seed < plan_.first_seed + (plan_.fast ? 1u : std::min<uint64_t>(plan_.seeds, 3)); ++seed) {
+  if (!host_)
+    ways = {{pet::Access::kCpu, 0, 500}, {pet::Access::kCpu, 0, 40}, {pet::Access::kCpu, 0, 1000000}};
+  for (uint64_t seed = plan_.first_seed;
+       seed < plan_.first_seed + (plan_.fast ? 1u : std::min<uint64_t>(plan_.seeds, 3)); ++seed) {
     std::set<std::string> hashes;
     std::vector<uint64_t> slices;
     for (const Way& way : ways) {
@@ -294,15 +324,19 @@ void Table::same_hash() {
       slices.push_back(report.slices);
     }
     const std::string of_seed = "seed " + std::to_string(seed) + ": ";
-    row(of_seed + (host_ ? "record and submit, slices 100 us, 1 ms, unlimited" : "budgets of 40 us, 500 us, unlimited"),
-        std::to_string(hashes.size()) + " hash of " + std::to_string(ways.size()) + " runs", "1", hashes.size() == 1 && !hashes.contains(""));
+    row(of_seed + (host_ ? "record and submit, slices 100 us, 1 ms, unlimited"
+                         : "budgets of 40 us, 500 us, unlimited"),
+        std::to_string(hashes.size()) + " hash of " + std::to_string(ways.size()) + " runs", "1",
+        hashes.size() == 1 && !hashes.contains(""));
     if (!host_) {
-      row(of_seed + "slices with budgets of 40 us and unlimited", std::to_string(slices[1]) + ", " + std::to_string(slices[2]), "more", slices[1] > slices[2]);
+      row(of_seed + "slices with budgets of 40 us and unlimited",
+          std::to_string(slices[1]) + ", " + std::to_string(slices[2]), "more", slices[1] > slices[2]);
       continue;
     }
     // Else the row above would say nothing: the work was really cut, in both ways of reaching the queue.
     row(of_seed + "slices of 100 us and unlimited, record; submit",
-        std::to_string(slices[1]) + ", " + std::to_string(slices[2]) + "; " + std::to_string(slices[4]) + ", " + std::to_string(slices[5]),
+        std::to_string(slices[1]) + ", " + std::to_string(slices[2]) + "; " + std::to_string(slices[4]) +
+            ", " + std::to_string(slices[5]),
         "more; more", slices[1] > slices[2] && slices[4] > slices[5]);
   }
 }
@@ -316,24 +350,29 @@ void Table::replayed_log() {
   again.replay = file;
   const std::string replayed = play(again).report.weights_hash;
   std::filesystem::remove(file);
-  row("a session's log, played again", played == replayed ? "same hash" : "another hash", "same hash", !played.empty() && played == replayed);
+  row("a session's log, played again", played == replayed ? "same hash" : "another hash", "same hash",
+      !played.empty() && played == replayed);
 }
 
 void Table::kennel() {
   pet::Options wanted = options(1, TeacherKind::kDemo, plan_.fast ? 20.0 : 60.0);
   wanted.kennel = 8;
   const Report report = play(wanted).report;
-  at_least("kennel of 8, each taught by its own teacher: " + std::to_string(static_cast<int>(wanted.seconds)) + " s",
+  at_least("kennel of 8, each taught by its own teacher: " +
+               std::to_string(static_cast<int>(wanted.seconds)) + " s",
            static_cast<double>(report.final_success), 0.85);
   // The first pet of a kennel is the pet of a game of its own.
   wanted.kennel = 1;
   wanted.ghost = false;
   const Report alone = play(wanted).report;
-  const double difference = std::abs(static_cast<double>(alone.final_success) - static_cast<double>(report.final_per_pet.front()));
-  row("its first pet and one alone with that seed and teacher", points(difference), "<= 5.0 points", difference <= 0.05 + 1e-9);
+  const double difference =
+      std::abs(static_cast<double>(alone.final_success) - static_cast<double>(report.final_per_pet.front()));
+  row("its first pet and one alone with that seed and teacher", points(difference), "<= 5.0 points",
+      difference <= 0.05 + 1e-9);
 }
 
-// Others than the one that the game is made for: how well they do is a figure to compare with, but they do learn.
+// Others than the one that the game is made for: how well they do is a figure to compare with, but they do
+// learn.
 void Table::learners() {
   const double seconds = plan_.fast ? 60.0 : 300.0;
   for (const pet::Learner learner : {pet::Learner::kDqn, pet::Learner::kCoach, pet::Learner::kPpo}) {
@@ -343,8 +382,9 @@ void Table::learners() {
     for (const double at : {60.0, 120.0, 180.0, 300.0}) {
       if (at <= seconds) measured += (measured.empty() ? "" : ", ") + percent(mean_at(reports, at));
     }
-    row(std::string("learner ") + pet::name(learner) + ", praise and scolding only: " + (plan_.fast ? "60 s" : "60, 120, 180, 300 s"), measured,
-        "> 20 % at the end", last > 0.2);
+    row(std::string("learner ") + pet::name(learner) +
+            ", praise and scolding only: " + (plan_.fast ? "60 s" : "60, 120, 180, 300 s"),
+        measured, "> 20 % at the end", last > 0.2);
   }
 }
 
@@ -353,16 +393,23 @@ void Table::switched() {
   pet::Options wanted = options(1, TeacherKind::kDemo, 60.0);
   wanted.headless = false;  // with all minds, as in the window
   size_t sent = 0;
-  const std::array<std::pair<double, pet::Learner>, 2> changes = {{{32.0, pet::Learner::kCoach}, {47.0, pet::Learner::kFeedback}}};
-  const Report report = play(wanted, [&](pet::Game& game) {
-                          if (sent == changes.size() || game.time_s() < changes[sent].first) return;
-                          game.input(pet::signal(pet::SignalKind::kLearner, static_cast<uint64_t>(changes[sent++].second)));
-                        }).report;
-  const auto at = [&](double time) { return static_cast<double>(pet::success_at(report.checks, time).value_or(0.0f)); };
-  row("another mind from 32 s to 47 s: success at 30, 45, 60 s", percent(at(30.0)) + ", " + percent(at(45.0)) + ", " + percent(at(60.0)),
-      "> 80, < 60, > 80 %", at(30.0) > 0.8 && at(45.0) < 0.6 && at(60.0) > 0.8);
-  const uint64_t stalls = report.frame_thread_compiles + report.frame_thread_allocations + report.frame_thread_waits;
-  row("the same: compiles, allocations and waits of the frame thread", std::to_string(stalls), "0", stalls == 0);
+  const std::array<std::pair<double, pet::Learner>, 2> changes = {
+      {{32.0, pet::Learner::kCoach}, {47.0, pet::Learner::kFeedback}}};
+  const Report report =
+      play(wanted, [&](pet::Game& game) {
+        if (sent == changes.size() || game.time_s() < changes[sent].first) return;
+        game.input(pet::signal(pet::SignalKind::kLearner, static_cast<uint64_t>(changes[sent++].second)));
+      }).report;
+  const auto at = [&](double time) {
+    return static_cast<double>(pet::success_at(report.checks, time).value_or(0.0f));
+  };
+  row("another mind from 32 s to 47 s: success at 30, 45, 60 s",
+      percent(at(30.0)) + ", " + percent(at(45.0)) + ", " + percent(at(60.0)), "> 80, < 60, > 80 %",
+      at(30.0) > 0.8 && at(45.0) < 0.6 && at(60.0) > 0.8);
+  const uint64_t stalls =
+      report.frame_thread_compiles + report.frame_thread_allocations + report.frame_thread_waits;
+  row("the same: compiles, allocations and waits of the frame thread", std::to_string(stalls), "0",
+      stalls == 0);
 }
 
 bool Table::run() {
@@ -372,16 +419,19 @@ bool Table::run() {
     void (Table::*run)();
     Fast fast;
   };
-  const std::vector<Experiment> experiments = {{"off", &Table::learning_off, Fast::yes},    {"demo", &Table::demonstration, Fast::yes},
-                                               {"praise", &Table::praise_only, Fast::no},   {"careless", &Table::careless, Fast::no},
-                                               {"retention", &Table::retention, Fast::no},  {"save", &Table::save_and_load, Fast::yes},
-                                               {"undo", &Table::undo, Fast::no},            {"then", &Table::then, Fast::yes},
-                                               {"hash", &Table::same_hash, Fast::yes},      {"replay", &Table::replayed_log, Fast::yes},
-                                               {"kennel", &Table::kennel, Fast::yes},       {"sofa", &Table::sofa, Fast::on_cpu},
-                                               {"lure", &Table::lure, Fast::on_cpu},
-                                               {"learners", &Table::learners, Fast::no},    {"switch", &Table::switched, Fast::yes}};
-  std::printf("%s, %s; seeds %llu to %llu\n", host_ ? host_->properties().deviceName : "CPU", host_ ? host_->driver_name().c_str() : "no GPU",
-              static_cast<unsigned long long>(plan_.first_seed), static_cast<unsigned long long>(plan_.last_seed()));
+  const std::vector<Experiment> experiments = {
+      {"off", &Table::learning_off, Fast::yes},   {"demo", &Table::demonstration, Fast::yes},
+      {"praise", &Table::praise_only, Fast::no},  {"careless", &Table::careless, Fast::no},
+      {"retention", &Table::retention, Fast::no}, {"save", &Table::save_and_load, Fast::yes},
+      {"undo", &Table::undo, Fast::no},           {"then", &Table::then, Fast::yes},
+      {"hash", &Table::same_hash, Fast::yes},     {"replay", &Table::replayed_log, Fast::yes},
+      {"kennel", &Table::kennel, Fast::yes},      {"sofa", &Table::sofa, Fast::on_cpu},
+      {"lure", &Table::lure, Fast::on_cpu},       {"learners", &Table::learners, Fast::no},
+      {"switch", &Table::switched, Fast::yes}};
+  std::printf("%s, %s; seeds %llu to %llu\n", host_ ? host_->properties().deviceName : "CPU",
+              host_ ? host_->driver_name().c_str() : "no GPU",
+              static_cast<unsigned long long>(plan_.first_seed),
+              static_cast<unsigned long long>(plan_.last_seed()));
   const auto start = std::chrono::steady_clock::now();
   for (const Experiment& experiment : experiments) {
     const bool named = std::find(plan_.only.begin(), plan_.only.end(), experiment.name) != plan_.only.end();
@@ -389,9 +439,12 @@ bool Table::run() {
     if (plan_.only.empty() ? quick || !plan_.fast : named) (this->*experiment.run)();
   }
   std::printf("%.0f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  if (!complaints_.empty()) row("warnings of Imprint: \"" + complaints_.front() + "\"", std::to_string(complaints_.size()), "0", false);
+  if (!complaints_.empty())
+    row("warnings of Imprint: \"" + complaints_.front() + "\"", std::to_string(complaints_.size()), "0",
+        false);
   if (plan_.validation && host_) {
-    row("messages of the validation layer", std::to_string(host_->validation_messages()), "0", host_->validation_messages() == 0);
+    row("messages of the validation layer", std::to_string(host_->validation_messages()), "0",
+        host_->validation_messages() == 0);
   }
   return std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.passed; });
 }

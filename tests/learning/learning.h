@@ -22,7 +22,7 @@ struct Plan {
   bool fast = false;
   bool validation = false;
   uint64_t first_seed = 1;
-  uint64_t seeds = 10;            // so many, one after the other
+  uint64_t seeds = 10;  // so many, one after the other
   uint64_t last_seed() const { return first_seed + seeds - 1; }
   std::vector<std::string> only;  // names of experiments; empty = all
 };
@@ -43,7 +43,8 @@ class Table {
   };
   using Between = std::function<void(pet::Game&)>;
   Played play(pet::Options options, const Between& between = {});
-  std::vector<pet::Report> play_seeds(pet::TeacherKind teacher, double seconds, pet::Learner learner = pet::Learner::kFeedback);
+  std::vector<pet::Report> play_seeds(pet::TeacherKind teacher, double seconds,
+                                      pet::Learner learner = pet::Learner::kFeedback);
 
   void learning_off();
   void demonstration();

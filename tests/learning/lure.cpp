@@ -18,9 +18,11 @@ namespace {
 using pet::Cue;
 using pet::SignalKind;
 
-constexpr std::array kLed = {Cue::kCome, Cue::kFetch, Cue::kBed};  // there is nowhere to lead it for the others
+constexpr std::array kLed = {Cue::kCome, Cue::kFetch,
+                             Cue::kBed};  // there is nowhere to lead it for the others
 
-// Gives a command, drags the pet to each thing that it takes, and lets go there; then another, in another yard.
+// Gives a command, drags the pet to each thing that it takes, and lets go there; then another, in another
+// yard.
 class LeadingHand {
  public:
   explicit LeadingHand(uint64_t seed) : random_(seed, 99) {}
@@ -48,7 +50,8 @@ class LeadingHand {
   void lead(pet::Game& game, const pet::WorldView& yard) {
     const bool takes = yard.cue == Cue::kFetch && !yard.pet.holding;
     const pet::Vec2 thing = yard.cue == Cue::kBed ? yard.bed : takes ? yard.ball : yard.player.position;
-    const bool there = yard.lure.active && std::hypot(thing.x - yard.pet.position.x, thing.y - yard.pet.position.y) < 1.0f;
+    const bool there =
+        yard.lure.active && std::hypot(thing.x - yard.pet.position.x, thing.y - yard.pet.position.y) < 1.0f;
     game.input(there ? pet::signal(SignalKind::kLetGo) : pet::move(SignalKind::kLure, thing));
     if (there) wait_ = 5;
   }
@@ -63,7 +66,9 @@ class LeadingHand {
 
 void Table::lure() {
   const double seconds = plan_.fast ? 30.0 : 60.0;
-  const std::string file = (std::filesystem::temp_directory_path() / ("imprint-learning-" + std::to_string(getpid()) + "-lure.log")).string();
+  const std::string file = (std::filesystem::temp_directory_path() /
+                            ("imprint-learning-" + std::to_string(getpid()) + "-lure.log"))
+                               .string();
   double success = 0.0, lowest = 1.0;
   std::string played;
   for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
@@ -72,15 +77,20 @@ void Table::lure() {
     LeadingHand hand(seed);
     const pet::Report report = play(wanted, [&](pet::Game& game) { hand.frame(game); }).report;
     double of_seed = 0.0;
-    for (const Cue cue : kLed) of_seed += static_cast<double>(report.checks.back().per_trick[pet::trick_index(cue)]) / static_cast<double>(kLed.size());
-    std::printf("    lure      seed %2llu: %zu lessons, %llu demonstrations, then %5.1f %% of come, fetch and bed\n", static_cast<unsigned long long>(seed),
-                hand.lessons(), static_cast<unsigned long long>(report.demonstrations), of_seed * 100.0);
+    for (const Cue cue : kLed)
+      of_seed += static_cast<double>(report.checks.back().per_trick[pet::trick_index(cue)]) /
+                 static_cast<double>(kLed.size());
+    std::printf(
+        "    lure      seed %2llu: %zu lessons, %llu demonstrations, then %5.1f %% of come, fetch and bed\n",
+        static_cast<unsigned long long>(seed), hand.lessons(),
+        static_cast<unsigned long long>(report.demonstrations), of_seed * 100.0);
     std::fflush(stdout);
     success += of_seed / static_cast<double>(plan_.seeds);
     lowest = std::min(lowest, of_seed);
     if (seed == plan_.first_seed) played = report.weights_hash;
   }
-  at_least("led by hand, " + std::to_string(static_cast<int>(seconds)) + " s: come, fetch and bed", success, 0.85);
+  at_least("led by hand, " + std::to_string(static_cast<int>(seconds)) + " s: come, fetch and bed", success,
+           0.85);
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", lowest * 100.0);
   row("the same, lowest seed", text, ">= 70.0 %", lowest >= 0.7);
@@ -88,7 +98,8 @@ void Table::lure() {
   again.replay = file;
   const std::string replayed = play(again).report.weights_hash;
   std::filesystem::remove(file);
-  row("a log of that, played again", played == replayed ? "same hash" : "another hash", "same hash", !played.empty() && played == replayed);
+  row("a log of that, played again", played == replayed ? "same hash" : "another hash", "same hash",
+      !played.empty() && played == replayed);
 }
 
 }  // namespace learning

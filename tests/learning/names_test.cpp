@@ -16,7 +16,8 @@ namespace pet {
 namespace {
 
 std::string temporary(const char* what) {
-  return (std::filesystem::temp_directory_path() / ("imprint-names-" + std::to_string(getpid()) + what)).string();
+  return (std::filesystem::temp_directory_path() / ("imprint-names-" + std::to_string(getpid()) + what))
+      .string();
 }
 
 TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
@@ -40,8 +41,10 @@ TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
   ASSERT_EQ(names.set(Cue::kBed, "K\u00f6rbchen"), "");
   ASSERT_EQ(names.set(Cue::kBed, std::string(kCueNameBytes - 1, 'a')), "");
   ASSERT_EQ(names.set(Cue::kBed, "home"), "");
-  for (const std::string& text : {std::string("Home"), std::string("bed"), std::string("SPIN"), std::string(kCueNameBytes, 'a'), std::string("a\tb"),
-                                  std::string("\xc3"), std::string("\xff\xfe"), std::string("\u5750\u4e0b"), std::string("a\x7f")}) {
+  for (const std::string& text :
+       {std::string("Home"), std::string("bed"), std::string("SPIN"), std::string(kCueNameBytes, 'a'),
+        std::string("a\tb"), std::string("\xc3"), std::string("\xff\xfe"), std::string("\u5750\u4e0b"),
+        std::string("a\x7f")}) {
     EXPECT_NE(names.set(Cue::kSit, text), "") << text;
     EXPECT_STREQ(names.of(Cue::kSit), "sit");
   }
@@ -58,8 +61,9 @@ TEST(CueNames, AreKeptBesideThePet) {
   ASSERT_EQ(write_names(file, CueNames()), "");
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_NE(write_names("/nowhere/at/all.names", names), "");
-  for (const char* wrong : {"", "x", "imprint-pet-names 2\n", "imprint-pet-names 1\ndance x\n", "imprint-pet-names 1\nsit\n", "imprint-pet-names 1\nsit bed\n",
-                            "imprint-pet-names 1\nsit \xff\n"}) {
+  for (const char* wrong :
+       {"", "x", "imprint-pet-names 2\n", "imprint-pet-names 1\ndance x\n", "imprint-pet-names 1\nsit\n",
+        "imprint-pet-names 1\nsit bed\n", "imprint-pet-names 1\nsit \xff\n"}) {
     std::ofstream(file) << wrong;
     EXPECT_THROW(read_names(file), std::runtime_error) << wrong;
   }
@@ -103,7 +107,8 @@ TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
   std::ofstream(file) << "x";
   ASSERT_EQ(write_names(file, CueNames()), "");
   EXPECT_FALSE(std::filesystem::exists(file));
-  for (const char* place : {".unread", ".unread-2", ".unread-3"}) EXPECT_TRUE(std::filesystem::remove(file + place)) << place;
+  for (const char* place : {".unread", ".unread-2", ".unread-3"})
+    EXPECT_TRUE(std::filesystem::remove(file + place)) << place;
 }
 
 TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {

@@ -76,11 +76,14 @@ TEST(Keeping, AnUnreadablePetIsKeptAsideWithItsNames) {
 }
 
 TEST(Keeping, RemembersHowQuickThePlayerIs) {
-  const std::string file = (std::filesystem::temp_directory_path() / ("imprint-player-test-" + std::to_string(getpid()) + ".txt")).string();
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("imprint-player-test-" + std::to_string(getpid()) + ".txt"))
+          .string();
   EXPECT_FALSE(read_reaction(file));
   EXPECT_TRUE(write_reaction(file, 0.9134));
   EXPECT_NEAR(read_reaction(file).value_or(0.0), 0.913, 1e-9);
-  for (const char* wrong : {"", "reaction_ms", "reaction_ms x", "reaction_ms -3", "reaction_ms nan", "speed 900"}) {
+  for (const char* wrong :
+       {"", "reaction_ms", "reaction_ms x", "reaction_ms -3", "reaction_ms nan", "speed 900"}) {
     std::ofstream(file) << wrong;
     EXPECT_FALSE(read_reaction(file)) << wrong;
   }
@@ -111,7 +114,8 @@ double measured(double reaction_s, bool errs, uint32_t* presses = nullptr) {
 }
 
 TEST(ReactionTest, MeasuresFromTheOnset) {
-  for (const double reaction : {0.3, 0.6, 0.9, 1.5, 2.5}) EXPECT_NEAR(measured(reaction, false), reaction, 1.0 / 60.0 + 1e-6);
+  for (const double reaction : {0.3, 0.6, 0.9, 1.5, 2.5})
+    EXPECT_NEAR(measured(reaction, false), reaction, 1.0 / 60.0 + 1e-6);
 }
 
 TEST(ReactionTest, WrongWordsDoNotCount) {

@@ -1,4 +1,5 @@
-// The PPO table: known settings of known problems, every seed held to a bar. Prints figures as they come; the exit status is 1 when a bar is missed.
+// The PPO table: known settings of known problems, every seed held to a bar. Prints figures as they come; the
+// exit status is 1 when a bar is missed.
 
 #include <CLI/CLI.hpp>
 
@@ -12,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine-bridge/standalone.h"
+#include "engine-bridge/own/standalone.h"
 #include "tools/trials/ppo_trial.h"
 
 namespace {
@@ -44,7 +45,8 @@ struct Row {
 };
 
 Bar reaches(double greedy, std::int64_t steps) {
-  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " within " + std::to_string(steps / 1000) + "k steps",
+  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " within " +
+              std::to_string(steps / 1000) + "k steps",
           [=](const Curve& curve) { return curve.reached(greedy) >= 0 && curve.reached(greedy) <= steps; }};
 }
 
@@ -80,7 +82,8 @@ std::vector<Row> rows() {
 }
 
 // True when all of the row's bars are met.
-bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds, bool curve_too) {
+bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds,
+         bool curve_too) {
   std::printf("%s, world on the %s: %lld steps, %lld agents\n", row.setting.name.c_str(),
               row.resident() ? "device" : "processor", static_cast<long long>(row.setting.total_steps),
               static_cast<long long>(row.setting.options.agents));
@@ -89,11 +92,13 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
     curves.push_back(must(must(row.make_trial(session, row.setting, seed))->learn()));
     const Curve& curve = curves.back();
-    std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.2f s learning\n", static_cast<unsigned long long>(seed),
-                static_cast<long long>(curve.checks.back().steps), curve.checks.back().greedy, curve.checks.back().training, curve.best(),
-                curve.seconds);
+    std::printf("  seed %2llu: at %lld steps greedy %.1f, training %.1f; best greedy %.1f; %.2f s learning\n",
+                static_cast<unsigned long long>(seed), static_cast<long long>(curve.checks.back().steps),
+                curve.checks.back().greedy, curve.checks.back().training, curve.best(), curve.seconds);
     for (const imprint::trials::Check& check : curve.checks)
-      if (curve_too) std::printf("    %8lld %8.1f %8.1f\n", static_cast<long long>(check.steps), check.greedy, check.training);
+      if (curve_too)
+        std::printf("    %8lld %8.1f %8.1f\n", static_cast<long long>(check.steps), check.greedy,
+                    check.training);
     std::fflush(stdout);
     mean += curve.checks.back().greedy / static_cast<double>(seeds);
     seconds += curve.seconds / static_cast<double>(seeds);
@@ -106,14 +111,16 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
   };
   for (const Bar& bar : row.bars) {
     const auto met = std::ranges::count_if(curves, bar.meets);
-    line(bar.what, std::to_string(met) + " of " + std::to_string(seeds), static_cast<double>(met) >= bar.share * static_cast<double>(seeds) - 1e-9);
+    line(bar.what, std::to_string(met) + " of " + std::to_string(seeds),
+         static_cast<double>(met) >= bar.share * static_cast<double>(seeds) - 1e-9);
   }
   if (row.mean_at_end > -1e8)
-    line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end", std::to_string(mean), mean >= row.mean_at_end);
+    line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end",
+         std::to_string(mean), mean >= row.mean_at_end);
   std::printf("  %.2f s a seed", seconds);
   if (updating > 0) std::printf(", %.2f s of them updates", updating);
-  std::printf("; dispatches: %u a step, %u a minibatch, %u an update\n", curves[0].step_dispatches, curves[0].minibatch_dispatches,
-              curves[0].update_dispatches);
+  std::printf("; dispatches: %u a step, %u a minibatch, %u an update\n", curves[0].step_dispatches,
+              curves[0].minibatch_dispatches, curves[0].update_dispatches);
   return passed;
 }
 
@@ -127,7 +134,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
   app.add_option("--seeds", seeds, "how many seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", first_seed, "the first of them")->capture_default_str();
-  app.add_option("--device", device, "GPU by index or part of its name, or cpu, which leaves out the problems whose world is on the device");
+  app.add_option(
+      "--device", device,
+      "GPU by index or part of its name, or cpu, which leaves out the problems whose world is on the device");
   app.add_flag("--curve", curve, "every check: steps, greedy, training");
   app.add_flag("--validation", validation, "with the Vulkan validation layer; any message fails");
   const std::vector<Row> all = rows();
@@ -140,7 +149,8 @@ int main(int argc, char** argv) {
     for (const std::string& key : only) {
       const auto row = std::ranges::find(all, key, &Row::key);
       if (row == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
-      if (on_cpu && row->resident()) throw std::runtime_error("the world of '" + key + "' is on the device, and cpu is none");
+      if (on_cpu && row->resident())
+        throw std::runtime_error("the world of '" + key + "' is on the device, and cpu is none");
     }
     const auto runs = [&](const Row& row) {
       return only.empty() ? !(on_cpu && row.resident()) : std::ranges::find(only, row.key) != only.end();
@@ -159,7 +169,8 @@ int main(int argc, char** argv) {
     bool passed = true;
     for (const Row& row : all)
       if (runs(row)) passed = run(host ? host->session() : *session, row, first_seed, seeds, curve) && passed;
-    if (host && host->validation_messages() > 0) throw std::runtime_error("validation: " + host->first_validation_message());
+    if (host && host->validation_messages() > 0)
+      throw std::runtime_error("validation: " + host->first_validation_message());
     return passed ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ppo_table: %s\n", error.what());

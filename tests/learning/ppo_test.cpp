@@ -1,4 +1,5 @@
-// PPO learns: a few seeds of the settings that everybody knows, short enough for every build. The whole table is ppo_table's.
+// PPO learns: a few seeds of the settings that everybody knows, short enough for every build. The whole table
+// is ppo_table's.
 
 #include <gtest/gtest.h>
 
@@ -20,9 +21,10 @@ TEST(PpoLearns, CartPoleAsTheZooSetsIt) {
   ASSERT_TRUE(learned.ok()) << learned.error().message;
   const Curve& curve = *learned;
   for (const Check& check : curve.checks)
-    std::printf("%6lld steps: greedy %.1f, training %.1f\n", static_cast<long long>(check.steps), check.greedy, check.training);
-  std::printf("%.1f s; dispatches: %u a step, %u a minibatch, %u an update\n", curve.seconds, curve.step_dispatches, curve.minibatch_dispatches,
-              curve.update_dispatches);
+    std::printf("%6lld steps: greedy %.1f, training %.1f\n", static_cast<long long>(check.steps),
+                check.greedy, check.training);
+  std::printf("%.1f s; dispatches: %u a step, %u a minibatch, %u an update\n", curve.seconds,
+              curve.step_dispatches, curve.minibatch_dispatches, curve.update_dispatches);
   EXPECT_GT(curve.reached(475), 0);
   EXPECT_LE(curve.reached(475), 50'000);
   test::expect_validation_silent();
@@ -37,7 +39,8 @@ TEST(PpoLearns, CartPoleOnTheDevice) {
   const auto learned = (*trial)->learn();
   ASSERT_TRUE(learned.ok()) << learned.error().message;
   const Curve& curve = *learned;
-  std::printf("greedy %.1f at %lld steps, %.1f s\n", curve.checks.back().greedy, static_cast<long long>(curve.checks.back().steps), curve.seconds);
+  std::printf("greedy %.1f at %lld steps, %.1f s\n", curve.checks.back().greedy,
+              static_cast<long long>(curve.checks.back().steps), curve.seconds);
   EXPECT_GT(curve.reached(475), 0);
   EXPECT_LE(curve.reached(475), 50'000);
   test::expect_validation_silent();

@@ -1,4 +1,5 @@
-// The rule that nobody asks for: what the pet does when it is left to itself, and that it stays off the sofa once it was scolded for it.
+// The rule that nobody asks for: what the pet does when it is left to itself, and that it stays off the sofa
+// once it was scolded for it.
 
 #include <algorithm>
 #include <array>
@@ -14,8 +15,10 @@ namespace {
 using pet::Action;
 using pet::Idle;
 
-// Simulated seconds. The tricks first; then the pet is left to itself and finds the sofa; the player forbids it; it is left to itself again.
-constexpr double kLessons = 40.0, kHabit = 140.0, kForbidden = 240.0, kSettled = 440.0, kAlone = 540.0, kEnd = 640.0;
+// Simulated seconds. The tricks first; then the pet is left to itself and finds the sofa; the player forbids
+// it; it is left to itself again.
+constexpr double kLessons = 40.0, kHabit = 140.0, kForbidden = 240.0, kSettled = 440.0, kAlone = 540.0,
+                 kEnd = 640.0;
 constexpr double kHabitBar = 0.15, kVisitsBar = 0.03, kEntropyBar = 0.8;
 
 // What the pet did unasked, within some time.
@@ -23,10 +26,13 @@ class Idleness {
  public:
   Idleness(const std::vector<pet::IdleDecision>& decisions, double from_s, double until_s) {
     for (const pet::IdleDecision& decision : decisions)
-      if (decision.seconds >= from_s && decision.seconds < until_s) ++counts_[static_cast<size_t>(decision.action)], ++all_;
+      if (decision.seconds >= from_s && decision.seconds < until_s)
+        ++counts_[static_cast<size_t>(decision.action)], ++all_;
   }
 
-  double visits() const { return all_ > 0 ? static_cast<double>(on_sofa()) / static_cast<double>(all_) : 0.0; }
+  double visits() const {
+    return all_ > 0 ? static_cast<double>(on_sofa()) / static_cast<double>(all_) : 0.0;
+  }
   // Of all that did not lead to the sofa, in nats.
   double entropy() const {
     double sum = 0.0;
@@ -70,21 +76,29 @@ void Table::sofa() {
                                          if (!game.finished()) return;
                                          life.idle = game.idle_decisions();
                                          for (const pet::FeedbackTick& tick : game.overlay().ticks)
-                                           life.scolds += tick.kind == pet::FeedbackKind::kScold && static_cast<double>(tick.seconds) >= kForbidden ? 1 : 0;
+                                           life.scolds +=
+                                               tick.kind == pet::FeedbackKind::kScold &&
+                                                       static_cast<double>(tick.seconds) >= kForbidden
+                                                   ? 1
+                                                   : 0;
                                        }).report.final_success);
     return life;
   };
 
-  double habit = 0.0, lowest_habit = 1.0, kept = 0.0, highest_kept = 0.0, alone = 0.0, highest_alone = 0.0, lowest_entropy = 1e9, success = 0.0;
+  double habit = 0.0, lowest_habit = 1.0, kept = 0.0, highest_kept = 0.0, alone = 0.0, highest_alone = 0.0,
+         lowest_entropy = 1e9, success = 0.0;
   size_t most_scolds = 0;
   const double share = 1.0 / static_cast<double>(plan_.seeds);
   for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     const Life life = live(seed, Idle::kForbidden);
-    const Idleness before(life.idle, kHabit, kForbidden), after(life.idle, kSettled, kAlone), later(life.idle, kAlone, kEnd);
+    const Idleness before(life.idle, kHabit, kForbidden), after(life.idle, kSettled, kAlone),
+        later(life.idle, kAlone, kEnd);
     const double entropy = after.entropy() / before.entropy();
-    std::printf("    sofa      seed %2llu: %5.1f %% of idle decisions, scolded %zu times, %5.1f %%, alone again %5.1f %%; entropy of the others %.2f -> %.2f\n",
-                static_cast<unsigned long long>(seed), before.visits() * 100.0, life.scolds, after.visits() * 100.0, later.visits() * 100.0,
-                before.entropy(), after.entropy());
+    std::printf(
+        "    sofa      seed %2llu: %5.1f %% of idle decisions, scolded %zu times, %5.1f %%, alone again "
+        "%5.1f %%; entropy of the others %.2f -> %.2f\n",
+        static_cast<unsigned long long>(seed), before.visits() * 100.0, life.scolds, after.visits() * 100.0,
+        later.visits() * 100.0, before.entropy(), after.entropy());
     std::fflush(stdout);
     habit += before.visits() * share, lowest_habit = std::min(lowest_habit, before.visits());
     kept += after.visits() * share, highest_kept = std::max(highest_kept, after.visits());
@@ -93,14 +107,17 @@ void Table::sofa() {
     most_scolds = std::max(most_scolds, life.scolds);
     success += life.success * share;
   }
-  row("the sofa, left to itself: idle decisions (lowest seed)", one_digit("%.1f %% (%.1f %%)", habit, lowest_habit), ">= 15.0 % in each",
-      lowest_habit >= kHabitBar);
-  row("the sofa, forbidden: idle decisions (highest seed)", one_digit("%.1f %% (%.1f %%)", kept, highest_kept), "<= 3.0 % in each", highest_kept <= kVisitsBar);
-  row("the same: most scolds that a seed took", std::to_string(most_scolds), "1 to " + std::to_string(pet::kMostScolds),
-      most_scolds > 0 && most_scolds <= pet::kMostScolds);
-  row("the same: entropy of what else it does, lowest seed", one_digit("%.1f %% of before", lowest_entropy, 0.0), ">= 80.0 % in each",
+  row("the sofa, left to itself: idle decisions (lowest seed)",
+      one_digit("%.1f %% (%.1f %%)", habit, lowest_habit), ">= 15.0 % in each", lowest_habit >= kHabitBar);
+  row("the sofa, forbidden: idle decisions (highest seed)",
+      one_digit("%.1f %% (%.1f %%)", kept, highest_kept), "<= 3.0 % in each", highest_kept <= kVisitsBar);
+  row("the same: most scolds that a seed took", std::to_string(most_scolds),
+      "1 to " + std::to_string(pet::kMostScolds), most_scolds > 0 && most_scolds <= pet::kMostScolds);
+  row("the same: entropy of what else it does, lowest seed",
+      one_digit("%.1f %% of before", lowest_entropy, 0.0), ">= 80.0 % in each",
       lowest_entropy >= kEntropyBar);
-  row("the same, left to itself once more (highest seed)", one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 % in each", highest_alone <= kVisitsBar);
+  row("the same, left to itself once more (highest seed)",
+      one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 % in each", highest_alone <= kVisitsBar);
   at_least("the same: its tricks at the end", success, 0.92);
 
   // Else it might only have grown tired of it.
@@ -108,8 +125,9 @@ void Table::sofa() {
   const uint64_t last_control = std::min(plan_.last_seed(), plan_.first_seed + 2);
   for (uint64_t seed = plan_.first_seed; seed <= last_control; ++seed)
     unforbidden = std::min(unforbidden, Idleness(live(seed, Idle::kFree).idle, kSettled, kAlone).visits());
-  row("the sofa, never forbidden: lowest of seeds " + std::to_string(plan_.first_seed) + " to " + std::to_string(last_control), one_digit("%.1f %%", unforbidden, 0.0), ">= 15.0 %",
-      unforbidden >= kHabitBar);
+  row("the sofa, never forbidden: lowest of seeds " + std::to_string(plan_.first_seed) + " to " +
+          std::to_string(last_control),
+      one_digit("%.1f %%", unforbidden, 0.0), ">= 15.0 %", unforbidden >= kHabitBar);
 }
 
 }  // namespace learning

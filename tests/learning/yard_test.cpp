@@ -10,13 +10,13 @@
 
 #include <unistd.h>
 
-#include "samples/pet/yard/checkup.h"
 #include "samples/pet/kept/kept_beside.h"
+#include "samples/pet/kept/life_file.h"
+#include "samples/pet/kept/session_log.h"
+#include "samples/pet/report.h"
+#include "samples/pet/yard/checkup.h"
 #include "samples/pet/yard/lessons.h"
 #include "samples/pet/yard/life.h"
-#include "samples/pet/kept/life_file.h"
-#include "samples/pet/report.h"
-#include "samples/pet/kept/session_log.h"
 #include "samples/pet/yard/teacher.h"
 #include "tests/learning/rule_mind.h"
 
@@ -28,7 +28,8 @@ Action know(const Observation& o, const Mask&) {
   if (o[static_cast<size_t>(Cue::kSpin)] > 0.5f) return Action::kSpin;
   if (o[static_cast<size_t>(Cue::kCome)] > 0.5f) return Action::kGoPlayer;
   if (o[static_cast<size_t>(Cue::kBed)] > 0.5f) return Action::kGoBed;
-  if (o[static_cast<size_t>(Cue::kFetch)] > 0.5f) return o[24] < 0.5f ? Action::kGoBall : o[11] > 0.5f ? Action::kGive : Action::kGoPlayer;
+  if (o[static_cast<size_t>(Cue::kFetch)] > 0.5f)
+    return o[24] < 0.5f ? Action::kGoBall : o[11] > 0.5f ? Action::kGive : Action::kGoPlayer;
   return Action::kSit;
 }
 
@@ -41,12 +42,14 @@ TEST(Yard, IsDrawnTheSameFromTheSameSeedAndKeepsThingsApart) {
     const Observation seen = a.observe();
     EXPECT_EQ(seen, b.observe());
     for (const float value : seen) EXPECT_LE(std::abs(value), 1.0f);
-    for (size_t thing = 0; thing < 4; ++thing) EXPECT_EQ(seen[8 + 4 * thing + 3], 0.0f) << "starts near thing " << thing;
+    for (size_t thing = 0; thing < 4; ++thing)
+      EXPECT_EQ(seen[8 + 4 * thing + 3], 0.0f) << "starts near thing " << thing;
   }
 }
 
 TEST(Yard, WalksArriveAndAreNear) {
-  const std::array<std::pair<Action, size_t>, 4> walks = {{{Action::kGoPlayer, 0}, {Action::kGoBall, 1}, {Action::kGoBed, 2}, {Action::kGoBowl, 3}}};
+  const std::array<std::pair<Action, size_t>, 4> walks = {
+      {{Action::kGoPlayer, 0}, {Action::kGoBall, 1}, {Action::kGoBed, 2}, {Action::kGoBowl, 3}}};
   for (uint64_t seed = 0; seed < 50; ++seed) {
     for (const auto& [action, thing] : walks) {
       Random random(seed);
@@ -70,7 +73,8 @@ TEST(Yard, ThePlayerStandsBesideThingsNotInThem) {
     world.redraw(random);
     const WorldView& yard = world.view();
     for (const Vec2 thing : {yard.bed, yard.bowl}) {
-      for (const Vec2 wanted : {thing, Vec2{thing.x + 0.2f, thing.y - 0.1f}, Vec2{thing.x - 0.3f, thing.y}, Vec2{thing.x, thing.y + 0.3f}}) {
+      for (const Vec2 wanted : {thing, Vec2{thing.x + 0.2f, thing.y - 0.1f}, Vec2{thing.x - 0.3f, thing.y},
+                                Vec2{thing.x, thing.y + 0.3f}}) {
         world.move_player(standing_place(yard, wanted));
         const Vec2 at = yard.player.position;
         EXPECT_GT(std::hypot(at.x - yard.bed.x, at.y - yard.bed.y), kBedRadius + 0.2f) << seed;
@@ -262,7 +266,8 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
 }
 
 TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
-  const std::string file = life_file((std::filesystem::temp_directory_path() / ("imprint-life-" + std::to_string(getpid()))).string());
+  const std::string file = life_file(
+      (std::filesystem::temp_directory_path() / ("imprint-life-" + std::to_string(getpid()))).string());
   EXPECT_TRUE(read_life(file).empty()) << "as beside the pets of older games";
   Alone pet(kSofaAction, -3.0f);
   pet.until_it_lies();
@@ -285,8 +290,10 @@ TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
   ASSERT_EQ(write_life(file, std::array{0.0f, 0.0f}), "");
   EXPECT_FALSE(std::filesystem::exists(file)) << "a pet at ease needs none";
   EXPECT_NE(write_life("/nowhere/at/all.life", std::array{1.0f}), "");
-  for (const char* wrong : {"", "x", "imprint-pet-life 2\nunease 1\n", "imprint-pet-life 1\nunease\n", "imprint-pet-life 1\nunease 1.5\n", "imprint-pet-life 1\nunease nan\n",
-                            "imprint-pet-life 1\nunease -0.5\n", "imprint-pet-life 1\nunease 0.5 0.5\n", "imprint-pet-life 1\nsofa 1\n"}) {
+  for (const char* wrong : {"", "x", "imprint-pet-life 2\nunease 1\n", "imprint-pet-life 1\nunease\n",
+                            "imprint-pet-life 1\nunease 1.5\n", "imprint-pet-life 1\nunease nan\n",
+                            "imprint-pet-life 1\nunease -0.5\n", "imprint-pet-life 1\nunease 0.5 0.5\n",
+                            "imprint-pet-life 1\nsofa 1\n"}) {
     std::ofstream(file) << wrong;
     EXPECT_THROW(read_life(file), std::runtime_error) << wrong;
   }
@@ -470,7 +477,8 @@ TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) 
 
 // Plays a teacher against a mind for some simulated time.
 struct Evening {
-  Evening(RuleMind& mind, TeacherKind kind, double seconds, uint64_t seed = 1) : life(mind, seed, {}), teacher(teacher_style(kind), {}, seed, 0) {
+  Evening(RuleMind& mind, TeacherKind kind, double seconds, uint64_t seed = 1)
+      : life(mind, seed, {}), teacher(teacher_style(kind), {}, seed, 0) {
     life.on_onset = [this](double now_s, Action, bool right) {
       teacher.see_onset(now_s, right);
       ++onsets;
@@ -551,7 +559,10 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
   EXPECT_FLOAT_EQ(lessons.scores()[0].success, 0.8f);
 }
 
-std::string temporary_log() { return (std::filesystem::temp_directory_path() / ("imprint-yard-test-" + std::to_string(getpid()) + ".log")).string(); }
+std::string temporary_log() {
+  return (std::filesystem::temp_directory_path() / ("imprint-yard-test-" + std::to_string(getpid()) + ".log"))
+      .string();
+}
 
 // Commands given at once, to one who knows and to one who only sits.
 TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
@@ -587,7 +598,9 @@ TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
   EXPECT_EQ(lazy.chains, std::vector<bool>{false});
   // Told twice before it sat: a flawless end does not make the chain good.
   int barks = 1;
-  const Outcome clumsy = ask([&](const Observation& o, const Mask& mask) { return barks-- > 0 ? Action::kBark : know(o, mask); }, {Cue::kSit, Cue::kSpin});
+  const Outcome clumsy =
+      ask([&](const Observation& o, const Mask& mask) { return barks-- > 0 ? Action::kBark : know(o, mask); },
+          {Cue::kSit, Cue::kSpin});
   EXPECT_EQ(clumsy.ended, (std::vector<Cue>{Cue::kSit, Cue::kSpin}));
   EXPECT_EQ(clumsy.chains, std::vector<bool>{false});
 }
@@ -651,8 +664,10 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   for (const Signal& event : events) {
     EXPECT_NE(std::find_if(back.begin(), back.end(),
                            [&](const Signal& other) {
-                             return other.kind == event.kind && other.cue == event.cue && other.number == event.number && other.text == event.text &&
-                                    other.position.x == event.position.x && other.position.y == event.position.y;
+                             return other.kind == event.kind && other.cue == event.cue &&
+                                    other.number == event.number && other.text == event.text &&
+                                    other.position.x == event.position.x &&
+                                    other.position.y == event.position.y;
                            }),
               back.end());
   }
@@ -699,7 +714,8 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
     EXPECT_THROW(SessionLogReader{path}, std::runtime_error) << text;
   }
   std::ofstream(path) << head << "5 0 praise\n";
-  EXPECT_EQ(SessionLogReader(path).header().teacher, TeacherKind::kNone) << "a log of before teachers were named";
+  EXPECT_EQ(SessionLogReader(path).header().teacher, TeacherKind::kNone)
+      << "a log of before teachers were named";
   EXPECT_EQ(SessionLogReader(path).end_frame(), 6u) << "a log that was cut off ends after its last event";
   std::filesystem::remove(path);
   EXPECT_THROW(SessionLogReader{path}, std::runtime_error);

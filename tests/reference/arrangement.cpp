@@ -6,7 +6,9 @@
 namespace imprint::reference {
 namespace {
 
-double read(const Operand& operand, const Index& index) { return operand.values[position_of(index, operand.node.shape)]; }
+double read(const Operand& operand, const Index& index) {
+  return operand.values[position_of(index, operand.node.shape)];
+}
 
 double padded(const Node& node, const Operand& x, const Index& index) {
   Index from{};
@@ -55,20 +57,28 @@ double element(const Node& node, std::span<const Operand> operands, const Index&
       for (std::size_t axis = 0; axis < node.ints.size(); ++axis) from[at(node.ints[axis])] = index[axis];
       return read(x, from);
     case Op::expand:
-      for (int axis = 0; axis < source.rank(); ++axis) from[at(axis)] = source[axis] == 1 ? 0 : index[at(axis)];
+      for (int axis = 0; axis < source.rank(); ++axis)
+        from[at(axis)] = source[axis] == 1 ? 0 : index[at(axis)];
       return read(x, from);
     case Op::slice:
-      for (int axis = 0; axis < source.rank(); ++axis) from[at(axis)] = node.ints[2 * at(axis)] + index[at(axis)] * node.ints[2 * at(axis) + 1];
+      for (int axis = 0; axis < source.rank(); ++axis)
+        from[at(axis)] = node.ints[2 * at(axis)] + index[at(axis)] * node.ints[2 * at(axis) + 1];
       return read(x, from);
     case Op::window:
       from = index;
-      from[at(node.ints[0])] = index[at(node.ints[0])] * node.ints[2] + index[at(source.rank())] * node.ints[3];
+      from[at(node.ints[0])] =
+          index[at(node.ints[0])] * node.ints[2] + index[at(source.rank())] * node.ints[3];
       return read(x, from);
-    case Op::pad: return padded(node, x, index);
-    case Op::concat: return concatenated(node, operands, index);
-    case Op::gather: return gathered(node, x, operands[1], index);
-    case Op::take: return taken(node, x, operands[1], index);
-    default: throw std::runtime_error("no view or select " + std::string(op_info(node.op).name));
+    case Op::pad:
+      return padded(node, x, index);
+    case Op::concat:
+      return concatenated(node, operands, index);
+    case Op::gather:
+      return gathered(node, x, operands[1], index);
+    case Op::take:
+      return taken(node, x, operands[1], index);
+    default:
+      throw std::runtime_error("no view or select " + std::string(op_info(node.op).name));
   }
 }
 

@@ -6,10 +6,18 @@ namespace {
 using Inputs = std::span<const Tensor>;
 
 // One activation on a row and a half of lanes, and on a transposed operand, away from its kinks.
-void add_activation(std::vector<OpCase>& cases, const std::string& name, std::function<Tensor(const Tensor&)> op, std::vector<double> avoid = {},
+void add_activation(std::vector<OpCase>& cases, const std::string& name,
+                    std::function<Tensor(const Tensor&)> op, std::vector<double> avoid = {},
                     Tolerance tolerance = {}) {
-  cases.push_back({name + "/129", {{{129}, DType::float32, -4, 4, avoid}}, [op](Inputs in) { return op(in[0]); }, tolerance, {5e-5, 5e-4}});
-  cases.push_back({name + "/transposed", {{{4, 3}, DType::float32, -4, 4, avoid}}, [op](Inputs in) { return op(transpose(in[0])); }, tolerance,
+  cases.push_back({name + "/129",
+                   {{{129}, DType::float32, -4, 4, avoid}},
+                   [op](Inputs in) { return op(in[0]); },
+                   tolerance,
+                   {5e-5, 5e-4}});
+  cases.push_back({name + "/transposed",
+                   {{{4, 3}, DType::float32, -4, 4, avoid}},
+                   [op](Inputs in) { return op(transpose(in[0])); },
+                   tolerance,
                    {5e-5, 5e-4}});
 }
 
@@ -41,16 +49,24 @@ void add_pointwise(std::vector<OpCase>& cases) {
   cases.push_back({"softplus/at_zero", {{{5}}}, [=](Inputs in) { return softplus(zeros_too(in)); }});
   cases.push_back({"log_sigmoid/at_zero", {{{5}}}, [=](Inputs in) { return log_sigmoid(zeros_too(in)); }});
   cases.push_back({"mish/at_zero", {{{5}}}, [=](Inputs in) { return mish(zeros_too(in)); }});
-  cases.push_back({"prelu/channels", {{{3, 5}, DType::float32, -2, 2, {0}}, {{5}}}, [](Inputs in) { return prelu(in[0], in[1]); }});
+  cases.push_back({"prelu/channels", {{{3, 5}, DType::float32, -2, 2, {0}}, {{5}}}, [](Inputs in) {
+                     return prelu(in[0], in[1]);
+                   }});
   cases.push_back({"glu/last", {{{3, 6}}}, [](Inputs in) { return glu(in[0]); }});
   cases.push_back({"glu/first", {{{4, 5}}}, [](Inputs in) { return glu(in[0], 0); }});
   // Where a form that is not stable would give inf or NaN.
   const CaseInput far{{5}, DType::float32, 85, 200};
-  cases.push_back({"softplus/far", {far}, [](Inputs in) { return concat({softplus(in[0]), softplus(-in[0])}, 0); }});
-  cases.push_back({"log_sigmoid/far", {far}, [](Inputs in) { return concat({log_sigmoid(in[0]), log_sigmoid(-in[0])}, 0); }});
+  cases.push_back({"softplus/far", {far}, [](Inputs in) {
+                     return concat({softplus(in[0]), softplus(-in[0])}, 0);
+                   }});
+  cases.push_back({"log_sigmoid/far", {far}, [](Inputs in) {
+                     return concat({log_sigmoid(in[0]), log_sigmoid(-in[0])}, 0);
+                   }});
   cases.push_back({"mish/far", {far}, [](Inputs in) { return concat({mish(in[0]), mish(-in[0])}, 0); }});
   cases.push_back({"elu/far", {far}, [](Inputs in) { return elu(in[0]); }});
-  cases.push_back({"sigmoid/far", {far}, [](Inputs in) { return concat({sigmoid(in[0]), sigmoid(-in[0])}, 0); }});
+  cases.push_back({"sigmoid/far", {far}, [](Inputs in) {
+                     return concat({sigmoid(in[0]), sigmoid(-in[0])}, 0);
+                   }});
   cases.push_back({"tanh/far", {far}, [](Inputs in) { return concat({tanh(in[0]), tanh(-in[0])}, 0); }});
 }
 
@@ -60,20 +76,36 @@ void add_normalisations(std::vector<OpCase>& cases) {
     cases.push_back({"log_softmax/" + shape.text(), {{shape}}, [](Inputs in) { return log_softmax(in[0]); }});
   }
   cases.push_back({"softmax/first", {{{127, 3}}}, [](Inputs in) { return softmax(in[0], 0); }});
-  cases.push_back({"softmax/far", {{{3, 5}, DType::float32, -300, 300}}, [](Inputs in) { return softmax(in[0]); }, {1e-5, 1e-4}});
-  cases.push_back({"log_softmax/far", {{{3, 5}, DType::float32, -300, 300}}, [](Inputs in) { return log_softmax(in[0]); }, {1e-4, 1e-5}});
-  cases.push_back({"softmax/masked", {{{3, 5}}, {{3, 5}, DType::boolean}},
-                   [](Inputs in) { return softmax(masked_fill(in[0], in[1], -1e8)); }});
+  cases.push_back({"softmax/far",
+                   {{{3, 5}, DType::float32, -300, 300}},
+                   [](Inputs in) { return softmax(in[0]); },
+                   {1e-5, 1e-4}});
+  cases.push_back({"log_softmax/far",
+                   {{{3, 5}, DType::float32, -300, 300}},
+                   [](Inputs in) { return log_softmax(in[0]); },
+                   {1e-4, 1e-5}});
+  cases.push_back({"softmax/masked", {{{3, 5}}, {{3, 5}, DType::boolean}}, [](Inputs in) {
+                     return softmax(masked_fill(in[0], in[1], -1e8));
+                   }});
   cases.push_back({"quiet_softmax/3x5", {{{3, 5}}}, [](Inputs in) { return quiet_softmax(in[0]); }});
-  cases.push_back({"quiet_softmax/far", {{{3, 5}, DType::float32, -300, 300}}, [](Inputs in) { return quiet_softmax(in[0], 0); }, {1e-5, 1e-4}});
+  cases.push_back({"quiet_softmax/far",
+                   {{{3, 5}, DType::float32, -300, 300}},
+                   [](Inputs in) { return quiet_softmax(in[0], 0); },
+                   {1e-5, 1e-4}});
   cases.push_back({"softmin/3x5", {{{3, 5}}}, [](Inputs in) { return softmin(in[0], 0); }});
   cases.push_back({"logsumexp/rows", {{{3, 129}}}, [](Inputs in) { return logsumexp(in[0], {1}); }});
   cases.push_back({"logsumexp/all", {{{3, 5}}}, [](Inputs in) { return logsumexp(in[0]); }});
-  cases.push_back({"logsumexp/far", {{{3, 5}, DType::float32, -300, 300}}, [](Inputs in) { return logsumexp(in[0], {0}, true); }, {1e-4, 1e-5}});
+  cases.push_back({"logsumexp/far",
+                   {{{3, 5}, DType::float32, -300, 300}},
+                   [](Inputs in) { return logsumexp(in[0], {0}, true); },
+                   {1e-4, 1e-5}});
   for (const Shape& shape : {Shape{3, 5}, Shape{2, 3, 127}, Shape{0, 4}, Shape{129}}) {
     const Shape last{shape[shape.rank() - 1]};
-    cases.push_back({"layer_norm/" + shape.text(), {{shape}, {last}, {last}}, [](Inputs in) { return layer_norm(in[0], in[1], in[2]); },
-                     {2e-5, 2e-5}, {1e-4, 1e-3}});
+    cases.push_back({"layer_norm/" + shape.text(),
+                     {{shape}, {last}, {last}},
+                     [](Inputs in) { return layer_norm(in[0], in[1], in[2]); },
+                     {2e-5, 2e-5},
+                     {1e-4, 1e-3}});
   }
 }
 

@@ -22,13 +22,22 @@ struct UnaryCase {
 
 void add_unary(std::vector<OpCase>& cases, const UnaryCase& unary) {
   const Unary op = unary.op;
-  cases.push_back({std::string(unary.name) + "/127", {{{127}, DType::float32, unary.low, unary.high, unary.avoid}},
-                   [op](Inputs in) { return op(in[0]); }, unary.tolerance, unary.gradient_tolerance, unary.differentiable});
-  cases.push_back({std::string(unary.name) + "/strided", {{{6, 5}, DType::float32, unary.low, unary.high, unary.avoid}},
-                   [op](Inputs in) { return op(strided(in[0])); }, unary.tolerance, unary.gradient_tolerance, unary.differentiable});
+  cases.push_back({std::string(unary.name) + "/127",
+                   {{{127}, DType::float32, unary.low, unary.high, unary.avoid}},
+                   [op](Inputs in) { return op(in[0]); },
+                   unary.tolerance,
+                   unary.gradient_tolerance,
+                   unary.differentiable});
+  cases.push_back({std::string(unary.name) + "/strided",
+                   {{{6, 5}, DType::float32, unary.low, unary.high, unary.avoid}},
+                   [op](Inputs in) { return op(strided(in[0])); },
+                   unary.tolerance,
+                   unary.gradient_tolerance,
+                   unary.differentiable});
 }
 
-// The specification allows a device 4,096 units in the last place for atan, and builds the other inverse functions on it.
+// The specification allows a device 4,096 units in the last place for atan, and builds the other inverse
+// functions on it.
 constexpr Tolerance kWide{1e-3, 1e-3};
 constexpr Tolerance kTrigonometric{1e-3, 1e-5};  // 2^-11 absolute in [-pi, pi]
 
@@ -77,22 +86,54 @@ void add_unary_cases(std::vector<OpCase>& cases) {
   for (const UnaryCase& unary : table) add_unary(cases, unary);
 
   cases.push_back({"round/halves", {}, [](Inputs) { return round(arange(-4, 4, 0.5)); }, {}, {}, false});
-  cases.push_back({"is_nan/mixed", {}, [](Inputs) {
-                     const Tensor x = Tensor::from({1, -0.0f, __builtin_nanf(""), __builtin_inff(), -__builtin_inff()}, {5});
-                     return cast(is_nan(x), DType::int32) + cast(is_inf(x), DType::int32) * 2 + cast(is_finite(x), DType::int32) * 4;
-                   }, {}, {}, false});
+  cases.push_back({"is_nan/mixed",
+                   {},
+                   [](Inputs) {
+                     const Tensor x = Tensor::from(
+                         {1, -0.0f, __builtin_nanf(""), __builtin_inff(), -__builtin_inff()}, {5});
+                     return cast(is_nan(x), DType::int32) + cast(is_inf(x), DType::int32) * 2 +
+                            cast(is_finite(x), DType::int32) * 4;
+                   },
+                   {},
+                   {},
+                   false});
   // What GLSL and drivers leave undefined; all devices and the processor agree on it.
-  const auto special = [&](const char* name, Build build, Tolerance tolerance = {}) { cases.push_back({name, {}, std::move(build), tolerance, {}, false}); };
+  const auto special = [&](const char* name, Build build, Tolerance tolerance = {}) {
+    cases.push_back({name, {}, std::move(build), tolerance, {}, false});
+  };
   constexpr float kNaN = __builtin_nanf(""), kInfinity = __builtin_inff();
-  special("atan2/special", [=](Inputs) {
-    return atan2(Tensor::from({0, -0.0f, 0, -0.0f, 0, -0.0f, kNaN, 3, 1, -1}, {10}), Tensor::from({0, 0, -0.0f, -0.0f, -1, -1, 3, kNaN, 0, 0}, {10}));
-  }, kWide);
-  special("asin/special", [=](Inputs) { return asin(Tensor::from({-1, 1, 0, 2, -2, kNaN}, {6})); }, kWide);
-  special("acos/special", [=](Inputs) { return acos(Tensor::from({-1, 1, 0, 2, -2, kNaN}, {6})); }, kWide);
-  special("tanh/special", [=](Inputs) { return tanh(Tensor::from({kNaN, kInfinity, -kInfinity, 0, 0.3f, -0.3f}, {6})); });
-  special("cast/special", [=](Inputs) { return cast(Tensor::from({kNaN, kInfinity, -kInfinity, 3e9f, -3e9f, 2147483520.0f, -2147483648.0f, -1.7f}, {8}), DType::int32); },
+  special(
+      "atan2/special",
+      [=](Inputs) {
+        return atan2(Tensor::from({0, -0.0f, 0, -0.0f, 0, -0.0f, kNaN, 3, 1, -1}, {10}),
+                     Tensor::from({0, 0, -0.0f, -0.0f, -1, -1, 3, kNaN, 0, 0}, {10}));
+      },
+      kWide);
+  special(
+      "asin/special",
+      [=](Inputs) {
+        return asin(Tensor::from({-1, 1, 0, 2, -2, kNaN}, {6}));
+      },
+      kWide);
+  special(
+      "acos/special",
+      [=](Inputs) {
+        return acos(Tensor::from({-1, 1, 0, 2, -2, kNaN}, {6}));
+      },
+      kWide);
+  special("tanh/special", [=](Inputs) {
+    return tanh(Tensor::from({kNaN, kInfinity, -kInfinity, 0, 0.3f, -0.3f}, {6}));
+  });
+  special("cast/special",
+          [=](Inputs) {
+            return cast(
+                Tensor::from({kNaN, kInfinity, -kInfinity, 3e9f, -3e9f, 2147483520.0f, -2147483648.0f, -1.7f},
+                             {8}),
+                DType::int32);
+          },
           {0, 0});
-  for (const Shape& shape : {Shape{}, Shape{1}, Shape{0}, Shape{3, 0, 2}, Shape{129, 3}, Shape{2, 1, 3, 1, 2, 1, 2, 2}})
+  for (const Shape& shape :
+       {Shape{}, Shape{1}, Shape{0}, Shape{3, 0, 2}, Shape{129, 3}, Shape{2, 1, 3, 1, 2, 1, 2, 2}})
     cases.push_back({"tanh/" + shape.text(), {{shape}}, [](Inputs in) { return tanh(in[0]); }});
 }
 
@@ -130,8 +171,12 @@ void add_binary_cases(std::vector<OpCase>& cases) {
     const std::string name = binary.name;
     const auto add = [&](const std::string& form, const Shape& a, const Shape& b, Build build) {
       cases.push_back({name + "/" + form,
-                       {{a, DType::float32, binary.low_a, binary.high_a}, {b, DType::float32, binary.low_b, binary.high_b}},
-                       std::move(build), binary.tolerance, binary.gradient_tolerance, binary.differentiable});
+                       {{a, DType::float32, binary.low_a, binary.high_a},
+                        {b, DType::float32, binary.low_b, binary.high_b}},
+                       std::move(build),
+                       binary.tolerance,
+                       binary.gradient_tolerance,
+                       binary.differentiable});
     };
     add("129", {129}, {129}, [op](Inputs in) { return op(in[0], in[1]); });
     add("broadcast", {3, 1, 5}, {4, 1}, [op](Inputs in) { return op(in[0], in[1]); });
@@ -141,23 +186,50 @@ void add_binary_cases(std::vector<OpCase>& cases) {
   cases.push_back({"mul/empty", {{{0, 5}}, {{1, 5}}}, mul});
   cases.push_back({"mul/strided", {{{6, 5}}, {{3}}}, [](Inputs in) { return strided(in[0]) * in[1]; }});
   cases.push_back({"mul/itself", {{{3, 5}}}, [](Inputs in) { return in[0] * in[0]; }});
-  cases.push_back({"pow/negative_base", {}, [](Inputs) { return pow(Tensor::from({-2, -2, -2, 0, 0}, {5}), Tensor::from({3, -2, 0, 0, 2}, {5})); },
-                   {1e-5, 1e-4}, {}, false});
-  cases.push_back({"remainder/signs", {}, [](Inputs) {
-                     const Tensor a = Tensor::from({5, -5, 5, -5, 6, -6}, {6}), b = Tensor::from({3, 3, -3, -3, 3, -3}, {6});
+  cases.push_back({"pow/negative_base",
+                   {},
+                   [](Inputs) {
+                     return pow(Tensor::from({-2, -2, -2, 0, 0}, {5}), Tensor::from({3, -2, 0, 0, 2}, {5}));
+                   },
+                   {1e-5, 1e-4},
+                   {},
+                   false});
+  cases.push_back({"remainder/signs",
+                   {},
+                   [](Inputs) {
+                     const Tensor a = Tensor::from({5, -5, 5, -5, 6, -6}, {6}),
+                                  b = Tensor::from({3, 3, -3, -3, 3, -3}, {6});
                      return stack({remainder(a, b), fmod(a, b)}, 0);
-                   }, {}, {}, false});
-  cases.push_back({"where/broadcast", {{{3, 1}, DType::boolean}, {{3, 5}}, {{5}}}, [](Inputs in) { return where(in[0], in[1], in[2]); }});
-  cases.push_back({"clamp/3x5", {{{3, 5}, DType::float32, -2, 2, {-1, 1}}}, [](Inputs in) { return clamp(in[0], -1, 1); }});
-  cases.push_back({"clamp_min/3x5", {{{3, 5}, DType::float32, -2, 2, {0.5}}}, [](Inputs in) { return clamp_min(in[0], 0.5); }});
-  cases.push_back({"clamp_max/3x5", {{{3, 5}, DType::float32, -2, 2, {0.5}}}, [](Inputs in) { return clamp_max(in[0], 0.5); }});
-  cases.push_back({"lerp/broadcast", {{{3, 5}}, {{5}}, {{3, 1}}}, [](Inputs in) { return lerp(in[0], in[1], in[2]); }});
-  cases.push_back({"masked_fill/3x5", {{{3, 5}}, {{5}, DType::boolean}}, [](Inputs in) { return masked_fill(in[0], in[1], -7); }});
+                   },
+                   {},
+                   {},
+                   false});
+  cases.push_back({"where/broadcast", {{{3, 1}, DType::boolean}, {{3, 5}}, {{5}}}, [](Inputs in) {
+                     return where(in[0], in[1], in[2]);
+                   }});
+  cases.push_back({"clamp/3x5", {{{3, 5}, DType::float32, -2, 2, {-1, 1}}}, [](Inputs in) {
+                     return clamp(in[0], -1, 1);
+                   }});
+  cases.push_back({"clamp_min/3x5", {{{3, 5}, DType::float32, -2, 2, {0.5}}}, [](Inputs in) {
+                     return clamp_min(in[0], 0.5);
+                   }});
+  cases.push_back({"clamp_max/3x5", {{{3, 5}, DType::float32, -2, 2, {0.5}}}, [](Inputs in) {
+                     return clamp_max(in[0], 0.5);
+                   }});
+  cases.push_back(
+      {"lerp/broadcast", {{{3, 5}}, {{5}}, {{3, 1}}}, [](Inputs in) { return lerp(in[0], in[1], in[2]); }});
+  cases.push_back({"masked_fill/3x5", {{{3, 5}}, {{5}, DType::boolean}}, [](Inputs in) {
+                     return masked_fill(in[0], in[1], -7);
+                   }});
 }
 
 void add_int(std::vector<OpCase>& cases, const char* name, Binary op, double low_b = -9, double high_b = 9) {
-  cases.push_back({std::string(name) + "/int32", {{{3, 1, 7}, DType::int32, -1000, 1000}, {{5, 1}, DType::int32, low_b, high_b}},
-                   [op](Inputs in) { return op(in[0], in[1]); }, {}, {}, false});
+  cases.push_back({std::string(name) + "/int32",
+                   {{{3, 1, 7}, DType::int32, -1000, 1000}, {{5, 1}, DType::int32, low_b, high_b}},
+                   [op](Inputs in) { return op(in[0], in[1]); },
+                   {},
+                   {},
+                   false});
 }
 
 void add_int_and_bool_cases(std::vector<OpCase>& cases) {
@@ -178,27 +250,66 @@ void add_int_and_bool_cases(std::vector<OpCase>& cases) {
   add_int(cases, "shift_left", &imprint::shift_left, 0, 31);
   add_int(cases, "shift_right", &imprint::shift_right, 0, 31);
 
-  const CaseInput ints{{129}, DType::int32, -5, 5}, bools{{3, 1}, DType::boolean}, more_bools{{5}, DType::boolean};
+  const CaseInput ints{{129}, DType::int32, -5, 5}, bools{{3, 1}, DType::boolean},
+      more_bools{{5}, DType::boolean};
   cases.push_back({"abs/int32", {ints}, [](Inputs in) { return abs(in[0]); }, {}, {}, false});
   cases.push_back({"neg/int32", {ints}, [](Inputs in) { return neg(in[0]); }, {}, {}, false});
   cases.push_back({"sign/int32", {ints}, [](Inputs in) { return sign(in[0]); }, {}, {}, false});
   cases.push_back({"bit_not/int32", {ints}, [](Inputs in) { return bit_not(in[0]); }, {}, {}, false});
-  cases.push_back({"cast/int32_to_float32", {ints}, [](Inputs in) { return cast(in[0], DType::float32) * 0.5f; }, {}, {}, false});
-  cases.push_back({"cast/float32_to_int32", {{{129}, DType::float32, -5, 5, {-5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5}}},
-                   [](Inputs in) { return cast(in[0], DType::int32); }, {}, {}, false});
-  cases.push_back({"cast/int32_to_bool", {ints}, [](Inputs in) { return cast(in[0], DType::boolean); }, {}, {}, false});
-  cases.push_back({"cast/bool_to_float32", {more_bools}, [](Inputs in) { return cast(in[0], DType::float32); }, {}, {}, false});
-  cases.push_back({"logical_not/5", {more_bools}, [](Inputs in) { return logical_not(in[0]); }, {}, {}, false});
-  cases.push_back({"logical_and/broadcast", {bools, more_bools}, [](Inputs in) { return logical_and(in[0], in[1]); }, {}, {}, false});
-  cases.push_back({"logical_or/broadcast", {bools, more_bools}, [](Inputs in) { return logical_or(in[0], in[1]); }, {}, {}, false});
-  cases.push_back({"logical_xor/broadcast", {bools, more_bools}, [](Inputs in) { return logical_xor(in[0], in[1]); }, {}, {}, false});
-  cases.push_back({"equal/bool", {bools, more_bools}, [](Inputs in) { return equal(in[0], in[1]); }, {}, {}, false});
-  cases.push_back({"where/int32", {more_bools, {{3, 5}, DType::int32, -9, 9}}, [](Inputs in) { return where(in[0], in[1], -1); }, {}, {}, false});
+  cases.push_back({"cast/int32_to_float32",
+                   {ints},
+                   [](Inputs in) { return cast(in[0], DType::float32) * 0.5f; },
+                   {},
+                   {},
+                   false});
+  cases.push_back({"cast/float32_to_int32",
+                   {{{129}, DType::float32, -5, 5, {-5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5}}},
+                   [](Inputs in) { return cast(in[0], DType::int32); },
+                   {},
+                   {},
+                   false});
+  cases.push_back(
+      {"cast/int32_to_bool", {ints}, [](Inputs in) { return cast(in[0], DType::boolean); }, {}, {}, false});
+  cases.push_back({"cast/bool_to_float32",
+                   {more_bools},
+                   [](Inputs in) { return cast(in[0], DType::float32); },
+                   {},
+                   {},
+                   false});
+  cases.push_back(
+      {"logical_not/5", {more_bools}, [](Inputs in) { return logical_not(in[0]); }, {}, {}, false});
+  cases.push_back({"logical_and/broadcast",
+                   {bools, more_bools},
+                   [](Inputs in) { return logical_and(in[0], in[1]); },
+                   {},
+                   {},
+                   false});
+  cases.push_back({"logical_or/broadcast",
+                   {bools, more_bools},
+                   [](Inputs in) { return logical_or(in[0], in[1]); },
+                   {},
+                   {},
+                   false});
+  cases.push_back({"logical_xor/broadcast",
+                   {bools, more_bools},
+                   [](Inputs in) { return logical_xor(in[0], in[1]); },
+                   {},
+                   {},
+                   false});
+  cases.push_back(
+      {"equal/bool", {bools, more_bools}, [](Inputs in) { return equal(in[0], in[1]); }, {}, {}, false});
+  cases.push_back({"where/int32",
+                   {more_bools, {{3, 5}, DType::int32, -9, 9}},
+                   [](Inputs in) { return where(in[0], in[1], -1); },
+                   {},
+                   {},
+                   false});
 }
 
 void add_generator_cases(std::vector<OpCase>& cases) {
   const CaseInput generator{{4}, DType::int32, -2000000000, 2000000000};
-  const auto add = [&](std::string name, std::vector<CaseInput> inputs, Build build, Tolerance tolerance = {}) {
+  const auto add = [&](std::string name, std::vector<CaseInput> inputs, Build build,
+                       Tolerance tolerance = {}) {
     cases.push_back({std::move(name), std::move(inputs), std::move(build), tolerance, {}, false});
   };
   add("full/3x5", {}, [](Inputs) { return full({3, 5}, 2.5); });
@@ -207,17 +318,28 @@ void add_generator_cases(std::vector<OpCase>& cases) {
   add("arange/ints", {}, [](Inputs) { return arange(129); });
   add("arange/floats", {}, [](Inputs) { return arange(1, -2, -0.25); });
   add("one_hot/out_of_range", {{{3, 5}, DType::int32, -1, 4}}, [](Inputs in) { return one_hot(in[0], 4); });
-  add("random_uniform/3x129", {generator}, [](Inputs in) { return random_uniform(in[0], {3, 129}, 5); }, {0, 0});
+  add("random_uniform/3x129", {generator},
+      [](Inputs in) {
+        return random_uniform(in[0], {3, 129}, 5);
+      },
+      {0, 0});
   add("random_uniform/view_of_generators", {{{3, 4}, DType::int32, -9, 9}},
-      [](Inputs in) { return random_uniform(reshape(narrow(in[0], 0, 1, 1), {4}), {127}, 0xFFFFFFFFu); }, {0, 0});
+      [](Inputs in) { return random_uniform(reshape(narrow(in[0], 0, 1, 1), {4}), {127}, 0xFFFFFFFFu); },
+      {0, 0});
   for (const Shape& shape : {Shape{1}, Shape{2, 127}, Shape{3, 2, 5}, Shape{0}})
-    add("random_permutation/" + shape.text(), {generator}, [=](Inputs in) { return random_permutation(in[0], shape, 3); }, {0, 0});
-  add("random_normal/129", {generator}, [](Inputs in) { return random_normal(in[0], {129}, 2); }, {5e-3, 1e-3});
-  add("random_integers/bounds", {generator, {{5}, DType::int32, -2, 7}}, [](Inputs in) { return random_integers(in[0], {3, 5}, in[1], 1); });
-  add("random_categorical/3x5", {generator, {{3, 5}}}, [](Inputs in) { return random_categorical(in[0], in[1], 1); });
+    add("random_permutation/" + shape.text(), {generator},
+        [=](Inputs in) { return random_permutation(in[0], shape, 3); }, {0, 0});
+  add("random_normal/129", {generator}, [](Inputs in) { return random_normal(in[0], {129}, 2); },
+      {5e-3, 1e-3});
+  add("random_integers/bounds", {generator, {{5}, DType::int32, -2, 7}}, [](Inputs in) {
+    return random_integers(in[0], {3, 5}, in[1], 1);
+  });
+  add("random_categorical/3x5", {generator, {{3, 5}}},
+      [](Inputs in) { return random_categorical(in[0], in[1], 1); });
   add("generator_next/4", {generator}, [](Inputs in) { return generator_next(in[0]); });
-  cases.push_back({"one_hot/product", {{{3, 4}}, {{3}, DType::int32, 0, 3}},
-                   [](Inputs in) { return sum(in[0] * one_hot(in[1], 4), {-1}); }});
+  cases.push_back({"one_hot/product", {{{3, 4}}, {{3}, DType::int32, 0, 3}}, [](Inputs in) {
+                     return sum(in[0] * one_hot(in[1], 4), {-1});
+                   }});
 }
 
 }  // namespace

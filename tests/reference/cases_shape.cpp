@@ -23,10 +23,13 @@ void add_views(std::vector<OpCase>& cases) {
   add(cases, "unsqueeze/last", {{{3, 5}}}, [](Inputs in) { return used(unsqueeze(in[0], -1)); });
   add(cases, "transpose/3x129", {{{3, 129}}}, [](Inputs in) { return used(transpose(in[0])); });
   add(cases, "transpose/copy", {{{3, 129}}}, [](Inputs in) { return transpose(in[0]); });
-  add(cases, "permute/5_axes", {{{2, 3, 4, 1, 5}}}, [](Inputs in) { return used(permute(in[0], {3, 1, 4, 0, 2})); });
+  add(cases, "permute/5_axes", {{{2, 3, 4, 1, 5}}}, [](Inputs in) {
+    return used(permute(in[0], {3, 1, 4, 0, 2}));
+  });
   add(cases, "expand/both", {{{3, 1}}}, [](Inputs in) { return used(expand(in[0], {2, 3, 5})); });
   add(cases, "expand/to_empty", {{{3, 1}}}, [](Inputs in) { return used(expand(in[0], {3, 0})); });
-  add(cases, "slice/steps", {{{7, 9}}}, [](Inputs in) { return used(slice(slice(in[0], 0, 1, 7, 2), 1, -2, 0, -3)); });
+  add(cases, "slice/steps", {{{7, 9}}},
+      [](Inputs in) { return used(slice(slice(in[0], 0, 1, 7, 2), 1, -2, 0, -3)); });
   add(cases, "slice/uneven_step", {{{10}}}, [](Inputs in) { return used(slice(in[0], 0, 1, 9, 3)); });
   add(cases, "slice/nothing", {{{3, 5}}}, [](Inputs in) { return used(slice(in[0], 1, 4, 2)); });
   add(cases, "narrow/columns", {{{3, 129}}}, [](Inputs in) { return used(narrow(in[0], 1, 1, 127)); });
@@ -36,14 +39,19 @@ void add_views(std::vector<OpCase>& cases) {
   add(cases, "window/rows_gap", {{{11, 3}}}, [](Inputs in) { return used(window(in[0], 0, 2, 4)); });
   add(cases, "repeat/rows", {{{3, 5}}}, [](Inputs in) { return used(repeat(in[0], 0, 3)); });
   add(cases, "repeat/never", {{{3, 5}}}, [](Inputs in) { return used(repeat(in[0], 0, 0)); });
-  add(cases, "reshape/int32", {{{3, 4}, DType::int32, -9, 9}}, [](Inputs in) { return transpose(reshape(in[0], {2, 6})); });
+  add(cases, "reshape/int32", {{{3, 4}, DType::int32, -9, 9}}, [](Inputs in) {
+    return transpose(reshape(in[0], {2, 6}));
+  });
   cases.back().differentiable = false;
 }
 
 void add_joins(std::vector<OpCase>& cases) {
   add(cases, "concat/rows", {{{3, 5}}, {{1, 5}}, {{127, 5}}}, [](Inputs in) { return concat(in, 0); });
-  add(cases, "concat/with_empty", {{{3, 2}}, {{3, 0}}, {{3, 4}}}, [](Inputs in) { return used(concat(in, -1)); });
-  add(cases, "concat/computed", {{{3, 2}}, {{3, 4}}}, [](Inputs in) { return concat({exp(in[0]), in[1] * 3, in[0]}, 1); });
+  add(cases, "concat/with_empty", {{{3, 2}}, {{3, 0}}, {{3, 4}}},
+      [](Inputs in) { return used(concat(in, -1)); });
+  add(cases, "concat/computed", {{{3, 2}}, {{3, 4}}}, [](Inputs in) {
+    return concat({exp(in[0]), in[1] * 3, in[0]}, 1);
+  });
   add(cases, "stack/middle", {{{3, 5}}, {{3, 5}}}, [](Inputs in) { return stack(in, 1); });
   add(cases, "stack/last", {{{3}}, {{3}}}, [](Inputs in) { return stack(in, -1); });
   add(cases, "split/uneven", {{{3, 5}}}, [](Inputs in) {
@@ -68,17 +76,25 @@ void add_indexing(std::vector<OpCase>& cases) {
   const CaseInput outside{{3, 4}, DType::int32, -2, 7};
   add(cases, "gather/columns", {{{3, 6}}, outside}, [](Inputs in) { return gather(in[0], 1, in[1]); });
   add(cases, "gather/rows", {{{6, 4}}, outside}, [](Inputs in) { return gather(in[0], 0, in[1]); });
-  add(cases, "gather/computed", {{{3, 6}}, {{3, 1}, DType::int32, 0, 5}}, [](Inputs in) { return gather(log_softmax(in[0]), -1, in[1]); });
-  add(cases, "gather/nothing", {{{3, 6}}, {{3, 0}, DType::int32}}, [](Inputs in) { return gather(in[0], 1, in[1]); });
+  add(cases, "gather/computed", {{{3, 6}}, {{3, 1}, DType::int32, 0, 5}},
+      [](Inputs in) { return gather(log_softmax(in[0]), -1, in[1]); });
+  add(cases, "gather/nothing", {{{3, 6}}, {{3, 0}, DType::int32}},
+      [](Inputs in) { return gather(in[0], 1, in[1]); });
   add(cases, "take/embedding", {{{6, 5}}, outside}, [](Inputs in) { return take(in[0], 0, in[1]); });
-  add(cases, "take/middle", {{{2, 6, 3}}, {{4}, DType::int32, 0, 5}}, [](Inputs in) { return take(in[0], 1, in[1]); });
-  add(cases, "take/scalar", {{{6, 5}}, {{}, DType::int32, 0, 5}}, [](Inputs in) { return take(in[0], 0, in[1]); });
-  add(cases, "index_select/last", {{{3, 6}}, {{9}, DType::int32, 0, 5}}, [](Inputs in) { return index_select(in[0], -1, in[1]); });
-  add(cases, "scatter_add/columns", {{{3, 6}}, outside, {{3, 4}}}, [](Inputs in) { return scatter_add(in[0], 1, in[1], in[2]); });
-  add(cases, "scatter_add/rows", {{{6, 4}}, outside, {{3, 4}}}, [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2]); });
+  add(cases, "take/middle", {{{2, 6, 3}}, {{4}, DType::int32, 0, 5}},
+      [](Inputs in) { return take(in[0], 1, in[1]); });
+  add(cases, "take/scalar", {{{6, 5}}, {{}, DType::int32, 0, 5}},
+      [](Inputs in) { return take(in[0], 0, in[1]); });
+  add(cases, "index_select/last", {{{3, 6}}, {{9}, DType::int32, 0, 5}},
+      [](Inputs in) { return index_select(in[0], -1, in[1]); });
+  add(cases, "scatter_add/columns", {{{3, 6}}, outside, {{3, 4}}},
+      [](Inputs in) { return scatter_add(in[0], 1, in[1], in[2]); });
+  add(cases, "scatter_add/rows", {{{6, 4}}, outside, {{3, 4}}},
+      [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2]); });
   add(cases, "scatter_add/collisions", {{{2}}, {{129}, DType::int32, 0, 1}, {{129}}},
       [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2] * 2); });
-  add(cases, "scatter_add/int32", {{{6}, DType::int32, -9, 9}, {{9}, DType::int32, 0, 5}, {{9}, DType::int32, -9, 9}},
+  add(cases, "scatter_add/int32",
+      {{{6}, DType::int32, -9, 9}, {{9}, DType::int32, 0, 5}, {{9}, DType::int32, -9, 9}},
       [](Inputs in) { return scatter_add(in[0], 0, in[1], in[2]); });
   cases.back().differentiable = false;
 }
@@ -88,13 +104,19 @@ void add_narrow(std::vector<OpCase>& cases) {
   for (const DType narrow : {DType::float16, DType::bfloat16}) {
     const std::string name = std::string(dtype_name(narrow)) + "/";
     const auto moved = [&](const std::string& what, const Shape& shape, Tensor (*move)(const Tensor&)) {
-      cases.push_back({name + what, {{shape}}, [=](Inputs in) { return cast(move(cast(in[0], narrow)), DType::float32); }, {1e-6, 1e-6}, {1e-6, 1e-6}});
+      cases.push_back({name + what,
+                       {{shape}},
+                       [=](Inputs in) { return cast(move(cast(in[0], narrow)), DType::float32); },
+                       {1e-6, 1e-6},
+                       {1e-6, 1e-6}});
     };
     moved("cast", {127, 3}, [](const Tensor& x) { return x; });
     moved("cast_wide", {300, 260}, [](const Tensor& x) { return x; });
     moved("transpose", {33, 65}, [](const Tensor& x) { return transpose(x); });
     moved("slice", {9, 12}, [](const Tensor& x) { return slice(x, 1, 1, 12, 2); });
-    moved("pad", {3, 5}, [](const Tensor& x) { return pad(x, std::array<std::pair<std::int64_t, std::int64_t>, 2>{{{1, 0}, {2, 1}}}, 0.5); });
+    moved("pad", {3, 5}, [](const Tensor& x) {
+      return pad(x, std::array<std::pair<std::int64_t, std::int64_t>, 2>{{{1, 0}, {2, 1}}}, 0.5);
+    });
     moved("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
     moved("nothing", {3, 0}, [](const Tensor& x) { return x; });
   }
@@ -102,18 +124,24 @@ void add_narrow(std::vector<OpCase>& cases) {
 
 void add_images(std::vector<OpCase>& cases) {
   const Tolerance sums{2e-5, 2e-5}, gradient_sums{1e-4, 2e-4};
-  const auto convolve = [&](const std::string& name, const Shape& image, const Shape& weight, const Conv2dOptions& options) {
-    cases.push_back({"conv2d/" + name, {{image}, {weight}, {{weight[0]}}}, [options](Inputs in) { return conv2d(in[0], in[1], in[2], options); },
-                     sums, gradient_sums});
+  const auto convolve = [&](const std::string& name, const Shape& image, const Shape& weight,
+                            const Conv2dOptions& options) {
+    cases.push_back({"conv2d/" + name,
+                     {{image}, {weight}, {{weight[0]}}},
+                     [options](Inputs in) { return conv2d(in[0], in[1], in[2], options); },
+                     sums,
+                     gradient_sums});
   };
-  const auto convolve_by_tiles = [&](const std::string& name, const Shape& image, const Shape& weight, const Conv2dOptions& options) {
+  const auto convolve_by_tiles = [&](const std::string& name, const Shape& image, const Shape& weight,
+                                     const Conv2dOptions& options) {
     convolve("tiles_" + name, image, weight, options);
     cases.back().tolerance = {2e-4, 5e-5};
     cases.back().gradient_tolerance = {1e-3, 3e-4};
   };
   convolve_by_tiles("whole", {2, 16, 16, 16}, {64, 16, 3, 3}, {.padding = 1});
   convolve_by_tiles("ragged", {3, 7, 17, 19}, {33, 7, 3, 5}, {.padding = 2});
-  convolve_by_tiles("stride_groups", {4, 16, 31, 33}, {64, 8, 3, 3}, {.stride = 2, .padding = 1, .groups = 2});
+  convolve_by_tiles("stride_groups", {4, 16, 31, 33}, {64, 8, 3, 3},
+                    {.stride = 2, .padding = 1, .groups = 2});
   convolve_by_tiles("one_by_one", {2, 64, 16, 16}, {64, 64, 1, 1}, {});
   convolve("plain", {2, 3, 7, 5}, {4, 3, 3, 2}, {});
   convolve("one_by_one", {2, 3, 4, 5}, {4, 3, 1, 1}, {});
@@ -122,13 +150,18 @@ void add_images(std::vector<OpCase>& cases) {
   convolve("groups", {2, 4, 5, 5}, {6, 2, 3, 3}, {.padding = 1, .groups = 2});
   convolve("depthwise", {2, 4, 5, 5}, {4, 1, 3, 3}, {.padding = 1, .groups = 4});
   convolve("no_images", {0, 2, 5, 5}, {3, 2, 3, 3}, {});
-  cases.push_back(
-      {"conv2d/no_bias", {{{1, 2, 5, 5}}, {{3, 2, 3, 3}}}, [](Inputs in) { return conv2d(in[0], in[1], Tensor()); }, sums, gradient_sums});
+  cases.push_back({"conv2d/no_bias",
+                   {{{1, 2, 5, 5}}, {{3, 2, 3, 3}}},
+                   [](Inputs in) { return conv2d(in[0], in[1], Tensor()); },
+                   sums,
+                   gradient_sums});
   const CaseInput image{{2, 3, 7, 6}};
   add(cases, "max_pool2d/default", {image}, [](Inputs in) { return max_pool2d(in[0]); });
-  add(cases, "max_pool2d/overlap_padded", {image}, [](Inputs in) { return max_pool2d(in[0], {.size = 3, .stride = 2, .padding = 1}); });
+  add(cases, "max_pool2d/overlap_padded", {image},
+      [](Inputs in) { return max_pool2d(in[0], {.size = 3, .stride = 2, .padding = 1}); });
   add(cases, "avg_pool2d/default", {image}, [](Inputs in) { return avg_pool2d(in[0]); });
-  add(cases, "avg_pool2d/overlap_padded", {image}, [](Inputs in) { return avg_pool2d(in[0], {.size = 3, .stride = 1, .padding = 1}); });
+  add(cases, "avg_pool2d/overlap_padded", {image},
+      [](Inputs in) { return avg_pool2d(in[0], {.size = 3, .stride = 1, .padding = 1}); });
 }
 
 }  // namespace

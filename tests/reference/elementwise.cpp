@@ -13,62 +13,105 @@ namespace {
 
 std::int32_t as_int(double value) { return static_cast<std::int32_t>(value); }
 std::uint32_t as_bits(double value) { return static_cast<std::uint32_t>(as_int(value)); }
-double wrapped(std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value))); }
+double wrapped(std::int64_t value) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
+}
 
 double cast_to(DType dtype, double x) {
   switch (dtype) {
-    case DType::boolean: return x != 0 ? 1 : 0;
-    case DType::int32: return std::isnan(x) ? 0 : std::clamp(std::trunc(x), -2147483648.0, 2147483647.0);
-    case DType::float16: return float_from_half(half_from_float(static_cast<float>(x)));
-    case DType::bfloat16: return float_from_bfloat16(bfloat16_from_float(static_cast<float>(x)));
-    default: return x;
+    case DType::boolean:
+      return x != 0 ? 1 : 0;
+    case DType::int32:
+      return std::isnan(x) ? 0 : std::clamp(std::trunc(x), -2147483648.0, 2147483647.0);
+    case DType::float16:
+      return float_from_half(half_from_float(static_cast<float>(x)));
+    case DType::bfloat16:
+      return float_from_bfloat16(bfloat16_from_float(static_cast<float>(x)));
+    default:
+      return x;
   }
 }
 
 double unary(const Node& node, double x) {
   switch (node.op) {
-    case Op::abs: return node.dtype == DType::int32 ? wrapped(std::llabs(as_int(x))) : std::fabs(x);
-    case Op::neg: return node.dtype == DType::int32 ? wrapped(-std::int64_t{as_int(x)}) : -x;
-    case Op::sign: return x > 0 ? 1 : x < 0 ? -1 : 0;
-    case Op::ceil: return std::ceil(x);
-    case Op::floor: return std::floor(x);
-    case Op::round: return std::nearbyint(x);  // the default rounding mode: half to even
-    case Op::trunc: return std::trunc(x);
-    case Op::sqrt: return std::sqrt(x);
-    case Op::recip: return 1 / x;
-    case Op::exp: return std::exp(x);
-    case Op::expm1: return std::expm1(x);
-    case Op::log: return std::log(x);
-    case Op::log1p: return std::log1p(x);
-    case Op::sin: return std::sin(x);
-    case Op::cos: return std::cos(x);
-    case Op::tan: return std::tan(x);
-    case Op::asin: return std::asin(x);
-    case Op::acos: return std::acos(x);
-    case Op::atan: return std::atan(x);
-    case Op::sinh: return std::sinh(x);
-    case Op::cosh: return std::cosh(x);
-    case Op::tanh: return std::tanh(x);
-    case Op::asinh: return std::asinh(x);
-    case Op::acosh: return std::acosh(x);
-    case Op::atanh: return std::atanh(x);
-    case Op::erf: return std::erf(x);
-    case Op::sigmoid: return 1 / (1 + std::exp(-x));
-    case Op::is_nan: return std::isnan(x);
-    case Op::is_inf: return std::isinf(x);
-    case Op::logical_not: return x == 0;
-    case Op::bit_not: return ~as_int(x);
-    case Op::cast: return cast_to(node.dtype, x);
-    case Op::stop_gradient: return x;
-    default: throw std::runtime_error("no unary " + std::string(op_info(node.op).name));
+    case Op::abs:
+      return node.dtype == DType::int32 ? wrapped(std::llabs(as_int(x))) : std::fabs(x);
+    case Op::neg:
+      return node.dtype == DType::int32 ? wrapped(-std::int64_t{as_int(x)}) : -x;
+    case Op::sign:
+      return x > 0 ? 1 : x < 0 ? -1 : 0;
+    case Op::ceil:
+      return std::ceil(x);
+    case Op::floor:
+      return std::floor(x);
+    case Op::round:
+      return std::nearbyint(x);  // the default rounding mode: half to even
+    case Op::trunc:
+      return std::trunc(x);
+    case Op::sqrt:
+      return std::sqrt(x);
+    case Op::recip:
+      return 1 / x;
+    case Op::exp:
+      return std::exp(x);
+    case Op::expm1:
+      return std::expm1(x);
+    case Op::log:
+      return std::log(x);
+    case Op::log1p:
+      return std::log1p(x);
+    case Op::sin:
+      return std::sin(x);
+    case Op::cos:
+      return std::cos(x);
+    case Op::tan:
+      return std::tan(x);
+    case Op::asin:
+      return std::asin(x);
+    case Op::acos:
+      return std::acos(x);
+    case Op::atan:
+      return std::atan(x);
+    case Op::sinh:
+      return std::sinh(x);
+    case Op::cosh:
+      return std::cosh(x);
+    case Op::tanh:
+      return std::tanh(x);
+    case Op::asinh:
+      return std::asinh(x);
+    case Op::acosh:
+      return std::acosh(x);
+    case Op::atanh:
+      return std::atanh(x);
+    case Op::erf:
+      return std::erf(x);
+    case Op::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Op::is_nan:
+      return std::isnan(x);
+    case Op::is_inf:
+      return std::isinf(x);
+    case Op::logical_not:
+      return x == 0;
+    case Op::bit_not:
+      return ~as_int(x);
+    case Op::cast:
+      return cast_to(node.dtype, x);
+    case Op::stop_gradient:
+      return x;
+    default:
+      throw std::runtime_error("no unary " + std::string(op_info(node.op).name));
   }
 }
 
 double int_division(Op op, std::int64_t a, std::int64_t b) {
   if (b == 0) return 0;
   switch (op) {
-    case Op::div: return wrapped(a / b);
-    case Op::fmod: return static_cast<double>(a % b);
+    case Op::div:
+      return wrapped(a / b);
+    case Op::fmod:
+      return static_cast<double>(a % b);
     default: {
       const std::int64_t rest = a % b;
       return static_cast<double>(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
@@ -84,31 +127,56 @@ double float_remainder(double a, double b) {
 double binary(const Node& node, double a, double b) {
   const bool is_int = node.dtype == DType::int32;
   switch (node.op) {
-    case Op::add: return is_int ? wrapped(std::int64_t{as_int(a)} + as_int(b)) : a + b;
-    case Op::sub: return is_int ? wrapped(std::int64_t{as_int(a)} - as_int(b)) : a - b;
-    case Op::mul: return is_int ? wrapped(std::int64_t{as_int(a)} * as_int(b)) : a * b;
-    case Op::div: return is_int ? int_division(node.op, as_int(a), as_int(b)) : a / b;
-    case Op::remainder: return is_int ? int_division(node.op, as_int(a), as_int(b)) : float_remainder(a, b);
-    case Op::fmod: return is_int ? int_division(node.op, as_int(a), as_int(b)) : std::fmod(a, b);
-    case Op::pow: return std::pow(a, b);
-    case Op::atan2: return std::atan2(a, b);
-    case Op::minimum: return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(a, b);
-    case Op::maximum: return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(a, b);
-    case Op::equal: return a == b;
-    case Op::not_equal: return a != b;
-    case Op::less: return a < b;
-    case Op::less_equal: return a <= b;
-    case Op::greater: return a > b;
-    case Op::greater_equal: return a >= b;
-    case Op::logical_and: return a != 0 && b != 0;
-    case Op::logical_or: return a != 0 || b != 0;
-    case Op::logical_xor: return (a != 0) != (b != 0);
-    case Op::bit_and: return as_int(a) & as_int(b);
-    case Op::bit_or: return as_int(a) | as_int(b);
-    case Op::bit_xor: return as_int(a) ^ as_int(b);
-    case Op::shift_left: return static_cast<std::int32_t>(as_bits(a) << (as_bits(b) & 31));
-    case Op::shift_right: return as_int(a) >> (as_bits(b) & 31);
-    default: throw std::runtime_error("no binary " + std::string(op_info(node.op).name));
+    case Op::add:
+      return is_int ? wrapped(std::int64_t{as_int(a)} + as_int(b)) : a + b;
+    case Op::sub:
+      return is_int ? wrapped(std::int64_t{as_int(a)} - as_int(b)) : a - b;
+    case Op::mul:
+      return is_int ? wrapped(std::int64_t{as_int(a)} * as_int(b)) : a * b;
+    case Op::div:
+      return is_int ? int_division(node.op, as_int(a), as_int(b)) : a / b;
+    case Op::remainder:
+      return is_int ? int_division(node.op, as_int(a), as_int(b)) : float_remainder(a, b);
+    case Op::fmod:
+      return is_int ? int_division(node.op, as_int(a), as_int(b)) : std::fmod(a, b);
+    case Op::pow:
+      return std::pow(a, b);
+    case Op::atan2:
+      return std::atan2(a, b);
+    case Op::minimum:
+      return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(a, b);
+    case Op::maximum:
+      return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(a, b);
+    case Op::equal:
+      return a == b;
+    case Op::not_equal:
+      return a != b;
+    case Op::less:
+      return a < b;
+    case Op::less_equal:
+      return a <= b;
+    case Op::greater:
+      return a > b;
+    case Op::greater_equal:
+      return a >= b;
+    case Op::logical_and:
+      return a != 0 && b != 0;
+    case Op::logical_or:
+      return a != 0 || b != 0;
+    case Op::logical_xor:
+      return (a != 0) != (b != 0);
+    case Op::bit_and:
+      return as_int(a) & as_int(b);
+    case Op::bit_or:
+      return as_int(a) | as_int(b);
+    case Op::bit_xor:
+      return as_int(a) ^ as_int(b);
+    case Op::shift_left:
+      return static_cast<std::int32_t>(as_bits(a) << (as_bits(b) & 31));
+    case Op::shift_right:
+      return as_int(a) >> (as_bits(b) & 31);
+    default:
+      throw std::runtime_error("no binary " + std::string(op_info(node.op).name));
   }
 }
 
@@ -132,26 +200,33 @@ std::vector<double> elementwise(const Node& node, std::span<const Operand> opera
 std::vector<double> generate(const Node& node, std::span<const Operand> operands) {
   std::vector<double> out(static_cast<std::size_t>(node.shape.element_count()));
   switch (node.op) {
-    case Op::full: out.assign(out.size(), node.floats[0]); return out;
+    case Op::full:
+      out.assign(out.size(), node.floats[0]);
+      return out;
     case Op::iota:
-      for_each(node.shape, [&](const Index& index, std::size_t i) { out[i] = static_cast<double>(index[static_cast<std::size_t>(node.ints[0])]); });
+      for_each(node.shape, [&](const Index& index, std::size_t i) {
+        out[i] = static_cast<double>(index[static_cast<std::size_t>(node.ints[0])]);
+      });
       return out;
     case Op::random_uniform: {
       const std::vector<double>& generator = operands[0].values;
       for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] = philox_uniform(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(node.ints[0]), as_bits(generator[2]), as_bits(generator[0]),
-                                as_bits(generator[1]));
+        out[i] = philox_uniform(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(node.ints[0]),
+                                as_bits(generator[2]), as_bits(generator[0]), as_bits(generator[1]));
       return out;
     }
     case Op::random_permutation: {
       const std::vector<double>& generator = operands[0].values;
       const auto count = static_cast<std::size_t>(node.shape[node.shape.rank() - 1]);
       for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] = philox_permuted(static_cast<std::uint32_t>(i % count), static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(i / count),
-                                 static_cast<std::uint32_t>(node.ints[0]), as_bits(generator[2]), {as_bits(generator[0]), as_bits(generator[1])});
+        out[i] =
+            philox_permuted(static_cast<std::uint32_t>(i % count), static_cast<std::uint32_t>(count),
+                            static_cast<std::uint32_t>(i / count), static_cast<std::uint32_t>(node.ints[0]),
+                            as_bits(generator[2]), {as_bits(generator[0]), as_bits(generator[1])});
       return out;
     }
-    default: throw std::runtime_error("no generator " + std::string(op_info(node.op).name));
+    default:
+      throw std::runtime_error("no generator " + std::string(op_info(node.op).name));
   }
 }
 

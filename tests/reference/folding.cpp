@@ -11,31 +11,40 @@ namespace {
 double wrapped(const Node& node, double value) {
   if (node.dtype != DType::int32) return value;
   // Sums and products of two int32 numbers stay below 2^63, where an int64 is exact.
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(static_cast<std::int64_t>(value))));
+  return static_cast<std::int32_t>(
+      static_cast<std::uint32_t>(static_cast<std::uint64_t>(static_cast<std::int64_t>(value))));
 }
 
 double start_of(const Node& node) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool is_int = node.dtype == DType::int32;
   switch (node.op) {
-    case Op::reduce_prod: return 1;
-    case Op::reduce_max: return is_int ? std::numeric_limits<std::int32_t>::min() : -kInfinity;
-    case Op::reduce_min: return is_int ? std::numeric_limits<std::int32_t>::max() : kInfinity;
-    default: return 0;
+    case Op::reduce_prod:
+      return 1;
+    case Op::reduce_max:
+      return is_int ? std::numeric_limits<std::int32_t>::min() : -kInfinity;
+    case Op::reduce_min:
+      return is_int ? std::numeric_limits<std::int32_t>::max() : kInfinity;
+    default:
+      return 0;
   }
 }
 
 double folded(const Node& node, double so_far, double x) {
   switch (node.op) {
-    case Op::reduce_sum: return wrapped(node, so_far + x);
+    case Op::reduce_sum:
+      return wrapped(node, so_far + x);
     case Op::reduce_prod:
       if (node.dtype == DType::int32)
-        return static_cast<std::int32_t>(
-            static_cast<std::uint32_t>(static_cast<std::uint64_t>(static_cast<std::int64_t>(so_far) * static_cast<std::int64_t>(x))));
+        return static_cast<std::int32_t>(static_cast<std::uint32_t>(
+            static_cast<std::uint64_t>(static_cast<std::int64_t>(so_far) * static_cast<std::int64_t>(x))));
       return so_far * x;
-    case Op::reduce_max: return std::isnan(x) || x > so_far ? x : so_far;
-    case Op::reduce_min: return std::isnan(x) || x < so_far ? x : so_far;
-    default: throw std::runtime_error("no reduction " + std::string(op_info(node.op).name));
+    case Op::reduce_max:
+      return std::isnan(x) || x > so_far ? x : so_far;
+    case Op::reduce_min:
+      return std::isnan(x) || x < so_far ? x : so_far;
+    default:
+      throw std::runtime_error("no reduction " + std::string(op_info(node.op).name));
   }
 }
 
@@ -75,7 +84,8 @@ std::vector<double> matmul(const Node& node, const Operand& a, const Operand& b)
       for (std::int64_t k = 0; k < depth; ++k)
         for (std::int64_t column = 0; column < columns; ++column)
           out[at((matrix * rows + row) * columns + column)] +=
-              a.values[at((matrix * rows + row) * depth + k)] * b.values[at((matrix * depth + k) * columns + column)];
+              a.values[at((matrix * rows + row) * depth + k)] *
+              b.values[at((matrix * depth + k) * columns + column)];
   return out;
 }
 
@@ -116,7 +126,8 @@ std::vector<double> linear_recurrence(const Node& node, const Operand& terms, co
   return out;
 }
 
-std::vector<double> scatter_add(const Node& node, const Operand& base, const Operand& indices, const Operand& updates) {
+std::vector<double> scatter_add(const Node& node, const Operand& base, const Operand& indices,
+                                const Operand& updates) {
   std::vector<double> out = base.values;
   const std::size_t axis = at(node.ints[0]);
   for_each(indices.node.shape, [&](Index index, std::size_t i) {
@@ -146,15 +157,23 @@ std::vector<double> fold(const Node& node, std::span<const Operand> operands) {
     case Op::reduce_sum:
     case Op::reduce_prod:
     case Op::reduce_max:
-    case Op::reduce_min: return reduce(node, operands[0]);
+    case Op::reduce_min:
+      return reduce(node, operands[0]);
     case Op::argmax:
-    case Op::argmin: return arg_reduce(node, operands[0]);
-    case Op::matmul: return matmul(node, operands[0], operands[1]);
-    case Op::cumsum: return cumsum(node, operands[0]);
-    case Op::linear_recurrence: return linear_recurrence(node, operands[0], operands[1]);
-    case Op::scatter_add: return scatter_add(node, operands[0], operands[1], operands[2]);
-    case Op::unwindow: return unwindow(node, operands[0]);
-    default: throw std::runtime_error("no folding " + std::string(op_info(node.op).name));
+    case Op::argmin:
+      return arg_reduce(node, operands[0]);
+    case Op::matmul:
+      return matmul(node, operands[0], operands[1]);
+    case Op::cumsum:
+      return cumsum(node, operands[0]);
+    case Op::linear_recurrence:
+      return linear_recurrence(node, operands[0], operands[1]);
+    case Op::scatter_add:
+      return scatter_add(node, operands[0], operands[1], operands[2]);
+    case Op::unwindow:
+      return unwindow(node, operands[0]);
+    default:
+      throw std::runtime_error("no folding " + std::string(op_info(node.op).name));
   }
 }
 

@@ -29,7 +29,8 @@ void for_each(const Shape& shape, Visit visit) {
 
 inline std::size_t position_of(const Index& index, const Shape& shape) {
   std::int64_t position = 0;
-  for (int axis = 0; axis < shape.rank(); ++axis) position = position * shape[axis] + index[static_cast<std::size_t>(axis)];
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    position = position * shape[axis] + index[static_cast<std::size_t>(axis)];
   return static_cast<std::size_t>(position);
 }
 

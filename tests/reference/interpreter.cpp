@@ -26,7 +26,8 @@ std::vector<double> leaf(const Node& node, const Bindings& bindings) {
   if (node.op == Op::constant) return decode(node.constant->bytes, node.dtype);
   if (const auto bound = bindings.find(node.label); bound != bindings.end()) {
     if (static_cast<std::int64_t>(bound->second.size()) != node.shape.element_count())
-      throw std::runtime_error(node.label + " " + node.shape.text() + " is bound to " + std::to_string(bound->second.size()) + " values");
+      throw std::runtime_error(node.label + " " + node.shape.text() + " is bound to " +
+                               std::to_string(bound->second.size()) + " values");
     return bound->second;
   }
   if (node.op == Op::variable) return decode(node.variable->initial, node.dtype);
@@ -35,15 +36,20 @@ std::vector<double> leaf(const Node& node, const Bindings& bindings) {
 
 std::vector<double> compute(const Node& node, std::span<const Operand> operands, const Bindings& bindings) {
   switch (op_info(node.op).kind) {
-    case OpKind::leaf: return leaf(node, bindings);
-    case OpKind::generate: return generate(node, operands);
-    case OpKind::elementwise: return elementwise(node, operands);
+    case OpKind::leaf:
+      return leaf(node, bindings);
+    case OpKind::generate:
+      return generate(node, operands);
+    case OpKind::elementwise:
+      return elementwise(node, operands);
     case OpKind::view:
-    case OpKind::select: return arrange(node, operands);
+    case OpKind::select:
+      return arrange(node, operands);
     case OpKind::reduce:
     case OpKind::contract:
     case OpKind::scan:
-    case OpKind::scatter: return fold(node, operands);
+    case OpKind::scatter:
+      return fold(node, operands);
   }
   throw std::runtime_error("unknown kind of op");
 }
@@ -71,15 +77,16 @@ std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, c
       ready = false;
     }
     if (!ready) continue;
-    if (node->op == Op::variable && variables.try_emplace(node->label, node->variable.get()).first->second != node->variable.get())
+    if (node->op == Op::variable &&
+        variables.try_emplace(node->label, node->variable.get()).first->second != node->variable.get())
       throw std::runtime_error("two variables are called " + node->label);
     pending.pop_back();
     std::vector<Operand> operands;
     for (const NodeRef& input : node->inputs) operands.push_back({*input, done.at(input.get())});
     std::vector<double> values = compute(*node, operands, bindings);
     if (static_cast<std::int64_t>(values.size()) != node->shape.element_count())
-      throw std::runtime_error(std::string(op_info(node->op).name) + " computed " + std::to_string(values.size()) + " values for " +
-                               node->shape.text());
+      throw std::runtime_error(std::string(op_info(node->op).name) + " computed " +
+                               std::to_string(values.size()) + " values for " + node->shape.text());
     done.emplace(node, std::move(values));
   }
   std::vector<std::vector<double>> out;
@@ -91,6 +98,8 @@ std::vector<double> evaluate(const Tensor& tensor, const Bindings& bindings) {
   return std::move(evaluate_all(std::span<const Tensor>(&tensor, 1), bindings)[0]);
 }
 
-std::vector<double> initial_values(const Variable& variable) { return decode(variable.state()->initial, variable.dtype()); }
+std::vector<double> initial_values(const Variable& variable) {
+  return decode(variable.state()->initial, variable.dtype());
+}
 
 }  // namespace imprint::reference

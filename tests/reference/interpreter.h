@@ -1,6 +1,7 @@
 #pragma once
-// The oracle: node graphs computed with plain loops in double precision. Slow and readable on purpose; every kernel, derivative and composite
-// is held against it. int32 values are exact doubles and wrap at 32 bits, bools are 0 or 1, float32 values are not rounded.
+// The oracle: node graphs computed with plain loops in double precision. Slow and readable on purpose; every
+// kernel, derivative and composite is held against it. int32 values are exact doubles and wrap at 32 bits,
+// bools are 0 or 1, float32 values are not rounded.
 
 #include <map>
 #include <span>
@@ -12,10 +13,12 @@
 
 namespace imprint::reference {
 
-// Elements, row-major, by the name of an input or variable. A variable without an entry has its initial content.
+// Elements, row-major, by the name of an input or variable. A variable without an entry has its initial
+// content.
 using Bindings = std::map<std::string, std::vector<double>>;
 
-// The tensor's elements, row-major. Throws std::runtime_error on a failed tensor, an unbound input or a wrong number of elements: this is test code.
+// The tensor's elements, row-major. Throws std::runtime_error on a failed tensor, an unbound input or a wrong
+// number of elements: this is test code.
 std::vector<double> evaluate(const Tensor& tensor, const Bindings& bindings = {});
 // Several at once; what they share is computed once.
 std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, const Bindings& bindings = {});
@@ -31,6 +34,7 @@ struct Operand {
 std::vector<double> elementwise(const Node& node, std::span<const Operand> operands);
 std::vector<double> generate(const Node& node, std::span<const Operand> operands);
 std::vector<double> arrange(const Node& node, std::span<const Operand> operands);  // views and selects
-std::vector<double> fold(const Node& node, std::span<const Operand> operands);     // reductions, contraction, scans, scatters
+std::vector<double> fold(const Node& node,
+                         std::span<const Operand> operands);  // reductions, contraction, scans, scatters
 
 }  // namespace imprint::reference

@@ -72,7 +72,8 @@ Tensor case_loss(const Tensor& output) {
   return sum(output * Tensor::from(weights, output.shape()));
 }
 
-Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs, const Tensor& output) {
+Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs,
+                                           const Tensor& output) {
   std::vector<Tensor> targets;
   for (const Tensor& tensor : inputs)
     if (tensor.dtype() == DType::float32) targets.push_back(tensor);

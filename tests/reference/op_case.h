@@ -1,5 +1,6 @@
 #pragma once
-// Small named cases that cover every primitive and composite on odd shapes: what a device computes, and its gradients, must agree with the oracle.
+// Small named cases that cover every primitive and composite on odd shapes: what a device computes, and its
+// gradients, must agree with the oracle.
 
 #include <functional>
 #include <iosfwd>
@@ -15,8 +16,8 @@ namespace imprint::reference {
 struct CaseInput {
   Shape shape;
   DType dtype = DType::float32;
-  double low = -2, high = 2;      // float32: uniform in [low, high); int32: integers low .. high; bool: 0 or 1
-  std::vector<double> avoid;      // kinks: no float32 value lies within 0.05 of these
+  double low = -2, high = 2;  // float32: uniform in [low, high); int32: integers low .. high; bool: 0 or 1
+  std::vector<double> avoid;  // kinks: no float32 value lies within 0.05 of these
 };
 
 // How far float32 may lie from the oracle: |found - expected| <= absolute + relative * |expected|.
@@ -34,7 +35,7 @@ struct OpCase {
   Build build;
   Tolerance tolerance;
   Tolerance gradient_tolerance{2e-5, 2e-4};
-  bool differentiable = true;     // false: integer or boolean results, steps, random numbers
+  bool differentiable = true;  // false: integer or boolean results, steps, random numbers
 };
 
 std::vector<OpCase> op_cases();
@@ -50,7 +51,8 @@ bool has_narrow_floats(const Tensor& output);
 // A scalar that weighs each element of the output differently, so that no gradient cancels by symmetry.
 Tensor case_loss(const Tensor& output);
 // gradients of case_loss by the float32 inputs, in order; empty for a case that is not differentiable.
-Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs, const Tensor& output);
+Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs,
+                                           const Tensor& output);
 
 // ---- the families op_cases() is made of ----
 void add_elementwise_cases(std::vector<OpCase>& cases);

@@ -1,5 +1,6 @@
 #pragma once
-// A case of op_case.h, its value and its gradients, as one program of a session against the oracle. For tests.
+// A case of op_case.h, its value and its gradients, as one program of a session against the oracle. For
+// tests.
 
 #include <gtest/gtest.h>
 
@@ -19,16 +20,21 @@ inline std::vector<double> elements(const HostTensor& tensor) {
 
 inline HostTensor host_input(const Tensor& input, const std::vector<double>& values) {
   HostTensor result{input.dtype(), input.shape(), {}, {}};
-  if (input.dtype() == DType::float32) result.floats.assign(values.begin(), values.end());
-  else result.ints.assign(values.begin(), values.end());
+  if (input.dtype() == DType::float32)
+    result.floats.assign(values.begin(), values.end());
+  else
+    result.ints.assign(values.begin(), values.end());
   return result;
 }
 
-inline void expect_close(const HostTensor& found, const std::vector<double>& expected, const Tolerance& tolerance, const std::string& what) {
+inline void expect_close(const HostTensor& found, const std::vector<double>& expected,
+                         const Tolerance& tolerance, const std::string& what) {
   const std::vector<double> values = elements(found);
   ASSERT_EQ(values.size(), expected.size()) << what;
   for (std::size_t i = 0; i < values.size(); ++i)
-    ASSERT_TRUE(tolerance.accepts(values[i], expected[i])) << what << " " << found.shape.text() << " element " << i << ": found " << values[i] << ", expected " << expected[i];
+    ASSERT_TRUE(tolerance.accepts(values[i], expected[i]))
+        << what << " " << found.shape.text() << " element " << i << ": found " << values[i] << ", expected "
+        << expected[i];
 }
 
 inline void check_case(Session& session, const OpCase& op_case, bool fuse) {
@@ -47,7 +53,7 @@ inline void check_case(Session& session, const OpCase& op_case, bool fuse) {
     description.outputs.insert(description.outputs.end(), gradients->begin(), gradients->end());
   }
   auto program = Program::compile(session.runtime(), description);
-  if (session.runtime().on_cpu() && has_narrow_floats(output)) {   // the processor has none of them
+  if (session.runtime().on_cpu() && has_narrow_floats(output)) {  // the processor has none of them
     ASSERT_FALSE(program.ok());
     EXPECT_EQ(program.error().code, ErrorCode::unsupported) << program.error().message;
     return;
@@ -60,8 +66,11 @@ inline void check_case(Session& session, const OpCase& op_case, bool fuse) {
   ASSERT_TRUE(results.ok()) << results.error().message;
   const auto expected = evaluate_all(description.outputs, bindings);
   for (std::size_t i = 0; i < results->size(); ++i)
-    expect_close((*results)[i], expected[i], i == 0 ? op_case.tolerance : op_case.gradient_tolerance, i == 0 ? "value" : "gradient " + std::to_string(i - 1));
-  if (testing::Test::HasFailure()) std::printf("%s\n%s\n", program->explain().c_str(), program->glsl().empty() ? "" : program->glsl().back().c_str());
+    expect_close((*results)[i], expected[i], i == 0 ? op_case.tolerance : op_case.gradient_tolerance,
+                 i == 0 ? "value" : "gradient " + std::to_string(i - 1));
+  if (testing::Test::HasFailure())
+    std::printf("%s\n%s\n", program->explain().c_str(),
+                program->glsl().empty() ? "" : program->glsl().back().c_str());
 }
 
 // The case's name as GoogleTest allows it.

@@ -8,8 +8,9 @@
 
 namespace imprint::reference {
 
-// Computes all values from the state before the run, then changes the variables. `state` holds inputs and variables by name; variables that it does
-// not know yet start from their initial content. Throws as evaluate does.
+// Computes all values from the state before the run, then changes the variables. `state` holds inputs and
+// variables by name; variables that it does not know yet start from their initial content. Throws as evaluate
+// does.
 void run_updates(std::span<const Update> updates, Bindings& state);
 
 // The content of a variable after runs.

@@ -1,5 +1,6 @@
 #pragma once
-// Brains in small and their networks as plain loops in double precision, for tests of the programs that learn.
+// Brains in small and their networks as plain loops in double precision, for tests of the programs that
+// learn.
 
 #include <cmath>
 #include <cstdint>
@@ -15,7 +16,9 @@ namespace imprint::agent::oracle {
 using Numbers = std::vector<double>;
 
 // A spread of values without structure.
-inline double draw(std::uint32_t index, std::uint32_t stream) { return 2 * philox_uniform(index, stream, 1, 3, 4) - 1; }
+inline double draw(std::uint32_t index, std::uint32_t stream) {
+  return 2 * philox_uniform(index, stream, 1, 3, 4) - 1;
+}
 
 inline BrainSpec pet_spec(std::uint32_t brains) {
   BrainSpec spec;
@@ -43,14 +46,16 @@ inline Weights weights_of(const Network& network, std::uint32_t brain, std::uint
   for (const nn::Parameter& parameter : network.parameters()) {
     const Numbers all = reference::initial_values(parameter.variable);
     const std::size_t size = all.size() / brains;
-    weights.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(brain * size), all.begin() + static_cast<std::ptrdiff_t>((brain + 1) * size));
+    weights.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(brain * size),
+                         all.begin() + static_cast<std::ptrdiff_t>((brain + 1) * size));
   }
   return weights;
 }
 
 inline Numbers forward(const BrainSpec& spec, const Weights& weights, const Numbers& observation) {
   Numbers x = observation;
-  for (std::size_t i = 0; i < x.size() && !spec.observation.scale.empty(); ++i) x[i] *= spec.observation.scale[i];
+  for (std::size_t i = 0; i < x.size() && !spec.observation.scale.empty(); ++i)
+    x[i] *= spec.observation.scale[i];
   for (std::size_t layer = 0; layer < weights.size(); layer += 2) {
     Numbers y = weights[layer + 1];
     for (std::size_t in = 0; in < x.size(); ++in)

@@ -31,7 +31,8 @@ struct Driver {
 };
 inline Driver* driver = nullptr;
 
-inline VkResult VKAPI_CALL create_fence(VkDevice, const VkFenceCreateInfo*, const VkAllocationCallbacks*, VkFence* fence) {
+inline VkResult VKAPI_CALL create_fence(VkDevice, const VkFenceCreateInfo*, const VkAllocationCallbacks*,
+                                        VkFence* fence) {
   *fence = handle<VkFence>(driver->next_handle++);
   ++driver->fences;
   return VK_SUCCESS;
@@ -42,18 +43,24 @@ inline VkResult VKAPI_CALL reset_fences(VkDevice, std::uint32_t, const VkFence* 
   ++driver->resets;
   return VK_SUCCESS;
 }
-inline VkResult VKAPI_CALL fence_status(VkDevice, VkFence fence) { return driver->signalled.contains(fence) ? VK_SUCCESS : VK_NOT_READY; }
-inline VkResult VKAPI_CALL wait_fences(VkDevice, std::uint32_t, const VkFence* fences, VkBool32, std::uint64_t) {
+inline VkResult VKAPI_CALL fence_status(VkDevice, VkFence fence) {
+  return driver->signalled.contains(fence) ? VK_SUCCESS : VK_NOT_READY;
+}
+inline VkResult VKAPI_CALL wait_fences(VkDevice, std::uint32_t, const VkFence* fences, VkBool32,
+                                       std::uint64_t) {
   ++driver->waits;
   if (driver->wait_result == VK_SUCCESS) driver->signalled.insert(fences[0]);
   return driver->wait_result;
 }
-inline VkResult VKAPI_CALL create_semaphore(VkDevice, const VkSemaphoreCreateInfo*, const VkAllocationCallbacks*, VkSemaphore* semaphore) {
+inline VkResult VKAPI_CALL create_semaphore(VkDevice, const VkSemaphoreCreateInfo*,
+                                            const VkAllocationCallbacks*, VkSemaphore* semaphore) {
   *semaphore = handle<VkSemaphore>(driver->next_handle++);
   ++driver->semaphores;
   return VK_SUCCESS;
 }
-inline void VKAPI_CALL destroy_semaphore(VkDevice, VkSemaphore, const VkAllocationCallbacks*) { --driver->semaphores; }
+inline void VKAPI_CALL destroy_semaphore(VkDevice, VkSemaphore, const VkAllocationCallbacks*) {
+  --driver->semaphores;
+}
 inline VkResult VKAPI_CALL counter_value(VkDevice, VkSemaphore, std::uint64_t* value) {
   *value = driver->counter;
   return VK_SUCCESS;
@@ -103,7 +110,9 @@ class PlayedDevice final : public vk::Device {
   vk::Completion& completion() override { return completion_; }
   vk::Ticket last_ticket() const override { return completion_.last(); }
   bool is_complete(vk::Ticket ticket) override { return completion_.poll() >= ticket; }
-  void retire(vk::Ticket ticket, std::function<void()> destroy) override { completion_.retire(ticket, std::move(destroy)); }
+  void retire(vk::Ticket ticket, std::function<void()> destroy) override {
+    completion_.retire(ticket, std::move(destroy));
+  }
   void collect() override { completion_.collect(); }
   void mark_lost() override { lost_ = true; }
   bool lost() const override { return lost_; }

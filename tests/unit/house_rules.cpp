@@ -19,9 +19,10 @@ struct Room {
 
 // In the order of the data's way: a room includes itself and what stands before it.
 constexpr Room kRooms[] = {
-    {"compute/base/", false},  {"compute/vk/", true},      {"compute/tensor/", false}, {"compute/graph/", false},
-    {"compute/cpu/", false},    {"compute/kernels/", true}, {"compute/program/", true}, {"compute/nn/", false},
-    {"compute/model/", false}, {"compute/include/", true}, {"engine-bridge/", true},   {"plugin/agent/", true},
+    {"compute/base/", false},   {"compute/vk/", true},    {"compute/tensor/", false},
+    {"compute/graph/", false},  {"compute/cpu/", false},  {"compute/kernels/", true},
+    {"compute/program/", true}, {"compute/nn/", false},   {"compute/model/", false},
+    {"compute/include/", true}, {"engine-bridge/", true}, {"plugin/agent/", true},
     {"plugin/include/", false}, {"plugin/abi/", true},
 };
 constexpr std::size_t kNoRoom = std::size(kRooms);
@@ -32,15 +33,16 @@ constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/",
 // Samples that show the C++ library; the others show the plugin.
 constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/"};
 
-// A folder of the pet game, and what it may include beside itself. What stands in none of them may include all of the game.
+// A folder of the pet game, and what it may include beside itself. What stands in none of them may include
+// all of the game.
 struct PetFolder {
   std::string_view path;
   std::array<std::string_view, 4> before;
   bool imprint, vulkan;  // may include their headers
 };
 
-constexpr std::string_view kYard = "samples/pet/yard/", kModels = "samples/pet/view/models/", kRender = "samples/pet/view/render/",
-                           kInput = "samples/pet/view/input/";
+constexpr std::string_view kYard = "samples/pet/yard/", kModels = "samples/pet/view/models/",
+                           kRender = "samples/pet/view/render/", kInput = "samples/pet/view/input/";
 // Of folders within one another, the inner ones first.
 constexpr PetFolder kPetFolders[] = {
     {kYard, {}, false, false},
@@ -63,25 +65,32 @@ std::size_t room_of(std::string_view path) {
   return kNoRoom;
 }
 
-bool is_vulkan_header(std::string_view include) { return include.starts_with("vulkan/") || include.starts_with("volk"); }
+bool is_vulkan_header(std::string_view include) {
+  return include.starts_with("vulkan/") || include.starts_with("volk");
+}
 
 // Why `file` of the pet game may not include `include`; empty when its folder has nothing against that.
 std::string pet_fault(std::string_view file, std::string_view include) {
-  const auto folder = std::ranges::find_if(kPetFolders, [&](const PetFolder& each) { return file.starts_with(each.path); });
+  const auto folder =
+      std::ranges::find_if(kPetFolders, [&](const PetFolder& each) { return file.starts_with(each.path); });
   if (folder == std::end(kPetFolders)) return "";
-  if (include.starts_with("imprint/")) return folder->imprint ? "" : "this folder of the pet knows no Imprint";
+  if (include.starts_with("imprint/"))
+    return folder->imprint ? "" : "this folder of the pet knows no Imprint";
   if (is_vulkan_header(include)) return folder->vulkan ? "" : "this folder of the pet knows no Vulkan";
   if (!include.starts_with("samples/pet/") || include.starts_with(folder->path)) return "";
-  const bool before = std::ranges::any_of(folder->before, [&](std::string_view path) { return !path.empty() && include.starts_with(path); });
+  const bool before = std::ranges::any_of(
+      folder->before, [&](std::string_view path) { return !path.empty() && include.starts_with(path); });
   return before ? "" : "a folder of the pet includes only folders before it";
 }
 
 // Why `file` may not include `include`; empty when it may.
 std::string include_fault(std::string_view file, std::string_view include) {
-  constexpr std::string_view ours[] = {"compute/", "engine-bridge/", "plugin/", "samples/", "tests/", "tools/"};
+  constexpr std::string_view ours[] = {"compute/", "engine-bridge/", "plugin/",
+                                       "samples/", "tests/",         "tools/"};
   if (file.starts_with("plugin/include/")) {
     const bool sibling = include.starts_with("imprint/") || include.find('/') == include.npos;
-    return sibling ? "" : "a public header of the plugin includes only the standard library and its neighbours";
+    return sibling ? ""
+                   : "a public header of the plugin includes only the standard library and its neighbours";
   }
   if (file.starts_with("samples/")) {
     if (const std::string fault = pet_fault(file, include); !fault.empty()) return fault;
@@ -99,7 +108,8 @@ std::string include_fault(std::string_view file, std::string_view include) {
   const std::size_t target = room_of(include);
   if (target == kNoRoom) return "rooms include rooms only";
   if (target > room) return "a room includes only rooms before it";
-  if (kRooms[target].path == "compute/vk/" && starts_with_any(kRooms[room].path, kDeviceless)) return "this room knows no device";
+  if (kRooms[target].path == "compute/vk/" && starts_with_any(kRooms[room].path, kDeviceless))
+    return "this room knows no device";
   return "";
 }
 
@@ -110,7 +120,9 @@ std::vector<std::string> sources(const fs::path& root, std::initializer_list<std
   for (const std::string_view folder : folders) {
     std::error_code ignored;
     for (const auto& entry : fs::recursive_directory_iterator(root / folder, ignored)) {
-      if (!entry.is_regular_file() || std::ranges::find(extensions, entry.path().extension().string()) == extensions.end()) continue;
+      if (!entry.is_regular_file() ||
+          std::ranges::find(extensions, entry.path().extension().string()) == extensions.end())
+        continue;
       files.push_back(fs::relative(entry.path(), root).generic_string());
     }
   }
@@ -118,15 +130,19 @@ std::vector<std::string> sources(const fs::path& root, std::initializer_list<std
   return files;
 }
 
-void each_line(const fs::path& file, const std::function<void(std::size_t number, const std::string& line)>& use) {
+void each_line(const fs::path& file,
+               const std::function<void(std::size_t number, const std::string& line)>& use) {
   std::ifstream stream(file);
   std::string line;
   for (std::size_t number = 1; std::getline(stream, line); ++number) use(number, line);
 }
 
-std::string place(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line) + ": "; }
+std::string place(const std::string& file, std::size_t line) {
+  return file + ":" + std::to_string(line) + ": ";
+}
 
-// Enough of a lexer for one-line patterns: drops // comments and the contents of string literals, so that prose and messages may say anything.
+// Enough of a lexer for one-line patterns: drops // comments and the contents of string literals, so that
+// prose and messages may say anything.
 std::string code_only(const std::string& line) {
   std::string code;
   bool quoted = false;
@@ -148,7 +164,8 @@ std::string code_only(const std::string& line) {
 std::vector<std::string> wrong_includes(const fs::path& root) {
   static const std::regex pattern(R"(^\s*#\s*include\s*[<"]([^>"]+)[>"])");
   std::vector<std::string> faults;
-  for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin", "samples"}, {".h", ".hpp", ".cpp", ".c"})) {
+  for (const std::string& file :
+       sources(root, {"compute", "engine-bridge", "plugin", "samples"}, {".h", ".hpp", ".cpp", ".c"})) {
     each_line(root / file, [&](std::size_t number, const std::string& line) {
       std::smatch match;
       if (!std::regex_search(line, match, pattern)) return;
@@ -166,26 +183,38 @@ std::vector<std::string> forbidden_calls(const fs::path& root) {
     std::string_view except;  // files that begin with this may
   };
   static const Rule rules[] = {
-      {std::regex(R"(vkDeviceWaitIdle|vkQueueWaitIdle)"), "never wait for a device or a queue to go idle", {}},
+      {std::regex(R"(vkDeviceWaitIdle|vkQueueWaitIdle)"),
+       "never wait for a device or a queue to go idle",
+       {}},
       {std::regex(R"(vkGetDeviceQueue)"), "queues are handed in by the host", "engine-bridge/own_device"},
-      {std::regex(R"(\b(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror)\s*\(|std::(cout|cerr|clog)\b|<iostream>)"),
-       "nothing is printed: log through the host's sink or return an Error", {}},
+      {std::regex(
+           R"(\b(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror)\s*\(|std::(cout|cerr|clog)\b|<iostream>)"),
+       "nothing is printed: log through the host's sink or return an Error",
+       {}},
       {std::regex(R"(\b(abort|exit|_Exit|quick_exit|terminate)\s*\()"), "a guest never ends the process", {}},
-      {std::regex(R"(\b(secure_)?getenv\s*\()"), "settings arrive in structs from the host, not from the environment", {}},
-      {std::regex(R"(\b(strto[fd]|strtold|sto[fd]|stold|atof|sscanf)\s*\()"), "a host may have set a locale with another point: std::from_chars", {}},
+      {std::regex(R"(\b(secure_)?getenv\s*\()"),
+       "settings arrive in structs from the host, not from the environment",
+       {}},
+      {std::regex(R"(\b(strto[fd]|strtold|sto[fd]|stold|atof|sscanf)\s*\()"),
+       "a host may have set a locale with another point: std::from_chars",
+       {}},
   };
   static const std::regex written_by_locale(R"(%[-+#0-9.*]*L?[aefgAEFG])");
   std::vector<std::string> faults;
-  for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin"}, {".h", ".hpp", ".cpp", ".c"})) {
+  for (const std::string& file :
+       sources(root, {"compute", "engine-bridge", "plugin"}, {".h", ".hpp", ".cpp", ".c"})) {
     each_line(root / file, [&](std::size_t number, const std::string& line) {
       const std::string code = code_only(line);
       for (const Rule& rule : rules) {
         std::smatch match;
         if (!rule.except.empty() && file.starts_with(rule.except)) continue;
-        if (std::regex_search(code, match, rule.pattern)) faults.push_back(place(file, number) + match[0].str() + ": " + rule.reason);
+        if (std::regex_search(code, match, rule.pattern))
+          faults.push_back(place(file, number) + match[0].str() + ": " + rule.reason);
       }
-      if (std::smatch match; code.find("printf") != code.npos && std::regex_search(line, match, written_by_locale))
-        faults.push_back(place(file, number) + match[0].str() + ": a host may have set a locale with another point: std::to_chars");
+      if (std::smatch match;
+          code.find("printf") != code.npos && std::regex_search(line, match, written_by_locale))
+        faults.push_back(place(file, number) + match[0].str() +
+                         ": a host may have set a locale with another point: std::to_chars");
     });
   }
   return faults;
@@ -194,11 +223,14 @@ std::vector<std::string> forbidden_calls(const fs::path& root) {
 std::vector<std::string> oversized_files(const fs::path& root) {
   constexpr std::size_t max_lines = 800;
   std::vector<std::string> faults;
-  for (const std::string& file : sources(root, {"compute", "engine-bridge", "plugin", "samples", "shaders", "tests", "tools"},
-                                         {".h", ".hpp", ".cpp", ".c", ".comp", ".glsl", ".vert", ".frag"})) {
+  for (const std::string& file :
+       sources(root, {"compute", "engine-bridge", "plugin", "samples", "shaders", "tests", "tools"},
+               {".h", ".hpp", ".cpp", ".c", ".comp", ".glsl", ".vert", ".frag"})) {
     std::size_t lines = 0;
     each_line(root / file, [&](std::size_t number, const std::string&) { lines = number; });
-    if (lines > max_lines) faults.push_back(place(file, lines) + std::to_string(lines) + " lines, at most " + std::to_string(max_lines) + ": split it");
+    if (lines > max_lines)
+      faults.push_back(place(file, lines) + std::to_string(lines) + " lines, at most " +
+                       std::to_string(max_lines) + ": split it");
   }
   return faults;
 }

@@ -47,8 +47,10 @@ class BadHouse : public ::testing::Test {
 };
 
 TEST_F(BadHouse, IncludesAgainstTheDirectionAreNamed) {
-  write("compute/graph/a.cpp", "#include \"compute/tensor/tensor.h\"\n#include \"compute/program/program.h\"\n");
-  EXPECT_THAT(wrong_includes(root_), ElementsAre(HasSubstr("compute/graph/a.cpp:2: includes compute/program/program.h")));
+  write("compute/graph/a.cpp",
+        "#include \"compute/tensor/tensor.h\"\n#include \"compute/program/program.h\"\n");
+  EXPECT_THAT(wrong_includes(root_),
+              ElementsAre(HasSubstr("compute/graph/a.cpp:2: includes compute/program/program.h")));
 }
 
 TEST_F(BadHouse, PlanningKnowsNoVulkan) {
@@ -59,7 +61,8 @@ TEST_F(BadHouse, PlanningKnowsNoVulkan) {
 }
 
 TEST_F(BadHouse, SamplesSeePublicHeadersOnly) {
-  write("samples/pet/a.cpp", "#include <imprint/imprint.h>\n#include \"samples/pet/b.h\"\n#include \"yard.h\"\n");
+  write("samples/pet/a.cpp",
+        "#include <imprint/imprint.h>\n#include \"samples/pet/b.h\"\n#include \"yard.h\"\n");
   EXPECT_THAT(wrong_includes(root_), IsEmpty());
   write("samples/pet/b.h", "#include \"plugin/agent/brain.h\"\n");
   write("samples/pet/c.h", "#include \"compute/nn/linear.h\"\n");
@@ -67,29 +70,41 @@ TEST_F(BadHouse, SamplesSeePublicHeadersOnly) {
 }
 
 TEST_F(BadHouse, ThePetsFoldersGoOneWay) {
-  write("samples/pet/game.cpp", "#include <imprint/imprint.h>\n#include \"samples/pet/brain/a.h\"\n#include \"samples/pet/view/stage.h\"\n");
-  write("samples/pet/brain/a.h", "#include <imprint/imprint.hpp>\n#include \"samples/pet/brain/b.h\"\n#include \"samples/pet/yard/world.h\"\n");
+  write("samples/pet/game.cpp",
+        "#include <imprint/imprint.h>\n#include \"samples/pet/brain/a.h\"\n#include "
+        "\"samples/pet/view/stage.h\"\n");
+  write("samples/pet/brain/a.h",
+        "#include <imprint/imprint.hpp>\n#include \"samples/pet/brain/b.h\"\n#include "
+        "\"samples/pet/yard/world.h\"\n");
   write("samples/pet/kept/a.h", "#include \"samples/pet/yard/world.h\"\n");
   write("samples/pet/view/stage.cpp", "#include \"samples/pet/view/overlay/a.h\"\n");
-  write("samples/pet/view/overlay/a.cpp", "#include <vulkan/vulkan.h>\n#include \"samples/pet/view/input/a.h\"\n");
+  write("samples/pet/view/overlay/a.cpp",
+        "#include <vulkan/vulkan.h>\n#include \"samples/pet/view/input/a.h\"\n");
   EXPECT_THAT(wrong_includes(root_), IsEmpty());
-  write("samples/pet/yard/world.h", "#include <imprint/imprint.h>\n#include <vulkan/vulkan.h>\n#include \"samples/pet/kept/a.h\"\n");
+  write("samples/pet/yard/world.h",
+        "#include <imprint/imprint.h>\n#include <vulkan/vulkan.h>\n#include \"samples/pet/kept/a.h\"\n");
   write("samples/pet/kept/b.h", "#include \"samples/pet/brain/a.h\"\n");
   write("samples/pet/brain/b.h", "#include <vulkan/vulkan.h>\n#include \"samples/pet/game.h\"\n");
   write("samples/pet/view/stage.h", "#include \"samples/pet/brain/a.h\"\n");
   write("samples/pet/view/overlay/a.h", "#include \"samples/pet/view/stage.h\"\n");
   write("samples/pet/view/models/a.h", "#include \"samples/pet/view/render/a.h\"\n");
-  EXPECT_THAT(wrong_includes(root_),
-              ElementsAre(HasSubstr("brain/b.h:1"), HasSubstr("brain/b.h:2"), HasSubstr("kept/b.h:1"), HasSubstr("view/models/a.h:1"),
-                          HasSubstr("view/overlay/a.h:1"), HasSubstr("view/stage.h:1"), HasSubstr("yard/world.h:1"), HasSubstr("yard/world.h:2"),
-                          HasSubstr("yard/world.h:3: includes samples/pet/kept/a.h: a folder of the pet includes only folders before it")));
+  EXPECT_THAT(
+      wrong_includes(root_),
+      ElementsAre(HasSubstr("brain/b.h:1"), HasSubstr("brain/b.h:2"), HasSubstr("kept/b.h:1"),
+                  HasSubstr("view/models/a.h:1"), HasSubstr("view/overlay/a.h:1"),
+                  HasSubstr("view/stage.h:1"), HasSubstr("yard/world.h:1"), HasSubstr("yard/world.h:2"),
+                  HasSubstr("yard/world.h:3: includes samples/pet/kept/a.h: a folder of the pet includes "
+                            "only folders before it")));
 }
 
 TEST_F(BadHouse, CallsAreFoundInCodeButNotInProse) {
-  write("engine-bridge/a.cpp", "// never vkDeviceWaitIdle(device)\nauto text = \"printf(\";\nint n = snprintf(b, 4, \"\");\n");
-  write("engine-bridge/own_device.cpp", "vkGetDeviceQueue(device, 0, 0, &queue);\n");
+  write("engine-bridge/a.cpp",
+        "// never vkDeviceWaitIdle(device)\nauto text = \"printf(\";\nint n = snprintf(b, 4, \"\");\n");
+  write("engine-bridge/own/own_device.cpp", "vkGetDeviceQueue(device, 0, 0, &queue);\n");
   EXPECT_THAT(forbidden_calls(root_), IsEmpty());
-  write("compute/vk/b.cpp", "f.vkQueueWaitIdle(queue);\nf.vkGetDeviceQueue(d, 0, 0, &q);\nstd::abort();\n#include <iostream>\nprintf(\"\");\n");
+  write("compute/vk/b.cpp",
+        "f.vkQueueWaitIdle(queue);\nf.vkGetDeviceQueue(d, 0, 0, &q);\nstd::abort();\n#include "
+        "<iostream>\nprintf(\"\");\n");
   EXPECT_EQ(forbidden_calls(root_).size(), 5u);
 }
 

@@ -15,7 +15,9 @@
 
 namespace imprint::test {
 
-inline std::string model_path(const std::string& name) { return std::string(IMPRINT_TEST_MODELS) + "/" + name; }
+inline std::string model_path(const std::string& name) {
+  return std::string(IMPRINT_TEST_MODELS) + "/" + name;
+}
 
 // Paths below tests/data/models, without ".onnx".
 inline const std::vector<std::string>& policy_names() {
@@ -62,10 +64,12 @@ inline Reference must_load_reference(const std::string& name) {
   return reference;
 }
 
-// The measure of this suite: |a - b| <= tolerance * max(|b|, s) for every element b of the reference, where s is its largest element or 1, whichever is
-// less: where terms cancel, float32 in another order is only as near as what was added up.
+// The measure of this suite: |a - b| <= tolerance * max(|b|, s) for every element b of the reference, where s
+// is its largest element or 1, whichever is less: where terms cancel, float32 in another order is only as
+// near as what was added up.
 template <class Number>
-void expect_near(std::span<const Number> actual, std::span<const float> expected, double tolerance, const std::string& what) {
+void expect_near(std::span<const Number> actual, std::span<const float> expected, double tolerance,
+                 const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   double largest = 0;
   for (const float value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
@@ -81,7 +85,8 @@ void expect_near(std::span<const Number> actual, std::span<const float> expected
       at = i;
     }
   }
-  EXPECT_LE(worst, tolerance) << what << ": element " << at << " is " << (actual.empty() ? Number() : actual[at]) << ", expected "
+  EXPECT_LE(worst, tolerance) << what << ": element " << at << " is "
+                              << (actual.empty() ? Number() : actual[at]) << ", expected "
                               << (expected.empty() ? 0.0f : expected[at]);
 }
 

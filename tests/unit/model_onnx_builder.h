@@ -14,11 +14,16 @@ using Extents = std::vector<std::int64_t>;
 
 class OnnxBuilder {
  public:
-  explicit OnnxBuilder(std::int64_t opset = 17, std::int64_t ir_version = 8) : opset_(opset), ir_version_(ir_version) {}
+  explicit OnnxBuilder(std::int64_t opset = 17, std::int64_t ir_version = 8)
+      : opset_(opset), ir_version_(ir_version) {}
 
   // dims: a number, or a symbol of a free dimension.
-  OnnxBuilder& input(const std::string& name, const std::vector<std::string>& dims, int type = 1) { return value(11, name, dims, type); }
-  OnnxBuilder& output(const std::string& name, const std::vector<std::string>& dims = {}, int type = 1) { return value(12, name, dims, type); }
+  OnnxBuilder& input(const std::string& name, const std::vector<std::string>& dims, int type = 1) {
+    return value(11, name, dims, type);
+  }
+  OnnxBuilder& output(const std::string& name, const std::vector<std::string>& dims = {}, int type = 1) {
+    return value(12, name, dims, type);
+  }
 
   OnnxBuilder& floats(const std::string& name, const Extents& extents, const std::vector<float>& values) {
     return graph_field(5, [&](protozero::pbf_writer& tensor) {
@@ -30,7 +35,8 @@ class OnnxBuilder {
   }
   OnnxBuilder& longs(const std::string& name, const Extents& extents, const Extents& values) {
     return graph_field(5, [&](protozero::pbf_writer& tensor) {
-      for (const std::int64_t extent : extents) tensor.add_int64(1, extent);  // not packed, as proto2 writers do
+      for (const std::int64_t extent : extents)
+        tensor.add_int64(1, extent);  // not packed, as proto2 writers do
       tensor.add_int32(2, 7);
       tensor.add_string(9, reinterpret_cast<const char*>(values.data()), values.size() * 8);
       tensor.add_string(8, name);
@@ -66,8 +72,9 @@ class OnnxBuilder {
             }};
   }
 
-  OnnxBuilder& node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                    const std::vector<Attribute>& attributes = {}, const std::string& name = "", const std::string& domain = "") {
+  OnnxBuilder& node(const std::string& op, const std::vector<std::string>& inputs,
+                    const std::vector<std::string>& outputs, const std::vector<Attribute>& attributes = {},
+                    const std::string& name = "", const std::string& domain = "") {
     return graph_field(1, [&](protozero::pbf_writer& out) {
       for (const std::string& input_name : inputs) out.add_string(1, input_name);
       for (const std::string& output_name : outputs) out.add_string(2, output_name);
@@ -103,7 +110,8 @@ class OnnxBuilder {
   }
 
  private:
-  OnnxBuilder& value(std::uint32_t tag, const std::string& name, const std::vector<std::string>& dims, int type) {
+  OnnxBuilder& value(std::uint32_t tag, const std::string& name, const std::vector<std::string>& dims,
+                     int type) {
     return graph_field(tag, [&](protozero::pbf_writer& info) {
       info.add_string(1, name);
       protozero::pbf_writer outer(info, 2);

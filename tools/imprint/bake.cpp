@@ -8,7 +8,7 @@
 
 #include "compute/model/file.h"
 #include "compute/program/bake.h"
-#include "compute/program/tuning_table.h"
+#include "compute/tuning/tuning_table.h"
 #include "plugin/agent/brain_programs.h"
 #include "tools/imprint/brain_file.h"
 #include "tools/imprint/commands.h"
@@ -44,28 +44,39 @@ Result<std::vector<vk::CapabilityProfile>> profiles_of(const BakeOptions& option
   return profiles;
 }
 
-void tell(const std::string& what, std::size_t kernels) { std::printf("%s: %zu kernel%s\n", what.c_str(), kernels, kernels == 1 ? "" : "s"); }
+void tell(const std::string& what, std::size_t kernels) {
+  std::printf("%s: %zu kernel%s\n", what.c_str(), kernels, kernels == 1 ? "" : "s");
+}
 
 // As imprint run and programs of the library compile it.
-Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch, Precision precision) {
+Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
+                 Precision precision) {
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
-  return baker.add({.name = name, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .precision = precision});
+  return baker.add({.name = name,
+                    .inputs = imported.input_tensors(),
+                    .outputs = imported.output_tensors(),
+                    .precision = precision});
 }
 
 Status add_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.models) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
-    const auto in_file = [&](const Error& error) { return make_error(error.code, "'" + file + "': " + error.message); };
+    const auto in_file = [&](const Error& error) {
+      return make_error(error.code, "'" + file + "': " + error.message);
+    };
     const auto model = onnx::parse(bytes);
     if (!model) return in_file(model.error());
     const std::string name = std::filesystem::path(file).stem().string();
     for (const std::uint32_t batch : options.batches) {
       const std::size_t before = baker.kernel_count();
-      const Status added = add_model(baker, *model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32);
+      const Status added =
+          add_model(baker, *model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32);
       if (!added) return in_file(added.error());
       const Status policy = agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
       tell(file + ", batch " + std::to_string(batch), baker.kernel_count() - before);
-      if (!policy) std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n", policy.error().message.c_str());
+      if (!policy)
+        std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n",
+                     policy.error().message.c_str());
     }
   }
   return {};
@@ -78,7 +89,9 @@ Status add_brains(Baker& baker, const BakeOptions& options) {
       const std::size_t before = baker.kernel_count();
       std::vector<Variable> observations, actions;
       if (brain.observations) observations.push_back(Variable::external("observations", *brain.observations));
-      if (brain.actions) actions.push_back(Variable::external("actions", {brain.spec.seat_count(), agent::action_width(brain.spec)}));
+      if (brain.actions)
+        actions.push_back(
+            Variable::external("actions", {brain.spec.seat_count(), agent::action_width(brain.spec)}));
       IMPRINT_CHECK(agent::bake_brain(baker, brain.spec, observations, actions));
       tell(file + ", brain '" + brain.spec.name + "'", baker.kernel_count() - before);
     }
@@ -88,7 +101,8 @@ Status add_brains(Baker& baker, const BakeOptions& options) {
 
 Status bake(const BakeOptions& options) {
   if (options.models.empty() && options.brains.empty())
-    return make_error(ErrorCode::invalid_argument, "nothing to bake: name what the game loads with --model and --agent");
+    return make_error(ErrorCode::invalid_argument,
+                      "nothing to bake: name what the game loads with --model and --agent");
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const std::vector<vk::CapabilityProfile> profiles, profiles_of(options));
   std::vector<VariantTable> tables;
@@ -112,30 +126,61 @@ Status bake(const BakeOptions& options) {
   IMPRINT_CHECK(write_file_atomic(options.output, archive));
   std::string names;
   for (const vk::CapabilityProfile& profile : profiles) names += (names.empty() ? "" : ", ") + profile.name;
-  std::printf("%s: %zu kernels, %zu bytes, for %s\n", options.output.c_str(), baker.kernel_count(), archive.size(), names.c_str());
+  std::printf("%s: %zu kernels, %zu bytes, for %s\n", options.output.c_str(), baker.kernel_count(),
+              archive.size(), names.c_str());
   return {};
 }
 
 }  // namespace
 
 void add_bake(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("bake", "compile all kernels that models and brains need into one file, for a game without a compiler");
+  CLI::App* command = app.add_subcommand(
+      "bake", "compile all kernels that models and brains need into one file, for a game without a compiler");
   auto options = std::make_shared<BakeOptions>();
-  command->add_option("--model", options->models, "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")->type_name("MODEL.onnx");
-  command->add_option("--batch", options->batches, "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
-      ->delimiter(',')->check(CLI::Range(1, 1 << 30))->option_text("N,...=1");
-  command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
-                                            "of models as imprint run takes them: float32, or mixed")
-      ->check(CLI::IsMember({"float32", "mixed"}))->option_text("TYPE=float32");
-  command->add_option("--agent", options->brains, "brains as the game makes them: the fields of imp_brain_desc as JSON, an object or a list; may be repeated")
+  command
+      ->add_option("--model", options->models,
+                   "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")
+      ->type_name("MODEL.onnx");
+  command
+      ->add_option("--batch", options->batches,
+                   "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 30))
+      ->option_text("N,...=1");
+  command
+      ->add_option_function<std::string>(
+          "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
+          "of models as imprint run takes them: float32, or mixed")
+      ->check(CLI::IsMember({"float32", "mixed"}))
+      ->option_text("TYPE=float32");
+  command
+      ->add_option("--agent", options->brains,
+                   "brains as the game makes them: the fields of imp_brain_desc as JSON, an object or a "
+                   "list; may be repeated")
       ->type_name("DESC.json");
-  command->add_option("--profile", options->profiles, "what to write kernels for: " + profile_names() + ", or a file of imprint devices --profile; may be "
-                      "repeated, the best first, since a device takes the first that it can run. Default: desktop and baseline")->type_name("PROFILE");
-  command->add_option("--device", options->devices, "a device here as profile, in front of the others; may be repeated. Without it no Vulkan is needed")
+  command
+      ->add_option("--profile", options->profiles,
+                   "what to write kernels for: " + profile_names() +
+                       ", or a file of imprint devices --profile; may be "
+                       "repeated, the best first, since a device takes the first that it can run. Default: "
+                       "desktop and baseline")
+      ->type_name("PROFILE");
+  command
+      ->add_option(
+          "--device", options->devices,
+          "a device here as profile, in front of the others; may be repeated. Without it no Vulkan is needed")
       ->type_name("DEVICE");
-  command->add_option("--tuning", options->tunings, "tables of imprint tune, of any devices: kernels in the variants that they name are baked too, for a "
-                      "game that gives them to imp_api::tuning_set; may be repeated")->type_name("FILE");
-  command->add_option("--output", options->output, "the archive, for imp_host::kernel_archive or imprint run --kernels")->required()->type_name("FILE");
+  command
+      ->add_option("--tuning", options->tunings,
+                   "tables of imprint tune, of any devices: kernels in the variants that they name are baked "
+                   "too, for a "
+                   "game that gives them to imp_api::tuning_set; may be repeated")
+      ->type_name("FILE");
+  command
+      ->add_option("--output", options->output,
+                   "the archive, for imp_host::kernel_archive or imprint run --kernels")
+      ->required()
+      ->type_name("FILE");
   set_work(*command, [options] { return bake(*options); });
 }
 

@@ -60,8 +60,9 @@ struct Suite {
   bool on_cpu;    // runs without a Vulkan device too
   bool programs;  // each case is a program of its own, which may be looked at
 };
-constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true}, {"learn", learn_cases, true, true},
-                             {"pet", pet_cases, true, true},        {"kennel", kennel_cases, true, true}, {"ops", ops_cases, false, true},
+constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true},
+                             {"learn", learn_cases, true, true},    {"pet", pet_cases, true, true},
+                             {"kennel", kennel_cases, true, true},  {"ops", ops_cases, false, true},
                              {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
@@ -83,12 +84,18 @@ Error nothing_to_run(const BenchOptions& options) {
   const bool on_cpu = bridge::names_processor(options.device);
   for (const Suite& suite : kSuites)
     if (on_cpu && options.suite == suite.name && !suite.on_cpu)
-      return make_error(ErrorCode::unsupported, "suite " + options.suite + " measures a Vulkan device, and --device cpu is none");
-  return make_error(ErrorCode::not_found, "no benchmark " + (options.suite == "all" ? std::string() : "of suite " + options.suite + " ") + "matches '" +
-                                              options.only + "'" + (on_cpu ? " on the processor" : "") + ": see imprint bench --list");
+      return make_error(ErrorCode::unsupported,
+                        "suite " + options.suite + " measures a Vulkan device, and --device cpu is none");
+  return make_error(ErrorCode::not_found,
+                    "no benchmark " +
+                        (options.suite == "all" ? std::string() : "of suite " + options.suite + " ") +
+                        "matches '" + options.only + "'" + (on_cpu ? " on the processor" : "") +
+                        ": see imprint bench --list");
 }
 
-nlohmann::ordered_json to_json(const Spread& spread) { return {{"median", spread.median}, {"p95", spread.p95}, {"p99", spread.p99}}; }
+nlohmann::ordered_json to_json(const Spread& spread) {
+  return {{"median", spread.median}, {"p95", spread.p95}, {"p99", spread.p99}};
+}
 
 nlohmann::ordered_json to_json(const BenchResult& r) {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
@@ -116,9 +123,11 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
 }
 
 void print_header(const Computer& computer) {
-  std::printf("%s, %s; microseconds, median (p95); columns: imprint bench --help\n\n", computer.name().c_str(), computer.driver().c_str());
-  std::printf("%-34s %19s %9s %9s %10s %19s %9s %6s %6s %6s %10s %10s %8s %8s\n", "name", "gpu", "replayed", "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.",
-              "kB", "kFLOP", "GB/s", "TFLOP/s");
+  std::printf("%s, %s; microseconds, median (p95); columns: imprint bench --help\n\n",
+              computer.name().c_str(), computer.driver().c_str());
+  std::printf("%-34s %19s %9s %9s %10s %19s %9s %6s %6s %6s %10s %10s %8s %8s\n", "name", "gpu", "replayed",
+              "pieces", "chained", "wall", "cpu", "disp.", "barr.", "alloc.", "kB", "kFLOP", "GB/s",
+              "TFLOP/s");
 }
 
 // Empty where nothing was measured.
@@ -136,14 +145,17 @@ std::string column(const Spread& spread) {
 }
 
 void print_row(const BenchResult& r) {
-  std::printf("%-34s %s %s %s %s %s %s %6u %6u %6llu %s %s", r.name.c_str(), column(r.gpu_us).c_str(), column(r.replayed_us.median, 9, 1).c_str(),
-              column(r.pieces_us.median, 9, 1).c_str(), column(r.chained_us.median, 10, 2).c_str(), column(r.wall_us).c_str(),
-              column(r.frame_cpu_us.median, 9, 1).c_str(), r.dispatches, r.barriers, static_cast<unsigned long long>(r.allocations),
-              column(static_cast<double>(r.bytes) * 1e-3, 10, 1).c_str(), column(static_cast<double>(r.flops) * 1e-3, 10, 1).c_str());
+  std::printf("%-34s %s %s %s %s %s %s %6u %6u %6llu %s %s", r.name.c_str(), column(r.gpu_us).c_str(),
+              column(r.replayed_us.median, 9, 1).c_str(), column(r.pieces_us.median, 9, 1).c_str(),
+              column(r.chained_us.median, 10, 2).c_str(), column(r.wall_us).c_str(),
+              column(r.frame_cpu_us.median, 9, 1).c_str(), r.dispatches, r.barriers,
+              static_cast<unsigned long long>(r.allocations),
+              column(static_cast<double>(r.bytes) * 1e-3, 10, 1).c_str(),
+              column(static_cast<double>(r.flops) * 1e-3, 10, 1).c_str());
   if (r.gb_per_s > 0 || r.tflop_per_s > 0) std::printf(" %8.1f %8.2f", r.gb_per_s, r.tflop_per_s);
   if (r.most_us > 0)
-    std::printf("   p99 %.1f, most %.1f us of %llu frames, %llu waits", r.gpu_us.p99, r.most_us, static_cast<unsigned long long>(r.samples),
-                static_cast<unsigned long long>(r.waits));
+    std::printf("   p99 %.1f, most %.1f us of %llu frames, %llu waits", r.gpu_us.p99, r.most_us,
+                static_cast<unsigned long long>(r.samples), static_cast<unsigned long long>(r.waits));
   if (r.steps_per_s > 0) std::printf(" %8.3f M steps/s", r.steps_per_s * 1e-6);
   std::puts("");
   if (!r.calls.empty()) {
@@ -167,26 +179,30 @@ Status write_file(const std::string& path, const std::string& text) {
 }
 
 std::string json_text(const Computer& computer, const std::vector<BenchResult>& results) {
-  nlohmann::ordered_json json{
-      {"device", computer.name()}, {"driver", computer.driver()}, {"results", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"device", computer.name()},
+                              {"driver", computer.driver()},
+                              {"results", nlohmann::ordered_json::array()}};
   for (const BenchResult& result : results) json["results"].push_back(to_json(result));
   return json.dump(2) + "\n";
 }
 
 // The table of README.md: medians only.
 std::string markdown_text(const Computer& computer, const std::vector<BenchResult>& results) {
-  std::string text = computer.name() + ", " + computer.driver() + "\n\n" +
-                     "| | gpu | replayed | pieces | chained | wall | cpu | dispatches | barriers | kB | kFLOP |\n" +
-                     "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
+  std::string text =
+      computer.name() + ", " + computer.driver() + "\n\n" +
+      "| | gpu | replayed | pieces | chained | wall | cpu | dispatches | barriers | kB | kFLOP |\n" +
+      "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
   const auto cell = [](double value, int digits) {
     char number[32];
     std::snprintf(number, sizeof(number), value == 0 ? "" : "%.*f", digits, value);
     return " | " + std::string(number);
   };
   for (const BenchResult& r : results) {
-    text += "| `" + r.name + "`" + cell(r.gpu_us.median, 1) + cell(r.replayed_us.median, 1) + cell(r.pieces_us.median, 1) + cell(r.chained_us.median, 1) + cell(r.wall_us.median, 1) +
-            cell(r.frame_cpu_us.median, 1) + cell(r.dispatches, 0) + cell(r.barriers, 0) + cell(static_cast<double>(r.bytes) * 1e-3, 1) +
-            cell(static_cast<double>(r.flops) * 1e-3, 1) + " |\n";
+    text += "| `" + r.name + "`" + cell(r.gpu_us.median, 1) + cell(r.replayed_us.median, 1) +
+            cell(r.pieces_us.median, 1) + cell(r.chained_us.median, 1) + cell(r.wall_us.median, 1) +
+            cell(r.frame_cpu_us.median, 1) + cell(r.dispatches, 0) + cell(r.barriers, 0) +
+            cell(static_cast<double>(r.bytes) * 1e-3, 1) + cell(static_cast<double>(r.flops) * 1e-3, 1) +
+            " |\n";
   }
   return text;
 }
@@ -217,12 +233,14 @@ Status run_bench(const BenchOptions& options) {
     if (result) {
       print_row(*result);
       if (result->allocations > 0) {
-        std::printf("%-34s failed: its measured runs allocated device memory %llu times; a replay must not allocate\n", one.name.c_str(),
-                    static_cast<unsigned long long>(result->allocations));
+        std::printf(
+            "%-34s failed: its measured runs allocated device memory %llu times; a replay must not "
+            "allocate\n",
+            one.name.c_str(), static_cast<unsigned long long>(result->allocations));
         ++failed;
       } else if (result->waits > 0) {
-        std::printf("%-34s failed: its frame thread waited %llu times; a frame must not wait\n", one.name.c_str(),
-                    static_cast<unsigned long long>(result->waits));
+        std::printf("%-34s failed: its frame thread waited %llu times; a frame must not wait\n",
+                    one.name.c_str(), static_cast<unsigned long long>(result->waits));
         ++failed;
       }
       results.push_back(std::move(*result));
@@ -233,19 +251,23 @@ Status run_bench(const BenchOptions& options) {
     }
   }
   if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(device.computer, results)));
-  if (!options.markdown.empty()) IMPRINT_CHECK(write_file(options.markdown, markdown_text(device.computer, results)));
+  if (!options.markdown.empty())
+    IMPRINT_CHECK(write_file(options.markdown, markdown_text(device.computer, results)));
   if (failed > 0)
-    return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) + " benchmarks failed: see above");
+    return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) +
+                                               " benchmarks failed: see above");
   return {};
 }
 
-// Brings state that is still on the host and every slot's inputs to the device: neither is part of a measured run.
+// Brings state that is still on the host and every slot's inputs to the device: neither is part of a measured
+// run.
 Status run_each_slot_once(bridge::Context& context, const Program& program) {
   constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
   IMPRINT_ASSIGN(const Commands uploads, context.runtime().take_uploads());
   std::vector<VkCommandBuffer> commands;
   if (uploads.primary) commands.push_back(uploads.primary);
-  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) commands.push_back(program.whole(slot, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
+    commands.push_back(program.whole(slot, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
   IMPRINT_ASSIGN(const vk::Ticket ticket, context.queue()->submit(commands));
   return context.queue()->wait(ticket, kTimeoutNs);
 }
@@ -266,20 +288,26 @@ Spread spread(std::vector<double> samples) {
 namespace {
 
 // The thread that asks is the one that computes: its time is the wall's.
-Result<BenchResult> measure_on_cpu(const Repeats& repeats, std::uint32_t in_a_row, Program& program, const std::string& name) {
+Result<BenchResult> measure_on_cpu(const Repeats& repeats, std::uint32_t in_a_row, Program& program,
+                                   const std::string& name) {
   std::vector<double> wall_us, chained_us;
-  const auto now_us = [] { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  const auto now_us = [] {
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
   const double start = now_us();
   for (std::uint32_t run = 0; run < repeats.warmup || now_us() - start < 2e5; ++run) {
     IMPRINT_CHECK(program.run_pieces(run % program.slot_count(), 0, program.piece_count()));
     if (now_us() - start > repeats.seconds * 1e6) break;
   }
   const double measuring = now_us();
-  while (wall_us.size() < repeats.measured && (wall_us.size() < 10 || now_us() - measuring < repeats.seconds * 1e6)) {
+  while (wall_us.size() < repeats.measured &&
+         (wall_us.size() < 10 || now_us() - measuring < repeats.seconds * 1e6)) {
     const double before = now_us();
     IMPRINT_CHECK(program.run_pieces(0, 0, program.piece_count()));
     const double after = now_us();
-    for (std::uint32_t run = 0; run < in_a_row; ++run) IMPRINT_CHECK(program.run_pieces(run % program.slot_count(), 0, program.piece_count()));
+    for (std::uint32_t run = 0; run < in_a_row; ++run)
+      IMPRINT_CHECK(program.run_pieces(run % program.slot_count(), 0, program.piece_count()));
     wall_us.push_back(after - before);
     chained_us.push_back((now_us() - after) / in_a_row);
   }
@@ -317,14 +345,17 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
     f.vkCmdExecuteCommands(into, static_cast<std::uint32_t>(commands.size()), commands.data());
   };
   // All of a slot's pieces but the upload in front and the download at the end.
-  const auto kernels = [&](std::uint32_t slot) { return program.pieces(slot, kSecondary).subspan(1, program.piece_count() - 2); };
+  const auto kernels = [&](std::uint32_t slot) {
+    return program.pieces(slot, kSecondary).subspan(1, program.piece_count() - 2);
+  };
   const VkCommandBuffer barrier = device.runtime().barrier().secondary;
 
   IMPRINT_CHECK(run_each_slot_once(device.context(), program));
   const std::uint64_t allocations = vulkan.counters().allocations;
   BenchResult result;
   result.name = name;
-  IMPRINT_ASSIGN(const Timing encoded, device.timer->time(device.repeats, [&](VkCommandBuffer into) { program.encode(into, 0); }));
+  IMPRINT_ASSIGN(const Timing encoded,
+                 device.timer->time(device.repeats, [&](VkCommandBuffer into) { program.encode(into, 0); }));
   IMPRINT_ASSIGN(const Timing whole, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
     const VkCommandBuffer run = program.whole(0, kSecondary);
     execute(into, std::span(&run, 1));
@@ -346,7 +377,8 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   result.samples = encoded.gpu_us.size();
   result.pieces_us = spread(alone.gpu_us);
   result.chained_us = spread(chained.gpu_us);
-  for (double* one : {&result.chained_us.median, &result.chained_us.p95, &result.chained_us.p99}) *one /= device.in_a_row;
+  for (double* one : {&result.chained_us.median, &result.chained_us.p95, &result.chained_us.p99})
+    *one /= device.in_a_row;
   result.allocations = vulkan.counters().allocations - allocations;
   add_figures(program.stats(), result);
   return result;
@@ -355,7 +387,8 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
 std::vector<BenchCase> program_cases(bool on_cpu) {
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites)
-    if (suite.programs && (suite.on_cpu || !on_cpu)) std::ranges::move(suite.cases(), std::back_inserter(cases));
+    if (suite.programs && (suite.on_cpu || !on_cpu))
+      std::ranges::move(suite.cases(), std::back_inserter(cases));
   return cases;
 }
 
@@ -369,7 +402,8 @@ std::vector<BenchCase> cases_without_program() {
 std::string program_suites(bool on_cpu) {
   std::string names;
   for (const Suite& suite : kSuites)
-    if (suite.programs && (suite.on_cpu || !on_cpu)) names += (names.empty() ? "" : ", ") + std::string(suite.name);
+    if (suite.programs && (suite.on_cpu || !on_cpu))
+      names += (names.empty() ? "" : ", ") + std::string(suite.name);
   return names;
 }
 
@@ -386,21 +420,35 @@ void add_bench(CLI::App& app) {
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");
-  command->add_option("--markdown", options->markdown, "write the medians as a table to this file")->type_name("FILE");
-  command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites but frame")->type_name("FILE");
-  command->add_option("--only", options->only, "only benchmarks whose name contains this, or the one that has it for its name")->type_name("TEXT");
-  command->add_option("--warmup", options->repeats.warmup, "runs before measuring, for no longer than --seconds")->option_text("N=20");
-  command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")->check(CLI::Range(1u, 100000u))->option_text("N=200");
-  command->add_option("--seconds", options->repeats.seconds, "time for the measured runs of a benchmark, 0.001 to 3600")
+  command->add_option("--markdown", options->markdown, "write the medians as a table to this file")
+      ->type_name("FILE");
+  command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites but frame")
+      ->type_name("FILE");
+  command
+      ->add_option("--only", options->only,
+                   "only benchmarks whose name contains this, or the one that has it for its name")
+      ->type_name("TEXT");
+  command
+      ->add_option("--warmup", options->repeats.warmup, "runs before measuring, for no longer than --seconds")
+      ->option_text("N=20");
+  command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")
+      ->check(CLI::Range(1u, 100000u))
+      ->option_text("N=200");
+  command
+      ->add_option("--seconds", options->repeats.seconds,
+                   "time for the measured runs of a benchmark, 0.001 to 3600")
       ->check([](const std::string& text) {
         double seconds = 0;
-        return CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-3 && seconds <= 3600 ? std::string() : "'" + text + "' is not within 0.001 to 3600";
+        return CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-3 && seconds <= 3600
+                   ? std::string()
+                   : "'" + text + "' is not within 0.001 to 3600";
       })
       ->capture_default_str();
   command->add_option("--in-a-row", options->in_a_row, "runs that the column chained is of, at most 1000")
       ->check(CLI::Range(1u, 1000u))
       ->option_text("N=" + std::to_string(kChainedRuns));
-  command->add_flag("--list", options->list, "print the names of what would run, with --device cpu of what would run there, and stop");
+  command->add_flag("--list", options->list,
+                    "print the names of what would run, with --device cpu of what would run there, and stop");
   set_work(*command, [options] { return run_bench(*options); });
 }
 

@@ -23,7 +23,8 @@ void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);  // explain.cpp
 void add_tune(CLI::App& app);     // tune.cpp
 
-// Runs of BenchResult::chained_us unless asked otherwise (--in-a-row): compile programs with this many slots, of which longer rows take each again.
+// Runs of BenchResult::chained_us unless asked otherwise (--in-a-row): compile programs with this many slots,
+// of which longer rows take each again.
 inline constexpr std::uint32_t kChainedRuns = 8;
 
 struct Spread {
@@ -35,13 +36,18 @@ Spread spread(std::vector<double> samples);
 // One line of the table. Times are microseconds of one run; what does not apply is left at 0.
 struct BenchResult {
   std::string name;
-  Spread gpu_us;        // timestamps round a whole run alone, encoded between them, copies of its inputs and outputs included where it has any
-  Spread replayed_us;   // the same of the command buffer that was recorded for it, with the barrier in its front
-  Spread chained_us;    // the same round several runs encoded back to back as the turns of a ProgramSequence are, each depending on the one before,
-                        // divided by the runs (suite floor: by dispatches)
-  Spread pieces_us;     // the same round the run's dispatches as the separately recorded pieces that slicing executes, without the copies
+  Spread gpu_us;  // timestamps round a whole run alone, encoded between them, copies of its inputs and
+                  // outputs included where it has any
+  Spread
+      replayed_us;  // the same of the command buffer that was recorded for it, with the barrier in its front
+  Spread
+      chained_us;  // the same round several runs encoded back to back as the turns of a ProgramSequence are,
+                   // each depending on the one before, divided by the runs (suite floor: by dispatches)
+  Spread pieces_us;     // the same round the run's dispatches as the separately recorded pieces that slicing
+                        // executes, without the copies
   Spread wall_us;       // submit until the host knows that it is complete
-  Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all of Imprint's calls of a frame)
+  Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all of
+                        // Imprint's calls of a frame)
   struct Calls {
     const char* name = "";
     Spread wall_us;
@@ -53,21 +59,24 @@ struct BenchResult {
   std::uint64_t allocations = 0;  // vkAllocateMemory calls while measuring
   std::uint64_t bytes = 0;        // read and written by the kernels of one run
   std::uint64_t flops = 0;
-  // Suite ops, by gpu_us: the bytes of an operation's operand and result alone, however often its kernels read them; its arithmetic.
+  // Suite ops, by gpu_us: the bytes of an operation's operand and result alone, however often its kernels
+  // read them; its arithmetic.
   double gb_per_s = 0, tflop_per_s = 0;
   std::uint64_t waits = 0;  // suite frame: of the frame thread, while measuring
   double most_us = 0;       // suite frame, rows of every frame: the dearest by gpu_us
-  double steps_per_s = 0;  // suite worlds, by chained_us (to the end: by wall_us): of all agents together
+  double steps_per_s = 0;   // suite worlds, by chained_us (to the end: by wall_us): of all agents together
 };
 
-// A device opened once for all cases but those of the suite frame, which has contexts of its own on the same device.
+// A device opened once for all cases but those of the suite frame, which has contexts of its own on the same
+// device.
 struct BenchDevice {
   std::string name;  // as Computer::open takes it
   Computer computer;
   std::unique_ptr<GpuTimer> timer;  // null on the processor
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns;
-  std::function<Status(Program&)> look;  // what is done with a case's program in the place of measuring it; empty: it is measured
+  std::function<Status(Program&)>
+      look;  // what is done with a case's program in the place of measuring it; empty: it is measured
 
   Runtime& runtime() { return computer.runtime(); }
   bridge::Context& context() { return computer.standalone().context(); }  // not on the processor
@@ -87,7 +96,8 @@ std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 
-// Of suites whose cases are programs of their own, or of those among them that run on the processor too; and the names of these suites, in a row.
+// Of suites whose cases are programs of their own, or of those among them that run on the processor too; and
+// the names of these suites, in a row.
 std::vector<BenchCase> program_cases(bool on_cpu = false);
 std::string program_suites(bool on_cpu = false);
 // The others: suite floor measures the device, and the programs of suite frame are the plugin's.

@@ -1,4 +1,5 @@
-// The floor of a device: what nothing costs, and what dispatches cost that wait for each other, by hand-written Vulkan under no graph at all.
+// The floor of a device: what nothing costs, and what dispatches cost that wait for each other, by
+// hand-written Vulkan under no graph at all.
 
 #include <array>
 #include <string>
@@ -8,7 +9,8 @@
 namespace imprint::tools {
 namespace {
 
-// Each dispatch adds one to the same 64 numbers, so each has to wait for the one before, and the sum proves that all ran.
+// Each dispatch adds one to the same 64 numbers, so each has to wait for the one before, and the sum proves
+// that all ran.
 constexpr const char* kAddOne = R"(#version 450
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) buffer Numbers { uint numbers[]; };
@@ -45,7 +47,8 @@ class AddOne {
     pool.maxSets = 1;
     pool.poolSizeCount = static_cast<std::uint32_t>(sizes.size());
     pool.pPoolSizes = sizes.data();
-    VkResult result = f_.vkCreateDescriptorPool(device_.handle(), &pool, device_.allocation_callbacks(), &pool_);
+    VkResult result =
+        f_.vkCreateDescriptorPool(device_.handle(), &pool, device_.allocation_callbacks(), &pool_);
     if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkCreateDescriptorPool", result);
     VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
     allocate.descriptorPool = pool_;
@@ -67,7 +70,8 @@ class AddOne {
     writes[1].dstBinding = vk::kTableBinding;
     writes[1].descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC;
     writes[1].pBufferInfo = &table;
-    f_.vkUpdateDescriptorSets(device_.handle(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
+    f_.vkUpdateDescriptorSets(device_.handle(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0,
+                              nullptr);
     return {};
   }
 
@@ -77,11 +81,12 @@ class AddOne {
     barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
     const std::uint32_t table_offset = 0;
     f_.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel_.pipeline);
-    f_.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel_.layout, 0, 1, &set_, 1, &table_offset);
+    f_.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel_.layout, 0, 1, &set_, 1,
+                               &table_offset);
     for (std::uint32_t i = 0; i < count; ++i) {
       if (i > 0) {
-        f_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                                nullptr);
+        f_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
       }
       f_.vkCmdDispatch(commands, 1, 1, 1);
     }
@@ -93,12 +98,14 @@ class AddOne {
       VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
       barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
       barrier.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT;
-      f_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+      f_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                              0, 1, &barrier, 0, nullptr, 0, nullptr);
       const VkBufferCopy region{numbers_.offset, readback_.offset, kBytes};
       f_.vkCmdCopyBuffer(commands, numbers_.buffer, readback_.buffer, 1, &region);
       barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
       barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-      f_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+      f_.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                              &barrier, 0, nullptr, 0, nullptr);
     }));
     return *static_cast<const std::uint32_t*>(readback_.mapped);
   }
@@ -133,13 +140,16 @@ Result<BenchResult> run_dispatches(BenchDevice& device, const std::string& name,
   IMPRINT_CHECK(add_one.init());
   IMPRINT_ASSIGN(const std::uint32_t before, add_one.read(*device.timer));
   const std::uint64_t allocations = vulkan.counters().allocations;
-  IMPRINT_ASSIGN(const Timing timing, device.timer->time(device.repeats, [&](VkCommandBuffer commands) { add_one.record(commands, count); }));
+  IMPRINT_ASSIGN(const Timing timing, device.timer->time(device.repeats, [&](VkCommandBuffer commands) {
+    add_one.record(commands, count);
+  }));
   const auto expected = static_cast<std::uint32_t>(timing.submissions * count);
   const std::uint64_t made = vulkan.counters().allocations - allocations;
   IMPRINT_ASSIGN(const std::uint32_t after, add_one.read(*device.timer));
   if (after - before != expected) {
-    return make_error(ErrorCode::internal,
-                      name + ": " + std::to_string(after - before) + " dispatches took effect, expected " + std::to_string(expected));
+    return make_error(ErrorCode::internal, name + ": " + std::to_string(after - before) +
+                                               " dispatches took effect, expected " +
+                                               std::to_string(expected));
   }
   BenchResult result = to_result(name, timing);
   result.dispatches = count;
@@ -155,10 +165,12 @@ Result<BenchResult> run_dispatches(BenchDevice& device, const std::string& name,
 }  // namespace
 
 std::vector<BenchCase> floor_cases() {
-  std::vector<BenchCase> cases{{"floor/empty", [](BenchDevice& device) { return run_empty(device, "floor/empty"); }}};
+  std::vector<BenchCase> cases{
+      {"floor/empty", [](BenchDevice& device) { return run_empty(device, "floor/empty"); }}};
   for (const std::uint32_t count : {1u, 10u, 100u, 1000u}) {
     const std::string name = "floor/dependent-dispatches/n" + std::to_string(count);
-    cases.push_back({name, [name, count](BenchDevice& device) { return run_dispatches(device, name, count); }});
+    cases.push_back(
+        {name, [name, count](BenchDevice& device) { return run_dispatches(device, name, count); }});
   }
   return cases;
 }

@@ -1,4 +1,5 @@
-// What a game's frame pays for a pet, and for a kennel, that learns or does not: through the plugin's C ABI as a game uses it, at 60 frames a second.
+// What a game's frame pays for a pet, and for a kennel, that learns or does not: through the plugin's C ABI
+// as a game uses it, at 60 frames a second.
 
 #include <imprint/imprint.h>
 
@@ -25,19 +26,25 @@ struct Play {
   std::uint32_t pets = 1;
   bool learning = true;
   std::uint32_t frames_per_second = 60, frames = 600;
-  std::uint32_t decision_frames = 60;   // between two decisions of a pet, which are a second of the game's time apart
-  std::uint32_t learn_frames = 6;       // between two minibatches
-  bool every = false;                   // all frames with work of ours count, not only those with what the row names
-  bool busy = false;                    // the thread computes until the next frame rather than sleep: its caches and the driver's stay warm
+  std::uint32_t decision_frames =
+      60;  // between two decisions of a pet, which are a second of the game's time apart
+  std::uint32_t learn_frames = 6;  // between two minibatches
+  bool every = false;  // all frames with work of ours count, not only those with what the row names
+  bool busy = false;   // the thread computes until the next frame rather than sleep: its caches and the
+                       // driver's stay warm
 };
 
-constexpr const char* kCalls[] = {"frame_begin", "agents", "submit", "frame_end"};  // agents: observe, act and feedback
+constexpr const char* kCalls[] = {"frame_begin", "agents", "submit",
+                                  "frame_end"};  // agents: observe, act and feedback
 using Moments = std::array<Clock::time_point, std::size(kCalls) + 1>;
 
-double us_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double, std::micro>(to - from).count(); }
+double us_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::micro>(to - from).count();
+}
 
 Error abi_error(const imp_api& api, const char* call, imp_result result) {
-  return make_error(ErrorCode::internal, std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
+  return make_error(ErrorCode::internal,
+                    std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
 }
 
 // Owns the context; a game's worth of calls.
@@ -55,7 +62,8 @@ class Yard {
     standalone.device = device.empty() ? nullptr : device.c_str();
     imp_limits limits = imp_limits_init();
     limits.memory_cap_bytes = 0;
-    IMPRINT_CHECK(check("context_create_standalone", api_.context_create_standalone(&standalone, nullptr, &limits, &context_)));
+    IMPRINT_CHECK(check("context_create_standalone",
+                        api_.context_create_standalone(&standalone, nullptr, &limits, &context_)));
 
     imp_brain_desc desc = imp_brain_desc_init();
     const std::uint32_t branch = kPetActions;
@@ -74,13 +82,14 @@ class Yard {
     desc.learn_period_frames = play_.learn_frames;
     desc.action_latency_frames = kLatencyFrames;
     IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
-    for (std::uint32_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
+    for (std::uint32_t i = 0; i < agents_.size(); ++i)
+      IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
     IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, play_.learning ? 1 : 0)));
     return check("warmup", api_.warmup(context_, nullptr, nullptr));
   }
 
-  // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it. When its calls were over: kCalls and the
-  // moment before.
+  // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it.
+  // When its calls were over: kCalls and the moment before.
   Result<Moments> frame() {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++frame_;
@@ -90,7 +99,8 @@ class Yard {
     moments[0] = Clock::now();
     IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
     moments[1] = Clock::now();
-    for (std::size_t i = 0; i < agents_.size(); ++i) IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % play_.decision_frames, info.time_s));
+    for (std::size_t i = 0; i < agents_.size(); ++i)
+      IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % play_.decision_frames, info.time_s));
     moments[2] = Clock::now();
     IMPRINT_CHECK(check("submit", api_.submit(context_, UINT32_MAX)));
     moments[3] = Clock::now();
@@ -153,12 +163,14 @@ class Yard {
 
 void wait_until(Clock::time_point moment, bool busy) {
   if (!busy) return std::this_thread::sleep_until(moment);
-  while (Clock::now() < moment) {}
+  while (Clock::now() < moment) {
+  }
 }
 
 Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, const Play& play) {
   const imp_api* api = nullptr;
-  if (imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK) return make_error(ErrorCode::unsupported, "libimprint does not serve this program's ABI version");
+  if (imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK)
+    return make_error(ErrorCode::unsupported, "libimprint does not serve this program's ABI version");
   Yard yard(*api, play);
   IMPRINT_CHECK(yard.open(device.name));
 
@@ -188,7 +200,8 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
     gpu.push_back(static_cast<double>(stats.infer_gpu_us) + static_cast<double>(stats.learn_gpu_us));
     const Cost& cost = costs[measured];
     wall.push_back(us_between(cost.moments.front(), cost.moments.back()));
-    for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(us_between(cost.moments[call], cost.moments[call + 1]));
+    for (std::size_t call = 0; call < calls.size(); ++call)
+      calls[call].push_back(us_between(cost.moments[call], cost.moments[call + 1]));
     cpu.push_back(cost.cpu_us);
   }
 
@@ -197,18 +210,23 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
   BenchResult result;
   result.name = name;
   if (gpu.empty()) return make_error(ErrorCode::internal, "no frame with such work was measured");
-  result.samples_are = play.every ? "frames with work" : play.busy ? "frames that inferred and ran a slice of learning" : play.learning ? "frames that ran a slice of learning" : "frames that inferred";
+  result.samples_are = play.every      ? "frames with work"
+                       : play.busy     ? "frames that inferred and ran a slice of learning"
+                       : play.learning ? "frames that ran a slice of learning"
+                                       : "frames that inferred";
   result.samples = gpu.size();
   result.gpu_us = spread(gpu);
   result.wall_us = spread(wall);
   result.frame_cpu_us = spread(cpu);
-  for (std::size_t i = 0; i < calls.size(); ++i) result.calls.push_back({kCalls[i], spread(std::move(calls[i]))});
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    result.calls.push_back({kCalls[i], spread(std::move(calls[i]))});
   result.dispatches = brain.infer_dispatches + (play.learning ? brain.learn_dispatches : 0);
   result.barriers = brain.infer_barriers + (play.learning ? brain.learn_barriers : 0);
   result.allocations = stats.frame_allocations;
   result.waits = stats.frame_waits;
   if (play.every) result.most_us = *std::ranges::max_element(gpu);
-  if (play.learning && brain.minibatches == 0) return make_error(ErrorCode::internal, "no minibatch ran although learning was on");
+  if (play.learning && brain.minibatches == 0)
+    return make_error(ErrorCode::internal, "no minibatch ran although learning was on");
   return result;
 }
 
@@ -218,19 +236,30 @@ std::vector<BenchCase> frame_cases() {
   std::vector<BenchCase> cases;
   for (const std::uint32_t pets : {1u, 64u}) {
     for (const bool learning : {false, true}) {
-      const std::string name =
-          "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + (learning ? "/learning-on" : "/learning-off");
-      cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, {.pets = pets, .learning = learning}); }});
+      const std::string name = "frame/" +
+                               (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) +
+                               (learning ? "/learning-on" : "/learning-off");
+      cases.push_back({name, [=](BenchDevice& device) {
+                         return run_frames(device, name, {.pets = pets, .learning = learning});
+                       }});
     }
   }
   // What a game must be able to rely on: of all frames, dear and cheap.
   for (const std::uint32_t pets : {1u, 64u}) {
-    const std::string name = "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + "/every";
-    cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, {.pets = pets, .frames = 1800, .every = true}); }});
+    const std::string name =
+        "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + "/every";
+    cases.push_back({name, [=](BenchDevice& device) {
+                       return run_frames(device, name, {.pets = pets, .frames = 1800, .every = true});
+                     }});
   }
-  // Where caches are what a game leaves of them, and where little but ticks runs, as with the submissions of suite floor.
+  // Where caches are what a game leaves of them, and where little but ticks runs, as with the submissions of
+  // suite floor.
   for (const std::uint32_t per_second : {1000u, 4000u}) {
-    const Play tick{.frames_per_second = per_second, .frames = 4000, .decision_frames = 2, .learn_frames = 1, .busy = true};
+    const Play tick{.frames_per_second = per_second,
+                    .frames = 4000,
+                    .decision_frames = 2,
+                    .learn_frames = 1,
+                    .busy = true};
     const std::string name = per_second == 1000 ? "frame/pet/tick" : "frame/pet/tick-in-a-row";
     cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, tick); }});
   }

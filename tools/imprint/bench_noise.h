@@ -1,5 +1,6 @@
 #pragma once
-// Numbers to feed benchmarks with. What they are does not matter to the cost, only that they differ and are the same in every run.
+// Numbers to feed benchmarks with. What they are does not matter to the cost, only that they differ and are
+// the same in every run.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,8 @@ class Noise {
 
   // float32 elements.
   void fill(std::span<std::byte> bytes) {
-    for (float& value : std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float))) value = next();
+    for (float& value : std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)))
+      value = next();
   }
 
  private:

@@ -1,10 +1,11 @@
-// One minibatch of the pet's learner (samples, draw, forward, loss, backward, clip, Adam), for one pet and for kennels, of the plugin's own learner. New
-// samples and losses lie on the device, as in suites policy and learn; rows of pet-copied and kennel-copied are the plugin's programs, with both copied.
+// One minibatch of the pet's learner (samples, draw, forward, loss, backward, clip, Adam), for one pet and
+// for kennels, of the plugin's own learner. New samples and losses lie on the device, as in suites policy and
+// learn; rows of pet-copied and kennel-copied are the plugin's programs, with both copied.
 
 #include <algorithm>
 #include <string>
 
-#include "plugin/agent/learn_graph.h"
+#include "plugin/agent/learn/learn_graph.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 
@@ -16,7 +17,8 @@ std::span<T> as(std::span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-// The brain of samples/pet: 28 observations, each with a factor, 6 cues, 10 actions, two hidden layers of 64. A kennel shares the memory of 64 pets.
+// The brain of samples/pet: 28 observations, each with a factor, 6 cues, 10 actions, two hidden layers of 64.
+// A kennel shares the memory of 64 pets.
 agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
   agent::BrainSpec spec;
   spec.name = "pet";
@@ -33,7 +35,8 @@ agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
 }
 
 // As many new samples as a step takes in, as if the players had been busy.
-void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, Noise& noise, std::span<float> values, std::span<std::int32_t> rows) {
+void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, Noise& noise,
+                      std::span<float> values, std::span<std::int32_t> rows) {
   const agent::SampleLayout layout = agent::SampleLayout::of(spec);
   for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain) {
     for (std::uint32_t i = 0; i < agent::rows_per_step(spec); ++i) {
@@ -61,7 +64,8 @@ Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, con
     take_new_samples(spec, replay, noise, as<float>(program.input_bytes(slot, agent::LearnGraph::kValues)),
                      as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kRows)));
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
-    std::ranges::copy(replay.filled, as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kFilled)).begin());
+    std::ranges::copy(replay.filled,
+                      as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kFilled)).begin());
   return measure_program(device, program, name);
 }
 
@@ -70,22 +74,27 @@ Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, c
   IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
   agent::ReplayState replay = agent::ReplayState::empty(spec);
   Noise noise;
-  const std::int64_t new_rows = std::int64_t{spec.brain_count} * agent::rows_per_step(spec), width = agent::SampleLayout::of(spec).width;
+  const std::int64_t new_rows = std::int64_t{spec.brain_count} * agent::rows_per_step(spec),
+                     width = agent::SampleLayout::of(spec).width;
   std::vector<float> values(static_cast<std::size_t>(new_rows * width));
   std::vector<std::int32_t> rows(static_cast<std::size_t>(new_rows));
   take_new_samples(spec, replay, noise, values, rows);
   const Variable sample_values("samples", {new_rows, width}, values), sample_rows("rows", {new_rows}, rows),
-      filled("filled", {std::int64_t{spec.brain_count}}, replay.filled), loss = Variable::zeros("loss", {std::int64_t{spec.brain_count}});
+      filled("filled", {std::int64_t{spec.brain_count}}, replay.filled),
+      loss = Variable::zeros("loss", {std::int64_t{spec.brain_count}});
   IMPRINT_ASSIGN(agent::LearnGraph graph,
-                 agent::describe_learning_from(spec, network, {filled.value(), sample_rows.value(), sample_values.value(), {}}));
+                 agent::describe_learning_from(
+                     spec, network, {filled.value(), sample_rows.value(), sample_values.value(), {}}));
   graph.description.slots = kChainedRuns;
-  graph.description.updates.push_back(Update::assign(loss, graph.description.outputs[agent::LearnGraph::kLoss]));
+  graph.description.updates.push_back(
+      Update::assign(loss, graph.description.outputs[agent::LearnGraph::kLoss]));
   graph.description.outputs.clear();
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), graph.description));
   return measure_program(device, program, name);
 }
 
-void add_minibatches(std::string name, std::string copied, std::uint32_t pets, std::vector<BenchCase>& cases) {
+void add_minibatches(std::string name, std::string copied, std::uint32_t pets,
+                     std::vector<BenchCase>& cases) {
   constexpr std::uint32_t kBatch = 32;
   for (std::string* one : {&name, &copied}) *one += "/b" + std::to_string(kBatch);
   const agent::BrainSpec spec = pet_spec(pets, kBatch);

@@ -1,5 +1,6 @@
-// Inference of a policy of the usual size, built as a user of the library would: 32 observations, two hidden layers of 64, 8 actions. Observations and
-// actions lie on the device, as where a game shares its buffers or a world runs there; rows of policy-copied have them as inputs and outputs.
+// Inference of a policy of the usual size, built as a user of the library would: 32 observations, two hidden
+// layers of 64, 8 actions. Observations and actions lie on the device, as where a game shares its buffers or
+// a world runs there; rows of policy-copied have them as inputs and outputs.
 
 #include <string>
 #include <vector>
@@ -13,13 +14,17 @@ namespace {
 
 constexpr std::int64_t kInputs = 32, kOutputs = 8;
 
-nn::Sequential make_policy() { return nn::mlp("policy", {kInputs, 64, 64, kOutputs}, {.activation = nn::Activation::tanh, .seed = 1}); }
+nn::Sequential make_policy() {
+  return nn::mlp("policy", {kInputs, 64, 64, kOutputs}, {.activation = nn::Activation::tanh, .seed = 1});
+}
 
-Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std::int64_t batch, Precision precision) {
+Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std::int64_t batch,
+                               Precision precision) {
   Noise noise;
   std::vector<float> values(static_cast<std::size_t>(batch * kInputs));
   for (float& value : values) value = 2 * noise.next() - 1;
-  const Variable observation("observation", {batch, kInputs}, values), action = Variable::zeros("action", {batch, kOutputs});
+  const Variable observation("observation", {batch, kInputs}, values),
+      action = Variable::zeros("action", {batch, kOutputs});
   ProgramDescription description{.name = "policy", .slots = kChainedRuns, .precision = precision};
   description.updates = {Update::assign(action, make_policy()(observation.value()))};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
@@ -28,7 +33,10 @@ Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std
 
 Result<BenchResult> run_copied_policy(BenchDevice& device, const std::string& name, std::int64_t batch) {
   const Tensor observation = input("observation", {batch, kInputs});
-  ProgramDescription description{.name = "policy", .inputs = {observation}, .outputs = {make_policy()(observation)}, .slots = kChainedRuns};
+  ProgramDescription description{.name = "policy",
+                                 .inputs = {observation},
+                                 .outputs = {make_policy()(observation)},
+                                 .slots = kChainedRuns};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   Noise noise;
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) noise.fill(program.input_bytes(slot, 0));
@@ -40,7 +48,9 @@ Result<BenchResult> run_copied_policy(BenchDevice& device, const std::string& na
 std::vector<BenchCase> policy_cases() {
   std::vector<BenchCase> cases;
   const auto add = [&](std::int64_t batch, Precision precision) {
-    const std::string name = "policy/32-64-64-8/" + std::string(precision == Precision::mixed16 ? "f16" : "f32") + "/b" + std::to_string(batch);
+    const std::string name = "policy/32-64-64-8/" +
+                             std::string(precision == Precision::mixed16 ? "f16" : "f32") + "/b" +
+                             std::to_string(batch);
     cases.push_back({name, [=](BenchDevice& device) { return run_policy(device, name, batch, precision); }});
   };
   for (const std::int64_t batch : {1, 64, 1024, 16384, 131072}) add(batch, Precision::float32);

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <optional>
 
-#include "compute/program/clock_probe.h"
+#include "compute/tuning/clock_probe.h"
 
 namespace imprint::tools {
 namespace {
@@ -16,11 +16,14 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
 constexpr std::chrono::seconds kMostRise{4};  // of the clock
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class Timer final : public GpuTimer {
  public:
-  explicit Timer(bridge::Context& context) : context_(context), device_(context.device()), f_(device_.functions()) {}
+  explicit Timer(bridge::Context& context)
+      : context_(context), device_(context.device()), f_(device_.functions()) {}
 
   ~Timer() override {
     const VkAllocationCallbacks* callbacks = device_.allocation_callbacks();
@@ -31,7 +34,8 @@ class Timer final : public GpuTimer {
   Status init() {
     const vk::Capabilities& capabilities = device_.capabilities();
     if (capabilities.timestamp_valid_bits == 0) {
-      return make_error(ErrorCode::unsupported, "queue family " + std::to_string(device_.queue_family()) + " of " + capabilities.device_name +
+      return make_error(ErrorCode::unsupported, "queue family " + std::to_string(device_.queue_family()) +
+                                                    " of " + capabilities.device_name +
                                                     " has no timestamps: nothing to measure with");
     }
     const auto bits = capabilities.timestamp_valid_bits;
@@ -40,17 +44,22 @@ class Timer final : public GpuTimer {
     VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     pool.queueFamilyIndex = device_.queue_family();
-    IMPRINT_CHECK(check("vkCreateCommandPool", f_.vkCreateCommandPool(device_.handle(), &pool, device_.allocation_callbacks(), &commands_)));
+    IMPRINT_CHECK(
+        check("vkCreateCommandPool",
+              f_.vkCreateCommandPool(device_.handle(), &pool, device_.allocation_callbacks(), &commands_)));
     VkQueryPoolCreateInfo queries{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
     queries.queryCount = 2;
-    IMPRINT_CHECK(check("vkCreateQueryPool", f_.vkCreateQueryPool(device_.handle(), &queries, device_.allocation_callbacks(), &queries_)));
+    IMPRINT_CHECK(
+        check("vkCreateQueryPool",
+              f_.vkCreateQueryPool(device_.handle(), &queries, device_.allocation_callbacks(), &queries_)));
     VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     allocate.commandPool = commands_;
     allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     allocate.commandBufferCount = 2;
     std::array<VkCommandBuffer, 2> buffers{};
-    IMPRINT_CHECK(check("vkAllocateCommandBuffers", f_.vkAllocateCommandBuffers(device_.handle(), &allocate, buffers.data())));
+    IMPRINT_CHECK(check("vkAllocateCommandBuffers",
+                        f_.vkAllocateCommandBuffers(device_.handle(), &allocate, buffers.data())));
     timed_ = buffers[0];
     probing_ = buffers[1];
     IMPRINT_ASSIGN(probe_, ClockProbe::create(context_.runtime()));
@@ -92,9 +101,11 @@ class Timer final : public GpuTimer {
   }
 
   Status raise_clock() {
-    const auto run = [this](std::span<const VkCommandBuffer> commands, std::uint32_t times) -> Result<double> {
+    const auto run = [this](std::span<const VkCommandBuffer> commands,
+                            std::uint32_t times) -> Result<double> {
       IMPRINT_CHECK(record(probing_, [&](VkCommandBuffer into) {
-        for (std::uint32_t i = 0; i < times; ++i) f_.vkCmdExecuteCommands(into, static_cast<std::uint32_t>(commands.size()), commands.data());
+        for (std::uint32_t i = 0; i < times; ++i)
+          f_.vkCmdExecuteCommands(into, static_cast<std::uint32_t>(commands.size()), commands.data());
       }));
       Timing timing;
       IMPRINT_CHECK(run_once(probing_, timing));
@@ -113,9 +124,10 @@ class Timer final : public GpuTimer {
     device_.collect();
 
     std::array<std::uint64_t, 2> stamps{};
-    IMPRINT_CHECK(check("vkGetQueryPoolResults",
-                        f_.vkGetQueryPoolResults(device_.handle(), queries_, 0, 2, sizeof(stamps), stamps.data(), sizeof(stamps[0]),
-                                                 VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT)));
+    IMPRINT_CHECK(check(
+        "vkGetQueryPoolResults",
+        f_.vkGetQueryPoolResults(device_.handle(), queries_, 0, 2, sizeof(stamps), stamps.data(),
+                                 sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT)));
     const std::uint64_t ticks = ((stamps[1] & mask_) - (stamps[0] & mask_)) & mask_;
     timing.gpu_us.push_back(static_cast<double>(ticks) * device_.capabilities().timestamp_period_ns * 1e-3);
     timing.wall_us.push_back(wall);

@@ -1,5 +1,6 @@
-// Learning in copies of a world that lie on the device: a run is a rollout and its whole update, in one submit. Rows below a row are its parts alone; the
-// last two are all of a learner's life, with the world on the device and on the processor.
+// Learning in copies of a world that lie on the device: a run is a rollout and its whole update, in one
+// submit. Rows below a row are its parts alone; the last two are all of a learner's life, with the world on
+// the device and on the processor.
 
 #include <memory>
 #include <string>
@@ -27,7 +28,8 @@ void set_rates(const ProgramSequence& sequence, Program& program) {
 }
 
 // part: of the rollout and the update's parts; -1: all.
-Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& setting, const std::string& name, int part) {
+Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& setting, const std::string& name,
+                              int part) {
   const nn::PpoOptions options = trials::resident_options(setting, 1);
   IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
   const nn::Worlds worlds(setting.resident(), options.agents, 1);
@@ -53,21 +55,25 @@ Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& settin
     set_rates(sequence, alone);
     IMPRINT_ASSIGN(result, measure_program(device, alone, name));
   }
-  if (part <= 0) result.steps_per_s = 1e6 * static_cast<double>(options.agents * options.steps) / result.chained_us.median;
+  if (part <= 0)
+    result.steps_per_s = 1e6 * static_cast<double>(options.agents * options.steps) / result.chained_us.median;
   return result;
 }
 
-// Wall time of learning from the first step to the last, compiling left out, with rl-zoo's settings. A sample is all of it, with a seed of its own;
-// tools/learning ppo shows what is learned.
-Result<BenchResult> run_to_the_end(BenchDevice& device, decltype(&trials::make_trial) make, const std::string& name) {
+// Wall time of learning from the first step to the last, compiling left out, with rl-zoo's settings. A sample
+// is all of it, with a seed of its own; tools/learning ppo shows what is learned.
+Result<BenchResult> run_to_the_end(BenchDevice& device, decltype(&trials::make_trial) make,
+                                   const std::string& name) {
   trials::Setting setting = trials::zoo_cart_pole();
   setting.check_every = trials::kNeverChecked;
   const auto& allocations = device.context().device().counters().allocations;
   BenchResult result{.name = name, .samples_are = "learners"};
   std::vector<double> wall_us;
   double measured_us = 0;
-  while (wall_us.empty() || (wall_us.size() < device.repeats.measured && measured_us < 1e6 * device.repeats.seconds)) {
-    IMPRINT_ASSIGN(const std::unique_ptr<trials::Trial> trial, make(device.computer.session(), setting, wall_us.size() + 1));
+  while (wall_us.empty() ||
+         (wall_us.size() < device.repeats.measured && measured_us < 1e6 * device.repeats.seconds)) {
+    IMPRINT_ASSIGN(const std::unique_ptr<trials::Trial> trial,
+                   make(device.computer.session(), setting, wall_us.size() + 1));
     if (device.look) {
       IMPRINT_CHECK(device.look(trial->update()));
       return result;
@@ -95,12 +101,17 @@ std::vector<BenchCase> worlds_cases() {
     int part = -1;
     for (const char* what : {"", "/rollout", "/prepare", "/minibatches", "/publish"}) {
       const std::string name = world.name + what;
-      cases.push_back({name, [=, &world, part = part++](BenchDevice& device) { return run_world(device, world.setting(), name, part); }});
+      cases.push_back({name, [=, &world, part = part++](BenchDevice& device) {
+                         return run_world(device, world.setting(), name, part);
+                       }});
     }
   }
   for (const bool resident : {true, false}) {
     const std::string name = kWorlds[0].name + (resident ? "" : "/cpu") + "/to-the-end";
-    cases.push_back({name, [=](BenchDevice& device) { return run_to_the_end(device, resident ? trials::make_resident_trial : trials::make_trial, name); }});
+    cases.push_back({name, [=](BenchDevice& device) {
+                       return run_to_the_end(
+                           device, resident ? trials::make_resident_trial : trials::make_trial, name);
+                     }});
   }
   return cases;
 }

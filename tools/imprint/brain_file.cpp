@@ -32,7 +32,9 @@ Taker number(T& into) {
 }
 
 Taker flag(bool& into) {
-  return [&into](const Json& value) -> std::string { return value.is_boolean() ? (into = value.get<bool>(), "") : "true or false"; };
+  return [&into](const Json& value) -> std::string {
+    return value.is_boolean() ? (into = value.get<bool>(), "") : "true or false";
+  };
 }
 
 template <class T>
@@ -42,7 +44,8 @@ Taker list(std::vector<T>& into) {
     into.clear();
     for (const Json& one : value) {
       T element{};
-      if (std::string expected = number(element)(one); !expected.empty()) return "a list of which each is " + expected;
+      if (std::string expected = number(element)(one); !expected.empty())
+        return "a list of which each is " + expected;
       into.push_back(element);
     }
     return {};
@@ -68,7 +71,10 @@ Taker word(Enum& into, Enum last, const char* (*name)(Enum)) {
 std::map<std::string, Taker> takers(BrainFile& brain) {
   agent::BrainSpec& s = brain.spec;
   return {
-      {"name", [&s](const Json& value) -> std::string { return value.is_string() ? (s.name = value.get<std::string>(), "") : "a text"; }},
+      {"name",
+       [&s](const Json& value) -> std::string {
+         return value.is_string() ? (s.name = value.get<std::string>(), "") : "a text";
+       }},
       {"observation_count", number(s.observation.count)},
       {"observation_scale", list(s.observation.scale)},
       {"goal_count", number(s.goal_count)},
@@ -109,14 +115,17 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
        [&brain](const Json& value) -> std::string {
          std::vector<std::uint32_t> extents;
          if (std::string expected = list(extents)(value); !expected.empty()) return expected;
-         constexpr std::uint64_t kMostElements = std::numeric_limits<std::int32_t>::max();   // as imp_api::tensor_create
+         constexpr std::uint64_t kMostElements =
+             std::numeric_limits<std::int32_t>::max();  // as imp_api::tensor_create
          std::uint64_t elements = 1;
          bool fits = !extents.empty() && extents.size() <= 8;
          for (const std::uint32_t extent : extents) {
            fits = fits && extent > 0 && elements <= kMostElements / extent;
            elements *= extent;
          }
-         if (!fits) return "a shape of 1 to 8 extents of 1 or more, and at most " + std::to_string(kMostElements) + " elements";
+         if (!fits)
+           return "a shape of 1 to 8 extents of 1 or more, and at most " + std::to_string(kMostElements) +
+                  " elements";
          brain.observations.emplace();
          for (const std::uint32_t extent : extents) brain.observations->append(extent);
          return {};
@@ -126,17 +135,22 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
 }
 
 Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
-  const auto refuse = [&](const std::string& what) { return make_error(ErrorCode::corrupt_file, "'" + file + "': " + what); };
-  if (!json.is_object()) return refuse("this is no JSON object with the fields of imp_brain_desc, nor a list of such");
+  const auto refuse = [&](const std::string& what) {
+    return make_error(ErrorCode::corrupt_file, "'" + file + "': " + what);
+  };
+  if (!json.is_object())
+    return refuse("this is no JSON object with the fields of imp_brain_desc, nor a list of such");
   BrainFile brain;
   const std::map<std::string, Taker> fields = takers(brain);
   for (const auto& [key, value] : json.items()) {
     const auto field = fields.find(key);
     if (field == fields.end()) return refuse("imp_brain_desc has no field '" + key + "'");
-    if (const std::string expected = field->second(value); !expected.empty()) return refuse(key + " is " + value.dump() + "; expected " + expected);
+    if (const std::string expected = field->second(value); !expected.empty())
+      return refuse(key + " is " + value.dump() + "; expected " + expected);
   }
-  brain.spec.decision_period_frames = std::max(1u, brain.spec.decision_period_frames);   // as the C ABI has it
-  if (Status valid = agent::validate(brain.spec); !valid) return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
+  brain.spec.decision_period_frames = std::max(1u, brain.spec.decision_period_frames);  // as the C ABI has it
+  if (Status valid = agent::validate(brain.spec); !valid)
+    return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
   return brain;
 }
 

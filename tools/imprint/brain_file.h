@@ -1,7 +1,9 @@
 #pragma once
-// Brains as JSON: the fields of imp_brain_desc under their names, with its defaults. An object, or a list of them.
+// Brains as JSON: the fields of imp_brain_desc under their names, with its defaults. An object, or a list of
+// them.
 //
-//   {"name": "pet", "observation_count": 28, "observation_scale": [..], "goal_count": 6, "branch_sizes": [10], "continuous_count": 0,
+//   {"name": "pet", "observation_count": 28, "observation_scale": [..], "goal_count": 6, "branch_sizes":
+//   [10], "continuous_count": 0,
 //    "hidden_sizes": [64, 64], "activation": "relu", "learner": "feedback", ...
 //    "observations": [64, 28],      the shape of the tensor that agents observe in place, where they do
 //    "actions": true}               whether answers are written to a tensor
@@ -22,8 +24,8 @@ struct BrainFile {
   bool actions = false;
 };
 
-// Errors: not_found, io; corrupt_file (no JSON, an unknown field, a value of the wrong kind), with the file, the brain and the field; and those of
-// agent::validate.
+// Errors: not_found, io; corrupt_file (no JSON, an unknown field, a value of the wrong kind), with the file,
+// the brain and the field; and those of agent::validate.
 Result<std::vector<BrainFile>> load_brains(const std::string& file);
 
 }  // namespace imprint::tools

@@ -24,11 +24,17 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
   return computer;
 }
 
-std::string Computer::name() const { return on_cpu() ? "CPU" : standalone_->context().device().capabilities().device_name; }
-std::string Computer::driver() const { return on_cpu() ? cpu::kernels().name : standalone_->context().device().capabilities().driver_name; }
+std::string Computer::name() const {
+  return on_cpu() ? "CPU" : standalone_->context().device().capabilities().device_name;
+}
+std::string Computer::driver() const {
+  return on_cpu() ? cpu::kernels().name : standalone_->context().device().capabilities().driver_name;
+}
 
 Result<vk::CapabilityProfile> device_profile(const std::string& device) {
-  if (bridge::names_processor(device)) return make_error(ErrorCode::unsupported, "device 'cpu' has no kernels of Vulkan's: its own are part of the library");
+  if (bridge::names_processor(device))
+    return make_error(ErrorCode::unsupported,
+                      "device 'cpu' has no kernels of Vulkan's: its own are part of the library");
   IMPRINT_ASSIGN(Computer computer, Computer::open(device));
   return vk::CapabilityProfile::of(computer.standalone().context().device().capabilities(), false);
 }

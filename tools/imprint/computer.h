@@ -7,7 +7,7 @@
 #include "compute/base/result.h"
 #include "compute/program/run.h"
 #include "compute/vk/capability_profile.h"
-#include "engine-bridge/standalone.h"
+#include "engine-bridge/own/standalone.h"
 
 namespace imprint::tools {
 
@@ -18,15 +18,15 @@ class Computer {
   static Result<Computer> open(const std::string& device, const std::string& kernels = {});
 
   bool on_cpu() const { return !standalone_; }
-  bridge::Standalone& standalone() { return *standalone_; }   // not on the processor
+  bridge::Standalone& standalone() { return *standalone_; }  // not on the processor
   Session& session() { return standalone_ ? standalone_->session() : *session_; }
   Runtime& runtime() { return session().runtime(); }
   std::string name() const;
-  std::string driver() const;   // on the processor the instruction set
+  std::string driver() const;  // on the processor the instruction set
 
  private:
   std::unique_ptr<bridge::Standalone> standalone_;
-  std::unique_ptr<Runtime> runtime_;   // the processor's
+  std::unique_ptr<Runtime> runtime_;  // the processor's
   std::unique_ptr<Session> session_;
 };
 

@@ -10,7 +10,7 @@
 #include "compute/program/device_profile.h"
 #include "compute/vk/capabilities.h"
 #include "compute/vk/glsl_compiler.h"
-#include "engine-bridge/standalone.h"
+#include "engine-bridge/own/standalone.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
 #include "tools/imprint/profiles.h"
@@ -39,31 +39,39 @@ struct Feature {
   const char* name;
   bool vk::Capabilities::*member;
 };
-constexpr Feature kFeatures[] = {{"timeline_semaphore", &vk::Capabilities::timeline_semaphore},
-                                 {"synchronization2", &vk::Capabilities::synchronization2},
-                                 {"shader_float16", &vk::Capabilities::shader_float16},
-                                 {"storage_16bit", &vk::Capabilities::storage_16bit},
-                                 {"subgroup_size_control", &vk::Capabilities::subgroup_size_control},
-                                 {"host_query_reset", &vk::Capabilities::host_query_reset},
-                                 {"memory_budget", &vk::Capabilities::memory_budget},
-                                 {"vulkan_memory_model", &vk::Capabilities::vulkan_memory_model},
-                                 {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
-                                 {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
-                                 {"cooperative_matrix2_nv", &vk::Capabilities::cooperative_matrix2_nv},
-                                 {"debug_utils", &vk::Capabilities::debug_utils},
-                                 {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
+constexpr Feature kFeatures[] = {
+    {"timeline_semaphore", &vk::Capabilities::timeline_semaphore},
+    {"synchronization2", &vk::Capabilities::synchronization2},
+    {"shader_float16", &vk::Capabilities::shader_float16},
+    {"storage_16bit", &vk::Capabilities::storage_16bit},
+    {"subgroup_size_control", &vk::Capabilities::subgroup_size_control},
+    {"host_query_reset", &vk::Capabilities::host_query_reset},
+    {"memory_budget", &vk::Capabilities::memory_budget},
+    {"vulkan_memory_model", &vk::Capabilities::vulkan_memory_model},
+    {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
+    {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
+    {"cooperative_matrix2_nv", &vk::Capabilities::cooperative_matrix2_nv},
+    {"debug_utils", &vk::Capabilities::debug_utils},
+    {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 
 // What products of float16 run on here.
 std::string matrix_units_text(const vk::Capabilities& has) {
   const vk::CapabilityProfile profile = vk::CapabilityProfile::of(has, false).as_compiled_here();
   const FusionOptions options = fusion_options(profile);
-  const auto knows = [](const char* extension) { return std::string(vk::GlslCompiler::knows(extension) ? "knows " : "does not know ") + extension; };
-  return std::string(!options.matrix_units ? "not used" : options.matrix_workgroups ? "VK_NV_cooperative_matrix2, VK_KHR_cooperative_matrix"
-                                                      : profile.cooperative_matrix_khr ? "VK_KHR_cooperative_matrix" : "VK_NV_cooperative_matrix") +
-         "; the shader compiler " + knows("GL_KHR_cooperative_matrix") + ", " + knows("GL_NV_cooperative_matrix2");
+  const auto knows = [](const char* extension) {
+    return std::string(vk::GlslCompiler::knows(extension) ? "knows " : "does not know ") + extension;
+  };
+  return std::string(!options.matrix_units            ? "not used"
+                     : options.matrix_workgroups      ? "VK_NV_cooperative_matrix2, VK_KHR_cooperative_matrix"
+                     : profile.cooperative_matrix_khr ? "VK_KHR_cooperative_matrix"
+                                                      : "VK_NV_cooperative_matrix") +
+         "; the shader compiler " + knows("GL_KHR_cooperative_matrix") + ", " +
+         knows("GL_NV_cooperative_matrix2");
 }
 
-std::string full_version(std::uint32_t version) { return vk::version_text(version) + "." + std::to_string(VK_API_VERSION_PATCH(version)); }
+std::string full_version(std::uint32_t version) {
+  return vk::version_text(version) + "." + std::to_string(VK_API_VERSION_PATCH(version));
+}
 
 Json to_json(const bridge::PhysicalDeviceSummary& device) {
   const vk::Capabilities& has = device.capabilities;
@@ -88,11 +96,13 @@ Json to_json(const bridge::PhysicalDeviceSummary& device) {
 void print(const bridge::PhysicalDeviceSummary& device) {
   const vk::Capabilities& has = device.capabilities;
   std::printf("%u  %s\n", device.index, device.name.c_str());
-  std::printf("   %s, %s, Vulkan %s, %.1f GiB, %u compute queue%s\n", device.driver.c_str(), kind_name(has.device_type),
-              full_version(has.api_version).c_str(), static_cast<double>(device.device_memory_bytes) / (1 << 30), device.compute_queue_count,
+  std::printf("   %s, %s, Vulkan %s, %.1f GiB, %u compute queue%s\n", device.driver.c_str(),
+              kind_name(has.device_type), full_version(has.api_version).c_str(),
+              static_cast<double>(device.device_memory_bytes) / (1 << 30), device.compute_queue_count,
               device.compute_queue_count == 1 ? "" : "s");
-  std::printf("   subgroup %u, workgroup %u, shared memory %u KiB, buffer range %llu MiB, %s\n", has.subgroup_size, has.max_workgroup_invocations,
-              has.max_shared_memory_bytes / 1024, static_cast<unsigned long long>(has.max_storage_buffer_range >> 20),
+  std::printf("   subgroup %u, workgroup %u, shared memory %u KiB, buffer range %llu MiB, %s\n",
+              has.subgroup_size, has.max_workgroup_invocations, has.max_shared_memory_bytes / 1024,
+              static_cast<unsigned long long>(has.max_storage_buffer_range >> 20),
               has.timestamp_valid_bits == 0 ? "no timestamps" : "timestamps");
   std::string uses, lacks;
   for (const Feature& feature : kFeatures) {
@@ -108,12 +118,14 @@ void print(const bridge::PhysicalDeviceSummary& device) {
 Status list(bool as_json) {
   auto found = bridge::list_devices();
   if (!found && found.error().code != ErrorCode::not_found) return found.error();
-  const std::vector<bridge::PhysicalDeviceSummary> devices = found ? std::move(*found) : std::vector<bridge::PhysicalDeviceSummary>();
+  const std::vector<bridge::PhysicalDeviceSummary> devices =
+      found ? std::move(*found) : std::vector<bridge::PhysicalDeviceSummary>();
   if (!found) std::fprintf(stderr, "note: %s\n", found.error().message.c_str());
   if (as_json) {
     Json all = Json::array();
     for (const auto& device : devices) all.push_back(to_json(device));
-    all.push_back({{"index", "cpu"}, {"name", "CPU"}, {"driver", cpu::kernels().name}, {"kind", "processor"}});
+    all.push_back(
+        {{"index", "cpu"}, {"name", "CPU"}, {"driver", cpu::kernels().name}, {"kind", "processor"}});
     std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return {};
   }
@@ -126,7 +138,8 @@ struct Profile {
   std::string file, device;
 };
 
-// With everything enabled that Imprint would use: a game that enables less takes the fields out that it lacks.
+// With everything enabled that Imprint would use: a game that enables less takes the fields out that it
+// lacks.
 Status write_profile(const Profile& wanted) {
   IMPRINT_CHECK(check_replaceable(wanted.file));
   IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(wanted.device));
@@ -139,14 +152,19 @@ Status write_profile(const Profile& wanted) {
 }  // namespace
 
 void add_devices(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("devices", "list Vulkan devices and what Imprint would use of each, and the processor");
+  CLI::App* command = app.add_subcommand(
+      "devices", "list Vulkan devices and what Imprint would use of each, and the processor");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print a JSON list");
   auto profile = std::make_shared<Profile>();
-  CLI::Option* file = command->add_option("--profile", profile->file, "write what kernels are written for on one of them, for imprint bake, instead");
+  CLI::Option* file =
+      command->add_option("--profile", profile->file,
+                          "write what kernels are written for on one of them, for imprint bake, instead");
   file->type_name("FILE.json");
   command->add_option("--device", profile->device, kDeviceHelp)->type_name("DEVICE")->needs(file);
-  set_work(*command, [as_json, profile, file] { return file->count() == 0 ? list(*as_json) : write_profile(*profile); });
+  set_work(*command, [as_json, profile, file] {
+    return file->count() == 0 ? list(*as_json) : write_profile(*profile);
+  });
 }
 
 }  // namespace imprint::tools

@@ -29,10 +29,13 @@ struct Explained {
 Result<BenchCase> find_program(const std::string& asked, bool on_cpu) {
   auto found = find_workloads(asked, on_cpu);
   if (!found && found.error().code == ErrorCode::not_found)
-    return make_error(ErrorCode::not_found, "'" + asked + "' is neither an ONNX file (MODEL.onnx) nor one of the programs, the rows of suites " +
-                                                program_suites(on_cpu) + ", see imprint bench --list");
+    return make_error(
+        ErrorCode::not_found,
+        "'" + asked + "' is neither an ONNX file (MODEL.onnx) nor one of the programs, the rows of suites " +
+            program_suites(on_cpu) + ", see imprint bench --list");
   if (!found) return found.error();
-  if (found->size() > 1) std::printf("%zu programs have '%s' in their names; this is the first\n", found->size(), asked.c_str());
+  if (found->size() > 1)
+    std::printf("%zu programs have '%s' in their names; this is the first\n", found->size(), asked.c_str());
   return found->front();
 }
 
@@ -65,29 +68,45 @@ void print_choice(const VariantChoice& choice) {
   std::string others;
   for (const std::string& variant : choice.variants)
     if (variant != choice.taken) others += (others.empty() ? "" : ", ") + variant;
-  const std::string why = choice.from_table ? "by the table" : choice.refused.empty() ? "by the cost model" : "by the cost model, as the table's " + choice.refused + " cannot be made";
-  std::printf("            %s: %s, %s; else %s\n", choice.kernel.c_str(), choice.taken.c_str(), why.c_str(), others.c_str());
+  const std::string why = choice.from_table ? "by the table"
+                          : choice.refused.empty()
+                              ? "by the cost model"
+                              : "by the cost model, as the table's " + choice.refused + " cannot be made";
+  std::printf("            %s: %s, %s; else %s\n", choice.kernel.c_str(), choice.taken.c_str(), why.c_str(),
+              others.c_str());
 }
 
 nlohmann::ordered_json to_json(const VariantChoice& choice) {
-  return {{"kernel", choice.kernel}, {"variant", choice.taken}, {"by", choice.from_table ? "table" : "cost model"}, {"refused", choice.refused}, {"variants", choice.variants}};
+  return {{"kernel", choice.kernel},
+          {"variant", choice.taken},
+          {"by", choice.from_table ? "table" : "cost model"},
+          {"refused", choice.refused},
+          {"variants", choice.variants}};
 }
 
-void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const DeviceFigures& figures, bool glsl) {
+void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const DeviceFigures& figures,
+                    bool glsl) {
   const Floor floor = floor_of(dispatch, figures);
   std::uint64_t bytes = 0, operations = 0;
   for (const KernelFigures& kernel : dispatch.kernels) {
     bytes += kernel.bytes_read + kernel.bytes_written;
     operations += kernel.operations;
   }
-  const std::string groups = dispatch.workgroups > 0 ? std::to_string(dispatch.workgroups) + " x " + std::to_string(dispatch.invocations) : "";
-  std::printf("%4zu  %-7s %14s %10s %10s", number, dispatch.barrier_before ? "barrier" : "", groups.c_str(), short_number(static_cast<double>(bytes)).c_str(),
+  const std::string groups = dispatch.workgroups > 0 ? std::to_string(dispatch.workgroups) + " x " +
+                                                           std::to_string(dispatch.invocations)
+                                                     : "";
+  std::printf("%4zu  %-7s %14s %10s %10s", number, dispatch.barrier_before ? "barrier" : "", groups.c_str(),
+              short_number(static_cast<double>(bytes)).c_str(),
               short_number(static_cast<double>(operations)).c_str());
-  if (figures.launch_us > 0) std::printf(" %8.2f %8.2f %8.2f %9.2f", floor.launch_us, floor.bytes_us, floor.arithmetic_us, floor.total_us());
+  if (figures.launch_us > 0)
+    std::printf(" %8.2f %8.2f %8.2f %9.2f", floor.launch_us, floor.bytes_us, floor.arithmetic_us,
+                floor.total_us());
   std::puts("");
   for (const KernelFigures& kernel : dispatch.kernels) {
-    std::printf("        %s: reads %sB, writes %sB, %s operations\n", kernel.kind.c_str(), short_number(static_cast<double>(kernel.bytes_read)).c_str(),
-                short_number(static_cast<double>(kernel.bytes_written)).c_str(), short_number(static_cast<double>(kernel.operations)).c_str());
+    std::printf("        %s: reads %sB, writes %sB, %s operations\n", kernel.kind.c_str(),
+                short_number(static_cast<double>(kernel.bytes_read)).c_str(),
+                short_number(static_cast<double>(kernel.bytes_written)).c_str(),
+                short_number(static_cast<double>(kernel.operations)).c_str());
     std::printf("          %s\n", kernel.text.c_str());
     for (const std::string& stage : kernel.stages) std::printf("            - %s\n", stage.c_str());
     for (const VariantChoice& choice : kernel.choices) print_choice(choice);
@@ -98,17 +117,23 @@ void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const D
 void print_table(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
   const DeviceFigures& figures = options.figures;
   const ProgramStats& stats = explained.stats;
-  std::printf("%s on %s: %u dispatches of %u kernels, %u barriers, %sB of intermediates (%sB if none shared memory)\n", explained.name.c_str(),
-              device.computer.name().c_str(), stats.dispatches, stats.kernels, stats.barriers, short_number(static_cast<double>(stats.arena_bytes)).c_str(),
-              short_number(static_cast<double>(stats.unplanned_bytes)).c_str());
+  std::printf(
+      "%s on %s: %u dispatches of %u kernels, %u barriers, %sB of intermediates (%sB if none shared "
+      "memory)\n",
+      explained.name.c_str(), device.computer.name().c_str(), stats.dispatches, stats.kernels, stats.barriers,
+      short_number(static_cast<double>(stats.arena_bytes)).c_str(),
+      short_number(static_cast<double>(stats.unplanned_bytes)).c_str());
   if (figures.launch_us > 0)
-    std::printf("The floor of a dispatch is its launch, and what takes longer of its bytes and its arithmetic: %.2f us, %.0f GB/s, %.2f TFLOP/s here.\n"
-                "What a cache holds takes less than its bytes say.\n",
-                figures.launch_us, figures.gb_per_s, figures.tflop_per_s);
+    std::printf(
+        "The floor of a dispatch is its launch, and what takes longer of its bytes and its arithmetic: %.2f "
+        "us, %.0f GB/s, %.2f TFLOP/s here.\n"
+        "What a cache holds takes less than its bytes say.\n",
+        figures.launch_us, figures.gb_per_s, figures.tflop_per_s);
   double total = 0;
   for (const ScheduleFigures& part : explained.parts) {
     std::puts("");
-    if (explained.parts.size() > 1 || part.repeat > 1) std::printf("%u x %s\n", part.repeat, part.name.c_str());
+    if (explained.parts.size() > 1 || part.repeat > 1)
+      std::printf("%u x %s\n", part.repeat, part.name.c_str());
     for (const std::string& note : part.notes) std::printf("note: %s\n", note.c_str());
     std::printf("%4s  %-7s %14s %10s %10s", "", "", "workgroups", "bytes", "operations");
     if (figures.launch_us > 0) std::printf(" %8s %8s %8s %9s", "launch", "bytes", "arith.", "floor us");
@@ -122,15 +147,26 @@ void print_table(const Explained& explained, const BenchDevice& device, const Ex
 }
 
 nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const ExplainOptions& options) {
-  nlohmann::ordered_json json{{"barrier_before", dispatch.barrier_before}, {"workgroups", dispatch.workgroups}, {"invocations", dispatch.invocations}};
+  nlohmann::ordered_json json{{"barrier_before", dispatch.barrier_before},
+                              {"workgroups", dispatch.workgroups},
+                              {"invocations", dispatch.invocations}};
   for (const KernelFigures& kernel : dispatch.kernels) {
-    json["kernels"].push_back({{"kind", kernel.kind}, {"text", kernel.text}, {"stages", kernel.stages}, {"bytes_read", kernel.bytes_read},
-                               {"bytes_written", kernel.bytes_written}, {"operations", kernel.operations}, {"choices", nlohmann::ordered_json::array()}});
-    for (const VariantChoice& choice : kernel.choices) json["kernels"].back()["choices"].push_back(to_json(choice));
+    json["kernels"].push_back({{"kind", kernel.kind},
+                               {"text", kernel.text},
+                               {"stages", kernel.stages},
+                               {"bytes_read", kernel.bytes_read},
+                               {"bytes_written", kernel.bytes_written},
+                               {"operations", kernel.operations},
+                               {"choices", nlohmann::ordered_json::array()}});
+    for (const VariantChoice& choice : kernel.choices)
+      json["kernels"].back()["choices"].push_back(to_json(choice));
   }
   if (options.figures.launch_us > 0) {
     const Floor floor = floor_of(dispatch, options.figures);
-    json["floor_us"] = {{"launch", floor.launch_us}, {"bytes", floor.bytes_us}, {"arithmetic", floor.arithmetic_us}, {"total", floor.total_us()}};
+    json["floor_us"] = {{"launch", floor.launch_us},
+                        {"bytes", floor.bytes_us},
+                        {"arithmetic", floor.arithmetic_us},
+                        {"total", floor.total_us()}};
   }
   if (options.glsl) json["glsl"] = dispatch.glsl;
   return json;
@@ -138,12 +174,22 @@ nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const ExplainOpt
 
 Status write_json(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
   const ProgramStats& stats = explained.stats;
-  nlohmann::ordered_json json{{"program", explained.name}, {"device", device.computer.name()}, {"dispatches", stats.dispatches}, {"kernels", stats.kernels},
-                              {"barriers", stats.barriers}, {"bytes", stats.bytes_moved}, {"operations", stats.flops},
-                              {"arena_bytes", stats.arena_bytes}, {"parts", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"program", explained.name},
+                              {"device", device.computer.name()},
+                              {"dispatches", stats.dispatches},
+                              {"kernels", stats.kernels},
+                              {"barriers", stats.barriers},
+                              {"bytes", stats.bytes_moved},
+                              {"operations", stats.flops},
+                              {"arena_bytes", stats.arena_bytes},
+                              {"parts", nlohmann::ordered_json::array()}};
   for (const ScheduleFigures& part : explained.parts) {
-    nlohmann::ordered_json own{{"name", part.name}, {"repeat", part.repeat}, {"notes", part.notes}, {"dispatches", nlohmann::ordered_json::array()}};
-    for (const DispatchFigures& dispatch : part.dispatches) own["dispatches"].push_back(to_json(dispatch, options));
+    nlohmann::ordered_json own{{"name", part.name},
+                               {"repeat", part.repeat},
+                               {"notes", part.notes},
+                               {"dispatches", nlohmann::ordered_json::array()}};
+    for (const DispatchFigures& dispatch : part.dispatches)
+      own["dispatches"].push_back(to_json(dispatch, options));
     json["parts"].push_back(std::move(own));
   }
   std::ofstream file(options.json);
@@ -175,17 +221,32 @@ Status explain(ExplainOptions& options) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("explain", "show what a program becomes on a device, and what that costs at the least");
+  CLI::App* command = app.add_subcommand(
+      "explain", "show what a program becomes on a device, and what that costs at the least");
   auto options = std::make_shared<ExplainOptions>();
-  command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)->required()->type_name("PROGRAM");
+  command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)
+      ->required()
+      ->type_name("PROGRAM");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))->option_text("N=1");
+  command->add_option("--batch", options->batch, "rows of a model's open extents")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+      ->option_text("N=1");
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
   command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
   command->add_option("--json", options->json, "write the figures to this file too")->type_name("FILE");
-  command->add_option("--launch-us", options->figures.launch_us, "of a dispatch that waits for the one before; measured unless given")->check(CLI::Range(1e-6, 1e9))->option_text("NUMBER");
-  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")->check(CLI::Range(1e-6, 1e9))->option_text("NUMBER");
-  command->add_option("--tflop-per-s", options->figures.tflop_per_s, "of float32 multiply-adds; measured unless given")->check(CLI::Range(1e-6, 1e9))->option_text("NUMBER");
+  command
+      ->add_option("--launch-us", options->figures.launch_us,
+                   "of a dispatch that waits for the one before; measured unless given")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->option_text("NUMBER");
+  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->option_text("NUMBER");
+  command
+      ->add_option("--tflop-per-s", options->figures.tflop_per_s,
+                   "of float32 multiply-adds; measured unless given")
+      ->check(CLI::Range(1e-6, 1e9))
+      ->option_text("NUMBER");
   set_work(*command, [options] { return explain(*options); });
 }
 

@@ -8,10 +8,13 @@ namespace imprint::tools {
 namespace {
 
 // Of one run of the function on a vector of zeros, by its dispatches alone.
-Result<double> run_us(BenchDevice& device, std::int64_t count, const std::function<Tensor(const Tensor&)>& function) {
+Result<double> run_us(BenchDevice& device, std::int64_t count,
+                      const std::function<Tensor(const Tensor&)>& function) {
   const Variable x = Variable::zeros("x", {count}), y = Variable::zeros("y", {count});
-  IMPRINT_ASSIGN(Program program,
-                 Program::compile(device.runtime(), {.name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slots = 1}));
+  IMPRINT_ASSIGN(
+      Program program,
+      Program::compile(device.runtime(),
+                       {.name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slots = 1}));
   IMPRINT_ASSIGN(const BenchResult result, measure_program(device, program, "floor"));
   return result.gpu_us.median;
 }
@@ -33,7 +36,7 @@ Status measure_figures(BenchDevice& device, DeviceFigures& figures) {
     IMPRINT_ASSIGN(figures.launch_us, launch_us(device));
   }
   if (figures.gb_per_s <= 0) {
-    const std::int64_t count = software ? 1 << 21 : 1 << 26;   // beyond any cache
+    const std::int64_t count = software ? 1 << 21 : 1 << 26;  // beyond any cache
     IMPRINT_ASSIGN(const double us, run_us(device, count, [](const Tensor& x) { return x + 1.0f; }));
     figures.gb_per_s = 8e-3 * static_cast<double>(count) / us;
   }
@@ -41,10 +44,11 @@ Status measure_figures(BenchDevice& device, DeviceFigures& figures) {
     constexpr int kMultiplyAdds = 128;
     const std::int64_t count = software ? 1 << 18 : 1 << 25;
     IMPRINT_ASSIGN(const double us, run_us(device, count, [](const Tensor& x) {
-      Tensor value = x;
-      for (int i = 0; i < kMultiplyAdds; ++i) value = value * x + (0.5f + static_cast<float>(i));
-      return value;
-    }));
+                     Tensor value = x;
+                     for (int i = 0; i < kMultiplyAdds; ++i)
+                       value = value * x + (0.5f + static_cast<float>(i));
+                     return value;
+                   }));
     figures.tflop_per_s = 2e-6 * kMultiplyAdds * static_cast<double>(count) / us;
   }
   return {};

@@ -26,7 +26,9 @@ std::string fold(const std::string& text, std::size_t width) {
 
 class FoldingFormatter : public CLI::Formatter {
  public:
-  std::string make_option_desc(const CLI::Option* option) const override { return fold(CLI::Formatter::make_option_desc(option), text_width()); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return fold(CLI::Formatter::make_option_desc(option), text_width());
+  }
 
   std::string make_subcommand(const CLI::App* command) const override {
     std::string row = "  " + command->get_display_name();
@@ -38,12 +40,18 @@ class FoldingFormatter : public CLI::Formatter {
     return row + "\n";
   }
 
-  std::string make_description(const CLI::App* command) const override { return folded_block(CLI::Formatter::make_description(command)); }
-  std::string make_footer(const CLI::App* command) const override { return folded_block(CLI::Formatter::make_footer(command)); }
+  std::string make_description(const CLI::App* command) const override {
+    return folded_block(CLI::Formatter::make_description(command));
+  }
+  std::string make_footer(const CLI::App* command) const override {
+    return folded_block(CLI::Formatter::make_footer(command));
+  }
 
  private:
   std::size_t text_width() const { return kHelpWidth - get_column_width(); }
-  static std::string folded_block(const std::string& text) { return text.empty() ? text : fold(text, kHelpWidth) + "\n"; }
+  static std::string folded_block(const std::string& text) {
+    return text.empty() ? text : fold(text, kHelpWidth) + "\n";
+  }
 };
 
 }  // namespace

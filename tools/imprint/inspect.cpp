@@ -23,14 +23,15 @@ Parameters parameters_of(const onnx::Model& model) {
     ++out.tensors;
     out.bytes += tensor.bytes.size();
     using onnx::ElementType;
-    const bool is_float = tensor.type == ElementType::float32 || tensor.type == ElementType::float16 || tensor.type == ElementType::bfloat16 ||
-                          tensor.type == ElementType::float64;
+    const bool is_float = tensor.type == ElementType::float32 || tensor.type == ElementType::float16 ||
+                          tensor.type == ElementType::bfloat16 || tensor.type == ElementType::float64;
     if (is_float) out.count += static_cast<std::uint64_t>(tensor.element_count());
   }
   return out;
 }
 
-// Some things show only when shapes are known, so the model is imported once with every free dimension at 1. Empty when it runs.
+// Some things show only when shapes are known, so the model is imported once with every free dimension at 1.
+// Empty when it runs.
 std::string problem_of(const onnx::Model& model) {
   const auto shapes = shapes_with_free_dimensions(model, 1);
   if (!shapes) return shapes.error().message;
@@ -49,7 +50,9 @@ Json to_json(const onnx::ValueInfo& value) {
         shape.push_back(dimension.symbol);
     }
   }
-  return {{"name", value.name}, {"type", value.is_tensor ? onnx::element_type_name(value.type) : "not a tensor"}, {"shape", std::move(shape)}};
+  return {{"name", value.name},
+          {"type", value.is_tensor ? onnx::element_type_name(value.type) : "not a tensor"},
+          {"shape", std::move(shape)}};
 }
 
 Json to_json(const std::vector<onnx::ValueInfo>& values) {
@@ -58,11 +61,13 @@ Json to_json(const std::vector<onnx::ValueInfo>& values) {
   return out;
 }
 
-void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators, const std::string& problem) {
+void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
+                const std::string& problem) {
   const Parameters parameters = parameters_of(model);
   Json opsets = Json::object(), uses = Json::array(), metadata = Json::object();
   for (const auto& [domain, version] : model.opsets) opsets[domain.empty() ? "ai.onnx" : domain] = version;
-  for (const OperatorUse& use : operators) uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
+  for (const OperatorUse& use : operators)
+    uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
   for (const auto& [key, value] : model.metadata) metadata[key] = value;
   const Json out{{"producer", model.producer},
                  {"ir_version", model.ir_version},
@@ -85,24 +90,30 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
 void print_values(const char* title, const std::vector<onnx::ValueInfo>& values) {
   std::printf("%s\n", title);
   for (const onnx::ValueInfo& value : values)
-    std::printf("  %-24s %-8s %s\n", value.name.c_str(), value.is_tensor ? onnx::element_type_name(value.type).c_str() : "not a tensor",
+    std::printf("  %-24s %-8s %s\n", value.name.c_str(),
+                value.is_tensor ? onnx::element_type_name(value.type).c_str() : "not a tensor",
                 value.is_tensor ? value.shape_text().c_str() : "");
 }
 
-void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operators, const std::string& problem) {
+void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operators,
+                const std::string& problem) {
   const Parameters parameters = parameters_of(model);
   std::string opsets;
   for (const auto& [domain, version] : model.opsets)
-    opsets += (opsets.empty() ? "" : ", ") + (domain.empty() ? std::string("ai.onnx") : domain) + " " + std::to_string(version);
+    opsets += (opsets.empty() ? "" : ", ") + (domain.empty() ? std::string("ai.onnx") : domain) + " " +
+              std::to_string(version);
   std::printf("graph '%s' by %s, ir version %lld, operators of %s\n", model.graph.name.c_str(),
-              model.producer.empty() ? "an unnamed producer" : model.producer.c_str(), static_cast<long long>(model.ir_version), opsets.c_str());
+              model.producer.empty() ? "an unnamed producer" : model.producer.c_str(),
+              static_cast<long long>(model.ir_version), opsets.c_str());
   print_values("inputs", model_inputs(model));
   print_values("outputs", model.graph.outputs);
-  std::printf("parameters\n  %llu in %llu tensors, %.1f KiB\n", static_cast<unsigned long long>(parameters.count),
-              static_cast<unsigned long long>(parameters.tensors), static_cast<double>(parameters.bytes) / 1024);
+  std::printf(
+      "parameters\n  %llu in %llu tensors, %.1f KiB\n", static_cast<unsigned long long>(parameters.count),
+      static_cast<unsigned long long>(parameters.tensors), static_cast<double>(parameters.bytes) / 1024);
   std::printf("operators\n");
   for (const OperatorUse& use : operators)
-    std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count), use.supported ? "" : "   not supported");
+    std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count),
+                use.supported ? "" : "   not supported");
   if (problem.empty())
     std::printf("everything in it is supported\n");
   else
@@ -120,7 +131,8 @@ Status inspect(const std::string& path, bool as_json) {
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("inspect", "print a model's inputs, outputs, operators and parameters, and all that is not supported");
+  CLI::App* command = app.add_subcommand(
+      "inspect", "print a model's inputs, outputs, operators and parameters, and all that is not supported");
   auto path = std::make_shared<std::string>();
   auto as_json = std::make_shared<bool>(false);
   command->add_option("model", *path, "an ONNX file")->required()->type_name("MODEL.onnx");

@@ -13,7 +13,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<vk::CapabilityProfile> parse_profile(const std::string& file, const Json& json) {
-  const auto refuse = [&](const std::string& what) { return make_error(ErrorCode::corrupt_file, "profile '" + file + "': " + what); };
+  const auto refuse = [&](const std::string& what) {
+    return make_error(ErrorCode::corrupt_file, "profile '" + file + "': " + what);
+  };
   if (!json.is_object()) return refuse("this is no JSON object: write one with imprint devices --profile");
   vk::CapabilityProfile profile;
   profile.name = file;
@@ -25,8 +27,13 @@ Result<vk::CapabilityProfile> parse_profile(const std::string& file, const Json&
     }
     const vk::ProfileField* field = vk::find_profile_field(key);
     if (!field) return refuse("there is no field '" + key + "'");
-    const bool fits = field->flag ? value.is_boolean() : value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
-    if (!fits) return refuse(key + " is " + value.dump() + "; expected " + (field->flag ? "true or false" : "a whole number of 32 bits"));
+    const bool fits = field->flag
+                          ? value.is_boolean()
+                          : value.is_number_unsigned() &&
+                                value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+    if (!fits)
+      return refuse(key + " is " + value.dump() + "; expected " +
+                    (field->flag ? "true or false" : "a whole number of 32 bits"));
     field->set(profile, field->flag ? value.get<bool>() : value.get<std::uint32_t>());
   }
   if (const std::string below = profile.below_vulkan(); !below.empty()) return refuse(below);
@@ -37,25 +44,32 @@ Result<vk::CapabilityProfile> parse_profile(const std::string& file, const Json&
 
 Result<vk::CapabilityProfile> find_profile(const std::string& name_or_file) {
   const auto named = vk::named_profiles();
-  if (const auto found = std::ranges::find(named, name_or_file, &vk::CapabilityProfile::name); found != named.end()) return *found;
+  if (const auto found = std::ranges::find(named, name_or_file, &vk::CapabilityProfile::name);
+      found != named.end())
+    return *found;
   const auto bytes = read_file(name_or_file, 1 << 20);
   if (!bytes)
-    return make_error(bytes.error().code, "profile '" + name_or_file + "' is none of " + profile_names() + ", and no file: " + bytes.error().message);
-  return parse_profile(name_or_file, parse_shallow_json<Json>({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+    return make_error(bytes.error().code, "profile '" + name_or_file + "' is none of " + profile_names() +
+                                              ", and no file: " + bytes.error().message);
+  return parse_profile(
+      name_or_file, parse_shallow_json<Json>({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
 }
 
 std::string profile_json(const vk::CapabilityProfile& profile) {
   Json json{{"name", profile.name}};
   for (const vk::ProfileField& field : vk::profile_fields()) {
-    if (field.flag) json[field.name] = profile.*field.flag;
-    else json[field.name] = profile.*field.number;
+    if (field.flag)
+      json[field.name] = profile.*field.flag;
+    else
+      json[field.name] = profile.*field.number;
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string profile_names() {
   std::string names;
-  for (const vk::CapabilityProfile& profile : vk::named_profiles()) names += (names.empty() ? "" : ", ") + profile.name;
+  for (const vk::CapabilityProfile& profile : vk::named_profiles())
+    names += (names.empty() ? "" : ", ") + profile.name;
   return names;
 }
 

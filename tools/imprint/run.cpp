@@ -30,11 +30,13 @@ const safetensors::Array* find_input(const safetensors::File& file, const std::s
 
 Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedValue& input) {
   using safetensors::Type;
-  const bool given_float = array.type == Type::float16 || array.type == Type::bfloat16 || array.type == Type::float32 || array.type == Type::float64;
+  const bool given_float = array.type == Type::float16 || array.type == Type::bfloat16 ||
+                           array.type == Type::float32 || array.type == Type::float64;
   const DType dtype = input.tensor.dtype();
   if (given_float != (dtype == DType::float32))
-    return make_error(ErrorCode::dtype_mismatch, "input '" + input.name + "' is " + onnx::element_type_name(input.type) + ", the given tensor is " +
-                                                     std::string(safetensors::type_name(array.type)));
+    return make_error(ErrorCode::dtype_mismatch,
+                      "input '" + input.name + "' is " + onnx::element_type_name(input.type) +
+                          ", the given tensor is " + std::string(safetensors::type_name(array.type)));
   if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
   auto ints = array.ints();
   if (!ints) return make_error(ints.error().code, "input '" + input.name + "': " + ints.error().message);
@@ -46,7 +48,8 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   return tensor;
 }
 
-// As it was computed: float32, bool, and int32 where the model declares that; all other whole numbers as int64, which holds them.
+// As it was computed: float32, bool, and int32 where the model declares that; all other whole numbers as
+// int64, which holds them.
 safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   if (tensor.dtype == DType::float32) return safetensors::Array::of(tensor.floats, tensor.shape);
   if (tensor.dtype == DType::boolean) return safetensors::Array::of_bools(tensor.ints, tensor.shape);
@@ -61,16 +64,20 @@ Status run(const RunOptions& options) {
   IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : model.graph.inputs)
-    if (const safetensors::Array* array = find_input(given, input.name)) shapes.emplace(input.name, array->shape);
+    if (const safetensors::Array* array = find_input(given, input.name))
+      shapes.emplace(input.name, array->shape);
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     if (shapes.contains(input.name)) continue;
-    return make_error(ErrorCode::not_found, "'" + options.input + "' lacks input '" + input.name + "' " + input.shape_text() + ": " +
+    return make_error(ErrorCode::not_found, "'" + options.input + "' lacks input '" + input.name + "' " +
+                                                input.shape_text() + ": " +
                                                 given.find(input.name).error().message);
   }
   IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
-      return make_error(ErrorCode::unsupported, "the model's output '" + output.name + "' has a name that is not UTF-8, which a safetensors file cannot hold");
+      return make_error(ErrorCode::unsupported,
+                        "the model's output '" + output.name +
+                            "' has a name that is not UTF-8, which a safetensors file cannot hold");
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   std::vector<HostTensor> inputs;
   for (const ImportedValue& input : imported.inputs) {
@@ -90,12 +97,14 @@ Status run(const RunOptions& options) {
   IMPRINT_ASSIGN(const std::vector<HostTensor> results, computer.session().run(program, inputs));
 
   safetensors::File out;
-  for (std::size_t i = 0; i < results.size(); ++i) out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
   out.metadata = {{"device", computer.name()}, {"driver", computer.driver()}};
   IMPRINT_CHECK(safetensors::save(out, options.output));
   std::printf("%s: %u dispatches\n", computer.name().c_str(), program.stats().dispatches);
   for (const auto& [name, array] : out.arrays)
-    std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(), array.shape.text().c_str());
+    std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),
+                array.shape.text().c_str());
   return {};
 }
 
@@ -105,15 +114,26 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "run a model on a device");
   auto options = std::make_shared<RunOptions>();
   command->add_option("model", options->model, "an ONNX file")->required()->type_name("MODEL.onnx");
-  command->add_option("--input", options->input, "tensors under the names of the model's inputs")->required()->type_name("IN.safetensors");
-  command->add_option("--output", options->output, "where the outputs go, under their names")->required()->type_name("OUT.safetensors");
+  command->add_option("--input", options->input, "tensors under the names of the model's inputs")
+      ->required()
+      ->type_name("IN.safetensors");
+  command->add_option("--output", options->output, "where the outputs go, under their names")
+      ->required()
+      ->type_name("OUT.safetensors");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option_function<std::string>("--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
-                                            "float32, or mixed: large products read float16")
-      ->check(CLI::IsMember({"float32", "mixed"}))->option_text("TYPE=float32");
-  command->add_option("--kernels", options->kernels, "compiled kernels that imprint bake wrote; what is not among them is compiled, where there is a compiler")
+  command
+      ->add_option_function<std::string>(
+          "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
+          "float32, or mixed: large products read float16")
+      ->check(CLI::IsMember({"float32", "mixed"}))
+      ->option_text("TYPE=float32");
+  command
+      ->add_option("--kernels", options->kernels,
+                   "compiled kernels that imprint bake wrote; what is not among them is compiled, where "
+                   "there is a compiler")
       ->type_name("FILE");
-  command->add_flag("--explain", options->explain, "print the schedule: dispatches, kernels, shapes, barriers");
+  command->add_flag("--explain", options->explain,
+                    "print the schedule: dispatches, kernels, shapes, barriers");
   set_work(*command, [options] { return run(*options); });
 }
 

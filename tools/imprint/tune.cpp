@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "compute/model/file.h"
-#include "compute/program/tuner.h"
-#include "compute/program/tuning_table.h"
+#include "compute/tuning/tuner.h"
+#include "compute/tuning/tuning_table.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/workloads.h"
 
@@ -25,24 +25,30 @@ struct TuneOptions {
   bool again = false;
 };
 
-// A line a variant, under a line a kernel; the last one that is faster than the cost model's will be in the table.
+// A line a variant, under a line a kernel; the last one that is faster than the cost model's will be in the
+// table.
 bool print_step(const TuningStep& step, std::string& kernel) {
   if (step.us == 0) return true;
   if (step.kernel != kernel) std::printf("  %s\n", step.kernel.c_str());
   kernel = step.kernel;
-  if (step.us < 0) std::printf("    %-44s cannot be made here\n", step.variant.c_str());
-  else if (step.by_cost_model) std::printf("    %-44s %10.2f us, by the cost model\n", step.variant.c_str(), step.us);
-  else std::printf("    %-44s %10.2f us, %+.1f %%\n", step.variant.c_str(), step.us, 100 * (step.us / step.cost_model_us - 1));
+  if (step.us < 0)
+    std::printf("    %-44s cannot be made here\n", step.variant.c_str());
+  else if (step.by_cost_model)
+    std::printf("    %-44s %10.2f us, by the cost model\n", step.variant.c_str(), step.us);
+  else
+    std::printf("    %-44s %10.2f us, %+.1f %%\n", step.variant.c_str(), step.us,
+                100 * (step.us / step.cost_model_us - 1));
   std::fflush(stdout);
   return true;
 }
 
 // What the file has of other devices, and of this one.
-Status read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text, VariantTable& known) {
+Status read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text,
+                  VariantTable& known) {
   if (!std::filesystem::exists(options.table)) return {};
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.table));
   text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  IMPRINT_CHECK(write_tuning_tables({}, device, text));   // damaged, or of another version
+  IMPRINT_CHECK(write_tuning_tables({}, device, text));  // damaged, or of another version
   if (options.again) return {};
   if (auto table = read_tuning_tables(text, device)) known = std::move(*table);
   return {};
@@ -50,7 +56,8 @@ Status read_table(const TuneOptions& options, const vk::Capabilities& device, st
 
 Status tune(const TuneOptions& options) {
   if (options.models.empty() && options.workloads.empty())
-    return make_error(ErrorCode::invalid_argument, "nothing to measure: name models, or programs with --workload");
+    return make_error(ErrorCode::invalid_argument,
+                      "nothing to measure: name models, or programs with --workload");
   IMPRINT_CHECK(check_writable(options.table));
   std::vector<BenchCase> cases;
   for (const std::string& asked : options.workloads) {
@@ -59,16 +66,21 @@ Status tune(const TuneOptions& options) {
   }
   BenchDevice device{.name = options.device};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
-  if (device.computer.on_cpu()) return make_error(ErrorCode::unsupported, "the processor's kernels have no variants");
+  if (device.computer.on_cpu())
+    return make_error(ErrorCode::unsupported, "the processor's kernels have no variants");
   const vk::Capabilities& capabilities = device.context().device().capabilities();
   std::string before, kernel;
   VariantTable known;
   IMPRINT_CHECK(read_table(options, capabilities, before, known));
-  const TuningOptions tuning{.seconds = options.seconds, .runs = options.runs, .progress = [&](const TuningStep& step) { return print_step(step, kernel); }};
-  IMPRINT_ASSIGN(const std::shared_ptr<Tuner> tuner, Tuner::create(device.runtime(), *device.context().queue(), known, tuning));
+  const TuningOptions tuning{.seconds = options.seconds,
+                             .runs = options.runs,
+                             .progress = [&](const TuningStep& step) { return print_step(step, kernel); }};
+  IMPRINT_ASSIGN(const std::shared_ptr<Tuner> tuner,
+                 Tuner::create(device.runtime(), *device.context().queue(), known, tuning));
   device.runtime().set_tuner(tuner);
 
-  std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(), device.computer.driver().c_str());
+  std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(),
+              device.computer.driver().c_str());
   // After each program, so that who has had enough loses one.
   const auto save = [&]() -> Status {
     IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
@@ -88,11 +100,14 @@ Status tune(const TuneOptions& options) {
       ++failed;
     } else if (now.kernels == stats_before.kernels) {
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      std::puts(taken.count() >= options.seconds ? "  not measured, as --seconds are over" : "  nothing to measure: its kernels have no variants, or are in the table");
+      std::puts(taken.count() >= options.seconds
+                    ? "  not measured, as --seconds are over"
+                    : "  nothing to measure: its kernels have no variants, or are in the table");
     }
     return save();
   };
-  for (const BenchCase& one : cases) IMPRINT_CHECK(measure(one.name, [&] { return look_at(device, one, [](Program&) {}); }));
+  for (const BenchCase& one : cases)
+    IMPRINT_CHECK(measure(one.name, [&] { return look_at(device, one, [](Program&) {}); }));
   for (const std::string& model : options.models)
     IMPRINT_CHECK(measure(model, [&] {
       const auto program = compile_model(device.runtime(), model, options.batch);
@@ -103,30 +118,47 @@ Status tune(const TuneOptions& options) {
   const TuningStats stats = tuner->stats();
   std::size_t changed = 0;
   for (const auto& [name, variant] : tuner->table()) changed += !known.contains(name);
-  std::printf("\n%u programs, %u kernels measured in %u variants, %llu runs; %zu kernels new in the table\n", stats.programs, stats.kernels, stats.variants,
-              static_cast<unsigned long long>(stats.runs), changed);
-  if (failed > 0) return make_error(ErrorCode::internal, std::to_string(failed) + " programs failed: see above");
+  std::printf("\n%u programs, %u kernels measured in %u variants, %llu runs; %zu kernels new in the table\n",
+              stats.programs, stats.kernels, stats.variants, static_cast<unsigned long long>(stats.runs),
+              changed);
+  if (failed > 0)
+    return make_error(ErrorCode::internal, std::to_string(failed) + " programs failed: see above");
   return {};
 }
 
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("tune", "measure which variants of kernels are the fastest on a device, and write them into a table");
+  CLI::App* command = app.add_subcommand(
+      "tune", "measure which variants of kernels are the fastest on a device, and write them into a table");
   command->footer(
-      "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves less than 2 % stays as the cost model has it.\n"
-      "The table is written after each program: to stop is to lose the one under way. It holds each device and driver that it was "
-      "written on: run this on each, with one file. imprint bench and explain take it with --tuning, a game with imp_api::tuning_set.");
+      "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves "
+      "less than 2 % stays as the cost model has it.\n"
+      "The table is written after each program: to stop is to lose the one under way. It holds each device "
+      "and driver that it was "
+      "written on: run this on each, with one file. imprint bench and explain take it with --tuning, a game "
+      "with imp_api::tuning_set.");
   auto options = std::make_shared<TuneOptions>();
   command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
-  command->add_option("--table", options->table, "the file; kernels that it knows on this device are not measured again")->type_name("FILE")->required();
+  command
+      ->add_option("--table", options->table,
+                   "the file; kernels that it knows on this device are not measured again")
+      ->type_name("FILE")
+      ->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")->check(CLI::Range(1, 1 << 30))->option_text("N=1");
-  command->add_option("--seconds", options->seconds, "of measuring, compiling included, after which what is not measured is left to the cost model")
+  command->add_option("--batch", options->batch, "rows of a model's open extents")
+      ->check(CLI::Range(1, 1 << 30))
+      ->option_text("N=1");
+  command
+      ->add_option(
+          "--seconds", options->seconds,
+          "of measuring, compiling included, after which what is not measured is left to the cost model")
       ->check(CLI::Range(0.1, 1e5))
       ->option_text("S=300");
-  command->add_option("--runs", options->runs, "of each variant, of which the fastest counts")->check(CLI::Range(1u, 1000u))->option_text("N=5");
+  command->add_option("--runs", options->runs, "of each variant, of which the fastest counts")
+      ->check(CLI::Range(1u, 1000u))
+      ->option_text("N=5");
   command->add_flag("--again", options->again, "measure what the table knows too");
   set_work(*command, [options] { return tune(*options); });
 }

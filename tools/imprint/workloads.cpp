@@ -4,7 +4,7 @@
 #include <map>
 
 #include "compute/model/file.h"
-#include "compute/program/tuning_table.h"
+#include "compute/tuning/tuning_table.h"
 
 namespace imprint::tools {
 namespace {
@@ -12,8 +12,10 @@ namespace {
 std::vector<std::string> pieces_of(const std::string& path) {
   std::vector<std::string> pieces{""};
   for (const char c : path) {
-    if (c == '/') pieces.emplace_back();
-    else pieces.back() += c;
+    if (c == '/')
+      pieces.emplace_back();
+    else
+      pieces.back() += c;
   }
   return pieces;
 }
@@ -38,9 +40,15 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_
   if (!cases.empty()) return cases;
   const std::string known = "the rows of suites " + program_suites(on_cpu) + ", see imprint bench --list";
   if (on_cpu && are_meant(asked, program_cases()))
-    return make_error(ErrorCode::unsupported, "'" + asked + "' needs a Vulkan device, and --device cpu is none; programs of the processor are " + known);
+    return make_error(
+        ErrorCode::unsupported,
+        "'" + asked + "' needs a Vulkan device, and --device cpu is none; programs of the processor are " +
+            known);
   if (are_meant(asked, cases_without_program()))
-    return make_error(ErrorCode::unsupported, "'" + asked + "' has no program of its own, as no row of suites floor and frame has; programs are " + known);
+    return make_error(
+        ErrorCode::unsupported,
+        "'" + asked + "' has no program of its own, as no row of suites floor and frame has; programs are " +
+            known);
   return make_error(ErrorCode::not_found, "'" + asked + "' is none of the programs, " + known);
 }
 
@@ -57,7 +65,9 @@ Status look_at(BenchDevice& device, const BenchCase& workload, const std::functi
 Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch) {
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : model_inputs(model)) {
-    if (!input.shape) return make_error(ErrorCode::unsupported, "'" + name + "': input '" + input.name + "' has no shape to make a program for");
+    if (!input.shape)
+      return make_error(ErrorCode::unsupported,
+                        "'" + name + "': input '" + input.name + "' has no shape to make a program for");
     Shape shape;
     for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
     shapes.emplace(input.name, shape);
@@ -68,11 +78,15 @@ Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& 
 Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch) {
   IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(loaded, file, batch));
-  return Program::compile(runtime, {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1});
+  return Program::compile(
+      runtime,
+      {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1});
 }
 
 Status use_tuning_file(Computer& computer, const std::string& file) {
-  if (computer.on_cpu()) return make_error(ErrorCode::unsupported, "the processor's kernels have no variants: leave '" + file + "' away");
+  if (computer.on_cpu())
+    return make_error(ErrorCode::unsupported,
+                      "the processor's kernels have no variants: leave '" + file + "' away");
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   auto table = read_tuning_tables(text, computer.standalone().context().device().capabilities());

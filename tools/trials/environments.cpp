@@ -22,7 +22,9 @@ class CartPole final : public Environment {
   int choice_count() const override { return 2; }
   int step_limit() const override { return 500; }
   std::span<double> state() override { return state_; }
-  void observe(std::span<float> into) const override { std::ranges::transform(state_, into.begin(), [](double x) { return static_cast<float>(x); }); }
+  void observe(std::span<float> into) const override {
+    std::ranges::transform(state_, into.begin(), [](double x) { return static_cast<float>(x); });
+  }
 
  protected:
   void start(Draws& draws) override {
@@ -32,7 +34,8 @@ class CartPole final : public Environment {
     auto& [x, x_rate, angle, angle_rate] = state_;
     const double force = action > 0.5 ? 10 : -10, sine = std::sin(angle), cosine = std::cos(angle);
     const double pushed = (force + 0.05 * angle_rate * angle_rate * sine) / 1.1;
-    const double angle_acceleration = (9.8 * sine - cosine * pushed) / (0.5 * (4.0 / 3 - 0.1 * cosine * cosine / 1.1));
+    const double angle_acceleration =
+        (9.8 * sine - cosine * pushed) / (0.5 * (4.0 / 3 - 0.1 * cosine * cosine / 1.1));
     const double acceleration = pushed - 0.05 * angle_acceleration * cosine / 1.1;
     x += 0.02 * x_rate;
     x_rate += 0.02 * acceleration;
@@ -79,7 +82,8 @@ class Acrobot final : public Environment {
   int step_limit() const override { return 500; }
   std::span<double> state() override { return state_; }
   void observe(std::span<float> into) const override {
-    const double values[] = {std::cos(state_[0]), std::sin(state_[0]), std::cos(state_[1]), std::sin(state_[1]), state_[2], state_[3]};
+    const double values[] = {std::cos(state_[0]), std::sin(state_[0]), std::cos(state_[1]),
+                             std::sin(state_[1]), state_[2],           state_[3]};
     std::ranges::transform(values, into.begin(), [](double x) { return static_cast<float>(x); });
   }
 
@@ -98,8 +102,8 @@ class Acrobot final : public Environment {
       for (std::size_t i = 0; i < 4; ++i) result[i] += by * slope[i];
       return result;
     };
-    const State k1 = slope(state_, torque), k2 = slope(moved(k1, kStep / 2), torque), k3 = slope(moved(k2, kStep / 2), torque),
-                k4 = slope(moved(k3, kStep), torque);
+    const State k1 = slope(state_, torque), k2 = slope(moved(k1, kStep / 2), torque),
+                k3 = slope(moved(k2, kStep / 2), torque), k4 = slope(moved(k3, kStep), torque);
     for (std::size_t i = 0; i < 4; ++i) state_[i] += kStep / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
     state_[0] = wrapped(state_[0]);
     state_[1] = wrapped(state_[1]);
@@ -114,8 +118,10 @@ class Acrobot final : public Environment {
     const auto& [a1, a2, r1, r2] = state;
     const double d1 = 0.25 + (1.25 + std::cos(a2)) + 2, d2 = 0.25 + 0.5 * std::cos(a2) + 1;
     const double phi2 = 0.5 * 9.8 * std::cos(a1 + a2 - kPi / 2);
-    const double phi1 = -0.5 * r2 * r2 * std::sin(a2) - r2 * r1 * std::sin(a2) + 1.5 * 9.8 * std::cos(a1 - kPi / 2) + phi2;
-    const double acceleration2 = (torque + d2 / d1 * phi1 - 0.5 * r1 * r1 * std::sin(a2) - phi2) / (1.25 - d2 * d2 / d1);
+    const double phi1 =
+        -0.5 * r2 * r2 * std::sin(a2) - r2 * r1 * std::sin(a2) + 1.5 * 9.8 * std::cos(a1 - kPi / 2) + phi2;
+    const double acceleration2 =
+        (torque + d2 / d1 * phi1 - 0.5 * r1 * r1 * std::sin(a2) - phi2) / (1.25 - d2 * d2 / d1);
     return {r1, r2, -(d2 * acceleration2 + phi1) / d1, acceleration2};
   }
 
@@ -128,7 +134,9 @@ class MountainCar final : public Environment {
   int choice_count() const override { return 3; }
   int step_limit() const override { return 200; }
   std::span<double> state() override { return state_; }
-  void observe(std::span<float> into) const override { std::ranges::transform(state_, into.begin(), [](double x) { return static_cast<float>(x); }); }
+  void observe(std::span<float> into) const override {
+    std::ranges::transform(state_, into.begin(), [](double x) { return static_cast<float>(x); });
+  }
 
  protected:
   void start(Draws& draws) override { state_ = {draws.between(-0.6, -0.4), 0}; }

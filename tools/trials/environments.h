@@ -1,5 +1,6 @@
 #pragma once
-// The classic control problems, in double precision as Gymnasium has them, for programs that learn from a world on the processor.
+// The classic control problems, in double precision as Gymnasium has them, for programs that learn from a
+// world on the processor.
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +15,9 @@ class Draws {
  public:
   Draws(std::uint64_t seed, std::uint32_t stream)
       : seed_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_(stream) {}
-  double between(double low, double high) { return low + (high - low) * uniform_of(philox({count_++, stream_, 0, 1}, seed_)[0]); }
+  double between(double low, double high) {
+    return low + (high - low) * uniform_of(philox({count_++, stream_, 0, 1}, seed_)[0]);
+  }
 
  private:
   PhiloxKey seed_;
@@ -56,9 +59,12 @@ class Environment {
   int steps_ = 0;
 };
 
-std::unique_ptr<Environment> make_cart_pole();     // Barto, Sutton, Anderson, Neuronlike Adaptive Elements ..., 1983; 500 steps
-std::unique_ptr<Environment> make_pendulum();      // 200 steps
-std::unique_ptr<Environment> make_acrobot();       // Sutton, Generalization in Reinforcement Learning, 1996; 500 steps
-std::unique_ptr<Environment> make_mountain_car();  // Moore, Efficient Memory-based Learning for Robot Control, 1990; 200 steps
+std::unique_ptr<Environment>
+make_cart_pole();  // Barto, Sutton, Anderson, Neuronlike Adaptive Elements ..., 1983; 500 steps
+std::unique_ptr<Environment> make_pendulum();  // 200 steps
+std::unique_ptr<Environment>
+make_acrobot();  // Sutton, Generalization in Reinforcement Learning, 1996; 500 steps
+std::unique_ptr<Environment>
+make_mountain_car();  // Moore, Efficient Memory-based Learning for Robot Control, 1990; 200 steps
 
 }  // namespace imprint::trials

@@ -128,7 +128,9 @@ class Crowd {
   const std::vector<double>& ended() const { return ended_; }
 
  private:
-  std::span<float> part(std::vector<float>& values, std::size_t i) const { return std::span(values).subspan(i * width_, width_); }
+  std::span<float> part(std::vector<float>& values, std::size_t i) const {
+    return std::span(values).subspan(i * width_, width_);
+  }
 
   std::vector<std::unique_ptr<Environment>> worlds_;
   std::vector<Draws> draws_;
@@ -161,7 +163,9 @@ Result<double> evaluate(Call& greedy, const Setting& setting, std::uint64_t seed
 
 double mean_of_last(const std::vector<double>& values, std::size_t count) {
   const std::size_t taken = std::min(values.size(), count);
-  return taken == 0 ? 0 : std::accumulate(values.end() - static_cast<std::ptrdiff_t>(taken), values.end(), 0.0) / static_cast<double>(taken);
+  return taken == 0 ? 0
+                    : std::accumulate(values.end() - static_cast<std::ptrdiff_t>(taken), values.end(), 0.0) /
+                          static_cast<double>(taken);
 }
 
 nn::PpoOptions options_for(const Setting& setting, std::uint64_t seed) {
@@ -187,22 +191,29 @@ struct Calls {
 class TrialOnProcessor final : public Trial {
  public:
   TrialOnProcessor(const Setting& setting, std::uint64_t seed, Calls calls, std::uint32_t minibatches)
-      : setting_(setting), seed_(seed), calls_(std::move(calls)), crowd_(setting, seed, 0, setting.options.agents) {
+      : setting_(setting),
+        seed_(seed),
+        calls_(std::move(calls)),
+        crowd_(setting, seed, 0, setting.options.agents) {
     curve_.step_dispatches = calls_.step.program().stats().dispatches;
     curve_.update_dispatches = calls_.update.program().stats().dispatches;
-    curve_.minibatch_dispatches = curve_.update_dispatches / minibatches;  // those round the minibatches are few
+    curve_.minibatch_dispatches =
+        curve_.update_dispatches / minibatches;  // those round the minibatches are few
   }
 
   Result<Curve> learn() override {
-    const std::int64_t per_update = setting_.options.agents * setting_.options.steps, updates = (setting_.total_steps + per_update - 1) / per_update;
+    const std::int64_t per_update = setting_.options.agents * setting_.options.steps,
+                       updates = (setting_.total_steps + per_update - 1) / per_update;
     std::int64_t next_check = setting_.check_every > 0 ? setting_.check_every : setting_.total_steps;
     double last = now();
     for (std::int64_t u = 0; u < updates; ++u) {
       IMPRINT_CHECK(roll_out(u == 0));
       curve_.steps = (u + 1) * per_update;
       // As stable-baselines3 counts: what is left when the rollout is in.
-      const double progress = std::min(1.0, static_cast<double>(curve_.steps) / static_cast<double>(setting_.total_steps));
-      calls_.update.find("learning_rate")->floats[0] = static_cast<float>(setting_.learning_rate.at(progress));
+      const double progress =
+          std::min(1.0, static_cast<double>(curve_.steps) / static_cast<double>(setting_.total_steps));
+      calls_.update.find("learning_rate")->floats[0] =
+          static_cast<float>(setting_.learning_rate.at(progress));
       calls_.update.find("clip_range")->floats[0] = static_cast<float>(setting_.clip_range.at(progress));
       const double updating = now();
       IMPRINT_ASSIGN(std::vector<HostTensor> outputs, calls_.update());
@@ -218,13 +229,17 @@ class TrialOnProcessor final : public Trial {
       next_check += std::max<std::int64_t>(setting_.check_every, 0);
       last = now();
     }
-    for (const Call* call : {&calls_.step, &calls_.step_truncated, &calls_.observe, &calls_.observe_truncated, &calls_.act, &calls_.update}) call->count(curve_);
+    for (const Call* call : {&calls_.step, &calls_.step_truncated, &calls_.observe, &calls_.observe_truncated,
+                             &calls_.act, &calls_.update})
+      call->count(curve_);
     return curve_;
   }
   Program& update() override { return calls_.update.program(); }
 
  private:
-  static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
 
   Status roll_out(bool first) {
     for (std::int64_t t = 0; t < setting_.options.steps; ++t) {
@@ -270,7 +285,8 @@ Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setti
   if (setting.check_every != kNeverChecked) {
     IMPRINT_ASSIGN(greedy, Call::create(session, ppo.greedy(kEpisodes)));
   }
-  Calls calls{std::move(step), std::move(step_truncated), std::move(observe), std::move(observe_truncated), std::move(act), std::move(update), std::move(greedy)};
+  Calls calls{std::move(step), std::move(step_truncated), std::move(observe), std::move(observe_truncated),
+              std::move(act),  std::move(update),         std::move(greedy)};
   return {std::make_unique<TrialOnProcessor>(setting, seed, std::move(calls), sequence.parts[1].repeat)};
 }
 
@@ -278,7 +294,8 @@ Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setti
 
 namespace {
 
-nn::PpoOptions plain(std::int64_t agents, std::int64_t steps, std::int64_t minibatch, std::int64_t epochs, double discount, double decay) {
+nn::PpoOptions plain(std::int64_t agents, std::int64_t steps, std::int64_t minibatch, std::int64_t epochs,
+                     double discount, double decay) {
   nn::PpoOptions options;
   options.agents = agents;
   options.steps = steps;
@@ -298,13 +315,30 @@ nn::PpoOptions normalised(nn::PpoOptions options) {
 }  // namespace
 
 Setting zoo_cart_pole() {
-  return {"zoo CartPole", make_cart_pole, plain(8, 32, 256, 20, 0.98, 0.8), {1e-3, true}, {0.2, true}, 100'000, 2'000, 1e9, nn::cart_pole};
+  return {"zoo CartPole",
+          make_cart_pole,
+          plain(8, 32, 256, 20, 0.98, 0.8),
+          {1e-3, true},
+          {0.2, true},
+          100'000,
+          2'000,
+          1e9,
+          nn::cart_pole};
 }
 
-Setting default_cart_pole() { return {"default CartPole", make_cart_pole, plain(1, 2048, 64, 10, 0.99, 0.95), {3e-4}, {0.2}, 200'000, 2'000}; }
+Setting default_cart_pole() {
+  return {
+      "default CartPole", make_cart_pole, plain(1, 2048, 64, 10, 0.99, 0.95), {3e-4}, {0.2}, 200'000, 2'000};
+}
 
 Setting cleanrl_cart_pole() {
-  Setting setting{"CleanRL CartPole", make_cart_pole, plain(4, 128, 128, 4, 0.99, 0.95), {2.5e-4, true}, {0.2}, 500'000, 0};
+  Setting setting{"CleanRL CartPole",
+                  make_cart_pole,
+                  plain(4, 128, 128, 4, 0.99, 0.95),
+                  {2.5e-4, true},
+                  {0.2},
+                  500'000,
+                  0};
   setting.options.entropy_coefficient = 0.01;
   setting.options.clip_values = true;
   setting.options.value_coefficient = 0.25;
@@ -312,23 +346,53 @@ Setting cleanrl_cart_pole() {
 }
 
 Setting crowd_cart_pole() {
-  return {"1024 CartPoles", make_cart_pole, plain(1024, 16, 4096, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 2'000'000, 32'768, 1e9, nn::cart_pole};
+  return {"1024 CartPoles",
+          make_cart_pole,
+          plain(1024, 16, 4096, 4, 0.98, 0.9),
+          {2.5e-3, true},
+          {0.2},
+          2'000'000,
+          32'768,
+          1e9,
+          nn::cart_pole};
 }
 
 Setting large_crowd_cart_pole() {
-  return {"4096 CartPoles", make_cart_pole, plain(4096, 16, 16'384, 4, 0.98, 0.9), {2.5e-3, true}, {0.2}, 8'000'000, 131'072, 1e9, nn::cart_pole};
+  return {"4096 CartPoles",
+          make_cart_pole,
+          plain(4096, 16, 16'384, 4, 0.98, 0.9),
+          {2.5e-3, true},
+          {0.2},
+          8'000'000,
+          131'072,
+          1e9,
+          nn::cart_pole};
 }
 
 Setting large_crowd_pendulum() {
-  return {"4096 Pendulums", make_pendulum, plain(4096, 16, 16'384, 4, 0.9, 0.95), {1e-3}, {0.2}, 8'000'000, 131'072, 1e9, nn::pendulum};
+  return {"4096 Pendulums", make_pendulum, plain(4096, 16, 16'384, 4, 0.9, 0.95),
+          {1e-3},           {0.2},         8'000'000,
+          131'072,          1e9,           nn::pendulum};
 }
 
-Setting zoo_acrobot() { return {"zoo Acrobot", make_acrobot, normalised(plain(16, 256, 64, 4, 0.99, 0.94)), {3e-4}, {0.2}, 1'000'000, 20'000}; }
+Setting zoo_acrobot() {
+  return {"zoo Acrobot", make_acrobot, normalised(plain(16, 256, 64, 4, 0.99, 0.94)), {3e-4}, {0.2},
+          1'000'000,     20'000};
+}
 
 Setting zoo_mountain_car() {
-  return {"zoo MountainCar", make_mountain_car, normalised(plain(16, 16, 64, 4, 0.99, 0.98)), {3e-4}, {0.2}, 1'000'000, 100'000};
+  return {"zoo MountainCar",
+          make_mountain_car,
+          normalised(plain(16, 16, 64, 4, 0.99, 0.98)),
+          {3e-4},
+          {0.2},
+          1'000'000,
+          100'000};
 }
 
-Setting zoo_pendulum() { return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0, 1e9, nn::pendulum}; }
+Setting zoo_pendulum() {
+  return {"zoo Pendulum", make_pendulum, plain(4, 1024, 64, 10, 0.9, 0.95), {1e-3}, {0.2}, 100'000, 0, 1e9,
+          nn::pendulum};
+}
 
 }  // namespace imprint::trials

@@ -1,5 +1,6 @@
 #pragma once
-// One learner, one seed, one world on the processor or on the device: how long learning takes, and how well it does as it learns.
+// One learner, one seed, one world on the processor or on the device: how long learning takes, and how well
+// it does as it learns.
 
 #include <cstdint>
 #include <functional>
@@ -14,8 +15,8 @@
 
 namespace imprint::trials {
 
-inline constexpr std::int64_t kEpisodes = 100;    // of an evaluation
-inline constexpr std::int64_t kAtTheEnd = 0;      // Setting::check_every
+inline constexpr std::int64_t kEpisodes = 100;  // of an evaluation
+inline constexpr std::int64_t kAtTheEnd = 0;    // Setting::check_every
 inline constexpr std::int64_t kNeverChecked = -1;
 
 // A rate that stays, or falls to 0 in a line.
@@ -30,10 +31,10 @@ struct Setting {
   std::function<std::unique_ptr<Environment>()> world;
   nn::PpoOptions options;  // agents, steps, ...; observations and action come from the world
   Rate learning_rate, clip_range;
-  std::int64_t total_steps = 0;       // of all agents
+  std::int64_t total_steps = 0;          // of all agents
   std::int64_t check_every = kAtTheEnd;  // steps between greedy evaluations, at ends of rollouts
-  double enough = 1e9;                // a greedy mean at which it stops
-  nn::World (*resident)() = nullptr;  // the same world for the device, where there is one
+  double enough = 1e9;                   // a greedy mean at which it stops
+  nn::World (*resident)() = nullptr;     // the same world for the device, where there is one
 };
 
 struct Check {
@@ -46,7 +47,8 @@ struct Curve {
   std::vector<Check> checks;  // the last one at the end
   std::int64_t steps = 0;     // of all agents
   double seconds = 0;         // learning alone
-  double updating = 0;        // seconds of those; acting, and the world's own steps, are the rest. 0 where the world is on the device
+  double updating = 0;  // seconds of those; acting, and the world's own steps, are the rest. 0 where the
+                        // world is on the device
   std::uint32_t step_dispatches = 0, minibatch_dispatches = 0, update_dispatches = 0;
   std::uint64_t dispatches = 0, barriers = 0;  // of all of learning
   std::vector<float> metrics;                  // of the last update
@@ -72,7 +74,8 @@ class Trial {
 // The world on the processor: a submit for every step, and one for an update.
 Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setting, std::uint64_t seed);
 // setting.resident on the device: one submit for a rollout and its update. Vulkan devices only.
-Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting, std::uint64_t seed);
+Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting,
+                                                   std::uint64_t seed);
 
 // The settings published with rl-baselines3-zoo, stable-baselines3 (defaults) and CleanRL.
 Setting zoo_cart_pole();

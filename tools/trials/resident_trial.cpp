@@ -12,19 +12,28 @@ namespace {
 
 class ResidentTrial final : public Trial {
  public:
-  ResidentTrial(Session& session, const Setting& setting, Variable ended, Program start, Program practice, std::optional<Program> judge)
-      : session_(session), setting_(setting), ended_(std::move(ended)), start_(std::move(start)), practice_(std::move(practice)), judge_(std::move(judge)) {}
+  ResidentTrial(Session& session, const Setting& setting, Variable ended, Program start, Program practice,
+                std::optional<Program> judge)
+      : session_(session),
+        setting_(setting),
+        ended_(std::move(ended)),
+        start_(std::move(start)),
+        practice_(std::move(practice)),
+        judge_(std::move(judge)) {}
 
   Result<Curve> learn() override {
     IMPRINT_CHECK(session_.run(start_));
-    const std::int64_t per_update = setting_.options.agents * setting_.options.steps, updates = (setting_.total_steps + per_update - 1) / per_update;
+    const std::int64_t per_update = setting_.options.agents * setting_.options.steps,
+                       updates = (setting_.total_steps + per_update - 1) / per_update;
     std::int64_t next_check = setting_.check_every > 0 ? setting_.check_every : setting_.total_steps;
     auto begin = std::chrono::steady_clock::now();
     for (std::int64_t u = 0; u < updates; ++u) {
       curve_.steps = (u + 1) * per_update;
-      const double progress = std::min(1.0, static_cast<double>(curve_.steps) / static_cast<double>(setting_.total_steps));
-      const HostTensor rates[] = {HostTensor::from({static_cast<float>(setting_.learning_rate.at(progress))}, {}),
-                                  HostTensor::from({static_cast<float>(setting_.clip_range.at(progress))}, {})};
+      const double progress =
+          std::min(1.0, static_cast<double>(curve_.steps) / static_cast<double>(setting_.total_steps));
+      const HostTensor rates[] = {
+          HostTensor::from({static_cast<float>(setting_.learning_rate.at(progress))}, {}),
+          HostTensor::from({static_cast<float>(setting_.clip_range.at(progress))}, {})};
       IMPRINT_ASSIGN(std::vector<HostTensor> outputs, session_.run(practice_, rates));
       curve_.metrics = std::move(outputs[0].floats);
       curve_.dispatches += practice_.stats().dispatches;
@@ -77,7 +86,8 @@ nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed) {
   return options;
 }
 
-Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting, std::uint64_t seed) {
+Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting,
+                                                   std::uint64_t seed) {
   const nn::World world = setting.resident();
   const nn::PpoOptions options = resident_options(setting, seed);
   IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
@@ -94,14 +104,17 @@ Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setti
   IMPRINT_ASSIGN(Program practice, Program::compile(session.runtime(), sequence));
   std::optional<Program> judge;
   if (setting.check_every != kNeverChecked) {
-    IMPRINT_ASSIGN(const ProgramSequence greedy, ppo.judge(fair, static_cast<std::uint32_t>(world.step_limit)));
+    IMPRINT_ASSIGN(const ProgramSequence greedy,
+                   ppo.judge(fair, static_cast<std::uint32_t>(world.step_limit)));
     IMPRINT_ASSIGN(judge, Program::compile(session.runtime(), greedy));
   }
 
-  auto trial = std::make_unique<ResidentTrial>(session, setting, worlds.ended(), std::move(start), std::move(practice), std::move(judge));
+  auto trial = std::make_unique<ResidentTrial>(session, setting, worlds.ended(), std::move(start),
+                                               std::move(practice), std::move(judge));
   Curve& curve = trial->curve();
   curve.step_dispatches = step.stats().dispatches;
-  curve.update_dispatches = trial->update().stats().dispatches - curve.step_dispatches * static_cast<std::uint32_t>(options.steps);
+  curve.update_dispatches =
+      trial->update().stats().dispatches - curve.step_dispatches * static_cast<std::uint32_t>(options.steps);
   curve.minibatch_dispatches = curve.update_dispatches / minibatches;
   return {std::move(trial)};
 }

@@ -1,6 +1,7 @@
 #pragma once
-// The library's face: tensors, derivatives, networks, programs, files. One include for C++ projects that write their own networks; a device
-// of their own comes from engine-bridge/standalone.h, a game's device from engine-bridge/context.h.
+// The library's face: tensors, derivatives, networks, programs, files. One include for C++ projects that
+// write their own networks; a device of their own comes from engine-bridge/own/standalone.h, a game's device
+// from engine-bridge/context.h.
 
 #include "compute/base/result.h"
 #include "compute/graph/autodiff.h"

@@ -1,21 +1,24 @@
 #ifndef IMPRINT_IMPRINT_HPP_
 #define IMPRINT_IMPRINT_HPP_
-// A C++20 coat over imprint.h: owners for the handles, enum classes, spans. Header-only; no state, no allocation, no exception of its own.
+// A C++20 coat over imprint.h: owners for the handles, enum classes, spans. Header-only; no state, no
+// allocation, no exception of its own.
 //
-// Every call gives a Status (an imp_result that can be asked), every maker a Made<T>. Contracts, threads and units are those of the C function of the
-// same name. Structs stay the C ones: make them with their imp_*_init function.
+// Every call gives a Status (an imp_result that can be asked), every maker a Made<T>. Contracts, threads and
+// units are those of the C function of the same name. Structs stay the C ones: make them with their
+// imp_*_init function.
 //
 //   using namespace imprint::game;
-//   const imp_api* api = load(imp_get_api);                        // or the function that dlsym / GetProcAddress found
-//   Made<Context> context = Context::create(api, device_info);
-//   if (!context) return fail(context.status.message());
-//   Made<Brain> brain = context->create_brain(desc);
-//   Made<Agent> agent = brain->create_agent(0);
+//   const imp_api* api = load(imp_get_api);                        // or the function that dlsym /
+//   GetProcAddress found Made<Context> context = Context::create(api, device_info); if (!context) return
+//   fail(context.status.message()); Made<Brain> brain = context->create_brain(desc); Made<Agent> agent =
+//   brain->create_agent(0);
 //
-// Owners destroy what they hold, so declare them in the order context, tensor, brain, agent: an agent must not outlive its brain's context.
+// Owners destroy what they hold, so declare them in the order context, tensor, brain, agent: an agent must
+// not outlive its brain's context.
 
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
-#error "imprint.hpp needs C++20, in CMake target_compile_features(game PRIVATE cxx_std_20); imprint.h, the C interface, needs C11 or C++11"
+#error \
+    "imprint.hpp needs C++20, in CMake target_compile_features(game PRIVATE cxx_std_20); imprint.h, the C interface, needs C11 or C++11"
 #endif
 
 #include <cstddef>
@@ -55,7 +58,10 @@ enum class Mode : std::uint32_t {
   record = IMP_MODE_RECORD
 };
 enum class Credit : std::uint32_t { by_onset = IMP_CREDIT_BY_ONSET, current = IMP_CREDIT_CURRENT };
-enum class EpisodeEnd : std::uint32_t { terminated = IMP_EPISODE_TERMINATED, truncated = IMP_EPISODE_TRUNCATED };
+enum class EpisodeEnd : std::uint32_t {
+  terminated = IMP_EPISODE_TERMINATED,
+  truncated = IMP_EPISODE_TRUNCATED
+};
 
 // The outcome of a call. ok() also for a success with a remark (not_ready).
 class [[nodiscard]] Status {
@@ -71,7 +77,10 @@ class [[nodiscard]] Status {
   const char* name() const { return api_ ? api_->result_name(result_) : "no table"; }
   // The text of the newest failure on this thread: ask before the next call that fails.
   const char* message() const {
-    return ok() ? "" : api_ ? api_->last_error() : "what should have been made for this was not, or the library does not serve this ABI version";
+    return ok()   ? ""
+           : api_ ? api_->last_error()
+                  : "what should have been made for this was not, or the library does not serve this ABI "
+                    "version";
   }
 
  private:
@@ -98,10 +107,12 @@ inline const imp_api* load(imp_get_api_function get_api) {
 
 namespace detail {
 
-inline std::uint32_t count_of(std::size_t size) { return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size); }
+inline std::uint32_t count_of(std::size_t size) {
+  return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
+}
 
 // One handle and the table it came from: move-only, null after a move, release() gives the handle away.
-template <class Handle, imp_result(IMP_CALL* imp_api::*destroy)(Handle)>
+template <class Handle, imp_result (IMP_CALL* imp_api::*destroy)(Handle)>
 class Owner {
  public:
   Owner() = default;
@@ -128,7 +139,7 @@ class Owner {
  protected:
   // An object that was never made has no table to ask.
   template <class... Taken, class... Given>
-  Status call(imp_result(IMP_CALL* imp_api::*function)(Handle, Taken...), Given... given) const {
+  Status call(imp_result (IMP_CALL* imp_api::*function)(Handle, Taken...), Given... given) const {
     return api_ ? Status(api_, (api_->*function)(handle_, given...)) : Status();
   }
 
@@ -175,9 +186,13 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     feedback.time_s = time_s;
     return call(&imp_api::agent_feedback, &feedback);
   }
-  Status demonstrate(const imp_demonstration& demonstration) { return call(&imp_api::agent_demonstrate, &demonstration); }
+  Status demonstrate(const imp_demonstration& demonstration) {
+    return call(&imp_api::agent_demonstrate, &demonstration);
+  }
   Status reward(float reward) { return call(&imp_api::agent_reward, reward); }
-  Status end_episode(EpisodeEnd end) { return call(&imp_api::agent_end_episode, static_cast<imp_episode_end>(end)); }
+  Status end_episode(EpisodeEnd end) {
+    return call(&imp_api::agent_end_episode, static_cast<imp_episode_end>(end));
+  }
 };
 
 struct BrainHash {
@@ -237,7 +252,8 @@ class Tensor : public detail::Owner<imp_tensor, &imp_api::tensor_destroy> {
 };
 
 // Row-major extents.
-inline imp_tensor_desc tensor_desc(const char* name, std::initializer_list<std::uint64_t> shape, imp_dtype dtype = IMP_DTYPE_FLOAT32) {
+inline imp_tensor_desc tensor_desc(const char* name, std::initializer_list<std::uint64_t> shape,
+                                   imp_dtype dtype = IMP_DTYPE_FLOAT32) {
   imp_tensor_desc desc = imp_tensor_desc_init();
   desc.name = name;
   desc.dtype = dtype;
@@ -250,15 +266,15 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
  public:
   using Owner::Owner;
 
-  static Made<Context> create(const imp_api* api, const imp_vk_device_info& device, const imp_host* host = nullptr,
-                              const imp_limits* limits = nullptr) {
+  static Made<Context> create(const imp_api* api, const imp_vk_device_info& device,
+                              const imp_host* host = nullptr, const imp_limits* limits = nullptr) {
     if (!api) return {};
     imp_context context{};
     const imp_result result = api->context_create(&device, host, limits, &context);
     return {Context(api, context), {api, result}};
   }
-  static Made<Context> create_standalone(const imp_api* api, const imp_standalone_info& device, const imp_host* host = nullptr,
-                                         const imp_limits* limits = nullptr) {
+  static Made<Context> create_standalone(const imp_api* api, const imp_standalone_info& device,
+                                         const imp_host* host = nullptr, const imp_limits* limits = nullptr) {
     if (!api) return {};
     imp_context context{};
     const imp_result result = api->context_create_standalone(&device, host, limits, &context);
@@ -291,7 +307,9 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     if (destroyed) handle_ = {};
     return destroyed;
   }
-  Status report(char* buffer, std::size_t* size) const { return call(&imp_api::context_report, buffer, size); }
+  Status report(char* buffer, std::size_t* size) const {
+    return call(&imp_api::context_report, buffer, size);
+  }
   Made<imp_report> report() const {
     Made<imp_report> made{imp_report_init(), {}};
     made.status = call(&imp_api::context_get_report, &made.value);
@@ -305,8 +323,12 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   Status warmup(void (*progress)(void* user, float fraction) = nullptr, void* user = nullptr) {
     return call(&imp_api::warmup, progress, user);
   }
-  Status pipeline_cache(void* data, std::size_t* size) const { return call(&imp_api::pipeline_cache_get, data, size); }
-  Status set_pipeline_cache(std::span<const std::byte> data) { return call(&imp_api::pipeline_cache_set, data.data(), data.size()); }
+  Status pipeline_cache(void* data, std::size_t* size) const {
+    return call(&imp_api::pipeline_cache_get, data, size);
+  }
+  Status set_pipeline_cache(std::span<const std::byte> data) {
+    return call(&imp_api::pipeline_cache_set, data.data(), data.size());
+  }
   Status set_limits(const imp_limits& limits) { return call(&imp_api::set_limits, &limits); }
   Status quiesce(std::uint32_t timeout_ms) { return call(&imp_api::quiesce, timeout_ms); }
   Status resume() { return call(&imp_api::resume); }
@@ -347,7 +369,8 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     made.status = call(&imp_api::estimate, &made.value);
     return made;
   }
-  Status submit(std::span<const imp_vk_semaphore> waits, std::span<const imp_vk_semaphore> signals, std::uint32_t budget_us = UINT32_MAX) {
+  Status submit(std::span<const imp_vk_semaphore> waits, std::span<const imp_vk_semaphore> signals,
+                std::uint32_t budget_us = UINT32_MAX) {
     imp_submit_info info = imp_submit_info_init();
     info.budget_us = budget_us;
     info.wait_count = detail::count_of(waits.size());

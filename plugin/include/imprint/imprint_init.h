@@ -103,8 +103,8 @@ static inline imp_brain_desc imp_brain_desc_init(void) {
   s.snapshot_count = 4;
   return s;
 }
-/* The same with a learner, and what that one usually has elsewhere: DQN the rates of Stable-Baselines3 with the memory, target and epsilon of CleanRL, PPO
- * those of Stable-Baselines3 with a crowd's rollout. */
+/* The same with a learner, and what that one usually has elsewhere: DQN the rates of Stable-Baselines3 with
+ * the memory, target and epsilon of CleanRL, PPO those of Stable-Baselines3 with a crowd's rollout. */
 static inline imp_brain_desc imp_brain_desc_init_for(imp_learner learner) {
   imp_brain_desc s = imp_brain_desc_init();
   s.learner = learner;

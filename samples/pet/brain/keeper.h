@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_BRAIN_KEEPER_H_
 #define IMPRINT_SAMPLES_PET_BRAIN_KEEPER_H_
-// Files that a brain is to be kept in: a brain writes one at a time, over the frames that come, so wishes wait in a row.
+// Files that a brain is to be kept in: a brain writes one at a time, over the frames that come, so wishes
+// wait in a row.
 
 #include <cstdint>
 #include <deque>

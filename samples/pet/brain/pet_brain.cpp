@@ -82,8 +82,8 @@ namespace {
 
 uint32_t snapshots_of(uint32_t pets) { return pets <= 16 ? 8 : 2; }
 
-// What each learner wants to be good at this: the defaults are those of feedback, a minibatch of 32 every 6 frames with 4,096 samples remembered and noise
-// of 0.2.
+// What each learner wants to be good at this: the defaults are those of feedback, a minibatch of 32 every 6
+// frames with 4,096 samples remembered and noise of 0.2.
 void tune(imp_brain_desc& desc, Learner learner) {
   switch (learner) {
     case Learner::kFeedback:
@@ -121,7 +121,8 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner
   desc.seed = setup.seed;
   tune(desc, learner);
   desc.credit_delay_s = static_cast<float>(setup.reaction_s);
-  // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can bind, and keeps fewer snapshots.
+  // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can
+  // bind, and keeps fewer snapshots.
   constexpr uint32_t kKennelSamples = 64 * 4096;
   desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);
   desc.snapshot_count = snapshots_of(setup.pets);
@@ -131,7 +132,8 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner
 
 }  // namespace
 
-// ---- context -------------------------------------------------------------------------------------------------------------------------------
+// ---- context
+// -------------------------------------------------------------------------------------------------------------------------------
 
 BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
   imp_host host = imp_host_init();
@@ -182,20 +184,25 @@ void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
 
 void BrainContext::close(uint64_t last_frame, double time_s) {
   if (setup_.access != Access::kRecord) return;  // Imprint waits for its own submits
-  // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it is.
+  // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it
+  // is.
   if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
 }
 
 imp_context_stats BrainContext::stats() const { return expect(context_.stats(), "stats"); }
 
-// ---- brain -----------------------------------------------------------------------------------------------------------------------------------
+// ---- brain
+// -----------------------------------------------------------------------------------------------------------------------------------
 
 // A brain with its agents.
 struct PetBrain::Self {
-  Self(Context& context, const Setup& setup, Learner learns) : learner(learns), brain(make_brain(context, setup, learns)) {
-    for (uint32_t pet = 0; pet < setup.pets; ++pet) agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::learning, learner));
+  Self(Context& context, const Setup& setup, Learner learns)
+      : learner(learns), brain(make_brain(context, setup, learns)) {
+    for (uint32_t pet = 0; pet < setup.pets; ++pet)
+      agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::learning, learner));
     for (uint32_t pet = 0; pet < setup.pets; ++pet) {
-      for (uint32_t i = 0; i < setup.probes; ++i) agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::inference, learner));
+      for (uint32_t i = 0; i < setup.probes; ++i)
+        agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::inference, learner));
     }
   }
 
@@ -204,7 +211,8 @@ struct PetBrain::Self {
   std::vector<std::unique_ptr<AgentMind>> agents;  // pets, then probes
 };
 
-// One body's mind in whichever brain is in use. A brain that comes into use in the middle of a command hears it, and the question under way.
+// One body's mind in whichever brain is in use. A brain that comes into use in the middle of a command hears
+// it, and the question under way.
 class PetBrain::Body : public Mind {
  public:
   Body(PetBrain& brain, size_t index) : brain_(&brain), index_(index) {}
@@ -219,9 +227,13 @@ class PetBrain::Body : public Mind {
     if (answer) question_.reset();
     return answer;
   }
-  void feedback(float value, float weight, bool exact, double time_s) override { agent().feedback(value, weight, exact, time_s); }
+  void feedback(float value, float weight, bool exact, double time_s) override {
+    agent().feedback(value, weight, exact, time_s);
+  }
   void reward(float value) override { agent().reward(value); }
-  void demonstrate(const Observation& observation, Cue cue, Action action) override { agent().demonstrate(observation, cue, action); }
+  void demonstrate(const Observation& observation, Cue cue, Action action) override {
+    agent().demonstrate(observation, cue, action);
+  }
   void end_episode() override {
     question_.reset();
     agent().end_episode();
@@ -248,7 +260,8 @@ class PetBrain::Body : public Mind {
 };
 
 PetBrain::PetBrain(BrainContext& context, const Setup& setup) : setup_(setup) {
-  for (const Learner learner : setup_.learners) selves_.push_back(std::make_unique<Self>(context.context(), setup_, learner));
+  for (const Learner learner : setup_.learners)
+    selves_.push_back(std::make_unique<Self>(context.context(), setup_, learner));
   for (size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
   for (size_t i = 1; i < selves_.size(); ++i) expect(selves_[i]->brain.set_learning(false), "set_learning");
 }
@@ -257,12 +270,16 @@ PetBrain::~PetBrain() = default;
 
 Mind& PetBrain::pet(size_t index) { return *bodies_[index]; }
 
-Mind& PetBrain::probe(size_t pet, size_t index) { return *bodies_[setup_.pets + pet * setup_.probes + index]; }
+Mind& PetBrain::probe(size_t pet, size_t index) {
+  return *bodies_[setup_.pets + pet * setup_.probes + index];
+}
 
 Learner PetBrain::learner() const { return self().learner; }
 
 bool PetBrain::use(Learner learner) {
-  const auto found = std::find_if(selves_.begin(), selves_.end(), [&](const std::unique_ptr<Self>& each) { return each->learner == learner; });
+  const auto found = std::find_if(selves_.begin(), selves_.end(), [&](const std::unique_ptr<Self>& each) {
+    return each->learner == learner;
+  });
   if (found == selves_.end()) return false;
   const auto wanted = static_cast<size_t>(found - selves_.begin());
   if (wanted == used_) return true;
@@ -310,7 +327,8 @@ void PetBrain::restore(uint64_t snapshot) {
 std::string PetBrain::hash() const {
   const imprint::game::BrainHash hash = expect(selves_[0]->brain.hash(), "hash");
   char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high), static_cast<unsigned long long>(hash.low));
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
   return text;
 }
 
@@ -330,7 +348,8 @@ imp_brain_stats PetBrain::stats() const {
 
 uint64_t PetBrain::parameter_count() const { return expect(self().brain.info(), "info").parameter_count; }
 
-std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup, const std::string& path) {
+std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
+                          const std::string& path) {
   BrainContext::Setup quiet;
   quiet.access = Access::kSubmit;
   BrainContext context(submit_device, quiet);

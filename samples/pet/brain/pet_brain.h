@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_BRAIN_PET_BRAIN_H_
 #define IMPRINT_SAMPLES_PET_BRAIN_PET_BRAIN_H_
-// Where the game meets Imprint: all its calls are in this pair of files. Failures throw std::runtime_error with Imprint's own words.
+// Where the game meets Imprint: all its calls are in this pair of files. Failures throw std::runtime_error
+// with Imprint's own words.
 
 #include <cstdint>
 #include <functional>
@@ -57,8 +58,9 @@ class BrainContext {
   std::string driver_;
 };
 
-// The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same brain. A pet may have several brains, one for
-// each learner, of which one is in use: the others wait, with all that they know.
+// The brains of one or many pets of one shape: one body each, and probes that sit examinations with the same
+// brain. A pet may have several brains, one for each learner, of which one is in use: the others wait, with
+// all that they know.
 class PetBrain {
  public:
   struct Setup {
@@ -83,7 +85,8 @@ class PetBrain {
   size_t snapshots_kept() const;
 
   Learner learner() const;
-  // Within a frame or between two: nothing is made, since all brains are there. False when there is no brain of that learner.
+  // Within a frame or between two: nothing is made, since all brains are there. False when there is no brain
+  // of that learner.
   bool use(Learner learner);
 
   void set_learning(bool on);
@@ -91,14 +94,15 @@ class PetBrain {
 
   enum class Which : uint8_t { kFirst, kInUse };
   void save(const std::string& path, Which which);  // goes on over the next frames
-  bool saved() const;                  // false while it goes on
+  bool saved() const;                               // false while it goes on
   void load(const std::string& path);  // the first; not within a frame; throws LoadError and stays as it is
   uint64_t snapshot();
-  void restore(uint64_t snapshot);     // the brain that it is of is in use then
+  void restore(uint64_t snapshot);  // the brain that it is of is in use then
 
-  // Of the first: weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where Imprint submits by itself.
+  // Of the first: weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where
+  // Imprint submits by itself.
   std::string hash() const;
-  imp_brain_stats stats() const;  // of the one in use, but what is counted for the report is of all
+  imp_brain_stats stats() const;     // of the one in use, but what is counted for the report is of all
   uint64_t parameter_count() const;  // of the one in use
 
  private:
@@ -109,14 +113,15 @@ class PetBrain {
   const Self& self() const { return *selves_[used_]; }
 
   Setup setup_;
-  std::vector<std::unique_ptr<Self>> selves_;   // one a learner
-  std::vector<std::unique_ptr<Body>> bodies_;   // pets, then probes
+  std::vector<std::unique_ptr<Self>> selves_;  // one a learner
+  std::vector<std::unique_ptr<Body>> bodies_;  // pets, then probes
   size_t used_ = 0, saving_ = 0;
   bool learning_ = true;
 };
 
 // The hash of a brain that was saved, by a context of its own on the game's device. The GPU must be idle.
-std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup, const std::string& path);
+std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
+                          const std::string& path);
 
 }  // namespace pet
 

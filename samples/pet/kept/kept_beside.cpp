@@ -22,27 +22,33 @@ std::string life_file(const std::string& pet_file) { return pet_file + ".life"; 
 
 std::string free_name(const std::string& file) {
   std::string found = file;
-  for (int number = 2; !is_free(found) || !is_free(names_file(found)) || !is_free(life_file(found)); ++number) found = file + "-" + std::to_string(number);
+  for (int number = 2; !is_free(found) || !is_free(names_file(found)) || !is_free(life_file(found)); ++number)
+    found = file + "-" + std::to_string(number);
   return found;
 }
 
-void read_lines(const std::string& file, const std::string& heading, const std::function<std::string(const std::string&)>& take) {
+void read_lines(const std::string& file, const std::string& heading,
+                const std::function<std::string(const std::string&)>& take) {
   std::ifstream lines(file);
   if (!lines) {
-    // Only what is not there is nothing: what cannot be opened now, for want of a right or of a handle, has something to say all the same.
+    // Only what is not there is nothing: what cannot be opened now, for want of a right or of a handle, has
+    // something to say all the same.
     std::error_code error;
     if (!std::filesystem::exists(file, error) && !error) return;
     throw std::runtime_error("cannot open " + file + (error ? ": " + error.message() : std::string()));
   }
   std::string line;
-  if (!std::getline(lines, line) || line != heading) throw std::runtime_error(file + ", line 1: expected \"" + heading + "\"");
+  if (!std::getline(lines, line) || line != heading)
+    throw std::runtime_error(file + ", line 1: expected \"" + heading + "\"");
   for (size_t number = 2; std::getline(lines, line); ++number) {
-    if (const std::string why = take(line); !why.empty()) throw std::runtime_error(file + ", line " + std::to_string(number) + ": " + why);
+    if (const std::string why = take(line); !why.empty())
+      throw std::runtime_error(file + ", line " + std::to_string(number) + ": " + why);
   }
   if (lines.bad()) throw std::runtime_error("cannot read " + file);
 }
 
-std::string replace_lines(const std::string& file, const std::string& heading, std::span<const std::string> lines, bool keep_old) {
+std::string replace_lines(const std::string& file, const std::string& heading,
+                          std::span<const std::string> lines, bool keep_old) {
   const std::string temporary = file + ".new";
   if (!lines.empty()) {
     std::ofstream text(temporary);
@@ -54,7 +60,8 @@ std::string replace_lines(const std::string& file, const std::string& heading, s
   std::error_code error;
   if (keep_old) {
     std::filesystem::rename(file, free_name(file + ".unread"), error);
-    if (error && error != std::errc::no_such_file_or_directory) return "cannot keep " + file + " aside: " + error.message();
+    if (error && error != std::errc::no_such_file_or_directory)
+      return "cannot keep " + file + " aside: " + error.message();
   }
   if (!lines.empty()) {
     std::filesystem::rename(temporary, file, error);

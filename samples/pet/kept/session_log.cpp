@@ -18,9 +18,10 @@ std::optional<uint32_t> version_of(const std::string& line) {
   }
   return std::nullopt;
 }
-constexpr std::array<const char*, 19> kWords = {"redraw",      "cue",       "praise",   "scold", "treat",    "click", "show",
-                                                "move_player", "move_ball", "snapshot", "undo",  "learning", "no",    "reaction_ms",
-                                                "then",        "learner",   "lure",     "let_go", "name"};
+constexpr std::array<const char*, 19> kWords = {
+    "redraw",      "cue",       "praise",   "scold",  "treat",    "click", "show",
+    "move_player", "move_ball", "snapshot", "undo",   "learning", "no",    "reaction_ms",
+    "then",        "learner",   "lure",     "let_go", "name"};
 
 std::optional<SignalKind> kind_of(const std::string& word) {
   for (size_t i = 0; i < kWords.size(); ++i) {
@@ -37,7 +38,8 @@ std::optional<Cue> cue_of(const std::string& word) {
 }
 
 std::optional<TeacherKind> teacher_of(const std::string& word) {
-  for (const TeacherKind kind : {TeacherKind::kNone, TeacherKind::kDemo, TeacherKind::kPraise, TeacherKind::kCareless, TeacherKind::kOff}) {
+  for (const TeacherKind kind : {TeacherKind::kNone, TeacherKind::kDemo, TeacherKind::kPraise,
+                                 TeacherKind::kCareless, TeacherKind::kOff}) {
     if (word == name(kind)) return kind;
   }
   return std::nullopt;
@@ -96,11 +98,12 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 
 }  // namespace
 
-SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header) 
+SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header)
     : path_(path), file_(std::fopen(path.c_str(), "w")) {
   if (!file_) throw std::runtime_error("cannot write the log " + path);
-  std::fprintf(file_, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord, header.version, header.seed, header.pets, header.idle ? 1 : 0,
-               name(header.teacher), name(header.learner));
+  std::fprintf(file_, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord,
+               header.version, header.seed, header.pets, header.idle ? 1 : 0, name(header.teacher),
+               name(header.learner));
   // A full disk or device is known now rather than after the game.
   if (const std::string why = problem(); !why.empty()) {
     std::fclose(file_);
@@ -131,7 +134,8 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
     case SignalKind::kMovePlayer:
     case SignalKind::kMoveBall:
     case SignalKind::kLure:
-      std::fprintf(file_, " %.9g %.9g", static_cast<double>(signal.position.x), static_cast<double>(signal.position.y));
+      std::fprintf(file_, " %.9g %.9g", static_cast<double>(signal.position.x),
+                   static_cast<double>(signal.position.y));
       break;
     case SignalKind::kRedraw:
     case SignalKind::kUndo:
@@ -145,7 +149,9 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
   std::fputc('\n', file_);
 }
 
-void SessionLogWriter::write_steps(uint64_t frame, uint32_t steps) { std::fprintf(file_, "%" PRIu64 " steps %u\n", frame, steps); }
+void SessionLogWriter::write_steps(uint64_t frame, uint32_t steps) {
+  std::fprintf(file_, "%" PRIu64 " steps %u\n", frame, steps);
+}
 
 void SessionLogWriter::write_end(uint64_t frame) { std::fprintf(file_, "%" PRIu64 " end\n", frame); }
 
@@ -155,7 +161,8 @@ SessionLogReader::SessionLogReader(const std::string& path) {
   std::string text;
   size_t number = 0;
   const auto refuse = [&](const char* expected) -> std::runtime_error {
-    return std::runtime_error(path + ", line " + std::to_string(number) + ": expected " + expected + ", found \"" + text + "\"");
+    return std::runtime_error(path + ", line " + std::to_string(number) + ": expected " + expected +
+                              ", found \"" + text + "\"");
   };
   const auto next = [&] { return ++number, static_cast<bool>(std::getline(file, text)); };
   const std::optional<uint32_t> version = next() ? version_of(text) : std::nullopt;
@@ -165,12 +172,14 @@ SessionLogReader::SessionLogReader(const std::string& path) {
   std::istringstream head(text);
   std::array<std::string, 3> words;
   int idle = 0;
-  if (!(head >> words[0] >> header_.seed >> words[1] >> header_.pets >> words[2] >> idle) || words[0] != "seed" || words[1] != "pets" ||
-      words[2] != "idle" || header_.pets == 0 || header_.pets > 1024) {
+  if (!(head >> words[0] >> header_.seed >> words[1] >> header_.pets >> words[2] >> idle) ||
+      words[0] != "seed" || words[1] != "pets" || words[2] != "idle" || header_.pets == 0 ||
+      header_.pets > 1024) {
     throw refuse("\"seed N pets N idle 0|1\"");
   }
   header_.idle = idle != 0;
-  if (header_.version == 1 && header_.idle) throw refuse("idle 0: what a pet does unasked is not what it was when this log was written");
+  if (header_.version == 1 && header_.idle)
+    throw refuse("idle 0: what a pet does unasked is not what it was when this log was written");
   if (std::string word, who; head >> word) {
     const std::optional<TeacherKind> teacher = head >> who ? teacher_of(who) : std::nullopt;
     if (word != "teacher" || !teacher) throw refuse("\"teacher person|demo|praise|careless|off\" after idle");
@@ -188,7 +197,8 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     std::istringstream line(text);
     uint64_t frame = 0;
     std::string where;
-    if (!(line >> frame >> where) || frame < last) throw refuse("a frame that is not before the last one, and a pet");
+    if (!(line >> frame >> where) || frame < last)
+      throw refuse("a frame that is not before the last one, and a pet");
     last = frame;
     end_frame_ = frame + 1;
     if (where == "end") {
@@ -203,8 +213,11 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     }
     std::string word;
     Signal signal;
-    const size_t pet = where.find_first_not_of("0123456789") == std::string::npos && where.size() < 5 ? std::stoul(where) : header_.pets;
-    if (pet >= header_.pets || !(line >> word) || !read_signal(line, word, signal)) throw refuse("a pet of this log and an event");
+    const size_t pet = where.find_first_not_of("0123456789") == std::string::npos && where.size() < 5
+                           ? std::stoul(where)
+                           : header_.pets;
+    if (pet >= header_.pets || !(line >> word) || !read_signal(line, word, signal))
+      throw refuse("a pet of this log and an event");
     changes_learner_ = changes_learner_ || signal.kind == SignalKind::kLearner;
     events_[pet].push_back({frame, signal});
   }

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_KEPT_SESSION_LOG_H_
 #define IMPRINT_SAMPLES_PET_KEPT_SESSION_LOG_H_
-// Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes the same pets, bit for bit.
+// Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes
+// the same pets, bit for bit.
 //
 //   imprint-pet-log 3
 //   seed 1 pets 1 idle 0 teacher demo learner feedback
@@ -26,7 +27,8 @@
 
 namespace pet {
 
-// What is written today. Pets that were left to themselves knew no sofa in version 1, and in version 2 no unease: without idleness all play the same.
+// What is written today. Pets that were left to themselves knew no sofa in version 1, and in version 2 no
+// unease: without idleness all play the same.
 inline constexpr uint32_t kLogVersion = 3;
 
 struct LogHeader {
@@ -35,7 +37,7 @@ struct LogHeader {
   bool idle = false;
   TeacherKind teacher = TeacherKind::kNone;  // who sent the events; older logs do not say
   Learner learner = Learner::kFeedback;      // at the start; older logs do not say
-  uint32_t version = kLogVersion;            // by whose rules it plays: of what was read, and of a log of that
+  uint32_t version = kLogVersion;  // by whose rules it plays: of what was read, and of a log of that
 };
 
 class SessionLogWriter {
@@ -58,7 +60,8 @@ class SessionLogWriter {
 
 class SessionLogReader {
  public:
-  explicit SessionLogReader(const std::string& path);  // throws std::runtime_error with the line that is wrong
+  explicit SessionLogReader(
+      const std::string& path);  // throws std::runtime_error with the line that is wrong
 
   const LogHeader& header() const { return header_; }
   // The events of a frame; frames must be asked for in rising order.

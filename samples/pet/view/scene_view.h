@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_H_
 #define IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_H_
-// From worlds to draw lists: bodies, things, signs of praise and scolding, and which past action they were credited to.
+// From worlds to draw lists: bodies, things, signs of praise and scolding, and which past action they were
+// credited to.
 
 #include <cstdint>
 #include <vector>
@@ -18,10 +19,10 @@ class SceneView {
 
   // `seconds`: real time since the last call, for what moves by itself.
   void update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds);
-  // Signs younger than `youngest_sign` seconds are drawn as if they were that old: a still picture taken at their instant shows them grown.
-  // same_pet: one pet in all yards, so one coat.
-  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera, float youngest_sign, bool same_pet,
-            DrawList& list) const;
+  // Signs younger than `youngest_sign` seconds are drawn as if they were that old: a still picture taken at
+  // their instant shows them grown. same_pet: one pet in all yards, so one coat.
+  void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera,
+            float youngest_sign, bool same_pet, DrawList& list) const;
 
   // The ground that all yards cover.
   Vec2 center() const;
@@ -37,9 +38,13 @@ class SceneView {
   static float ghost_apart(const WorldView& world, const WorldView& ghost);
 
   // Where the overlay hangs its bubbles, in the first yard.
-  Vec3 pet_top(const WorldView& world) const { return pets_.empty() ? Vec3{} : pets_[0].body.head_top(world.pet); }
+  Vec3 pet_top(const WorldView& world) const {
+    return pets_.empty() ? Vec3{} : pets_[0].body.head_top(world.pet);
+  }
   Vec3 ghost_top(const WorldView& world) const { return ghost_.head_top(world.pet); }
-  static Vec3 player_top(const WorldView& world) { return {world.player.position.x, world.player.position.y, 1.75f}; }
+  static Vec3 player_top(const WorldView& world) {
+    return {world.player.position.x, world.player.position.y, 1.75f};
+  }
 
  private:
   struct Yard {
@@ -49,9 +54,11 @@ class SceneView {
     Vec2 player;                // where the player was seen last
     float stride = 0.0f, pace = 0.0f;
   };
-  void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed, DrawList& list) const;
+  void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed,
+                 DrawList& list) const;
   void draw_player(const WorldView& world, const Yard& yard, const Affine& at, DrawList& list) const;
-  void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, float youngest, DrawList& list) const;
+  void draw_signs(const WorldView& world, const Affine& at, const Camera& camera, float youngest,
+                  DrawList& list) const;
   void draw_lure(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
   void draw_lesson(const WorldView& world, const Affine& at, const Camera& camera, DrawList& list) const;
 

@@ -6,7 +6,9 @@ namespace {
 constexpr float kSize = 1.25f;         // a large dog: it is what one looks at
 constexpr float kHipsBehind = 0.235f;  // of the hips behind the pet's middle
 
-std::array<Vec3, 4> standing_feet() { return {{{0.215f, 0.115f, 0}, {0.215f, -0.115f, 0}, {-0.25f, 0.12f, 0}, {-0.25f, -0.12f, 0}}}; }
+std::array<Vec3, 4> standing_feet() {
+  return {{{0.215f, 0.115f, 0}, {0.215f, -0.115f, 0}, {-0.25f, 0.12f, 0}, {-0.25f, -0.12f, 0}}};
+}
 
 // Diagonal pairs of legs swing together.
 void step(Posture& p, float cycle, float stride, float lift) {
@@ -54,7 +56,8 @@ Posture wanted_posture(const PetView& view) {
       p.hips = 0.18f;
       p.lean = -0.04f;
       p.elbows = 1.0f;
-      p.feet = {{{0.38f, 0.17f, 0.06f}, {0.36f, 0.0f, 0.06f}, {-0.06f, 0.26f, 0.06f}, {-0.10f, -0.24f, 0.06f}}};
+      p.feet = {
+          {{0.38f, 0.17f, 0.06f}, {0.36f, 0.0f, 0.06f}, {-0.06f, 0.26f, 0.06f}, {-0.10f, -0.24f, 0.06f}}};
       p.head_pitch = -0.28f;
       p.head_turn = 0.55f + 0.4f * view.head_turn;
       p.eyes = view.acting || std::abs(view.head_turn) < 0.05f ? 0.0f : 1.0f;
@@ -71,7 +74,10 @@ Posture wanted_posture(const PetView& view) {
       const float air = 4.0f * t * (1.0f - t);
       p.lean = 0.32f * std::cos(kPi * t);
       p.hips = joint::kStandHeight - 0.10f * (1.0f - smooth(0.0f, 0.3f, air));
-      p.feet = {{{0.30f, 0.115f, 0.16f * air}, {0.30f, -0.115f, 0.16f * air}, {-0.34f, 0.12f, 0.05f * air}, {-0.34f, -0.12f, 0.05f * air}}};
+      p.feet = {{{0.30f, 0.115f, 0.16f * air},
+                 {0.30f, -0.115f, 0.16f * air},
+                 {-0.34f, 0.12f, 0.05f * air},
+                 {-0.34f, -0.12f, 0.05f * air}}};
       p.jaw = 0.5f * air;
       p.ears = 1.0f - 1.6f * air * (t < 0.5f ? 1.0f : 0.2f);
       p.head_pitch = 0.15f;
@@ -144,7 +150,8 @@ Vec3 knee_of(Vec3 hip, Vec3 ankle, float upper, float lower, Vec3 hint) {
   return hip + along * a + side * h;
 }
 
-// A limb mesh hangs along -z from its joint: turned to point from `from` to `to`, its front (+x) kept towards `front`.
+// A limb mesh hangs along -z from its joint: turned to point from `from` to `to`, its front (+x) kept towards
+// `front`.
 Affine limb(Vec3 from, Vec3 to, Vec3 front) {
   const Vec3 z = normalize(from - to);
   const Vec3 y = normalize(cross(z, front));
@@ -159,8 +166,8 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   breath_phase_ = std::fmod(breath_phase_ + seconds * 1.9f, 2.0f * kPi);
   const float joy = clamp01(0.5f + 0.5f * view.expected);
   wag_phase_ = std::fmod(wag_phase_ + seconds * mix(4.0f, 26.0f, joy), 2.0f * kPi);
-  const bool quick =
-      view.pose == Pose::kWalk || view.pose == Pose::kJump || view.pose == Pose::kBark || view.pose == Pose::kSpin || view.pose == Pose::kEat;
+  const bool quick = view.pose == Pose::kWalk || view.pose == Pose::kJump || view.pose == Pose::kBark ||
+                     view.pose == Pose::kSpin || view.pose == Pose::kEat;
   // Poses melt into each other in about a tenth of a second; what cycles follows at once.
   const float share = jump_cut ? 1.0f : 1.0f - std::exp(-seconds * (quick ? 28.0f : 13.0f));
   approach(now_.hips, wanted.hips, share);
@@ -182,25 +189,29 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
 
 PetBody::Frames PetBody::frames(const PetView& view) const {
   Frames f;
-  f.root = translation({view.position.x, view.position.y, view.height}) * rotation_z(view.heading) * translation({now_.forward * kSize, 0.0f, 0.0f}) *
-           scaling(kSize);
+  f.root = translation({view.position.x, view.position.y, view.height}) * rotation_z(view.heading) *
+           translation({now_.forward * kSize, 0.0f, 0.0f}) * scaling(kSize);
   f.body_in_root =
-      translation({now_.shift - kHipsBehind, 0.0f, now_.hips + 0.004f * std::sin(breath_phase_)}) * rotation_x(now_.roll) * rotation_y(-now_.lean);
+      translation({now_.shift - kHipsBehind, 0.0f, now_.hips + 0.004f * std::sin(breath_phase_)}) *
+      rotation_x(now_.roll) * rotation_y(-now_.lean);
   f.body = f.root * f.body_in_root;
   // The head keeps level while the back leans.
-  f.head = f.body * translation(joint::kNeck) * rotation_y(0.92f * now_.lean) * rotation_z(now_.head_turn) * rotation_y(-now_.head_pitch) *
-           rotation_x(now_.head_tilt) * scaling(1.1f);
+  f.head = f.body * translation(joint::kNeck) * rotation_y(0.92f * now_.lean) * rotation_z(now_.head_turn) *
+           rotation_y(-now_.head_pitch) * rotation_x(now_.head_tilt) * scaling(1.1f);
   return f;
 }
 
-Vec3 PetBody::head_top(const PetView& view) const { return transform(frames(view).head, {0.05f, 0.0f, 0.45f}); }
+Vec3 PetBody::head_top(const PetView& view) const {
+  return transform(frames(view).head, {0.05f, 0.0f, 0.45f});
+}
 Vec3 PetBody::mouth(const PetView& view) const { return transform(frames(view).head, {0.37f, 0.0f, 0.01f}); }
 Vec2 PetBody::middle(const PetView& view) const {
   const Vec3 p = transform(frames(view).root, {});
   return {p.x, p.y};
 }
 
-void PetBody::draw(DrawList& list, const Affine& yard, const PetView& view, const Look& look, Layer layer) const {
+void PetBody::draw(DrawList& list, const Affine& yard, const PetView& view, const Look& look,
+                   Layer layer) const {
   Frames f = frames(view);
   for (Affine* frame : {&f.root, &f.body, &f.head}) *frame = yard * *frame;
   Look glossy = look;
@@ -219,13 +230,17 @@ void PetBody::draw(DrawList& list, const Affine& yard, const PetView& view, cons
   const float back = clamp01(-now_.ears), pricked = clamp01(now_.ears);
   for (float side : {1.0f, -1.0f}) {
     const Affine at = translation({joint::kEar.x, joint::kEar.y * side, joint::kEar.z - 0.03f * back}) *
-                      rotation_x(side * (-0.10f - 0.75f * back + 0.08f * pricked)) * rotation_y(-0.15f - 0.85f * back + 0.22f * pricked);
+                      rotation_x(side * (-0.10f - 0.75f * back + 0.08f * pricked)) *
+                      rotation_y(-0.15f - 0.85f * back + 0.22f * pricked);
     list.add(side > 0.0f ? MeshId::ear_left : MeshId::ear_right, f.head * at, look, layer);
   }
 
   const float wag = wag_ * std::sin(wag_phase_);
   const float droop = mix(-2.1f, 0.12f, smooth(-0.9f, 0.5f, now_.tail));
-  list.add(MeshId::tail, f.body * translation(joint::kTail) * rotation_x(wag * 0.9f) * rotation_z(wag * 0.5f) * rotation_y(droop), look, layer);
+  list.add(MeshId::tail,
+           f.body * translation(joint::kTail) * rotation_x(wag * 0.9f) * rotation_z(wag * 0.5f) *
+               rotation_y(droop),
+           look, layer);
 
   for (std::size_t leg = 0; leg < 4; ++leg) {
     const bool front = leg < 2;
@@ -233,10 +248,12 @@ void PetBody::draw(DrawList& list, const Affine& yard, const PetView& view, cons
     const Vec3 socket = front ? joint::kShoulder : joint::kHip;
     const Vec3 hip = transform(f.body_in_root, {socket.x, socket.y * side, socket.z});
     const Vec3 ankle = now_.feet[leg] + Vec3{0.0f, 0.0f, joint::kAnkle};
-    const Vec3 hint = front ? mix(Vec3{-1.0f, 0.0f, 0.0f}, Vec3{-0.5f, side, 0.35f}, now_.elbows) : Vec3{1.0f, 0.25f * side, 0.1f};
+    const Vec3 hint = front ? mix(Vec3{-1.0f, 0.0f, 0.0f}, Vec3{-0.5f, side, 0.35f}, now_.elbows)
+                            : Vec3{1.0f, 0.25f * side, 0.1f};
     const Vec3 knee = knee_of(hip, ankle, joint::kThigh, joint::kShin, hint);
     const Vec3 forward{1.0f, 0.0f, 0.001f};
-    list.add(front ? MeshId::thigh_front : MeshId::thigh_hind, f.root * limb(hip, knee, forward), look, layer);
+    list.add(front ? MeshId::thigh_front : MeshId::thigh_hind, f.root * limb(hip, knee, forward), look,
+             layer);
     // The shin keeps its length when the foot is out of reach.
     const Vec3 foot = knee + normalize(ankle - knee) * joint::kShin;
     Affine shin = limb(knee, foot, forward);

@@ -9,13 +9,15 @@
 
 namespace pet {
 
-// Everything that bends. Feet are where the soles stand, in the pet's own frame (+x forward, origin on the ground below its middle).
+// Everything that bends. Feet are where the soles stand, in the pet's own frame (+x forward, origin on the
+// ground below its middle).
 struct Posture {
   float hips = joint::kStandHeight;  // metres above the ground
   float lean = 0.0f;                 // of the back, nose up
   float roll = 0.0f;
   float shift = 0.0f;       // of the body over its feet, forward
-  float forward = -0.18f;   // of all of it: the pet's position is about at its shoulders, so that it does not run into what it runs to
+  float forward = -0.18f;   // of all of it: the pet's position is about at its shoulders, so that it does not
+                            // run into what it runs to
   float head_pitch = 0.0f;  // nose up
   float head_turn = 0.0f;   // left
   float head_tilt = 0.0f;

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_SHEET_H_
 #define IMPRINT_SAMPLES_PET_VIEW_SHEET_H_
-// The picture of a whole training: moments of the yard, the learning curve, success per trick. Plain data in, one picture out; needs no GPU.
+// The picture of a whole training: moments of the yard, the learning curve, success per trick. Plain data in,
+// one picture out; needs no GPU.
 
 #include <string>
 #include <vector>

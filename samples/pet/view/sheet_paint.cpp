@@ -10,45 +10,65 @@ namespace pet {
 namespace {
 
 void blend(uint8_t* pixel, const float* color, float alpha) {
-  for (int c = 0; c < 3; ++c) pixel[c] = static_cast<uint8_t>(std::lround(mix(static_cast<float>(pixel[c]), color[c], alpha)));
+  for (int c = 0; c < 3; ++c)
+    pixel[c] = static_cast<uint8_t>(std::lround(mix(static_cast<float>(pixel[c]), color[c], alpha)));
 }
 
 float channel(ImU32 color, int shift) { return static_cast<float>(color >> shift & 255u); }
 
 float coverage(const FontTexture& texture, float u, float v) {
   // Between texel centres, as a GPU's linear filter does.
-  const float x = u * static_cast<float>(texture.width) - 0.5f, y = v * static_cast<float>(texture.height) - 0.5f;
+  const float x = u * static_cast<float>(texture.width) - 0.5f,
+              y = v * static_cast<float>(texture.height) - 0.5f;
   const int x0 = static_cast<int>(std::floor(x)), y0 = static_cast<int>(std::floor(y));
   const auto at = [&](int tx, int ty) {
     tx = std::clamp(tx, 0, texture.width - 1);
     ty = std::clamp(ty, 0, texture.height - 1);
     return static_cast<float>(
-        texture.coverage[static_cast<std::size_t>(ty) * static_cast<std::size_t>(texture.width) + static_cast<std::size_t>(tx)]);
+        texture.coverage[static_cast<std::size_t>(ty) * static_cast<std::size_t>(texture.width) +
+                         static_cast<std::size_t>(tx)]);
   };
   const float fx = x - static_cast<float>(x0), fy = y - static_cast<float>(y0);
   return mix(mix(at(x0, y0), at(x0 + 1, y0), fx), mix(at(x0, y0 + 1), at(x0 + 1, y0 + 1), fx), fy) / 255.0f;
 }
 
-void paint_triangle(Picture& page, const ImVec4& clip, const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c, const FontTexture& texture) {
+void paint_triangle(Picture& page, const ImVec4& clip, const ImDrawVert& a, const ImDrawVert& b,
+                    const ImDrawVert& c, const FontTexture& texture) {
   const float area = (b.pos.x - a.pos.x) * (c.pos.y - a.pos.y) - (b.pos.y - a.pos.y) * (c.pos.x - a.pos.x);
   if (std::abs(area) < 1e-6f) return;
-  const int left = std::max(static_cast<int>(std::floor(std::max(clip.x, std::min({a.pos.x, b.pos.x, c.pos.x})))), 0);
-  const int right = std::min(static_cast<int>(std::ceil(std::min(clip.z, std::max({a.pos.x, b.pos.x, c.pos.x})))), static_cast<int>(page.width));
-  const int top = std::max(static_cast<int>(std::floor(std::max(clip.y, std::min({a.pos.y, b.pos.y, c.pos.y})))), 0);
-  const int bottom = std::min(static_cast<int>(std::ceil(std::min(clip.w, std::max({a.pos.y, b.pos.y, c.pos.y})))), static_cast<int>(page.height));
-  // A pixel on the common edge of two triangles must be painted by one of them: edges that point up or left own theirs.
+  const int left =
+      std::max(static_cast<int>(std::floor(std::max(clip.x, std::min({a.pos.x, b.pos.x, c.pos.x})))), 0);
+  const int right =
+      std::min(static_cast<int>(std::ceil(std::min(clip.z, std::max({a.pos.x, b.pos.x, c.pos.x})))),
+               static_cast<int>(page.width));
+  const int top =
+      std::max(static_cast<int>(std::floor(std::max(clip.y, std::min({a.pos.y, b.pos.y, c.pos.y})))), 0);
+  const int bottom =
+      std::min(static_cast<int>(std::ceil(std::min(clip.w, std::max({a.pos.y, b.pos.y, c.pos.y})))),
+               static_cast<int>(page.height));
+  // A pixel on the common edge of two triangles must be painted by one of them: edges that point up or left
+  // own theirs.
   const float sign = area > 0.0f ? 1.0f : -1.0f;
-  const auto owns = [&](const ImVec2& p, const ImVec2& q) { return (q.y - p.y) * sign < 0.0f || (q.y == p.y && (q.x - p.x) * sign > 0.0f); };
+  const auto owns = [&](const ImVec2& p, const ImVec2& q) {
+    return (q.y - p.y) * sign < 0.0f || (q.y == p.y && (q.x - p.x) * sign > 0.0f);
+  };
   const bool own_a = owns(b.pos, c.pos), own_b = owns(c.pos, a.pos), own_c = owns(a.pos, b.pos);
   for (int y = top; y < bottom; ++y)
     for (int x = left; x < right; ++x) {
       const float px = static_cast<float>(x) + 0.5f, py = static_cast<float>(y) + 0.5f;
-      const auto edge = [&](const ImVec2& p, const ImVec2& q) { return ((q.x - p.x) * (py - p.y) - (q.y - p.y) * (px - p.x)) / area; };
+      const auto edge = [&](const ImVec2& p, const ImVec2& q) {
+        return ((q.x - p.x) * (py - p.y) - (q.y - p.y) * (px - p.x)) / area;
+      };
       const float wa = edge(b.pos, c.pos), wb = edge(c.pos, a.pos), wc = edge(a.pos, b.pos);
-      if (wa < 0.0f || wb < 0.0f || wc < 0.0f || (wa == 0.0f && !own_a) || (wb == 0.0f && !own_b) || (wc == 0.0f && !own_c)) continue;
-      const auto mixed = [&](int shift) { return wa * channel(a.col, shift) + wb * channel(b.col, shift) + wc * channel(c.col, shift); };
+      if (wa < 0.0f || wb < 0.0f || wc < 0.0f || (wa == 0.0f && !own_a) || (wb == 0.0f && !own_b) ||
+          (wc == 0.0f && !own_c))
+        continue;
+      const auto mixed = [&](int shift) {
+        return wa * channel(a.col, shift) + wb * channel(b.col, shift) + wc * channel(c.col, shift);
+      };
       const float color[3] = {mixed(IM_COL32_R_SHIFT), mixed(IM_COL32_G_SHIFT), mixed(IM_COL32_B_SHIFT)};
-      const float cover = coverage(texture, wa * a.uv.x + wb * b.uv.x + wc * c.uv.x, wa * a.uv.y + wb * b.uv.y + wc * c.uv.y);
+      const float cover =
+          coverage(texture, wa * a.uv.x + wb * b.uv.x + wc * c.uv.x, wa * a.uv.y + wb * b.uv.y + wc * c.uv.y);
       blend(&page.rgba[(static_cast<std::size_t>(y) * page.width + static_cast<std::size_t>(x)) * 4], color,
             mixed(IM_COL32_A_SHIFT) / 255.0f * cover);
     }
@@ -86,14 +106,17 @@ void paint(Picture& page, const ImDrawData& data, const FontTexture& texture) {
       const ImDrawIdx* index = list.IdxBuffer.Data + command.IdxOffset;
       const ImDrawVert* vertex = list.VtxBuffer.Data + command.VtxOffset;
       for (unsigned i = 0; i + 2 < command.ElemCount; i += 3)
-        paint_triangle(page, command.ClipRect, vertex[index[i]], vertex[index[i + 1]], vertex[index[i + 2]], texture);
+        paint_triangle(page, command.ClipRect, vertex[index[i]], vertex[index[i + 1]], vertex[index[i + 2]],
+                       texture);
     }
   }
 }
 
-void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom, float rounding) {
+void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom,
+                   float rounding) {
   if (picture.empty()) return;
-  const float scale = std::max((right - left) / static_cast<float>(picture.width), (bottom - top) / static_cast<float>(picture.height));
+  const float scale = std::max((right - left) / static_cast<float>(picture.width),
+                               (bottom - top) / static_cast<float>(picture.height));
   const float from_x = (static_cast<float>(picture.width) - (right - left) / scale) * 0.5f,
               from_y = (static_cast<float>(picture.height) - (bottom - top) / scale) * 0.5f;
   constexpr int kTaps = 3;  // a side: pictures shrink by two to four
@@ -101,8 +124,10 @@ void paint_picture(Picture& page, const Picture& picture, float left, float top,
     for (int x = static_cast<int>(left); x < static_cast<int>(right); ++x) {
       float sum[3] = {};
       for (int s = 0; s < kTaps * kTaps; ++s) {
-        const float sx = from_x + (static_cast<float>(x) - left + (static_cast<float>(s % kTaps) + 0.5f) / kTaps) / scale;
-        const float sy = from_y + (static_cast<float>(y) - top + (static_cast<float>(s / kTaps) + 0.5f) / kTaps) / scale;
+        const float sx =
+            from_x + (static_cast<float>(x) - left + (static_cast<float>(s % kTaps) + 0.5f) / kTaps) / scale;
+        const float sy =
+            from_y + (static_cast<float>(y) - top + (static_cast<float>(s / kTaps) + 0.5f) / kTaps) / scale;
         const uint32_t tx = std::min(static_cast<uint32_t>(std::max(sx, 0.0f)), picture.width - 1),
                        ty = std::min(static_cast<uint32_t>(std::max(sy, 0.0f)), picture.height - 1);
         const uint8_t* texel = &picture.rgba[(static_cast<std::size_t>(ty) * picture.width + tx) * 4];
@@ -111,7 +136,8 @@ void paint_picture(Picture& page, const Picture& picture, float left, float top,
       const float cx = std::clamp(static_cast<float>(x) + 0.5f, left + rounding, right - rounding),
                   cy = std::clamp(static_cast<float>(y) + 0.5f, top + rounding, bottom - rounding);
       const float out = std::hypot(static_cast<float>(x) + 0.5f - cx, static_cast<float>(y) + 0.5f - cy);
-      blend(&page.rgba[(static_cast<std::size_t>(y) * page.width + static_cast<std::size_t>(x)) * 4], sum, clamp01(rounding + 0.5f - out));
+      blend(&page.rgba[(static_cast<std::size_t>(y) * page.width + static_cast<std::size_t>(x)) * 4], sum,
+            clamp01(rounding + 0.5f - out));
     }
 }
 

@@ -18,7 +18,8 @@ struct FontTexture {
 Picture blank_page(uint32_t width, uint32_t height);  // with a soft background
 void paint(Picture& page, const ImDrawData& data, const FontTexture& texture);
 // Scales to fill the rectangle, cutting what is too long, with rounded corners.
-void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom, float rounding);
+void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom,
+                   float rounding);
 
 }  // namespace pet
 

@@ -60,7 +60,8 @@ Stage::Stage(const StageOptions& options) : parts_(std::make_unique<Parts>()) {
   const bool quick = p.window && p.host->properties().deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (quick) p.scene = SceneView(4);
   p.renderer = std::make_unique<Renderer>(*p.host, extent, quick);
-  p.overlay = std::make_unique<Overlay>(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr);
+  p.overlay =
+      std::make_unique<Overlay>(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr);
   p.input.attach(p.camera, *p.overlay);
 }
 
@@ -105,7 +106,9 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   p.acquired = p.window != nullptr;
 
   const WorldView& first = *yards[0];
-  const double now = p.window ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() : first.time_s;
+  const double now =
+      p.window ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()
+               : first.time_s;
   const float seconds = p.last_seconds < 0.0 ? 1.0f : static_cast<float>(std::max(0.0, now - p.last_seconds));
   p.last_seconds = now;
   p.scene.update(yards, show.ghost, seconds);
@@ -113,13 +116,15 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const VkExtent2D extent = p.renderer->extent();
   const Region region = p.overlay->free_region(extent, show.panels, !overlay.kennel.empty());
   const bool close = !show.panels && yards.size() == 1;
-  const SceneView::Frame view = close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
-  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center, view.half, close ? 1.7f : 1.4f);
+  const SceneView::Frame view =
+      close ? p.scene.close_frame(first) : SceneView::Frame{p.scene.center(), p.scene.half()};
+  p.camera.frame(static_cast<float>(extent.width), static_cast<float>(extent.height), region, view.center,
+                 view.half, close ? 1.7f : 1.4f);
   const float youngest_sign = close && !p.window ? 0.5f : 0.0f;
   p.scene.draw(yards, show.ghost, p.camera, youngest_sign, show.then, p.list);
   const Vec2 half = p.scene.half();
-  p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)), p.scene.center(),
-                   std::hypot(half.x, half.y) + 0.3f);
+  p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)),
+                   p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
 
   Anchors anchors;
   anchors.youngest_sign = youngest_sign;

@@ -3,9 +3,9 @@
 // What the game shows itself on: a window with an overlay, or pictures off screen. One frame of the game is
 //
 //   PlayerInput input = stage.poll();           // window only; sleeps a moment while minimised
-//   FrameStart frame = stage.begin_frame();     // frame.commands is recording, outside a render pass: the place for imprint's record()
-//   stage.draw(show, overlay);                  // may be left out: nothing is drawn then
-//   stage.end_frame();                          // submits, presents
+//   FrameStart frame = stage.begin_frame();     // frame.commands is recording, outside a render pass: the
+//   place for imprint's record() stage.draw(show, overlay);                  // may be left out: nothing is
+//   drawn then stage.end_frame();                          // submits, presents
 //
 // All of it, and Imprint, runs on stage.host()'s one device.
 
@@ -33,11 +33,11 @@ struct StageOptions {
 
 // What to draw. Pointers are read during draw() only.
 struct Show {
-  std::vector<const WorldView*>
-      yards;                         // one, or a kennel's: the first 16 are drawn as a grid (4 on a software device with a window, and in pictures)
-  const WorldView* ghost = nullptr;  // the pet that does not learn, drawn translucent in the first yard
-  bool then = false;                 // the second yard is the same pet's, as it was
-  bool panels = true;                // false: no cards, only bubbles, and one yard is seen from near, as for pictures
+  std::vector<const WorldView*> yards;  // one, or a kennel's: the first 16 are drawn as a grid (4 on a
+                                        // software device with a window, and in pictures)
+  const WorldView* ghost = nullptr;     // the pet that does not learn, drawn translucent in the first yard
+  bool then = false;                    // the second yard is the same pet's, as it was
+  bool panels = true;  // false: no cards, only bubbles, and one yard is seen from near, as for pictures
 };
 
 class Stage {

@@ -11,9 +11,10 @@ namespace pet {
 namespace {
 
 // A hand on the pet, in metres there.
-constexpr float kBody = 0.65f;      // within this of its middle it is touched
-constexpr float kLeaves = 1.1f;     // beyond this the hand leads it away
-constexpr float kLeastDrag = 0.4f;  // less is a tap by a hand that shakes, or the pet has walked away from under it
+constexpr float kBody = 0.65f;   // within this of its middle it is touched
+constexpr float kLeaves = 1.1f;  // beyond this the hand leads it away
+constexpr float kLeastDrag =
+    0.4f;  // less is a tap by a hand that shakes, or the pet has walked away from under it
 constexpr float kStroke = 1.4f;     // so much to and fro, or round and round, is a stroke
 constexpr float kHeldAgain = 0.8f;  // seconds between two words of praise while it is held: about an action
 constexpr float kStraight = 0.6f;   // what goes further away than this share of its way is not to and fro
@@ -56,7 +57,8 @@ void StageInput::key(int key, int modifiers) {
   }
   for (std::size_t i = 0; i < kTricks.size(); ++i) {
     const int n = static_cast<int>(i);
-    if (key == GLFW_KEY_1 + n || key == GLFW_KEY_KP_1 + n) (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = kTricks[i];
+    if (key == GLFW_KEY_1 + n || key == GLFW_KEY_KP_1 + n)
+      (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = kTricks[i];
   }
   switch (key) {
     case GLFW_KEY_P:
@@ -195,7 +197,9 @@ bool StageInput::on_pet(Vec2 at) const {
 bool StageInput::on_ball(Vec2 at) const {
   const Vec3 where{ball_.x, ball_.y, kBallRadius};
   const auto ball = camera_->project(where);
-  return seen_ && ball_free_ && ball && std::hypot(at.x - ball->x, at.y - ball->y) < std::max(10.0f, 2.0f * kBallRadius * pixels_per_metre(where));
+  return seen_ && ball_free_ && ball &&
+         std::hypot(at.x - ball->x, at.y - ball->y) <
+             std::max(10.0f, 2.0f * kBallRadius * pixels_per_metre(where));
 }
 
 std::optional<Vec2> StageInput::yard_point(Vec2 at) const {
@@ -220,7 +224,8 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
     ++pending_.scold;
     return;
   }
-  if (drag_ != Drag::none) return;  // the hand is full: a pet that is led is let go by the button that took it
+  if (drag_ != Drag::none)
+    return;  // the hand is full: a pet that is led is let go by the button that took it
   drag_button_ = button;
   if (button == GLFW_MOUSE_BUTTON_LEFT) {
     if (on_ball(at)) {
@@ -253,7 +258,8 @@ void StageInput::handle_pet(Vec2 at, Vec2 by) {
     if (const auto point = yard_point(at)) pending_.lure_to = point;
     return;
   }
-  if (off || stroked_ < kStroke || std::hypot(at.x - took_.x, at.y - took_.y) / metre > kStraight * handled_) return;
+  if (off || stroked_ < kStroke || std::hypot(at.x - took_.x, at.y - took_.y) / metre > kStraight * handled_)
+    return;
   strokes_ = true;
   stroked_ = -kStroke;  // to go on, it takes more than to begin
   ++pending_.praise;

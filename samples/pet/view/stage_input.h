@@ -19,7 +19,8 @@ class StageInput {
   // The gamepad as it is now; nothing without one. seconds: since the last call.
   void pad(const std::optional<PadState>& state, float seconds);
 
-  // The key, or the gamepad's button, of praise is down. Only of account once H was pressed. seconds: since the last call.
+  // The key, or the gamepad's button, of praise is down. Only of account once H was pressed. seconds: since
+  // the last call.
   void hold(bool praising, float seconds);
   static int praise_key();
 
@@ -42,7 +43,8 @@ class StageInput {
   PlayerInput pending_;
   Drag drag_ = Drag::none;
   int drag_button_ = 0;  // that began it, and alone ends it
-  // With the button down on the pet, in metres there: how far the hand has moved, and how far since it last praised; where it began, in pixels.
+  // With the button down on the pet, in metres there: how far the hand has moved, and how far since it last
+  // praised; where it began, in pixels.
   float handled_ = 0.0f, stroked_ = 0.0f;
   Vec2 took_;
   bool strokes_ = false, lures_ = false;

@@ -73,7 +73,10 @@ bool Checkup::step(uint64_t frame) {
   return left_ == 0;
 }
 
-float success(const Marks& marks) { return static_cast<float>(std::accumulate(marks.begin(), marks.end(), 0u)) / static_cast<float>(kTrialsPerPet); }
+float success(const Marks& marks) {
+  return static_cast<float>(std::accumulate(marks.begin(), marks.end(), 0u)) /
+         static_cast<float>(kTrialsPerPet);
+}
 
 float mean_success(const std::vector<Marks>& marks) {
   uint32_t good = 0;

@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_CHECKUP_H_
 #define IMPRINT_SAMPLES_PET_YARD_CHECKUP_H_
-// An examination, out of sight and while play goes on: twenty greedy trials of every trick, each in a yard drawn for it, with the pet's own brain.
-// Its worlds run ahead of the clock, so it is over within a second; it changes nothing in the brain.
+// An examination, out of sight and while play goes on: twenty greedy trials of every trick, each in a yard
+// drawn for it, with the pet's own brain. Its worlds run ahead of the clock, so it is over within a second;
+// it changes nothing in the brain.
 
 #include <array>
 #include <cstdint>
@@ -32,7 +33,9 @@ class Checkup {
   // Once a frame between its begin and its end. True in the frame in which the examination ended.
   bool step(uint64_t frame);
 
-  const std::vector<Marks>& marks() const { return marks_; }  // of the newest examination, complete once it ended
+  const std::vector<Marks>& marks() const {
+    return marks_;
+  }  // of the newest examination, complete once it ended
   // What every trial's decisions were, in order of pet and trial: for comparing two brains exactly.
   const std::vector<std::vector<Action>>& decisions() const { return decisions_; }
 

@@ -14,7 +14,8 @@ std::string_view trimmed(std::string_view text) {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
 }
 
 // U+0020 .. U+007E, U+00A1 .. U+00FF.
@@ -51,7 +52,8 @@ std::optional<Cue> CueNames::find(std::string_view text) const {
 std::string CueNames::set(Cue cue, std::string_view text) {
   text = trimmed(text);
   if (text.empty()) text = name(cue);
-  if (text.size() >= kCueNameBytes) return "That name is too long: at most " + std::to_string(kCueNameBytes - 1) + " letters.";
+  if (text.size() >= kCueNameBytes)
+    return "That name is too long: at most " + std::to_string(kCueNameBytes - 1) + " letters.";
   if (!is_latin(text)) return "That name has letters that cannot be shown.";
   if (const std::optional<Cue> other = find(text); other && *other != cue) {
     return "\"" + std::string(text) + "\" is what you call " + name(*other) + " already.";
@@ -61,7 +63,8 @@ std::string CueNames::set(Cue cue, std::string_view text) {
 }
 
 bool CueNames::changed() const {
-  return std::any_of(kTricks.begin(), kTricks.end(), [&](Cue cue) { return std::string_view(of(cue)) != name(cue); });
+  return std::any_of(kTricks.begin(), kTricks.end(),
+                     [&](Cue cue) { return std::string_view(of(cue)) != name(cue); });
 }
 
 }  // namespace pet

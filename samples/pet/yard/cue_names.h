@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_CUE_NAMES_H_
 #define IMPRINT_SAMPLES_PET_YARD_CUE_NAMES_H_
-// What the player calls the commands. The pet hears which command it is, not the word: a new name needs no new lesson.
+// What the player calls the commands. The pet hears which command it is, not the word: a new name needs no
+// new lesson.
 
 #include <array>
 #include <cstddef>
@@ -22,11 +23,13 @@ class CueNames {
 
   const char* of(Cue cue) const { return text(cue).data(); }
   const CueNameText& text(Cue cue) const { return texts_[static_cast<size_t>(cue)]; }
-  // By its name, or by the word that it came with: no other command can take that. Without regard to case, of ASCII letters, and to blanks around it.
+  // By its name, or by the word that it came with: no other command can take that. Without regard to case, of
+  // ASCII letters, and to blanks around it.
   std::optional<Cue> find(std::string_view text) const;
 
-  // Gives a command another name; nothing but blanks gives it back its own. UTF-8 of printable Latin letters (up to U+00FF, which is what the fonts
-  // have), at most kCueNameBytes - 1 bytes, no word for another command. Else it stays as it was, and the answer says why; empty: done.
+  // Gives a command another name; nothing but blanks gives it back its own. UTF-8 of printable Latin letters
+  // (up to U+00FF, which is what the fonts have), at most kCueNameBytes - 1 bytes, no word for another
+  // command. Else it stays as it was, and the answer says why; empty: done.
   std::string set(Cue cue, std::string_view text);
   bool changed() const;  // any of them
 

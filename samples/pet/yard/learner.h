@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_LEARNER_H_
 #define IMPRINT_SAMPLES_PET_YARD_LEARNER_H_
-// The ways in which the pet's brain can learn: the one that the game is made for, and others to be compared with it in the same yard.
+// The ways in which the pet's brain can learn: the one that the game is made for, and others to be compared
+// with it in the same yard.
 
 #include <array>
 #include <cstdint>

@@ -5,7 +5,9 @@
 
 namespace pet {
 
-size_t trick_index(Cue cue) { return static_cast<size_t>(std::find(kTricks.begin(), kTricks.end(), cue) - kTricks.begin()); }
+size_t trick_index(Cue cue) {
+  return static_cast<size_t>(std::find(kTricks.begin(), kTricks.end(), cue) - kTricks.begin());
+}
 
 namespace {
 
@@ -49,9 +51,11 @@ std::optional<Cue> Lessons::next() const {
 
 std::string Lessons::advice(const CueNames& names) const {
   const std::optional<Cue> cue = next();
-  if (chain_is_next()) return "Last: two at once. Give a command, and with Shift (or a right click) the one to come after it.";
+  if (chain_is_next())
+    return "Last: two at once. Give a command, and with Shift (or a right click) the one to come after it.";
   if (!cue && rule_.score.mastered) return "It knows all there is to learn. Try it in any order.";
-  if (!cue && !rule_.tempted) return "It knows all five. Leave it alone for a while: what does it do unasked?";
+  if (!cue && !rule_.tempted)
+    return "It knows all five. Leave it alone for a while: what does it do unasked?";
   if (!cue) return "Off the sofa! Scold (S) when it goes there or lies there, until it does other things.";
   const TrickScore& score = scores_[trick_index(*cue)];
   const std::string word = std::string("\"") + names.of(*cue) + "\"";

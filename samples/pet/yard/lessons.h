@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_LESSONS_H_
 #define IMPRINT_SAMPLES_PET_YARD_LESSONS_H_
-// What was practised in play and what comes next: sit, come, bed, spin, fetch, then the rule that nobody asks for, off the sofa, then two
-// commands at once; a lesson is over with 4 successes in the last 5 tries.
+// What was practised in play and what comes next: sit, come, bed, spin, fetch, then the rule that nobody asks
+// for, off the sofa, then two commands at once; a lesson is over with 4 successes in the last 5 tries.
 
 #include <array>
 #include <cstdint>
@@ -22,13 +22,14 @@ struct TrickScore {
 
 class Lessons {
  public:
-  static constexpr std::array<Cue, kTrickCount> kOrder = {Cue::kSit, Cue::kCome, Cue::kBed, Cue::kSpin, Cue::kFetch};
+  static constexpr std::array<Cue, kTrickCount> kOrder = {Cue::kSit, Cue::kCome, Cue::kBed, Cue::kSpin,
+                                                          Cue::kFetch};
 
   // A command has ended. True when its trick has just been learned.
   bool record(const Trial& trial);
   const std::array<TrickScore, kTrickCount>& scores() const { return scores_; }
-  // It has begun something that nobody asked for. From when it first found the sofa, so many of them are a try, good when none led there. True when the
-  // rule has just been learned.
+  // It has begun something that nobody asked for. From when it first found the sofa, so many of them are a
+  // try, good when none led there. True when the rule has just been learned.
   static constexpr uint32_t kIdleTry = 5;
   bool record_idle(bool sofa);
   const TrickScore& rule() const { return rule_.score; }
@@ -41,15 +42,16 @@ class Lessons {
   std::optional<Cue> next() const;
   // One line for the player.
   std::string advice(const CueNames& names) const;
-  // What a game that gives the commands by itself asks for now: mostly the lesson, sometimes what was learned.
+  // What a game that gives the commands by itself asks for now: mostly the lesson, sometimes what was
+  // learned.
   Cue choose(uint32_t dice) const;
 
  private:
   struct Rule {
     TrickScore score;
     uint8_t last_five = 0;
-    bool tempted = false;   // it has been there
-    uint32_t begun = 0;     // of the try under way
+    bool tempted = false;  // it has been there
+    uint32_t begun = 0;    // of the try under way
     bool good = true;
   };
 

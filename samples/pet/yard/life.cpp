@@ -9,18 +9,23 @@ namespace {
 
 constexpr size_t kOnsetsKept = 4;
 constexpr size_t kMarkersKept = 8;
-constexpr double kCreditWidth = 0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
+constexpr double kCreditWidth =
+    0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
 constexpr float kUndecided = 0.08f;  // the two best are this close
 constexpr float kSurprise = 0.25f;   // what differs by more from what was expected is remembered
 
 bool is_walk(Action action) {
-  return action == Action::kGoPlayer || action == Action::kGoBall || action == Action::kGoBed || action == Action::kGoBowl;
+  return action == Action::kGoPlayer || action == Action::kGoBall || action == Action::kGoBed ||
+         action == Action::kGoBowl;
 }
 
 }  // namespace
 
 Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options)
-    : mind_(&mind), options_(options), reaction_s_(std::max(kUsualReaction, options.brain_reaction_s)), random_(seed, 0) {
+    : mind_(&mind),
+      options_(options),
+      reaction_s_(std::max(kUsualReaction, options.brain_reaction_s)),
+      random_(seed, 0) {
   world_.redraw(random_);
 }
 
@@ -66,7 +71,8 @@ void Life::apply(const Signal& signal) {
       hand(Hand::kScold), refuse();
       break;
     case SignalKind::kReaction:
-      reaction_s_ = std::clamp(static_cast<double>(signal.number) * 1e-3, options_.brain_reaction_s, kSlowestReaction);
+      reaction_s_ =
+          std::clamp(static_cast<double>(signal.number) * 1e-3, options_.brain_reaction_s, kSlowestReaction);
       break;
     case SignalKind::kShow:
       if (trial_.over() || !options_.taught) break;
@@ -133,7 +139,8 @@ void Life::begin_command(Cue cue) {
 void Life::take_hand() {
   asked_frame_.reset();
   was_acting_ = false;
-  led_ = {world_.observe(), world_.view().cue, right_action(world_.view().cue, world_), world_.time_s(), world_.view().pet.position};
+  led_ = {world_.observe(), world_.view().cue, right_action(world_.view().cue, world_), world_.time_s(),
+          world_.view().pet.position};
 }
 
 void Life::let_go() {
@@ -166,12 +173,14 @@ void Life::feedback(FeedbackKind kind, bool exact) {
     const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
     const bool caught = options_.uneasy && kind == FeedbackKind::kScold && (on_sofa || to_sofa);
     const float weight = kind == FeedbackKind::kTreat ? 2.0f : caught ? kCaughtWeight : 1.0f;
-    // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the difference.
+    // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the
+    // difference.
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
     mind_->feedback(value, weight, exact, said_s - late_s);
   }
   if (kind != FeedbackKind::kScold) return;
-  if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound())) world_.interrupt();
+  if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound()))
+    world_.interrupt();
   idle_until_s_ = std::min(idle_until_s_, world_.time_s());  // and thinks of something else
 }
 
@@ -285,13 +294,15 @@ void Life::step() {
       trial_.after(world_);
       if (trial_.over()) finish_command();
     }
-    idle_until_s_ = world_.time_s() + static_cast<double>(random_.uniform(options_.shortest_idle_s, options_.longest_idle_s));
+    idle_until_s_ = world_.time_s() +
+                    static_cast<double>(random_.uniform(options_.shortest_idle_s, options_.longest_idle_s));
   }
-  if (!world_.acting() && pet.pose == Pose::kStand && pet.thought.undecided && !trial_.over() && !showing_) pet.pose = Pose::kPuzzled;
+  if (!world_.acting() && pet.pose == Pose::kStand && pet.thought.undecided && !trial_.over() && !showing_)
+    pet.pose = Pose::kPuzzled;
 }
 
-// What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it knows already would teach nothing new, and
-// after an hour of it would outweigh all that anybody says.
+// What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it
+// knows already would teach nothing new, and after an hour of it would outweigh all that anybody says.
 void Life::feel() {
   const bool sofa = world_.sofa_bound();
   const float felt = sofa ? kComfort + unease() * (kDread - kComfort) : kEffort + unease() * kRelief;
@@ -318,7 +329,8 @@ void Life::finish_command() {
   bool& before = succeeded_[static_cast<size_t>(trial_.cue())];
   WorldView& view = world_.edit_view();
   view.trial_success = trial_.state() == Trial::State::kSuccess;
-  if (view.trial_success && !shown && !std::exchange(before, true) && view.pet.pose == Pose::kStand) view.pet.pose = Pose::kPlayBow;
+  if (view.trial_success && !shown && !std::exchange(before, true) && view.pet.pose == Pose::kStand)
+    view.pet.pose = Pose::kPlayBow;
   world_.set_cue(Cue::kNone);
   mind_->set_goal(Cue::kNone);
   showing_ = false;

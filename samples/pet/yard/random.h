@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_RANDOM_H_
 #define IMPRINT_SAMPLES_PET_YARD_RANDOM_H_
-// A small generator whose numbers are the same with every compiler and library (std distributions are not). SplitMix64.
+// A small generator whose numbers are the same with every compiler and library (std distributions are not).
+// SplitMix64.
 
 #include <cstdint>
 
@@ -8,7 +9,8 @@ namespace pet {
 
 class Random {
  public:
-  explicit Random(uint64_t seed = 0, uint64_t stream = 0) : state_(seed * 0x9e3779b97f4a7c15ull + (stream + 1) * 0xd1b54a32d192ed03ull) {
+  explicit Random(uint64_t seed = 0, uint64_t stream = 0)
+      : state_(seed * 0x9e3779b97f4a7c15ull + (stream + 1) * 0xd1b54a32d192ed03ull) {
     next();
     next();
   }

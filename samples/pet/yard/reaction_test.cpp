@@ -47,13 +47,14 @@ void ReactionTest::press(bool praise) {
 double ReactionTest::seconds() const {
   if (times_.empty()) return 0.0;
   std::vector<double> sorted = times_;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
+                   sorted.end());
   return sorted[sorted.size() / 2];
 }
 
 std::string ReactionTest::words() const {
-  return "How quick are you? Praise (P) when it spins, scold (S) when it does anything else: " + std::to_string(presses()) + " of " +
-         std::to_string(kPresses) + ". F2 stops.";
+  return "How quick are you? Praise (P) when it spins, scold (S) when it does anything else: " +
+         std::to_string(presses()) + " of " + std::to_string(kPresses) + ". F2 stops.";
 }
 
 }  // namespace pet

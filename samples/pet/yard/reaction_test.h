@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_REACTION_TEST_H_
 #define IMPRINT_SAMPLES_PET_YARD_REACTION_TEST_H_
-// How quick is the player? A pet in a yard of its own does this and that; the player praises when it spins and scolds when it does anything else, as
-// in play. The median of five right presses, from the onset of what it did, is where praise and scolding get their credit from then on.
+// How quick is the player? A pet in a yard of its own does this and that; the player praises when it spins
+// and scolds when it does anything else, as in play. The median of five right presses, from the onset of what
+// it did, is where praise and scolding get their credit from then on.
 
 #include <cstdint>
 #include <optional>

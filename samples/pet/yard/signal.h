@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_SIGNAL_H_
 #define IMPRINT_SAMPLES_PET_YARD_SIGNAL_H_
-// Everything that reaches a pet from outside, from a person, the scripted teacher or a log alike. The same signals in the same frames make the same
-// pet.
+// Everything that reaches a pet from outside, from a person, the scripted teacher or a log alike. The same
+// signals in the same frames make the same pet.
 
 #include <cstdint>
 
@@ -21,15 +21,17 @@ enum class SignalKind : uint8_t {
   kMovePlayer,  // to `position`
   kMoveBall,    // to `position`
   kSnapshot,    // keep a copy of the brain
-  kUndo,        // back to the snapshot at place `number` of those kept, counted from 1, oldest first; 0 = the newest
+  kUndo,        // back to the snapshot at place `number` of those kept, counted from 1, oldest first; 0 = the
+                // newest
   kLearning,    // number 1 = on, 0 = off
   kNo,          // -1 for exactly what it does now, which ends at once; while it does nothing, a scold
   kReaction,    // how long the player takes to react is `number` milliseconds from now on
   kThen,        // `cue` as soon as the command in force was followed; at once without one
   kLearner,     // the brain of Learner `number` is in use from now on, where there is one
   kLure,        // the hand is at `position`, and the pet follows it there
-  kLetGo,       // and is let go: what it was led to, if anything, is shown to be right for the command in force, or for when there is none
-  kName,        // the player calls the command `cue` `text` from now on
+  kLetGo,  // and is let go: what it was led to, if anything, is shown to be right for the command in force,
+           // or for when there is none
+  kName,   // the player calls the command `cue` `text` from now on
 };
 
 struct Signal {

@@ -47,7 +47,9 @@ TeacherStyle teacher_style(TeacherKind kind) {
 
 Teacher::Teacher(const TeacherStyle& style, std::vector<PlanStage> plan, uint64_t seed, uint64_t stream)
     : style_(style), plan_(std::move(plan)), random_(seed, 2 * stream + 1), yards_(seed, 2 * stream + 2) {
-  if (plan_.empty()) plan_.push_back({{kTricks.begin(), kTricks.end()}, std::numeric_limits<double>::infinity(), std::nullopt});
+  if (plan_.empty())
+    plan_.push_back(
+        {{kTricks.begin(), kTricks.end()}, std::numeric_limits<double>::infinity(), std::nullopt});
   enter_stage(0);
 }
 
@@ -57,7 +59,8 @@ void Teacher::enter_stage(size_t stage) {
   to_show_.clear();
   scolds_ = 0;
   const std::vector<Cue>& tricks = plan_[stage].tricks;
-  for (uint32_t i = 0; i < style_.demonstrations; ++i) to_show_.insert(to_show_.end(), tricks.rbegin(), tricks.rend());
+  for (uint32_t i = 0; i < style_.demonstrations; ++i)
+    to_show_.insert(to_show_.end(), tricks.rbegin(), tricks.rend());
 }
 
 void Teacher::see_onset(double now_s, bool right) {
@@ -75,7 +78,8 @@ void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& 
   while (!reactions_.empty() && reactions_.front().at_s <= now) {
     const bool idle = plan_[stage_].idle != Idle::kNever, praise = reactions_.front().praise;
     // Who has given up scolding has nothing to get wrong either.
-    if (!idle || scolds_ < kMostScolds) signals.push_back(signal(praise ? SignalKind::kPraise : SignalKind::kScold));
+    if (!idle || scolds_ < kMostScolds)
+      signals.push_back(signal(praise ? SignalKind::kPraise : SignalKind::kScold));
     scolds_ += idle && !praise ? 1 : 0;
     reactions_.pop_front();
   }

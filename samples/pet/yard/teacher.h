@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_TEACHER_H_
 #define IMPRINT_SAMPLES_PET_YARD_TEACHER_H_
-// A scripted player, as good and as bad as people are: it reacts late, misses some actions and is wrong about others. It sees what a person sees (the
-// yard, and when an action begins) and does what a person can do (send signals).
+// A scripted player, as good and as bad as people are: it reacts late, misses some actions and is wrong about
+// others. It sees what a person sees (the yard, and when an action begins) and does what a person can do
+// (send signals).
 
 #include <cstdint>
 #include <deque>

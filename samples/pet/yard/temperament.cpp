@@ -25,7 +25,8 @@ std::string temperament(const std::vector<IdleDecision>& idle, float pace) {
   for (size_t i = idle.size() - count; i < idle.size(); ++i) ++times[static_cast<size_t>(idle[i].action)];
   const auto most = std::max_element(times.begin(), times.end());
   if (static_cast<float>(*most) < kFavourite * static_cast<float>(count)) return words;
-  return words + (words.empty() ? "likes to " : ", likes to ") + name(static_cast<Action>(most - times.begin()), true);
+  return words + (words.empty() ? "likes to " : ", likes to ") +
+         name(static_cast<Action>(most - times.begin()), true);
 }
 
 }  // namespace pet

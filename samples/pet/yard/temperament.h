@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_TEMPERAMENT_H_
 #define IMPRINT_SAMPLES_PET_YARD_TEMPERAMENT_H_
-// What tells a pet of one seed from that of another: how long it rests between two ideas, and what it likes to do when nobody asks for anything. The
-// latter is nowhere set: it comes from the weights that it is born with, and from what becomes of them.
+// What tells a pet of one seed from that of another: how long it rests between two ideas, and what it likes
+// to do when nobody asks for anything. The latter is nowhere set: it comes from the weights that it is born
+// with, and from what becomes of them.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_TRIAL_H_
 #define IMPRINT_SAMPLES_PET_YARD_TRIAL_H_
-// One command, from its first decision to success or giving up. A success is strict: every decision was right until the goal.
+// One command, from its first decision to success or giving up. A success is strict: every decision was right
+// until the goal.
 
 #include <cstdint>
 
@@ -12,7 +13,12 @@ inline constexpr uint32_t kMostDecisions = 8;
 
 class Trial {
  public:
-  enum class State : uint8_t { kRunning, kSuccess, kClumsy, kFailure };  // clumsy: reached the goal, but not straight
+  enum class State : uint8_t {
+    kRunning,
+    kSuccess,
+    kClumsy,
+    kFailure
+  };  // clumsy: reached the goal, but not straight
 
   // The world must already be told the cue.
   void begin(Cue cue);

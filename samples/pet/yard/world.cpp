@@ -10,9 +10,11 @@ constexpr float kPi = 3.14159265f;
 constexpr float kStep = static_cast<float>(kStepSeconds);
 constexpr float kWalkSpeed = 7.0f;  // m/s: it runs, so that a decision takes about a second
 constexpr float kTurnSpeed = 9.0f;  // rad/s
-constexpr float kNear = 1.1f;       // metres; less than half of kApart, so two things are never near at once by chance
+constexpr float kNear =
+    1.1f;  // metres; less than half of kApart, so two things are never near at once by chance
 constexpr float kApart = 1.7f;
-constexpr double kGlanceSeconds = 0.5;  // the look at the player after an action, which also parts one action's feedback from the next
+constexpr double kGlanceSeconds =
+    0.5;  // the look at the player after an action, which also parts one action's feedback from the next
 constexpr float kReachPlayer = 0.9f;
 constexpr float kReachBall = 0.4f;
 constexpr float kReachBed = 0.05f;
@@ -20,7 +22,8 @@ constexpr float kReachBowl = 0.5f;
 constexpr float kReachSofa = 0.05f;
 constexpr float kReachHand = 0.3f;
 constexpr float kMeant = 0.9f;  // the hand is as close as this to what it leads to; about half of kApart
-constexpr float kSofaFront = 3.5f;  // y: beyond it lies nothing but the sofa, and its arms leave this one way to it
+constexpr float kSofaFront =
+    3.5f;  // y: beyond it lies nothing but the sofa, and its arms leave this one way to it
 constexpr float kSofaAisle = 0.3f;
 constexpr float kSofaEdge = 4.0f;    // y: from here on it is up
 constexpr float kClimbSpeed = 2.5f;  // m/s
@@ -60,7 +63,9 @@ float wrap(float angle) {
   return angle;
 }
 float towards(Vec2 from, Vec2 to) { return std::atan2(to.y - from.y, to.x - from.x); }
-Vec2 ahead(Vec2 from, float heading, float distance) { return {from.x + distance * std::cos(heading), from.y + distance * std::sin(heading)}; }
+Vec2 ahead(Vec2 from, float heading, float distance) {
+  return {from.x + distance * std::cos(heading), from.y + distance * std::sin(heading)};
+}
 float clamp01(float value) { return std::clamp(value, 0.0f, 1.0f); }
 Vec2 seat_of(Vec2 sofa) { return {sofa.x, sofa.y - 0.1f}; }  // before its back
 
@@ -75,12 +80,15 @@ const char* name(Cue cue) {
 }
 
 const char* name(Action action) {
-  constexpr std::array<const char*, kActionCount> names = {"sit",       "lie down",     "spin",       "jump",      "bark",
-                                                           "go to you", "get the ball", "give it up", "go to bed", "go to the bowl"};
+  constexpr std::array<const char*, kActionCount> names = {
+      "sit",       "lie down",     "spin",       "jump",      "bark",
+      "go to you", "get the ball", "give it up", "go to bed", "go to the bowl"};
   return names[static_cast<size_t>(action)];
 }
 
-const char* name(Action action, bool unasked) { return unasked && action == kSofaAction ? "lie on the sofa" : name(action); }
+const char* name(Action action, bool unasked) {
+  return unasked && action == kSofaAction ? "lie on the sofa" : name(action);
+}
 
 const std::array<float, kObservationCount>& observation_scale() {
   static constexpr std::array<float, kObservationCount> scale = [] {
@@ -114,7 +122,8 @@ std::optional<Action> right_action(Cue cue, const World& world) {
 }
 
 void World::redraw(Random& random) {
-  std::array<Vec2*, 5> things = {&view_.pet.position, &view_.player.position, &view_.ball, &view_.bed, &view_.bowl};
+  std::array<Vec2*, 5> things = {&view_.pet.position, &view_.player.position, &view_.ball, &view_.bed,
+                                 &view_.bowl};
   for (size_t i = 0; i < things.size(); ++i) {
     for (bool clear = false; !clear;) {
       *things[i] = {random.uniform(-4.2f, 4.2f), random.uniform(-4.2f, 3.4f)};
@@ -252,7 +261,8 @@ Vec2 World::way_to(Vec2 goal) const {
   const Vec2 from = view_.pet.position;
   const bool up = from.y > kSofaFront;
   if (up == (goal.y > kSofaFront)) return goal;
-  if (up) return {std::clamp(goal.x, view_.sofa.x - kSofaAisle, view_.sofa.x + kSofaAisle), kSofaFront - 0.05f};
+  if (up)
+    return {std::clamp(goal.x, view_.sofa.x - kSofaAisle, view_.sofa.x + kSofaAisle), kSofaFront - 0.05f};
   return std::abs(from.x - view_.sofa.x) > kSofaAisle ? Vec2{view_.sofa.x, kSofaFront - 0.05f} : goal;
 }
 
@@ -308,7 +318,8 @@ World::Course World::course() const {
     case Action::kSit:
       return {here, 0.0f, Pose::kSit};
     case Action::kLie:
-      return sofa_bound() ? Course{seat_of(view_.sofa), kReachSofa, Pose::kRest} : Course{here, 0.0f, Pose::kLie};
+      return sofa_bound() ? Course{seat_of(view_.sofa), kReachSofa, Pose::kRest}
+                          : Course{here, 0.0f, Pose::kLie};
     case Action::kSpin:
       return {here, 0.0f, Pose::kSpin};
     case Action::kJump:
@@ -341,7 +352,9 @@ void World::step_action() {
     const double part = (view_.time_s - arrived_s_) / duration(pet.action);
     pet.pose_progress = std::min(static_cast<float>(part), 1.0f);
     if (pet.action == Action::kSpin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
-    if (sofa_bound()) pet.heading = wrap(pet.heading + std::clamp(wrap(kPi - pet.heading), -kTurnSpeed * kStep, kTurnSpeed * kStep));  // along it
+    if (sofa_bound())
+      pet.heading = wrap(pet.heading + std::clamp(wrap(kPi - pet.heading), -kTurnSpeed * kStep,
+                                                  kTurnSpeed * kStep));  // along it
     if (pet.action == Action::kJump) jump = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
     if (part >= 1.0) {
       leave_outcome();
@@ -375,7 +388,8 @@ void World::leave_outcome() {
 void World::step_led() {
   PetView& pet = view_.pet;
   // Where the player stands there is no room for it.
-  const bool to_player = view_.lure.leads && (view_.lure.action == Action::kGoPlayer || view_.lure.action == Action::kGive);
+  const bool to_player =
+      view_.lure.leads && (view_.lure.action == Action::kGoPlayer || view_.lure.action == Action::kGive);
   if (walk_to(to_player ? view_.player.position : view_.lure.at, to_player ? kReachPlayer : kReachHand)) {
     pet.pose = Pose::kStand;
     pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
@@ -386,10 +400,13 @@ void World::step_led() {
 void World::step_drives() {
   Drives& drives = view_.pet.drives;
   const bool moving = view_.pet.acting;
-  const bool playing = moving && (view_.pet.action == Action::kJump || view_.pet.action == Action::kSpin || view_.pet.action == Action::kGoBall);
+  const bool playing = moving && (view_.pet.action == Action::kJump || view_.pet.action == Action::kSpin ||
+                                  view_.pet.action == Action::kGoBall);
   const bool resting = view_.pet.pose == Pose::kRest;
   drives.hunger = clamp01(drives.hunger + kStep / 180.0f);
-  drives.energy = clamp01(drives.energy + kStep * (resting ? 1.0f / 8.0f : moving ? -1.0f / 120.0f : -1.0f / 300.0f));
+  drives.energy = clamp01(drives.energy + kStep * (resting  ? 1.0f / 8.0f
+                                                   : moving ? -1.0f / 120.0f
+                                                            : -1.0f / 300.0f));
   drives.boredom = clamp01(drives.boredom + kStep * (playing ? -1.0f / 6.0f : 1.0f / 90.0f));
 }
 
@@ -413,7 +430,8 @@ Vec2 standing_place(const WorldView& yard, Vec2 wanted) {
     if (distance >= radius + kFoot) return;
     const Vec2 out = ahead(thing, towards(thing, distance > 1e-3f ? place : kMiddle), radius + kFoot);
     // Where the fence is in the way, on the side of the yard.
-    place = length(clamp_to_yard(out) - out) == 0.0f ? out : ahead(thing, towards(thing, kMiddle), radius + kFoot);
+    place = length(clamp_to_yard(out) - out) == 0.0f ? out
+                                                     : ahead(thing, towards(thing, kMiddle), radius + kFoot);
   };
   beside(yard.bowl, kBowlRadius);
   beside(yard.bed, kBedRadius);

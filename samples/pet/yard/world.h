@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_WORLD_H_
 #define IMPRINT_SAMPLES_PET_YARD_WORLD_H_
-// The yard as rules: fixed steps of 1/60 s, copyable, the same on every run from the same random state. It knows nothing of brains.
+// The yard as rules: fixed steps of 1/60 s, copyable, the same on every run from the same random state. It
+// knows nothing of brains.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +22,8 @@ const std::array<float, kObservationCount>& observation_scale();
 // The action that is right now for a cue; none for Cue::kNone.
 class World;
 std::optional<Action> right_action(Cue cue, const World& world);
-// Where the player stands who wants to go somewhere: within the yard, and beside the bed and the bowl rather than in them.
+// Where the player stands who wants to go somewhere: within the yard, and beside the bed and the bowl rather
+// than in them.
 Vec2 standing_place(const WorldView& yard, Vec2 wanted);
 
 class World {
@@ -32,8 +34,8 @@ class World {
   // Advances 1/60 s.
   void step();
 
-  // 28 floats, all within -1 .. 1: cue one-hot (6); pet x, y; for player, ball, bed and bowl each the direction (cos, sin), distance and near flag;
-  // holding; hunger, energy, boredom.
+  // 28 floats, all within -1 .. 1: cue one-hot (6); pet x, y; for player, ball, bed and bowl each the
+  // direction (cos, sin), distance and near flag; holding; hunger, energy, boredom.
   Observation observe() const;
   Mask mask() const;  // giving needs something to give
 
@@ -48,7 +50,8 @@ class World {
   void let_go();
 
   bool acting() const { return view_.pet.acting; }
-  // Acting and the glance at the player afterwards are both over, and nobody leads it: time for the next decision.
+  // Acting and the glance at the player afterwards are both over, and nobody leads it: time for the next
+  // decision.
   bool ready() const;
   bool holding() const { return view_.pet.holding; }
   bool near_player() const;
@@ -57,7 +60,10 @@ class World {
   // The last action went to the sofa, or is on its way there.
   bool sofa_bound() const { return view_.pet.unasked && view_.pet.action == kSofaAction; }
   // It lies there, of its own accord, and does nothing else.
-  bool lies_on_sofa() const { return !acting() && completed_ && view_.cue == Cue::kNone && sofa_bound() && view_.pet.pose == Pose::kRest; }
+  bool lies_on_sofa() const {
+    return !acting() && completed_ && view_.cue == Cue::kNone && sofa_bound() &&
+           view_.pet.pose == Pose::kRest;
+  }
   // The ball was handed over by the last action.
   bool gave_to_player() const { return gave_to_player_; }
 

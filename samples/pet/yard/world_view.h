@@ -1,8 +1,10 @@
 #ifndef IMPRINT_SAMPLES_PET_YARD_WORLD_VIEW_H_
 #define IMPRINT_SAMPLES_PET_YARD_WORLD_VIEW_H_
-// What there is to see: plain values, copied out of the game once a frame. Drawing needs nothing else and changes nothing.
+// What there is to see: plain values, copied out of the game once a frame. Drawing needs nothing else and
+// changes nothing.
 //
-// Yard: x and y in [-5, 5] metres, y away from the camera. Angles in radians, 0 along +x, counter-clockwise. Times in simulated seconds.
+// Yard: x and y in [-5, 5] metres, y away from the camera. Angles in radians, 0 along +x, counter-clockwise.
+// Times in simulated seconds.
 
 #include <array>
 #include <cstddef>
@@ -71,12 +73,13 @@ struct Drives {  // 0 .. 1
 };
 
 struct Thought {
-  bool valid = false;                          // false before the first answer
-  std::array<Action, 2> actions{};             // the two best, best first
-  std::array<float, 2> confidence{};           // shares of a softmax over the allowed actions, 0..1
-  std::array<float, kActionCount> expected{};  // how the pet believes that each action will be received, -1..1 or so
-  bool undecided = false;                      // the two are close: it tilts its head
-  bool unasked = false;                        // no command was in force
+  bool valid = false;                 // false before the first answer
+  std::array<Action, 2> actions{};    // the two best, best first
+  std::array<float, 2> confidence{};  // shares of a softmax over the allowed actions, 0..1
+  std::array<float, kActionCount>
+      expected{};          // how the pet believes that each action will be received, -1..1 or so
+  bool undecided = false;  // the two are close: it tilts its head
+  bool unasked = false;    // no command was in force
 };
 
 struct PetView {
@@ -122,8 +125,8 @@ struct WorldView {
   float ball_height = 0.0f;
   Vec2 bowl;
   Vec2 bed;
-  Vec2 sofa;             // by the fence, out of the way of every other walk; half extents kSofaHalf
-  Cue cue = Cue::kNone;  // the command in force
+  Vec2 sofa;              // by the fence, out of the way of every other walk; half extents kSofaHalf
+  Cue cue = Cue::kNone;   // the command in force
   std::vector<Cue> then;  // the rest of a chain, next first
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action

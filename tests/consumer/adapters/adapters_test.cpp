@@ -1,5 +1,5 @@
-// The adapters for engines compile against their interfaces as far as these are declared here, and fill in what they should. The engines themselves
-// are not there.
+// The adapters for engines compile against their interfaces as far as these are declared here, and fill in
+// what they should. The engines themselves are not there.
 
 #include "samples/adapters/godot.h"
 #include "samples/adapters/unity.h"
@@ -20,7 +20,8 @@ Handle handle(std::uintptr_t value) {
 
 PFN_vkVoidFunction VKAPI_CALL no_function(VkInstance, const char*) { return nullptr; }
 
-void expect_handles(const imp_vk_device_info& info, std::uintptr_t instance, std::uintptr_t physical_device, std::uintptr_t device) {
+void expect_handles(const imp_vk_device_info& info, std::uintptr_t instance, std::uintptr_t physical_device,
+                    std::uintptr_t device) {
   EXPECT_EQ(info.header.size, sizeof info);
   EXPECT_EQ(info.instance, handle<VkInstance>(instance));
   EXPECT_EQ(info.physical_device, handle<VkPhysicalDevice>(physical_device));
@@ -61,7 +62,8 @@ TEST(AdapterUnity, FillsInWhatUnityTells) {
   EXPECT_EQ(unity_recording(state).state, 0u);
   state.renderPass = handle<VkRenderPass>(9);
   state.commandBufferLevel = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
-  EXPECT_EQ(unity_recording(state).state, static_cast<std::uint32_t>(IMP_RECORD_IN_RENDER_PASS | IMP_RECORD_SECONDARY));
+  EXPECT_EQ(unity_recording(state).state,
+            static_cast<std::uint32_t>(IMP_RECORD_IN_RENDER_PASS | IMP_RECORD_SECONDARY));
 }
 
 class FakeRhi : public IVulkanDynamicRHI {
@@ -102,7 +104,8 @@ TEST(AdapterUnreal, FillsInWhatTheRhiTells) {
 
 TEST(AdapterGodot, FillsInTheDriversResources) {
   godot::RenderingDevice rendering;
-  const imp_vk_device_info info = describe_godot(rendering, reinterpret_cast<imp_get_instance_proc_addr>(no_function));
+  const imp_vk_device_info info =
+      describe_godot(rendering, reinterpret_cast<imp_get_instance_proc_addr>(no_function));
   expect_handles(info, 0x102, 0x101, 0x100);
   EXPECT_EQ(info.queue.queue, handle<VkQueue>(0x103));
   EXPECT_EQ(info.queue.family, 0x104u);
@@ -125,7 +128,8 @@ TEST(AdapterVsg, FillsInInstanceDeviceAndDeclaredExtensions) {
   enabled.device_extensions = names;
   const imp_vk_device_info info = describe_vsg(device, 6, enabled);
   expect_handles(info, 1, 2, 3);
-  EXPECT_EQ(info.get_instance_proc_addr, reinterpret_cast<imp_get_instance_proc_addr>(&vkGetInstanceProcAddr));
+  EXPECT_EQ(info.get_instance_proc_addr,
+            reinterpret_cast<imp_get_instance_proc_addr>(&vkGetInstanceProcAddr));
   EXPECT_EQ(info.api_version, VK_API_VERSION_1_1);
   EXPECT_EQ(info.device_extensions, names);
   EXPECT_EQ(info.allocation_callbacks, &allocation);

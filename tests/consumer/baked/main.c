@@ -1,6 +1,7 @@
-/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]: a policy acts and a pet learns some steps through the library, with its kernels from the
- * archive, in the variants of the tuning table; what they did goes to RESULTS, to the bit. With MS the table is measured for so many milliseconds, and
- * written. Exit status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
+/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]: a policy acts and a pet learns some steps
+ * through the library, with its kernels from the archive, in the variants of the tuning table; what they did
+ * goes to RESULTS, to the bit. With MS the table is measured for so many milliseconds, and written. Exit
+ * status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
  * message of the validation layer came. */
 
 #ifdef _WIN32
@@ -77,7 +78,8 @@ static void write_answer(imp_agent agent, FILE* results) {
   fwrite(action.values, sizeof action.values[0], action.value_count, results);
 }
 
-static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_agent* actors, uint32_t observations, FILE* results) {
+static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_agent* actors,
+                 uint32_t observations, FILE* results) {
   uint64_t snapshot = 0;
   for (uint32_t frame = 1; frame <= kFrames; ++frame) {
     imp_frame_info info = imp_frame_info_init();
@@ -108,21 +110,25 @@ static imp_get_api_function load(const char* path) {
   if (library) *(FARPROC*)&get_api = GetProcAddress(library, "imp_get_api");
 #else
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library) *(void**)&get_api = dlsym(library, "imp_get_api");
-  else fprintf(stderr, "%s\n", dlerror());
+  if (library)
+    *(void**)&get_api = dlsym(library, "imp_get_api");
+  else
+    fprintf(stderr, "%s\n", dlerror());
 #endif
   return get_api;
 }
 
 int main(int argc, char** argv) {
-  if (argc < 5 || argc > 7) return fprintf(stderr, "baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]\n"), 1;
+  if (argc < 5 || argc > 7)
+    return fprintf(stderr, "baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]\n"), 1;
   const imp_get_api_function get_api = load(argv[1]);
-  if (!get_api || get_api(IMP_ABI_VERSION, &api) < 0) return fprintf(stderr, "%s is not Imprint\n", argv[1]), 1;
+  if (!get_api || get_api(IMP_ABI_VERSION, &api) < 0)
+    return fprintf(stderr, "%s is not Imprint\n", argv[1]), 1;
 
   imp_standalone_info device = imp_standalone_info_init();
   device.device = getenv("IMPRINT_TEST_DEVICE");
 #ifndef _WIN32
-  device.validation = 1;  /* Wine passes no layers on */
+  device.validation = 1; /* Wine passes no layers on */
 #endif
   imp_host host = imp_host_init();
   host.log = note;
@@ -178,6 +184,7 @@ int main(int argc, char** argv) {
   CHECK(context_get_stats(context, &figures));
   CHECK(context_destroy(context));
   free((void*)policy.data);
-  printf("%u minibatches, %u frame compiles\n", (unsigned)stats.minibatches, (unsigned)figures.frame_compiles);
+  printf("%u minibatches, %u frame compiles\n", (unsigned)stats.minibatches,
+         (unsigned)figures.frame_compiles);
   return stats.minibatches == 0 || figures.frame_compiles != 0 || errors_logged != 0;
 }

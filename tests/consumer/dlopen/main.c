@@ -3,12 +3,12 @@
 #include <imprint/imprint.h>
 #include <stdio.h>
 
-#define EXPECT(condition)                                                    \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      fprintf(stderr, "line %d: expected %s\n", __LINE__, #condition);       \
-      return 1;                                                              \
-    }                                                                        \
+#define EXPECT(condition)                                              \
+  do {                                                                 \
+    if (!(condition)) {                                                \
+      fprintf(stderr, "line %d: expected %s\n", __LINE__, #condition); \
+      return 1;                                                        \
+    }                                                                  \
   } while (0)
 
 int main(int argc, char** argv) {

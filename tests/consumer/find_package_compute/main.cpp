@@ -1,5 +1,5 @@
 #include <engine-bridge/context.h>
-#include <engine-bridge/standalone.h>
+#include <engine-bridge/own/standalone.h>
 #include <imprint/compute.h>
 
 #include <cmath>

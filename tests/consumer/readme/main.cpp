@@ -1,5 +1,5 @@
-// The snippet of README.md in a small game (the host of samples/02-run-policy): it opens, is told a command, is praised for one action and scolded for
-// the others, prefers it in the end, and closes.
+// The snippet of README.md in a small game (the host of samples/02-run-policy): it opens, is told a command,
+// is praised for one action and scolded for the others, prefers it in the end, and closes.
 
 #include <array>
 #include <cstdio>
@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint64_t kFrames = 1200;
 constexpr std::uint32_t kWanted = 3;
 
-int fail(const char* what, const std::string& why) { return std::fprintf(stderr, "readme: %s: %s\n", what, why.c_str()), 1; }
+int fail(const char* what, const std::string& why) {
+  return std::fprintf(stderr, "readme: %s: %s\n", what, why.c_str()), 1;
+}
 std::string reason() { return load(imp_get_api)->last_error(); }
 
 }  // namespace
@@ -39,7 +41,9 @@ int main(int argc, char** argv) {
     const std::uint64_t moment = now.frame % 60;
     seen[0] = static_cast<float>(now.frame) / kFrames;
     const bool asks = moment == 1;
-    if (!pet.frame(now, commands, asks ? std::span<const float>(seen) : std::span<const float>(), praise, action)) return fail("frame", reason());
+    if (!pet.frame(now, commands, asks ? std::span<const float>(seen) : std::span<const float>(), praise,
+                   action))
+      return fail("frame", reason());
     praise = moment == 50 ? (action == kWanted ? 1.0f : -1.0f) : 0;
     if (moment == 50 && now.frame > kFrames / 2) right += action == kWanted, ++asked;
     if (!host.end_frame()) return fail("end_frame", host.error());

@@ -10,17 +10,24 @@ constexpr float kWalkAhead = 4.0f;  // m/s
 constexpr float kLookSpeed = 1.8f;  // rad/s
 constexpr float kPulled = 0.0f;     // half way
 
-float past_dead(float value) { return std::abs(value) < kDead ? 0.0f : (value - std::copysign(kDead, value)) / (1.0f - kDead); }
+float past_dead(float value) {
+  return std::abs(value) < kDead ? 0.0f : (value - std::copysign(kDead, value)) / (1.0f - kDead);
+}
 
 }  // namespace
 
-Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 player, Vec2 right, PlayerInput& input) {
+Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 player, Vec2 right,
+                    PlayerInput& input) {
   // What is held down while a pad is plugged in was not pressed.
   const std::optional<PadState> before = before_ ? before_ : state;
   before_ = state;
   if (!state) return {};
-  const auto pressed = [&](PadState::Button button) { return state->buttons[button] && !before->buttons[button]; };
-  const auto pulled = [&](PadState::Axis axis) { return state->axes[axis] > kPulled && before->axes[axis] <= kPulled; };
+  const auto pressed = [&](PadState::Button button) {
+    return state->buttons[button] && !before->buttons[button];
+  };
+  const auto pulled = [&](PadState::Axis axis) {
+    return state->axes[axis] > kPulled && before->axes[axis] <= kPulled;
+  };
   if (pressed(PadState::kUp)) input.cue = Cue::kSit;
   if (pressed(PadState::kRight)) input.cue = Cue::kSpin;
   if (pressed(PadState::kDown)) input.cue = Cue::kCome;
@@ -41,7 +48,8 @@ Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 pl
   if (x != 0.0f || y != 0.0f) {
     const Vec2 ahead{-right.y, right.x};
     const float far = kWalkAhead * seconds;
-    input.walk_to = Vec2{player.x + (right.x * x - ahead.x * y) * far, player.y + (right.y * x - ahead.y * y) * far};
+    input.walk_to =
+        Vec2{player.x + (right.x * x - ahead.x * y) * far, player.y + (right.y * x - ahead.y * y) * far};
   }
   Look look;
   look.yaw = past_dead(state->axes[PadState::kRightX]) * kLookSpeed * seconds;

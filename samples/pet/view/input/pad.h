@@ -33,7 +33,8 @@ struct PadState {
   };
   enum Axis : uint8_t { kLeftX, kLeftY, kRightX, kRightY, kLeftTrigger, kRightTrigger, kAxes };
   std::array<bool, kButtons> buttons{};
-  std::array<float, kAxes> axes{0.0f, 0.0f, 0.0f, 0.0f, -1.0f, -1.0f};  // sticks: x right, y down; triggers: -1 at rest, 1 pulled
+  std::array<float, kAxes> axes{0.0f,  0.0f, 0.0f, 0.0f,
+                                -1.0f, -1.0f};  // sticks: x right, y down; triggers: -1 at rest, 1 pulled
 };
 
 class Pad {
@@ -43,8 +44,8 @@ class Pad {
     float yaw = 0.0f, pitch = 0.0f;
     bool reset = false;
   };
-  // Adds what was pressed since the last look to `input`. state: nothing while no pad is there. player: where they stand; right: the ground direction
-  // to the right of the picture.
+  // Adds what was pressed since the last look to `input`. state: nothing while no pad is there. player: where
+  // they stand; right: the ground direction to the right of the picture.
   Look read(const std::optional<PadState>& state, float seconds, Vec2 player, Vec2 right, PlayerInput& input);
 
  private:

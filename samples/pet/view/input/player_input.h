@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_INPUT_PLAYER_INPUT_H_
 #define IMPRINT_SAMPLES_PET_VIEW_INPUT_PLAYER_INPUT_H_
-// What the player did since the last frame. Keys, mouse, gamepad and overlay buttons end here; the game asks nothing else of the window.
+// What the player did since the last frame. Keys, mouse, gamepad and overlay buttons end here; the game asks
+// nothing else of the window.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,18 +38,20 @@ struct PlayerInput {
   bool let_go = false;          // and let go
 
   // The game.
-  bool toggle_pause = false;      // space
-  bool toggle_slow = false;       // L
-  bool toggle_ghost = false;      // G
-  bool toggle_learning = false;   // O
-  bool next_mind = false;         // M: the mind of the next learner, then learning off, then the first again
-  bool toggle_auto_cue = false;   // A: one-switch play, commands come by themselves and the player only praises
+  bool toggle_pause = false;     // space
+  bool toggle_slow = false;      // L
+  bool toggle_ghost = false;     // G
+  bool toggle_learning = false;  // O
+  bool next_mind = false;        // M: the mind of the next learner, then learning off, then the first again
+  bool toggle_auto_cue =
+      false;  // A: one-switch play, commands come by themselves and the player only praises
   std::optional<bool> hold_praise;  // H: from now on holding P praises again and again, or no more
-  bool save = false;              // F5
-  bool snapshot = false;          // F6
-  bool undo = false;              // U or Ctrl+Z: back to the newest snapshot
+  bool save = false;                // F5
+  bool snapshot = false;            // F6
+  bool undo = false;                // U or Ctrl+Z: back to the newest snapshot
   std::optional<size_t> restore;  // click on a snapshot of the timeline: its index in OverlayState::snapshots
-  bool then = false;              // Y: beside the pet of now the one of the newest snapshot, then an older one each time, then no more
+  bool then = false;  // Y: beside the pet of now the one of the newest snapshot, then an older one each time,
+                      // then no more
   std::optional<size_t> then_at;  // right click on a snapshot: beside the pet of now the one of that snapshot
   bool measure = false;           // F2: how quick the player is; again: stop
 };

@@ -18,14 +18,16 @@ Window::Window(uint32_t width, uint32_t height, const std::string& title) {
   if (!glfwInit()) {
     const char* reason = nullptr;
     glfwGetError(&reason);
-    throw VulkanError(std::string("no window: ") + (reason ? reason : "GLFW did not start") + "; use --headless without a display");
+    throw VulkanError(std::string("no window: ") + (reason ? reason : "GLFW did not start") +
+                      "; use --headless without a display");
   }
   if (!glfwVulkanSupported()) {
     glfwTerminate();
     throw VulkanError("no window: no Vulkan driver that can show pictures on this display; use --headless");
   }
   glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
-  window_ = glfwCreateWindow(static_cast<int>(width), static_cast<int>(height), title.c_str(), nullptr, nullptr);
+  window_ =
+      glfwCreateWindow(static_cast<int>(width), static_cast<int>(height), title.c_str(), nullptr, nullptr);
   if (!window_) {
     glfwTerminate();
     throw VulkanError("no window: GLFW could not open one");
@@ -36,14 +38,16 @@ Window::Window(uint32_t width, uint32_t height, const std::string& title) {
     if (action == GLFW_PRESS && window_of(w).events_.key) window_of(w).events_.key(key, modifiers);
   });
   glfwSetMouseButtonCallback(window_, [](GLFWwindow* w, int button, int action, int) {
-    if (window_of(w).events_.mouse) window_of(w).events_.mouse(button, action == GLFW_PRESS, window_of(w).mouse_);
+    if (window_of(w).events_.mouse)
+      window_of(w).events_.mouse(button, action == GLFW_PRESS, window_of(w).mouse_);
   });
   glfwSetCursorPosCallback(window_, [](GLFWwindow* w, double x, double y) {
     // The cursor counts in screen units, the picture in pixels.
     int units_wide = 1, units_high = 1, pixels_wide = 1, pixels_high = 1;
     glfwGetWindowSize(w, &units_wide, &units_high);
     glfwGetFramebufferSize(w, &pixels_wide, &pixels_high);
-    const Vec2 at{static_cast<float>(x * pixels_wide / std::max(units_wide, 1)), static_cast<float>(y * pixels_high / std::max(units_high, 1))};
+    const Vec2 at{static_cast<float>(x * pixels_wide / std::max(units_wide, 1)),
+                  static_cast<float>(y * pixels_high / std::max(units_high, 1))};
     Window& window = window_of(w);
     const Vec2 moved{at.x - window.mouse_.x, at.y - window.mouse_.y};
     window.mouse_ = at;
@@ -76,7 +80,8 @@ void Window::attach(VulkanHost& host) {
   host_ = &host;
   acquired_.resize(VulkanHost::kFramesInFlight);
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
-  for (VkSemaphore& semaphore : acquired_) check(vkCreateSemaphore(host.device(), &info, nullptr, &semaphore), "vkCreateSemaphore");
+  for (VkSemaphore& semaphore : acquired_)
+    check(vkCreateSemaphore(host.device(), &info, nullptr, &semaphore), "vkCreateSemaphore");
 }
 
 void Window::detach() {
@@ -101,9 +106,12 @@ bool Window::closed() const { return glfwWindowShouldClose(window_); }
 bool Window::pressed(int key) const { return glfwGetKey(window_, key) == GLFW_PRESS; }
 
 std::optional<PadState> Window::pad() const {
-  static_assert(PadState::kA == GLFW_GAMEPAD_BUTTON_A && PadState::kY == GLFW_GAMEPAD_BUTTON_Y && PadState::kStart == GLFW_GAMEPAD_BUTTON_START &&
-                PadState::kLeft == GLFW_GAMEPAD_BUTTON_DPAD_LEFT && PadState::kButtons == GLFW_GAMEPAD_BUTTON_LAST + 1 &&
-                PadState::kLeftTrigger == GLFW_GAMEPAD_AXIS_LEFT_TRIGGER && PadState::kAxes == GLFW_GAMEPAD_AXIS_LAST + 1);
+  static_assert(PadState::kA == GLFW_GAMEPAD_BUTTON_A && PadState::kY == GLFW_GAMEPAD_BUTTON_Y &&
+                PadState::kStart == GLFW_GAMEPAD_BUTTON_START &&
+                PadState::kLeft == GLFW_GAMEPAD_BUTTON_DPAD_LEFT &&
+                PadState::kButtons == GLFW_GAMEPAD_BUTTON_LAST + 1 &&
+                PadState::kLeftTrigger == GLFW_GAMEPAD_AXIS_LEFT_TRIGGER &&
+                PadState::kAxes == GLFW_GAMEPAD_AXIS_LAST + 1);
   GLFWgamepadstate now;
   for (int joystick = GLFW_JOYSTICK_1; joystick <= GLFW_JOYSTICK_LAST; ++joystick) {
     if (!glfwJoystickIsGamepad(joystick) || !glfwGetGamepadState(joystick, &now)) continue;
@@ -130,12 +138,14 @@ void Window::create_swapchain() {
   const VkPhysicalDevice physical = host_->physical_device();
   const VkDevice device = host_->device();
   {
-    // Pictures of the old swapchain may still be on their way to the screen, and Vulkan 1.1 has no other way to know when they are.
+    // Pictures of the old swapchain may still be on their way to the screen, and Vulkan 1.1 has no other way
+    // to know when they are.
     const std::lock_guard lock(host_->queue_mutex());
     check(vkDeviceWaitIdle(device), "vkDeviceWaitIdle");
   }
   VkSurfaceCapabilitiesKHR can;
-  check(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(physical, host_->surface(), &can), "vkGetPhysicalDeviceSurfaceCapabilitiesKHR");
+  check(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(physical, host_->surface(), &can),
+        "vkGetPhysicalDeviceSurfaceCapabilitiesKHR");
   VkExtent2D extent = can.currentExtent;
   if (extent.width == UINT32_MAX) {
     extent = size();
@@ -143,12 +153,15 @@ void Window::create_swapchain() {
     extent.height = std::clamp(extent.height, can.minImageExtent.height, can.maxImageExtent.height);
   }
   if (extent.width == 0 || extent.height == 0) return;  // minimised between two looks
-  if (!(can.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_DST_BIT)) throw VulkanError("the window's pictures cannot be copied to on this device");
+  if (!(can.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_DST_BIT))
+    throw VulkanError("the window's pictures cannot be copied to on this device");
 
   uint32_t count = 0;
-  check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, nullptr), "vkGetPhysicalDeviceSurfaceFormatsKHR");
+  check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, nullptr),
+        "vkGetPhysicalDeviceSurfaceFormatsKHR");
   std::vector<VkSurfaceFormatKHR> formats(count);
-  check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, formats.data()), "vkGetPhysicalDeviceSurfaceFormatsKHR");
+  check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, formats.data()),
+        "vkGetPhysicalDeviceSurfaceFormatsKHR");
   if (formats.empty()) throw VulkanError("the window has no picture format");
   // The renderer has encoded its colours for the screen: they must be copied as they are.
   VkSurfaceFormatKHR format = formats[0];
@@ -160,7 +173,8 @@ void Window::create_swapchain() {
 
   VkSwapchainCreateInfoKHR info{VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR};
   info.surface = host_->surface();
-  info.minImageCount = can.maxImageCount ? std::min(can.minImageCount + 1, can.maxImageCount) : can.minImageCount + 1;
+  info.minImageCount =
+      can.maxImageCount ? std::min(can.minImageCount + 1, can.maxImageCount) : can.minImageCount + 1;
   info.imageFormat = format.format;
   info.imageColorSpace = format.colorSpace;
   info.imageExtent = extent;
@@ -168,8 +182,9 @@ void Window::create_swapchain() {
   info.imageUsage = VK_IMAGE_USAGE_TRANSFER_DST_BIT;
   info.imageSharingMode = VK_SHARING_MODE_EXCLUSIVE;
   info.preTransform = can.currentTransform;
-  info.compositeAlpha =
-      can.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
+  info.compositeAlpha = can.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
+                            ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
+                            : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
   info.presentMode = VK_PRESENT_MODE_FIFO_KHR;
   info.clipped = VK_TRUE;
   info.oldSwapchain = swapchain_;
@@ -184,7 +199,8 @@ void Window::create_swapchain() {
   check(vkGetSwapchainImagesKHR(device, swapchain_, &count, images_.data()), "vkGetSwapchainImagesKHR");
   finished_.resize(count);
   const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
-  for (VkSemaphore& s : finished_) check(vkCreateSemaphore(device, &semaphore, nullptr, &s), "vkCreateSemaphore");
+  for (VkSemaphore& s : finished_)
+    check(vkCreateSemaphore(device, &semaphore, nullptr, &s), "vkCreateSemaphore");
   stale_ = false;
 }
 
@@ -202,13 +218,15 @@ bool Window::acquire(uint32_t slot) {
     if (hidden()) return false;
     if (stale_ || !swapchain_) create_swapchain();
     if (!swapchain_ || stale_) return false;
-    const VkResult result = vkAcquireNextImageKHR(host_->device(), swapchain_, UINT64_MAX, acquired_[slot_], VK_NULL_HANDLE, &picture_);
+    const VkResult result = vkAcquireNextImageKHR(host_->device(), swapchain_, UINT64_MAX, acquired_[slot_],
+                                                  VK_NULL_HANDLE, &picture_);
     if (result == VK_ERROR_OUT_OF_DATE_KHR) {
       stale_ = true;
       continue;
     }
     check(result, "vkAcquireNextImageKHR");
-    if (result == VK_SUBOPTIMAL_KHR) stale_ = true;  // this picture can be shown; the next comes from a new swapchain
+    if (result == VK_SUBOPTIMAL_KHR)
+      stale_ = true;  // this picture can be shown; the next comes from a new swapchain
     return true;
   }
   return false;
@@ -222,20 +240,22 @@ void Window::show(VkCommandBuffer commands, VkImage image, VkExtent2D extent) {
   barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
   barrier.image = images_[picture_];
   barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0,
+                       nullptr, 0, nullptr, 1, &barrier);
 
   VkImageBlit blit{};
   blit.srcSubresource = blit.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
   blit.srcOffsets[1] = {static_cast<int32_t>(extent.width), static_cast<int32_t>(extent.height), 1};
   blit.dstOffsets[1] = {static_cast<int32_t>(extent_.width), static_cast<int32_t>(extent_.height), 1};
-  vkCmdBlitImage(commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, images_[picture_], VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit,
-                 VK_FILTER_LINEAR);
+  vkCmdBlitImage(commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, images_[picture_],
+                 VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit, VK_FILTER_LINEAR);
 
   barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
   barrier.dstAccessMask = 0;
   barrier.oldLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
   barrier.newLayout = VK_IMAGE_LAYOUT_PRESENT_SRC_KHR;
-  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 0, nullptr, 1, &barrier);
+  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0,
+                       nullptr, 0, nullptr, 1, &barrier);
 }
 
 void Window::present() {

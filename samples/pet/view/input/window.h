@@ -50,8 +50,9 @@ class Window {
   GLFWwindow* handle() const { return window_; }
   VkExtent2D size() const;  // pixels
 
-  // A frame: acquire, show, then submit with the semaphores and present. `slot`: of the frame in flight, whose last frame is complete. False while
-  // there is nothing to draw on; it may have made the swapchain anew, and then waited for the GPU.
+  // A frame: acquire, show, then submit with the semaphores and present. `slot`: of the frame in flight,
+  // whose last frame is complete. False while there is nothing to draw on; it may have made the swapchain
+  // anew, and then waited for the GPU.
   bool acquire(uint32_t slot);
   // Records a copy of `image` (TRANSFER_SRC_OPTIMAL) into the acquired picture.
   void show(VkCommandBuffer commands, VkImage image, VkExtent2D extent);
@@ -70,7 +71,8 @@ class Window {
   VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
   VkExtent2D extent_{};
   std::vector<VkImage> images_;
-  std::vector<VkSemaphore> finished_;  // one a picture: the presentation engine may hold it until the picture comes back
+  std::vector<VkSemaphore>
+      finished_;  // one a picture: the presentation engine may hold it until the picture comes back
   std::vector<VkSemaphore> acquired_;  // one a frame in flight
   uint32_t picture_ = 0, slot_ = 0;
   bool stale_ = true;

@@ -5,7 +5,9 @@
 namespace pet {
 namespace {
 
-std::int8_t snorm(float v) { return static_cast<std::int8_t>(std::lround(std::clamp(v, -1.0f, 1.0f) * 127.0f)); }
+std::int8_t snorm(float v) {
+  return static_cast<std::int8_t>(std::lround(std::clamp(v, -1.0f, 1.0f) * 127.0f));
+}
 std::uint8_t unorm(float v) { return static_cast<std::uint8_t>(std::lround(clamp01(v) * 255.0f)); }
 
 }  // namespace
@@ -17,14 +19,17 @@ std::uint32_t Mesh::add(Vec3 position, Vec3 normal, const Paint& color, float op
   return static_cast<std::uint32_t>(vertices.size() - 1);
 }
 
-void Mesh::triangle(std::uint32_t a, std::uint32_t b, std::uint32_t c) { indices.insert(indices.end(), {a, b, c}); }
+void Mesh::triangle(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  indices.insert(indices.end(), {a, b, c});
+}
 
 void Mesh::append(const Mesh& other, const Affine& by) {
   const std::uint32_t base = static_cast<std::uint32_t>(vertices.size());
   // Normals turn with the cofactors, so that they stay upright on a surface that is scaled unevenly.
   const Vec3 cx = cross(by.y, by.z), cy = cross(by.z, by.x), cz = cross(by.x, by.y);
   for (Vertex v : other.vertices) {
-    const Vec3 n = normalize(cx * static_cast<float>(v.normal[0]) + cy * static_cast<float>(v.normal[1]) + cz * static_cast<float>(v.normal[2]));
+    const Vec3 n = normalize(cx * static_cast<float>(v.normal[0]) + cy * static_cast<float>(v.normal[1]) +
+                             cz * static_cast<float>(v.normal[2]));
     v.position = transform(by, v.position);
     v.normal[0] = snorm(n.x);
     v.normal[1] = snorm(n.y);
@@ -42,7 +47,8 @@ Mesh disc(int sides, const Paint& color, float edge_openness) {
     mesh.add({std::cos(a), std::sin(a), 0.0f}, {0, 0, 1}, color, edge_openness);
   }
   for (int i = 0; i < sides; ++i)
-    mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i), center + 1 + static_cast<std::uint32_t>((i + 1) % sides));
+    mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i),
+                  center + 1 + static_cast<std::uint32_t>((i + 1) % sides));
   return mesh;
 }
 
@@ -85,10 +91,12 @@ Mesh bevelled_box(Vec3 half, float bevel, const Paint& color) {
   };
   for (int axis = 0; axis < 3; ++axis) {
     const int bit = 1 << axis, u = 1 << (axis + 1) % 3, v = 1 << (axis + 2) % 3;
-    for (int side : {0, bit}) quad(at[side][axis], at[side | u][axis], at[side | u | v][axis], at[side | v][axis]);
+    for (int side : {0, bit})
+      quad(at[side][axis], at[side | u][axis], at[side | u | v][axis], at[side | v][axis]);
     for (int edge = 0; edge < 4; ++edge) {  // the four edges along this axis
       const int from = (edge & 1 ? u : 0) | (edge & 2 ? v : 0), to = from | bit;
-      quad(at[from][(axis + 1) % 3], at[to][(axis + 1) % 3], at[to][(axis + 2) % 3], at[from][(axis + 2) % 3]);
+      quad(at[from][(axis + 1) % 3], at[to][(axis + 1) % 3], at[to][(axis + 2) % 3],
+           at[from][(axis + 2) % 3]);
     }
   }
   for (auto& corner : at) outward(corner[0], corner[1], corner[2]);

@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_H_
 #define IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_H_
-// Meshes, made of nothing but numbers. Most are sculpted: soft shapes that melt into each other (a signed distance field), turned into triangles once
-// while loading.
+// Meshes, made of nothing but numbers. Most are sculpted: soft shapes that melt into each other (a signed
+// distance field), turned into triangles once while loading.
 
 #include <cstdint>
 #include <vector>
@@ -18,7 +18,9 @@ struct Paint {
 
 // 0xRRGGBB
 constexpr Paint paint(std::uint32_t rgb, float mask = 0.0f) {
-  return {{static_cast<float>(rgb >> 16 & 255) / 255.0f, static_cast<float>(rgb >> 8 & 255) / 255.0f, static_cast<float>(rgb & 255) / 255.0f}, mask};
+  return {{static_cast<float>(rgb >> 16 & 255) / 255.0f, static_cast<float>(rgb >> 8 & 255) / 255.0f,
+           static_cast<float>(rgb & 255) / 255.0f},
+          mask};
 }
 
 struct Vertex {
@@ -49,11 +51,11 @@ struct Blob {
   };
   Kind kind = Kind::ellipsoid;
   Mode mode = Mode::add;
-  Vec3 size{0.1f, 0.1f,
-            0.1f};  // ellipsoid: radii; capsule: radius at the start, radius at the end, length along z; box: half extents; torus: radius, thickness
-  float round = 0.0f;   // box: radius of its edges
-  float blend = 0.03f;  // how softly it melts, or how softly its colour ends
-  Affine at;            // rigid
+  Vec3 size{0.1f, 0.1f, 0.1f};  // ellipsoid: radii; capsule: radius at the start, radius at the end, length
+                                // along z; box: half extents; torus: radius, thickness
+  float round = 0.0f;           // box: radius of its edges
+  float blend = 0.03f;          // how softly it melts, or how softly its colour ends
+  Affine at;                    // rigid
   Paint color;
 };
 
@@ -71,7 +73,8 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell);
 
 // ---- flat things ----
 
-Mesh disc(int sides, const Paint& color, float edge_openness);  // radius 1 in the plane z = 0, facing up; openness falls to its edge
+Mesh disc(int sides, const Paint& color,
+          float edge_openness);  // radius 1 in the plane z = 0, facing up; openness falls to its edge
 Mesh ring(float inner, int sides, const Paint& color);          // outer radius 1
 Mesh bevelled_box(Vec3 half, float bevel, const Paint& color);  // 44 triangles, for what there is much of
 // A closed outline in the x, z plane, thickened along y with puffed faces: hearts, crosses, stars, bones.

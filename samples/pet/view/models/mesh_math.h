@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MATH_H_
 #define IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MATH_H_
-// Vectors and matrices of the renderer. Right-handed, z up; angles in radians, counter-clockwise seen against the axis.
+// Vectors and matrices of the renderer. Right-handed, z up; angles in radians, counter-clockwise seen against
+// the axis.
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,9 @@ constexpr Vec3 operator-(Vec3 a) { return {-a.x, -a.y, -a.z}; }
 constexpr Vec3 operator*(Vec3 a, float s) { return {a.x * s, a.y * s, a.z * s}; }
 constexpr Vec3 operator*(Vec3 a, Vec3 b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
 constexpr float dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-constexpr Vec3 cross(Vec3 a, Vec3 b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
+constexpr Vec3 cross(Vec3 a, Vec3 b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
 inline float length(Vec3 a) { return std::sqrt(dot(a, a)); }
 inline Vec3 normalize(Vec3 a) {
   const float l = length(a);
@@ -42,7 +45,9 @@ struct Affine {
 
 constexpr Vec3 rotate(const Affine& m, Vec3 v) { return m.x * v.x + m.y * v.y + m.z * v.z; }
 constexpr Vec3 transform(const Affine& m, Vec3 p) { return rotate(m, p) + m.origin; }
-constexpr Affine operator*(const Affine& a, const Affine& b) { return {rotate(a, b.x), rotate(a, b.y), rotate(a, b.z), transform(a, b.origin)}; }
+constexpr Affine operator*(const Affine& a, const Affine& b) {
+  return {rotate(a, b.x), rotate(a, b.y), rotate(a, b.z), transform(a, b.origin)};
+}
 constexpr Affine translation(Vec3 t) { return {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, t}; }
 constexpr Affine scaling(Vec3 s) { return {{s.x, 0, 0}, {0, s.y, 0}, {0, 0, s.z}, {}}; }
 constexpr Affine scaling(float s) { return scaling({s, s, s}); }
@@ -83,8 +88,10 @@ struct Vec4 {
   float x = 0.0f, y = 0.0f, z = 0.0f, w = 0.0f;
 };
 constexpr Vec4 operator*(const Mat4& a, Vec4 v) {
-  return {a.m[0] * v.x + a.m[4] * v.y + a.m[8] * v.z + a.m[12] * v.w, a.m[1] * v.x + a.m[5] * v.y + a.m[9] * v.z + a.m[13] * v.w,
-          a.m[2] * v.x + a.m[6] * v.y + a.m[10] * v.z + a.m[14] * v.w, a.m[3] * v.x + a.m[7] * v.y + a.m[11] * v.z + a.m[15] * v.w};
+  return {a.m[0] * v.x + a.m[4] * v.y + a.m[8] * v.z + a.m[12] * v.w,
+          a.m[1] * v.x + a.m[5] * v.y + a.m[9] * v.z + a.m[13] * v.w,
+          a.m[2] * v.x + a.m[6] * v.y + a.m[10] * v.z + a.m[14] * v.w,
+          a.m[3] * v.x + a.m[7] * v.y + a.m[11] * v.z + a.m[15] * v.w};
 }
 
 }  // namespace pet

@@ -32,7 +32,8 @@ Mesh make_torso() {
 }
 
 Mesh make_collar() {
-  Mesh collar = sculpt({torus({0.535f, 0.0f, 0.205f}, {0.42f, 0.0f, 0.9f}, 0.147f, 0.027f, kCollar)}, 0.0125f);
+  Mesh collar =
+      sculpt({torus({0.535f, 0.0f, 0.205f}, {0.42f, 0.0f, 0.9f}, 0.147f, 0.027f, kCollar)}, 0.0125f);
   collar.append(sculpt({ball({0.70f, 0.0f, 0.105f}, 0.038f, kGold)}, 0.011f));
   return collar;
 }
@@ -55,8 +56,11 @@ Mesh make_head() {
 
 Mesh make_face() {
   std::vector<Blob> blobs;
-  for (float side : {1.0f, -1.0f}) blobs.push_back(ellipsoid(mirrored({0.213f, 0.096f, 0.18f}, side), {0.036f, 0.041f, 0.049f}, kBlack, 0.0f));
-  for (float side : {1.0f, -1.0f}) blobs.push_back(ball(mirrored({0.241f, 0.090f, 0.201f}, side), 0.0155f, paint(0xffffff), 0.002f));
+  for (float side : {1.0f, -1.0f})
+    blobs.push_back(
+        ellipsoid(mirrored({0.213f, 0.096f, 0.18f}, side), {0.036f, 0.041f, 0.049f}, kBlack, 0.0f));
+  for (float side : {1.0f, -1.0f})
+    blobs.push_back(ball(mirrored({0.241f, 0.090f, 0.201f}, side), 0.0155f, paint(0xffffff), 0.002f));
   blobs.push_back(ellipsoid({0.392f, 0.0f, 0.092f}, {0.034f, 0.044f, 0.034f}, kBlack, 0.0f));
   return sculpt(blobs, 0.0085f);
 }
@@ -91,7 +95,8 @@ Mesh make_ear(float side) {
   const Affine lean = rotation_x(-0.28f * side) * rotation_z(0.35f * side);
   Blob shell = ellipsoid(rotate(lean, {0.0f, 0.0f, 0.085f}), {0.042f, 0.088f, 0.125f}, kCoat);
   Blob tip = ellipsoid(rotate(lean, {0.0f, 0.0f, 0.165f}), {0.026f, 0.045f, 0.068f}, kDark, 0.05f);
-  Blob inner = stained(ellipsoid(rotate(lean, {0.045f, 0.0f, 0.085f}), {0.03f, 0.048f, 0.085f}, kPink, 0.02f));
+  Blob inner =
+      stained(ellipsoid(rotate(lean, {0.045f, 0.0f, 0.085f}), {0.03f, 0.048f, 0.085f}, kPink, 0.02f));
   return sculpt({turned(shell, lean), turned(tip, lean), turned(inner, lean)}, 0.0165f);
 }
 

@@ -77,16 +77,17 @@ Mesh make_player_leg() {
 }
 
 Mesh make_clicker() {
-  return sculpt(
-      {box({0.0f, 0.0f, 0.0f}, {0.075f, 0.05f, 0.025f}, 0.02f, paint(0x5b6bd6)), ball({0.03f, 0.0f, 0.028f}, 0.026f, paint(0xffcf4d), 0.004f)},
-      0.011f);
+  return sculpt({box({0.0f, 0.0f, 0.0f}, {0.075f, 0.05f, 0.025f}, 0.02f, paint(0x5b6bd6)),
+                 ball({0.03f, 0.0f, 0.028f}, 0.026f, paint(0xffcf4d), 0.004f)},
+                0.011f);
 }
 
 Mesh make_bone() {
   const Paint biscuit = paint(0xe6b877);
   std::vector<Blob> blobs = {capsule({-0.55f, 0.0f, 0.0f}, {0.55f, 0.0f, 0.0f}, 0.26f, 0.26f, biscuit)};
   for (float x : {-0.68f, 0.68f})
-    for (float z : {-0.25f, 0.25f}) blobs.push_back(ellipsoid({x, 0.0f, z}, {0.30f, 0.27f, 0.30f}, biscuit, 0.12f));
+    for (float z : {-0.25f, 0.25f})
+      blobs.push_back(ellipsoid({x, 0.0f, z}, {0.30f, 0.27f, 0.30f}, biscuit, 0.12f));
   return sculpt(blobs, 0.085f);
 }
 

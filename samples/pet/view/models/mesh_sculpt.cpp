@@ -1,5 +1,6 @@
-// Soft shapes to triangles: a distance field of blobs, meshed by surface nets (S. Gibson, "Constrained elastic surface nets", 1998; here the common
-// form with one vertex a cell), vertices then pulled onto the surface along the gradient.
+// Soft shapes to triangles: a distance field of blobs, meshed by surface nets (S. Gibson, "Constrained
+// elastic surface nets", 1998; here the common form with one vertex a cell), vertices then pulled onto the
+// surface along the gradient.
 
 #include <cstddef>
 #include <limits>
@@ -25,8 +26,10 @@ float distance(const Blob& b, Vec3 world) {
       return length(p - Vec3{0.0f, 0.0f, t * b.size.z}) - mix(b.size.x, b.size.y, t);
     }
     case Blob::Kind::box: {
-      const Vec3 q{std::abs(p.x) - b.size.x + b.round, std::abs(p.y) - b.size.y + b.round, std::abs(p.z) - b.size.z + b.round};
-      return length({std::max(q.x, 0.0f), std::max(q.y, 0.0f), std::max(q.z, 0.0f)}) + std::min(std::max({q.x, q.y, q.z}), 0.0f) - b.round;
+      const Vec3 q{std::abs(p.x) - b.size.x + b.round, std::abs(p.y) - b.size.y + b.round,
+                   std::abs(p.z) - b.size.z + b.round};
+      return length({std::max(q.x, 0.0f), std::max(q.y, 0.0f), std::max(q.z, 0.0f)}) +
+             std::min(std::max({q.x, q.y, q.z}), 0.0f) - b.round;
     }
     case Blob::Kind::torus:
       return length({std::sqrt(p.x * p.x + p.y * p.y) - b.size.x, 0.0f, p.z}) - b.size.y;
@@ -47,14 +50,16 @@ class Field {
   float at(Vec3 p) const {
     float d = std::numeric_limits<float>::max();
     for (const Blob& b : blobs_) {
-      if (b.mode == Blob::Mode::add) d = d == std::numeric_limits<float>::max() ? distance(b, p) : smooth_min(d, distance(b, p), b.blend);
+      if (b.mode == Blob::Mode::add)
+        d = d == std::numeric_limits<float>::max() ? distance(b, p) : smooth_min(d, distance(b, p), b.blend);
       if (b.mode == Blob::Mode::carve) d = -smooth_min(-d, distance(b, p), b.blend);
     }
     return d;
   }
 
   Vec3 normal(Vec3 p, float h) const {
-    return normalize({at({p.x + h, p.y, p.z}) - at({p.x - h, p.y, p.z}), at({p.x, p.y + h, p.z}) - at({p.x, p.y - h, p.z}),
+    return normalize({at({p.x + h, p.y, p.z}) - at({p.x - h, p.y, p.z}),
+                      at({p.x, p.y + h, p.z}) - at({p.x, p.y - h, p.z}),
                       at({p.x, p.y, p.z + h}) - at({p.x, p.y, p.z - h})});
   }
 
@@ -108,9 +113,12 @@ class Field {
       const auto extent = [&](float x, float y, float z) {
         return std::abs(x) * reach.x + std::abs(y) * reach.y + std::abs(z) * reach.z + b.blend * 0.3f;
       };
-      const Vec3 e{extent(b.at.x.x, b.at.y.x, b.at.z.x), extent(b.at.x.y, b.at.y.y, b.at.z.y), extent(b.at.x.z, b.at.y.z, b.at.z.z)};
-      low = {std::min(low.x, center.x - e.x), std::min(low.y, center.y - e.y), std::min(low.z, center.z - e.z)};
-      high = {std::max(high.x, center.x + e.x), std::max(high.y, center.y + e.y), std::max(high.z, center.z + e.z)};
+      const Vec3 e{extent(b.at.x.x, b.at.y.x, b.at.z.x), extent(b.at.x.y, b.at.y.y, b.at.z.y),
+                   extent(b.at.x.z, b.at.y.z, b.at.z.z)};
+      low = {std::min(low.x, center.x - e.x), std::min(low.y, center.y - e.y),
+             std::min(low.z, center.z - e.z)};
+      high = {std::max(high.x, center.x + e.x), std::max(high.y, center.y + e.y),
+              std::max(high.z, center.z + e.z)};
     }
   }
 
@@ -134,7 +142,8 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell) {
   std::vector<float> values(static_cast<std::size_t>(nx) * ny * nz);
   for (int z = 0; z < nz; ++z)
     for (int y = 0; y < ny; ++y)
-      for (int x = 0; x < nx; ++x) values[corner(x, y, z)] = field.at(low + Vec3{x * cell, y * cell, z * cell});
+      for (int x = 0; x < nx; ++x)
+        values[corner(x, y, z)] = field.at(low + Vec3{x * cell, y * cell, z * cell});
 
   // One vertex in each cell that the surface passes: the mean of its edge crossings, then on the surface.
   Mesh mesh;
@@ -157,14 +166,18 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell) {
             const int b = a | axis;
             if (b == a || (v[a] < 0.0f) == (v[b] < 0.0f)) continue;
             const float t = v[a] / (v[a] - v[b]);
-            const Vec3 from{static_cast<float>(a & 1), static_cast<float>(a >> 1 & 1), static_cast<float>(a >> 2)};
-            const Vec3 to{static_cast<float>(b & 1), static_cast<float>(b >> 1 & 1), static_cast<float>(b >> 2)};
+            const Vec3 from{static_cast<float>(a & 1), static_cast<float>(a >> 1 & 1),
+                            static_cast<float>(a >> 2)};
+            const Vec3 to{static_cast<float>(b & 1), static_cast<float>(b >> 1 & 1),
+                          static_cast<float>(b >> 2)};
             sum = sum + mix(from, to, t);
             ++crossings;
           }
-        Vec3 p =
-            low + (Vec3{static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)} + sum * (1.0f / static_cast<float>(crossings))) * cell;
-        for (int i = 0; i < 2; ++i) p = p - field.normal(p, cell * 0.25f) * std::clamp(field.at(p), -cell * 0.5f, cell * 0.5f);
+        Vec3 p = low + (Vec3{static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)} +
+                        sum * (1.0f / static_cast<float>(crossings))) *
+                           cell;
+        for (int i = 0; i < 2; ++i)
+          p = p - field.normal(p, cell * 0.25f) * std::clamp(field.at(p), -cell * 0.5f, cell * 0.5f);
         const Vec3 n = field.normal(p, cell * 0.25f);
         vertex_of[corner(x, y, z)] = mesh.add(p, n, field.color(p), field.openness(p, n, cell * 6.0f));
       }
@@ -180,34 +193,55 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell) {
     for (int y = 1; y + 1 < ny; ++y)
       for (int x = 1; x + 1 < nx; ++x) {
         const bool here = values[corner(x, y, z)] < 0.0f;
-        const auto cell_at = [&](int dx, int dy, int dz) { return vertex_of[corner(x - dx, y - dy, z - dz)]; };
-        if (here != (values[corner(x + 1, y, z)] < 0.0f)) quad(cell_at(0, 1, 1), cell_at(0, 0, 1), cell_at(0, 0, 0), cell_at(0, 1, 0), !here);
-        if (here != (values[corner(x, y + 1, z)] < 0.0f)) quad(cell_at(1, 0, 1), cell_at(1, 0, 0), cell_at(0, 0, 0), cell_at(0, 0, 1), !here);
-        if (here != (values[corner(x, y, z + 1)] < 0.0f)) quad(cell_at(1, 1, 0), cell_at(0, 1, 0), cell_at(0, 0, 0), cell_at(1, 0, 0), !here);
+        const auto cell_at = [&](int dx, int dy, int dz) {
+          return vertex_of[corner(x - dx, y - dy, z - dz)];
+        };
+        if (here != (values[corner(x + 1, y, z)] < 0.0f))
+          quad(cell_at(0, 1, 1), cell_at(0, 0, 1), cell_at(0, 0, 0), cell_at(0, 1, 0), !here);
+        if (here != (values[corner(x, y + 1, z)] < 0.0f))
+          quad(cell_at(1, 0, 1), cell_at(1, 0, 0), cell_at(0, 0, 0), cell_at(0, 0, 1), !here);
+        if (here != (values[corner(x, y, z + 1)] < 0.0f))
+          quad(cell_at(1, 1, 0), cell_at(0, 1, 0), cell_at(0, 0, 0), cell_at(1, 0, 0), !here);
       }
   return mesh;
 }
 
 Blob ellipsoid(Vec3 center, Vec3 radii, const Paint& color, float blend) {
-  return {.kind = Blob::Kind::ellipsoid, .size = radii, .blend = blend, .at = translation(center), .color = color};
+  return {.kind = Blob::Kind::ellipsoid,
+          .size = radii,
+          .blend = blend,
+          .at = translation(center),
+          .color = color};
 }
 
-Blob ball(Vec3 center, float radius, const Paint& color, float blend) { return ellipsoid(center, {radius, radius, radius}, color, blend); }
+Blob ball(Vec3 center, float radius, const Paint& color, float blend) {
+  return ellipsoid(center, {radius, radius, radius}, color, blend);
+}
 
 Blob capsule(Vec3 from, Vec3 to, float radius_from, float radius_to, const Paint& color, float blend) {
   Affine at = pointing(to - from);
   at.origin = from;
-  return {.kind = Blob::Kind::capsule, .size = {radius_from, radius_to, length(to - from)}, .blend = blend, .at = at, .color = color};
+  return {.kind = Blob::Kind::capsule,
+          .size = {radius_from, radius_to, length(to - from)},
+          .blend = blend,
+          .at = at,
+          .color = color};
 }
 
 Blob box(Vec3 center, Vec3 half, float round, const Paint& color, float blend) {
-  return {.kind = Blob::Kind::box, .size = half, .round = round, .blend = blend, .at = translation(center), .color = color};
+  return {.kind = Blob::Kind::box,
+          .size = half,
+          .round = round,
+          .blend = blend,
+          .at = translation(center),
+          .color = color};
 }
 
 Blob torus(Vec3 center, Vec3 axis, float radius, float thickness, const Paint& color, float blend) {
   Affine at = pointing(axis);
   at.origin = center;
-  return {.kind = Blob::Kind::torus, .size = {radius, thickness, 0.0f}, .blend = blend, .at = at, .color = color};
+  return {
+      .kind = Blob::Kind::torus, .size = {radius, thickness, 0.0f}, .blend = blend, .at = at, .color = color};
 }
 
 Blob turned(Blob blob, const Affine& rotation) {

@@ -24,7 +24,8 @@ Mesh make_picket() {
   const Paint white = paint(0xfbf4e6);
   Mesh picket;
   picket.append(bevelled_box({0.105f, 0.036f, 0.34f}, 0.018f, white), translation({0, 0, 0.34f}));
-  picket.append(bevelled_box({0.0745f, 0.035f, 0.0745f}, 0.016f, white), translation({0, 0, 0.68f}) * rotation_y(kPi / 4));
+  picket.append(bevelled_box({0.0745f, 0.035f, 0.0745f}, 0.016f, white),
+                translation({0, 0, 0.68f}) * rotation_y(kPi / 4));
   return picket;
 }
 
@@ -42,7 +43,8 @@ void add_fence(Mesh& scenery) {
     for (float z : {0.22f, 0.52f}) {
       const Vec3 back = turned_side ? Vec3{to.x > 0 ? 0.05f : -0.05f, 0.0f, 0.0f} : Vec3{0.0f, 0.05f, 0.0f};
       const Vec3 half = turned_side ? Vec3{0.03f, run / 2, 0.05f} : Vec3{run / 2, 0.03f, 0.05f};
-      scenery.append(bevelled_box(half, 0.015f, paint(0xf0e6d2)), translation(mix(from, to, 0.5f) + back + Vec3{0, 0, z}));
+      scenery.append(bevelled_box(half, 0.015f, paint(0xf0e6d2)),
+                     translation(mix(from, to, 0.5f) + back + Vec3{0, 0, z}));
     }
   };
   constexpr float e = 5.55f;
@@ -54,7 +56,8 @@ void add_fence(Mesh& scenery) {
 Mesh make_tree() {
   const Paint bark = paint(0x8a5a3c), leaf = paint(0x5fa345), light = paint(0x8cc653), deep = paint(0x47883f);
   Mesh tree =
-      sculpt({capsule({0, 0, -0.1f}, {0.06f, 0, 1.5f}, 0.24f, 0.15f, bark), capsule({0.03f, 0, 0.9f}, {0.5f, 0.1f, 1.7f}, 0.1f, 0.07f, bark, 0.06f),
+      sculpt({capsule({0, 0, -0.1f}, {0.06f, 0, 1.5f}, 0.24f, 0.15f, bark),
+              capsule({0.03f, 0, 0.9f}, {0.5f, 0.1f, 1.7f}, 0.1f, 0.07f, bark, 0.06f),
               ball({0.2f, -0.1f, 0.0f}, 0.14f, bark, 0.15f), ball({-0.2f, -0.12f, 0.0f}, 0.13f, bark, 0.15f)},
              0.09f);
   tree.append(sculpt(
@@ -73,12 +76,14 @@ Mesh make_tree() {
 }
 
 Mesh make_bush(const Paint& leaf, const Paint& light) {
-  return sculpt({ball({0.0f, 0.0f, 0.2f}, 0.36f, leaf), ball({0.34f, 0.02f, 0.16f}, 0.27f, leaf, 0.08f),
-                 ball({-0.33f, 0.0f, 0.15f}, 0.26f, leaf, 0.08f), ball({0.1f, -0.14f, 0.34f}, 0.24f, light, 0.08f)},
-                0.075f);
+  return sculpt(
+      {ball({0.0f, 0.0f, 0.2f}, 0.36f, leaf), ball({0.34f, 0.02f, 0.16f}, 0.27f, leaf, 0.08f),
+       ball({-0.33f, 0.0f, 0.15f}, 0.26f, leaf, 0.08f), ball({0.1f, -0.14f, 0.34f}, 0.24f, light, 0.08f)},
+      0.075f);
 }
 
-void add_blade(Mesh& mesh, Vec3 foot, float angle, float width, float height, float lean, const Paint& root, const Paint& tip) {
+void add_blade(Mesh& mesh, Vec3 foot, float angle, float width, float height, float lean, const Paint& root,
+               const Paint& tip) {
   const Vec3 side{std::cos(angle) * width, std::sin(angle) * width, 0.0f};
   const Vec3 over{-std::sin(angle) * lean, std::cos(angle) * lean, height};
   // Blades take the light of the ground, so that tufts melt into it; the tip sways by its mask.
@@ -97,14 +102,17 @@ void add_flower(Mesh& mesh, Vec3 foot, float height, const Paint& petals, float 
   constexpr int kPetals = 12;
   for (int i = 0; i < kPetals; ++i) {
     const float a = 2.0f * kPi * static_cast<float>(i) / kPetals, r = i % 2 ? size : size * 0.62f;
-    mesh.add(top + Vec3{r * std::cos(a), r * std::sin(a), i % 2 ? 0.004f : 0.0f}, {0, 0, 1}, {petals.color, 1.0f});
+    mesh.add(top + Vec3{r * std::cos(a), r * std::sin(a), i % 2 ? 0.004f : 0.0f}, {0, 0, 1},
+             {petals.color, 1.0f});
   }
   for (int i = 0; i < kPetals; ++i)
-    mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i), center + 1 + static_cast<std::uint32_t>((i + 1) % kPetals));
+    mesh.triangle(center, center + 1 + static_cast<std::uint32_t>(i),
+                  center + 1 + static_cast<std::uint32_t>((i + 1) % kPetals));
   const std::uint32_t yellow = mesh.add(top + Vec3{0, 0, 0.022f}, {0, 0, 1}, {paint(0xf6b93b).color, 1.0f});
   for (int i = 0; i < 6; ++i) {
     const float a = 2.0f * kPi * static_cast<float>(i) / 6.0f;
-    mesh.add(top + Vec3{size * 0.36f * std::cos(a), size * 0.36f * std::sin(a), 0.018f}, {0, 0, 1}, {paint(0xf6b93b).color, 1.0f});
+    mesh.add(top + Vec3{size * 0.36f * std::cos(a), size * 0.36f * std::sin(a), 0.018f}, {0, 0, 1},
+             {paint(0xf6b93b).color, 1.0f});
   }
   for (std::uint32_t i = 0; i < 6; ++i) mesh.triangle(yellow, yellow + 1 + i, yellow + 1 + (i + 1) % 6);
 }
@@ -112,7 +120,8 @@ void add_flower(Mesh& mesh, Vec3 foot, float height, const Paint& petals, float 
 }  // namespace
 
 Mesh make_island() {
-  // A square with round corners, swept along a profile with round edges: out from the middle, down, and in again.
+  // A square with round corners, swept along a profile with round edges: out from the middle, down, and in
+  // again.
   constexpr float kRound = 0.45f, kEdge = 0.16f, kThick = 1.1f;
   constexpr int kCorner = 8, kSides = 4 * kCorner;
   const Paint grass = paint(0x7cb84e);
@@ -124,7 +133,8 @@ Mesh make_island() {
   const auto edge = [&](float middle_z, float from, float to) {
     for (int i = 0; i <= 4; ++i) {
       const float a = mix(from, to, static_cast<float>(i) / 4.0f);
-      rings.push_back({kEdge - kEdge * std::cos(a), middle_z + kEdge * std::sin(a), {std::cos(a), std::sin(a)}});
+      rings.push_back(
+          {kEdge - kEdge * std::cos(a), middle_z + kEdge * std::sin(a), {std::cos(a), std::sin(a)}});
     }
   };
   edge(-kEdge, kPi / 2, 0.0f);
@@ -134,11 +144,14 @@ Mesh make_island() {
   for (const Ring& r : rings)
     for (int i = 0; i < kSides; ++i) {
       const int corner = i / kCorner;
-      const float a = kPi / 2 * (static_cast<float>(corner) + static_cast<float>(i % kCorner) / (kCorner - 1));
-      const float sx = corner == 0 || corner == 3 ? 1.0f : -1.0f, sy = corner < 2 ? 1.0f : -1.0f, middle = kIslandHalf - kRound;
+      const float a =
+          kPi / 2 * (static_cast<float>(corner) + static_cast<float>(i % kCorner) / (kCorner - 1));
+      const float sx = corner == 0 || corner == 3 ? 1.0f : -1.0f, sy = corner < 2 ? 1.0f : -1.0f,
+                  middle = kIslandHalf - kRound;
       const Vec3 out{std::cos(a), std::sin(a), 0.0f};
       mesh.add({sx * middle + out.x * (kRound - r.inset), sy * middle + out.y * (kRound - r.inset), r.z},
-               {out.x * r.normal.x, out.y * r.normal.x, r.normal.y}, grass, r.z > -kEdge - 0.01f ? 1.0f : mix(0.45f, 1.0f, (r.z + kThick) / kThick));
+               {out.x * r.normal.x, out.y * r.normal.x, r.normal.y}, grass,
+               r.z > -kEdge - 0.01f ? 1.0f : mix(0.45f, 1.0f, (r.z + kThick) / kThick));
     }
   const std::uint32_t first = top + 1;
   for (std::uint32_t i = 0; i < kSides; ++i) mesh.triangle(top, first + i, first + (i + 1) % kSides);
@@ -162,10 +175,12 @@ Mesh make_scenery() {
   scenery.append(bush, translation({-5.05f, -4.9f, 0.0f}) * rotation_z(1.0f) * scaling(0.75f));
   scenery.append(bush, translation({5.05f, -4.95f, 0.0f}) * rotation_z(0.3f) * scaling(0.8f));
   const Paint stone = paint(0xc9c3b8);
-  for (const auto& [at, size] : {std::pair{Vec3{4.75f, -4.35f, 0.0f}, 0.2f}, std::pair{Vec3{4.5f, -5.0f, 0.0f}, 0.28f},
-                                 std::pair{Vec3{-4.45f, -5.15f, 0.0f}, 0.22f}, std::pair{Vec3{-3.3f, 4.75f, 0.0f}, 0.2f}})
+  for (const auto& [at, size] :
+       {std::pair{Vec3{4.75f, -4.35f, 0.0f}, 0.2f}, std::pair{Vec3{4.5f, -5.0f, 0.0f}, 0.28f},
+        std::pair{Vec3{-4.45f, -5.15f, 0.0f}, 0.22f}, std::pair{Vec3{-3.3f, 4.75f, 0.0f}, 0.2f}})
     scenery.append(sculpt({ellipsoid({0, 0, 0.02f}, {size, size * 0.8f, size * 0.6f}, stone),
-                           ellipsoid({size * 0.9f, size * 0.3f, 0.0f}, {size * 0.6f, size * 0.5f, size * 0.4f}, stone, 0.06f)},
+                           ellipsoid({size * 0.9f, size * 0.3f, 0.0f},
+                                     {size * 0.6f, size * 0.5f, size * 0.4f}, stone, 0.06f)},
                           size * 0.2f),
                    translation(at));
   return scenery;
@@ -185,7 +200,8 @@ Mesh make_meadow() {
       const std::uint32_t k = i * 8 + static_cast<std::uint32_t>(b);
       const float angle = scatter(k, 5) * 2 * kPi;
       const Vec3 foot = at + Vec3{(scatter(k, 6) - 0.5f) * 0.14f, (scatter(k, 7) - 0.5f) * 0.14f, -0.01f};
-      add_blade(mesh, foot, angle, 0.016f, (edge ? 0.13f : 0.075f) + 0.07f * scatter(k, 8), 0.05f * scatter(k, 9), root, tip);
+      add_blade(mesh, foot, angle, 0.016f, (edge ? 0.13f : 0.075f) + 0.07f * scatter(k, 8),
+                0.05f * scatter(k, 9), root, tip);
     }
   }
   const Paint petals[4] = {paint(0xfff7f0), paint(0xf7a8c0), paint(0xfdf0a8), paint(0xc9b6f2)};
@@ -193,15 +209,20 @@ Mesh make_meadow() {
     // Most flowers grow along the fence, a few in the grass.
     const float along = (scatter(i, 11) * 2 - 1) * 5.3f, off = 4.75f + scatter(i, 12) * 0.62f;
     const std::uint32_t side = i % 4;
-    Vec3 at = side == 0 ? Vec3{along, off, 0} : side == 1 ? Vec3{-off, along, 0} : side == 2 ? Vec3{off, along, 0} : Vec3{along, -off - 0.25f, 0};
+    Vec3 at = side == 0   ? Vec3{along, off, 0}
+              : side == 1 ? Vec3{-off, along, 0}
+              : side == 2 ? Vec3{off, along, 0}
+                          : Vec3{along, -off - 0.25f, 0};
     if (i % 11 == 0) at = {along * 0.8f, (scatter(i, 13) * 2 - 1) * 4.2f, 0};
-    add_flower(mesh, at, 0.13f + 0.13f * scatter(i, 14), petals[static_cast<int>(scatter(i, 15) * 4.0f) & 3], 0.062f + 0.03f * scatter(i, 16));
+    add_flower(mesh, at, 0.13f + 0.13f * scatter(i, 14), petals[static_cast<int>(scatter(i, 15) * 4.0f) & 3],
+               0.062f + 0.03f * scatter(i, 16));
   }
   return mesh;
 }
 
 Mesh make_sofa() {
-  const Paint cloth = paint(0xd9667a), cushion = paint(0xe98592), wood = paint(0x9b6a43), pillow = paint(0xf9e7c4);
+  const Paint cloth = paint(0xd9667a), cushion = paint(0xe98592), wood = paint(0x9b6a43),
+              pillow = paint(0xf9e7c4);
   Mesh sofa = sculpt(
       {
           box({0.0f, 0.0f, 0.27f}, {1.08f, 0.46f, 0.14f}, 0.09f, cloth),
@@ -210,10 +231,14 @@ Mesh make_sofa() {
           box({0.98f, 0.0f, 0.42f}, {0.13f, 0.46f, 0.24f}, 0.11f, cloth, 0.05f),
       },
       0.05f);
-  for (float x : {-0.425f, 0.425f}) sofa.append(sculpt({box({x, -0.06f, 0.45f}, {0.415f, 0.4f, 0.09f}, 0.08f, cushion)}, 0.05f));
-  sofa.append(sculpt({turned(box({0.6f, 0.14f, 0.66f}, {0.2f, 0.075f, 0.2f}, 0.07f, pillow), rotation_y(0.6f) * rotation_x(-0.3f))}, 0.035f));
+  for (float x : {-0.425f, 0.425f})
+    sofa.append(sculpt({box({x, -0.06f, 0.45f}, {0.415f, 0.4f, 0.09f}, 0.08f, cushion)}, 0.05f));
+  sofa.append(sculpt({turned(box({0.6f, 0.14f, 0.66f}, {0.2f, 0.075f, 0.2f}, 0.07f, pillow),
+                             rotation_y(0.6f) * rotation_x(-0.3f))},
+                     0.035f));
   for (float x : {-0.95f, 0.95f})
-    for (float y : {-0.36f, 0.36f}) sofa.append(sculpt({capsule({x, y, 0.0f}, {x, y, 0.16f}, 0.045f, 0.06f, wood)}, 0.035f));
+    for (float y : {-0.36f, 0.36f})
+      sofa.append(sculpt({capsule({x, y, 0.0f}, {x, y, 0.16f}, 0.045f, 0.06f, wood)}, 0.035f));
   return sofa;
 }
 
@@ -247,9 +272,10 @@ Mesh make_kibble() {
   Mesh kibble;
   for (std::uint32_t i = 0; i < 26; ++i) {
     const float a = scatter(i, 21) * 2 * kPi, r = 0.17f * std::sqrt(scatter(i, 22));
-    kibble.append(sculpt({ellipsoid({r * std::cos(a), r * std::sin(a), 0.125f + 0.03f * scatter(i, 23) - r * 0.12f}, {0.036f, 0.036f, 0.028f},
-                                    paint(scatter(i, 24) < 0.5f ? 0xa9693a : 0xc2824a))},
-                         0.02f));
+    kibble.append(
+        sculpt({ellipsoid({r * std::cos(a), r * std::sin(a), 0.125f + 0.03f * scatter(i, 23) - r * 0.12f},
+                          {0.036f, 0.036f, 0.028f}, paint(scatter(i, 24) < 0.5f ? 0xa9693a : 0xc2824a))},
+               0.02f));
   }
   return kibble;
 }
@@ -258,7 +284,8 @@ Mesh make_kibble() {
 Mesh make_ball() {
   const Paint red = paint(0xf0483e), white = paint(0xfffaf0);
   return sculpt({ball({}, 1.0f, red), stained(box({}, {1.2f, 0.24f, 1.2f}, 0.0f, white, 0.06f)),
-                 stained(ball({0.0f, 1.0f, 0.0f}, 0.42f, white, 0.06f)), stained(ball({0.0f, -1.0f, 0.0f}, 0.42f, white, 0.06f))},
+                 stained(ball({0.0f, 1.0f, 0.0f}, 0.42f, white, 0.06f)),
+                 stained(ball({0.0f, -1.0f, 0.0f}, 0.42f, white, 0.06f))},
                 0.13f);
 }
 

@@ -1,4 +1,5 @@
-// The overlay's frame and its Vulkan; the cards are in overlay_cards.cpp, what hangs in the scene in overlay_bubbles.cpp.
+// The overlay's frame and its Vulkan; the cards are in overlay_cards.cpp, what hangs in the scene in
+// overlay_bubbles.cpp.
 
 #include "samples/pet/view/overlay/overlay.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr float kBodyPixels = 14.0f;
 constexpr float kEnlarged = 1.75f;
-constexpr float kColumn = 288.0f, kBar = 74.0f, kMargin = 10.0f;  // sizes at scale 1: right column, bar at the bottom
+constexpr float kColumn = 288.0f, kBar = 74.0f,
+                kMargin = 10.0f;  // sizes at scale 1: right column, bar at the bottom
 
 void set_style(float scale) {
   ImGuiStyle style;
@@ -32,7 +34,8 @@ void set_style(float scale) {
 
 }  // namespace
 
-Overlay::Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window) : host_(host), pass_(pass), window_(window) {
+Overlay::Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window)
+    : host_(host), pass_(pass), window_(window) {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;  // nothing is kept in files
@@ -86,9 +89,13 @@ void Overlay::stop_backend() {
 void Overlay::scale_text(float factor) { text_scale_ = std::clamp(text_scale_ * factor, 0.7f, 2.0f); }
 
 void Overlay::apply_scale(VkExtent2D size) {
-  // Shrinks with a small window so that everything stays in it, grows more slowly with a large one; in steps, so that dragging an edge is smooth.
-  const float fit = std::min(static_cast<float>(size.width) / 1280.0f, static_cast<float>(size.height) / 700.0f);
-  const float wanted = std::round((fit < 1.0f ? std::max(fit, 0.5f) : 1.0f + 0.7f * (fit - 1.0f)) * text_scale_ * 16.0f) / 16.0f;
+  // Shrinks with a small window so that everything stays in it, grows more slowly with a large one; in steps,
+  // so that dragging an edge is smooth.
+  const float fit =
+      std::min(static_cast<float>(size.width) / 1280.0f, static_cast<float>(size.height) / 700.0f);
+  const float wanted =
+      std::round((fit < 1.0f ? std::max(fit, 0.5f) : 1.0f + 0.7f * (fit - 1.0f)) * text_scale_ * 16.0f) /
+      16.0f;
   if (wanted == scale_) return;
   scale_ = wanted;
   host_.wait_idle();
@@ -101,11 +108,12 @@ bool Overlay::wants_mouse() const { return ImGui::GetIO().WantCaptureMouse; }
 Region Overlay::free_region(VkExtent2D size, bool panels, bool kennel) const {
   if (!panels) return {0.03f, kennel ? 0.03f : 0.17f, 0.97f, 0.93f};
   const float width = static_cast<float>(size.width), height = static_cast<float>(size.height);
-  return {(kennel ? px(200.0f) : px(kMargin)) / width, px(30.0f) / height, (width - px(kColumn) - px(kMargin)) / width,
-          (height - px(kBar) - px(kMargin)) / height};
+  return {(kennel ? px(200.0f) : px(kMargin)) / width, px(30.0f) / height,
+          (width - px(kColumn) - px(kMargin)) / width, (height - px(kBar) - px(kMargin)) / height};
 }
 
-void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels, PlayerInput& input) {
+void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors,
+                    bool panels, PlayerInput& input) {
   ImGuiIO& io = ImGui::GetIO();
   if (window_) ImGui_ImplGlfw_NewFrame();
   io.DisplaySize = {static_cast<float>(size.width), static_cast<float>(size.height)};
@@ -144,6 +152,8 @@ void Overlay::enlarge(bool large) {
   scale_ *= large ? kEnlarged : 1.0f / kEnlarged;
 }
 
-void Overlay::record(VkCommandBuffer commands) { ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), commands); }
+void Overlay::record(VkCommandBuffer commands) {
+  ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), commands);
+}
 
 }  // namespace pet

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_
 #define IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_
-// What lies over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui does the work; without a window too.
+// What lies over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui does the work; without a
+// window too.
 
 #include <vector>
 
@@ -37,7 +38,8 @@ class Overlay {
   Overlay& operator=(const Overlay&) = delete;
 
   // Makes the overlay of one frame. What its buttons ask for is added to `input`.
-  void build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels, PlayerInput& input);
+  void build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels,
+             PlayerInput& input);
   // Records it; inside the render pass given above.
   void record(VkCommandBuffer commands);
 
@@ -50,7 +52,8 @@ class Overlay {
   // Asks for one with the next frame: to say a command, or to give the one last given another name.
   void ask_word() { wanted_text_ = Text::kSay; }
   void ask_name() { wanted_text_ = Text::kName; }
-  // While it is open: take the word, or leave it. Told here, since a key that is down for less than a slow frame goes past Dear ImGui.
+  // While it is open: take the word, or leave it. Told here, since a key that is down for less than a slow
+  // frame goes past Dear ImGui.
   void take_word() { word_taken_ = true; }
   void leave_word() { text_ = Text::kNone; }
   void toggle_help() { help_ = !help_; }
@@ -80,14 +83,15 @@ class Overlay {
   enum class Text : uint8_t { kNone, kSay, kName };
   void begin_text(Text text, Cue cue, const OverlayState& state);
 
-  // A card of the right column, below the last one: a window without decoration whose inside starts at the returned corner.
+  // A card of the right column, below the last one: a window without decoration whose inside starts at the
+  // returned corner.
   ImVec2 begin_card(const char* name, float height);
   void end_card();
   // Off screen: a picture without cards will be seen small, so its bubbles are drawn large.
   void enlarge(bool large);
   float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
-  bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent, bool active,
-              const FeedbackKind* sign = nullptr);
+  bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent,
+              bool active, const FeedbackKind* sign = nullptr);
 
   VulkanHost& host_;
   VkRenderPass pass_;

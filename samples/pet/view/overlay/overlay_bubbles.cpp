@@ -18,8 +18,15 @@ struct Box {
 // Those of one picture, in this order.
 class Bubbles {
  public:
-  Bubbles(const Fonts& fonts, float scale, const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size)
-      : fonts_(fonts), scale_(scale), state_(state), anchors_(anchors), world_(*anchors.world), free_(free), size_(size) {}
+  Bubbles(const Fonts& fonts, float scale, const OverlayState& state, const Anchors& anchors,
+          const Region& free, VkExtent2D size)
+      : fonts_(fonts),
+        scale_(scale),
+        state_(state),
+        anchors_(anchors),
+        world_(*anchors.world),
+        free_(free),
+        size_(size) {}
 
   // The action that the newest signals were credited to, by name, at the place where it began.
   void credits() {
@@ -29,7 +36,9 @@ class Bubbles {
       const auto at = on_ground(marker.onset_position);
       if (!at) continue;
       const float shown = smooth(0.1f, 0.3f, age) * (1.0f - smooth(1.2f, 1.5f, age));
-      kept_.assign(1, {label(*at, px(16), name(marker.action, marker.unasked), marker.kind, color_of(marker.kind), shown), px(4)});
+      kept_.assign(1, {label(*at, px(16), name(marker.action, marker.unasked), marker.kind,
+                             color_of(marker.kind), shown),
+                       px(4)});
     }
   }
 
@@ -38,8 +47,10 @@ class Bubbles {
     if (!world_.lure.active) return;
     const auto at = on_ground(world_.lure.at);
     if (!at) return;
-    const std::string text = world_.lure.leads ? std::string("let go: ") + name(world_.lure.action) : "lead it to something";
-    label(*at, px(20), text, FeedbackKind::kDemonstration, world_.lure.leads ? palette::kShow : palette::kSoft, 1.0f);
+    const std::string text =
+        world_.lure.leads ? std::string("let go: ") + name(world_.lure.action) : "lead it to something";
+    label(*at, px(20), text, FeedbackKind::kDemonstration,
+          world_.lure.leads ? palette::kShow : palette::kSoft, 1.0f);
   }
 
   // The player's word.
@@ -57,7 +68,8 @@ class Bubbles {
     const ImU32 fill = faded(palette::rgb(0x2b93b8), spoken < 2.0f ? 1.0f : 0.72f);
     list_.AddRectFilled(box.low, box.high, fill, px(10));
     const float foot = std::clamp(at->x, box.low.x + px(16), box.high.x - px(16));
-    list_.AddTriangleFilled({foot - px(7), box.high.y - 1}, {foot, box.high.y + px(10)}, {foot + px(7), box.high.y - 1}, fill);
+    list_.AddTriangleFilled({foot - px(7), box.high.y - 1}, {foot, box.high.y + px(10)},
+                            {foot + px(7), box.high.y - 1}, fill);
     draw_text(list_, fonts_.title, {box.low.x + px(12), box.low.y + px(4)}, IM_COL32_WHITE, text);
   }
 
@@ -67,8 +79,9 @@ class Bubbles {
     if (!thought.valid) return;
     const auto at = anchors_.camera->project(anchors_.pet);
     if (!at) return;
-    const float row = px(21), name_width = std::max(text_size(fonts_.bold, name(thought.actions[0], thought.unasked)).x,
-                                                    text_size(fonts_.body, name(thought.actions[1], thought.unasked)).x);
+    const float row = px(21),
+                name_width = std::max(text_size(fonts_.bold, name(thought.actions[0], thought.unasked)).x,
+                                      text_size(fonts_.body, name(thought.actions[1], thought.unasked)).x);
     const float bar = px(52), mark = thought.undecided ? px(20) : 0.0f;
     Box box = box_above(*at, {name_width + bar + px(34) + mark, 2 * row + px(12)}, px(26));
     const Box head{{at->x - px(22), at->y}, {at->x + px(22), at->y + px(30)}};
@@ -78,14 +91,17 @@ class Bubbles {
     for (int i = 0; i < 2; ++i) {
       const float y = box.low.y + px(6) + row * static_cast<float>(i);
       const float x = box.low.x + px(14);
-      draw_text(list_, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)}, i == 0 ? palette::kInk : palette::kSoft,
+      draw_text(list_, i == 0 ? fonts_.bold : fonts_.body, {x, y + px(2)},
+                i == 0 ? palette::kInk : palette::kSoft,
                 name(thought.actions[static_cast<std::size_t>(i)], thought.unasked));
       const float left = box.high.x - px(12) - bar - mark;
-      draw_bar(list_, {left, y + px(6)}, {left + bar, y + px(14)}, thought.confidence[static_cast<std::size_t>(i)],
-               i == 0 ? palette::kShow : palette::kGhost);
+      draw_bar(list_, {left, y + px(6)}, {left + bar, y + px(14)},
+               thought.confidence[static_cast<std::size_t>(i)], i == 0 ? palette::kShow : palette::kGhost);
     }
     if (thought.undecided)
-      draw_text(list_, fonts_.title, {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f}, palette::kLearn, "?");
+      draw_text(list_, fonts_.title,
+                {box.high.x - px(24), box.low.y + (box.high.y - box.low.y - fonts_.title->FontSize) * 0.5f},
+                palette::kLearn, "?");
   }
 
   void ghost() {
@@ -114,18 +130,22 @@ class Bubbles {
 
   // A box of that size above a point, kept within the free part of the picture.
   Box box_above(Vec2 point, ImVec2 size, float lift) const {
-    const float left = free_.left * static_cast<float>(size_.width), right = free_.right * static_cast<float>(size_.width);
+    const float left = free_.left * static_cast<float>(size_.width),
+                right = free_.right * static_cast<float>(size_.width);
     const float top = free_.top * static_cast<float>(size_.height);
     const float x = std::clamp(point.x - size.x * 0.5f, left, std::max(left, right - size.x));
     const float y = std::max(point.y - lift - size.y, top);
     return {{x, y}, {x + size.x, y + size.y}};
   }
 
-  // Moves a box beside another that it would cover: to the side that it leans to, or the other where there is no room.
+  // Moves a box beside another that it would cover: to the side that it leans to, or the other where there is
+  // no room.
   void keep_clear(Box& box, const Box& other, float gap) const {
-    if (box.low.x > other.high.x + gap || other.low.x > box.high.x + gap || box.low.y > other.high.y + gap || other.low.y > box.high.y + gap) return;
-    const float left = free_.left * static_cast<float>(size_.width), right = free_.right * static_cast<float>(size_.width),
-                width = box.high.x - box.low.x;
+    if (box.low.x > other.high.x + gap || other.low.x > box.high.x + gap || box.low.y > other.high.y + gap ||
+        other.low.y > box.high.y + gap)
+      return;
+    const float left = free_.left * static_cast<float>(size_.width),
+                right = free_.right * static_cast<float>(size_.width), width = box.high.x - box.low.x;
     const float at_right = other.high.x + gap, at_left = other.low.x - gap - width;
     const bool leans_right = box.low.x + box.high.x >= other.low.x + other.high.x;
     const bool fits_right = at_right + width <= right, fits_left = at_left >= left;
@@ -141,7 +161,8 @@ class Bubbles {
     list_.AddRectFilled(low, high, faded(palette::rgb(0xfffbf4, 240), shown), height * 0.5f);
     list_.AddRect(low, high, faded(color, shown), height * 0.5f, 0, px(2));
     draw_sign(list_, sign, {low.x + px(15), low.y + height * 0.5f}, px(6), faded(color, shown));
-    draw_text(list_, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f}, faded(palette::kInk, shown), text);
+    draw_text(list_, fonts_.bold, {low.x + px(26), low.y + (height - fonts_.bold->FontSize) * 0.5f},
+              faded(palette::kInk, shown), text);
     return {low, high};
   }
 
@@ -151,10 +172,12 @@ class Bubbles {
     const float middle = (box.low.x + box.high.x) * 0.5f;
     for (int i = 0; i < 2; ++i) {
       const float t = 0.25f + 0.45f * static_cast<float>(i);
-      list_.AddCircleFilled({mix(head.x, std::clamp(head.x, box.low.x + px(20), box.high.x - px(20)), t), mix(head.y, box.high.y, t)},
+      list_.AddCircleFilled({mix(head.x, std::clamp(head.x, box.low.x + px(20), box.high.x - px(20)), t),
+                             mix(head.y, box.high.y, t)},
                             px(3.0f + 2.0f * static_cast<float>(i)), fill, 18);
     }
-    list_.AddRectFilled({box.low.x - 1, box.low.y}, {box.high.x + 1, box.high.y + px(2)}, palette::rgb(0x3a3340, 26), px(20));
+    list_.AddRectFilled({box.low.x - 1, box.low.y}, {box.high.x + 1, box.high.y + px(2)},
+                        palette::rgb(0x3a3340, 26), px(20));
     list_.AddRectFilled(box.low, box.high, fill, px(19));
     list_.AddCircleFilled({middle - px(18), box.low.y + px(5)}, px(13), fill, 24);
     list_.AddCircleFilled({middle + px(14), box.low.y + px(4)}, px(11), fill, 24);
@@ -173,7 +196,8 @@ class Bubbles {
 
 }  // namespace
 
-void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size) {
+void Overlay::bubbles(const OverlayState& state, const Anchors& anchors, const Region& free,
+                      VkExtent2D size) {
   if (!state.kennel.empty() && state.kennel.size() > 4) return;  // too many to read
   Bubbles bubbles(fonts_, scale_, state, anchors, free, size);
   bubbles.credits();
@@ -191,15 +215,18 @@ void Overlay::then_labels(const OverlayState& state, const Anchors& anchors) {
     const auto at = anchors.camera->project({offset.x, offset.y - kYardHalf - 0.6f, 0.0f});
     if (!at) return;
     const ImVec2 inner = text_size(fonts_.bold, text);
-    const ImVec2 low{at->x - inner.x * 0.5f - px(12), at->y}, high{at->x + inner.x * 0.5f + px(12), at->y + inner.y + px(8)};
+    const ImVec2 low{at->x - inner.x * 0.5f - px(12), at->y},
+        high{at->x + inner.x * 0.5f + px(12), at->y + inner.y + px(8)};
     list.AddRectFilled(low, high, fill, px(10));
     draw_text(list, fonts_.bold, {low.x + px(12), low.y + px(4)}, IM_COL32_WHITE, text);
   };
   label(anchors.offset, "now", palette::rgb(0x5fa545, 235));
   if (!state.then || *state.then >= state.snapshots.size()) return;
   const SnapshotEntry& entry = state.snapshots[*state.then];
-  const std::string when = entry.seconds < 0.5f ? "as it was when you came" : "as it was at " + clock_text(entry.seconds);
-  label(anchors.then_offset, when + (entry.examined ? ": " + percent(entry.success) : ""), palette::rgb(0x5f7ba3, 235));
+  const std::string when =
+      entry.seconds < 0.5f ? "as it was when you came" : "as it was at " + clock_text(entry.seconds);
+  label(anchors.then_offset, when + (entry.examined ? ": " + percent(entry.success) : ""),
+        palette::rgb(0x5f7ba3, 235));
 }
 
 void Overlay::captions(VkExtent2D size, const OverlayState& state, bool panels) {
@@ -208,14 +235,19 @@ void Overlay::captions(VkExtent2D size, const OverlayState& state, bool panels) 
   const auto pill = [&](ImFont* font, const std::string& text, float y, ImU32 fill, ImU32 ink) {
     const ImVec2 inner = text_size(font, text);
     const float height = inner.y + px(12);
-    list.AddRectFilled({middle - inner.x * 0.5f - px(16), y}, {middle + inner.x * 0.5f + px(16), y + height}, fill, height * 0.5f);
+    list.AddRectFilled({middle - inner.x * 0.5f - px(16), y}, {middle + inner.x * 0.5f + px(16), y + height},
+                       fill, height * 0.5f);
     draw_text_centered(list, font, {middle, y + px(6)}, ink, text);
   };
   const float bottom = static_cast<float>(size.height) - (panels ? px(84) : px(12));
-  if (!state.caption.empty()) pill(fonts_.bold, state.caption, bottom - px(34), palette::rgb(0x3a3340, 205), IM_COL32_WHITE);
+  if (!state.caption.empty())
+    pill(fonts_.bold, state.caption, bottom - px(34), palette::rgb(0x3a3340, 205), IM_COL32_WHITE);
   if (!state.status.empty() && panels)
-    pill(fonts_.body, fitted(fonts_.body, state.status, column_left_ - px(60)), px(50), palette::rgb(0xfffbf4, 240), palette::kInk);
-  if (state.paused && panels) pill(fonts_.title, "paused", static_cast<float>(size.height) * 0.42f, palette::rgb(0x3a3340, 190), IM_COL32_WHITE);
+    pill(fonts_.body, fitted(fonts_.body, state.status, column_left_ - px(60)), px(50),
+         palette::rgb(0xfffbf4, 240), palette::kInk);
+  if (state.paused && panels)
+    pill(fonts_.title, "paused", static_cast<float>(size.height) * 0.42f, palette::rgb(0x3a3340, 190),
+         IM_COL32_WHITE);
 }
 
 }  // namespace pet

@@ -15,12 +15,14 @@ ImVec2 operator*(ImVec2 a, float s) { return {a.x * s, a.y * s}; }
 
 // The first that exists. Debian, Fedora, Arch, macOS, Windows.
 std::string font_file(bool bold) {
-  const char* const regular_files[] = {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
-                                       "/usr/share/fonts/TTF/DejaVuSans.ttf", "/System/Library/Fonts/Supplemental/Arial.ttf",
-                                       "C:/Windows/Fonts/segoeui.ttf"};
-  const char* const bold_files[] = {"/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans-Bold.ttf",
-                                    "/usr/share/fonts/TTF/DejaVuSans-Bold.ttf", "/System/Library/Fonts/Supplemental/Arial Bold.ttf",
-                                    "C:/Windows/Fonts/segoeuib.ttf"};
+  const char* const regular_files[] = {
+      "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
+      "/usr/share/fonts/TTF/DejaVuSans.ttf", "/System/Library/Fonts/Supplemental/Arial.ttf",
+      "C:/Windows/Fonts/segoeui.ttf"};
+  const char* const bold_files[] = {
+      "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf",
+      "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans-Bold.ttf", "/usr/share/fonts/TTF/DejaVuSans-Bold.ttf",
+      "/System/Library/Fonts/Supplemental/Arial Bold.ttf", "C:/Windows/Fonts/segoeuib.ttf"};
   std::error_code ignored;
   for (const char* file : bold ? bold_files : regular_files)
     if (std::filesystem::exists(file, ignored)) return file;
@@ -47,10 +49,12 @@ bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc
 
 void draw_line(ImDrawList& list, const std::vector<ImVec2>& points, ImU32 color, float thickness) {
   if (points.size() == 1) list.AddCircleFilled(points[0], thickness * 1.5f, color);
-  if (points.size() > 1) list.AddPolyline(points.data(), static_cast<int>(points.size()), color, 0, thickness);
+  if (points.size() > 1)
+    list.AddPolyline(points.data(), static_cast<int>(points.size()), color, 0, thickness);
 }
 
-void draw_dashes(ImDrawList& list, const std::vector<ImVec2>& points, ImU32 color, float thickness, float dash) {
+void draw_dashes(ImDrawList& list, const std::vector<ImVec2>& points, ImU32 color, float thickness,
+                 float dash) {
   float run = 0.0f;
   for (std::size_t i = 1; i < points.size(); ++i) {
     const ImVec2 from = points[i - 1], way = points[i] + from * -1.0f;
@@ -58,7 +62,8 @@ void draw_dashes(ImDrawList& list, const std::vector<ImVec2>& points, ImU32 colo
     for (float at = 0.0f; at < far;) {
       const float in_dash = std::fmod(run, 2.0f * dash);
       const float step = std::min(far - at, (in_dash < dash ? dash : 2.0f * dash) - in_dash + 1e-3f);
-      if (in_dash < dash) list.AddLine(from + way * (at / far), from + way * ((at + step) / far), color, thickness);
+      if (in_dash < dash)
+        list.AddLine(from + way * (at / far), from + way * ((at + step) / far), color, thickness);
       at += step;
       run += step;
     }
@@ -103,9 +108,11 @@ void draw_star(ImDrawList& list, ImVec2 center, float radius, ImU32 color) {
     const float a = kPi * (-0.5f + static_cast<float>(i) / 5.0f), r = i % 2 ? radius * 0.5f : radius;
     points[i] = center + ImVec2{r * std::cos(a), r * std::sin(a)};
   }
-  // A pentagon and five points: filling needs convex parts. They overlap by a hair, so that smoothed edges leave no seam.
+  // A pentagon and five points: filling needs convex parts. They overlap by a hair, so that smoothed edges
+  // leave no seam.
   for (int i = 0; i < 10; i += 2)
-    list.AddTriangleFilled(points[(i + 9) % 10] * 0.96f + center * 0.04f, points[i], points[i + 1] * 0.96f + center * 0.04f, color);
+    list.AddTriangleFilled(points[(i + 9) % 10] * 0.96f + center * 0.04f, points[i],
+                           points[i + 1] * 0.96f + center * 0.04f, color);
   ImVec2 core[5];
   for (int i = 0; i < 5; ++i) core[i] = points[2 * i + 1];
   list.AddConvexPolyFilled(core, 5, color);
@@ -117,9 +124,11 @@ void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 col
       // Two round lobes, and the tangents from the tip to them.
       const ImVec2 lobe{0.46f * r, -0.28f * r}, tip{0.0f, 0.92f * r};
       const float radius = 0.5f * r, far = std::hypot(lobe.x, tip.y - lobe.y);
-      const float angle = std::atan2(lobe.y - tip.y, lobe.x) + std::asin(radius / far), run = std::sqrt(far * far - radius * radius);
+      const float angle = std::atan2(lobe.y - tip.y, lobe.x) + std::asin(radius / far),
+                  run = std::sqrt(far * far - radius * radius);
       const ImVec2 tangent{run * std::cos(angle), tip.y + run * std::sin(angle)};
-      const ImVec2 body[5] = {c + tip, c + tangent, c + lobe, c + ImVec2{-lobe.x, lobe.y}, c + ImVec2{-tangent.x, tangent.y}};
+      const ImVec2 body[5] = {c + tip, c + tangent, c + lobe, c + ImVec2{-lobe.x, lobe.y},
+                              c + ImVec2{-tangent.x, tangent.y}};
       list.AddConvexPolyFilled(body, 5, color);
       list.AddCircleFilled(c + lobe, radius, color, 20);
       list.AddCircleFilled(c + ImVec2{-lobe.x, lobe.y}, radius, color, 20);
@@ -149,7 +158,8 @@ void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 col
 }
 
 void draw_text(ImDrawList& list, ImFont* font, ImVec2 at, ImU32 color, const std::string& text) {
-  list.AddText(font, font->FontSize, {std::round(at.x), std::round(at.y)}, color, text.c_str(), text.c_str() + text.size());
+  list.AddText(font, font->FontSize, {std::round(at.x), std::round(at.y)}, color, text.c_str(),
+               text.c_str() + text.size());
 }
 
 ImVec2 text_size(ImFont* font, const std::string& text) {
@@ -173,7 +183,8 @@ std::string fitted(ImFont* font, const std::string& text, float width) {
 void draw_card(ImDrawList& list, ImVec2 low, ImVec2 high, float rounding) {
   for (int i = 3; i >= 1; --i) {
     const float grow = static_cast<float>(i) * 1.5f - 1.0f;
-    list.AddRect(low + ImVec2{-grow, -grow + 2.0f}, high + ImVec2{grow, grow + 2.0f}, palette::rgb(0x3a3340, 14), rounding + grow, 0, 3.0f);
+    list.AddRect(low + ImVec2{-grow, -grow + 2.0f}, high + ImVec2{grow, grow + 2.0f},
+                 palette::rgb(0x3a3340, 14), rounding + grow, 0, 3.0f);
   }
   list.AddRectFilled(low, high, palette::kCard, rounding);
   list.AddRect(low, high, palette::kCardEdge, rounding);
@@ -182,7 +193,9 @@ void draw_card(ImDrawList& list, ImVec2 low, ImVec2 high, float rounding) {
 void draw_bar(ImDrawList& list, ImVec2 low, ImVec2 high, float value, ImU32 color) {
   const float height = high.y - low.y, round = height * 0.5f;
   list.AddRectFilled(low, high, palette::kFaint, round);
-  if (value > 0.0f) list.AddRectFilled(low, {low.x + std::max(height, (high.x - low.x) * clamp01(value)), high.y}, color, round);
+  if (value > 0.0f)
+    list.AddRectFilled(low, {low.x + std::max(height, (high.x - low.x) * clamp01(value)), high.y}, color,
+                       round);
 }
 
 void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, const CurvePlot& plot) {
@@ -195,7 +208,9 @@ void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, c
   if (plot.curve && !plot.curve->empty()) last = std::max(last, plot.curve->back().seconds);
   if (plot.ghost && !plot.ghost->empty()) last = std::max(last, plot.ghost->back().seconds);
   if (plot.ticks && !plot.ticks->empty()) last = std::max(last, plot.ticks->back().seconds);
-  const auto at = [&](float seconds, float success) { return ImVec2{mix(from.x, to.x, seconds / last), mix(to.y, from.y, clamp01(success))}; };
+  const auto at = [&](float seconds, float success) {
+    return ImVec2{mix(from.x, to.x, seconds / last), mix(to.y, from.y, clamp01(success))};
+  };
   const auto line_of = [&](const std::vector<CurvePoint>& curve) {
     std::vector<ImVec2> points;
     for (const CurvePoint& p : curve) points.push_back(at(p.seconds, p.success));
@@ -206,7 +221,8 @@ void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, c
     const float y = at(0.0f, level).y;
     list.AddLine({from.x, y}, {to.x, y}, palette::kFaint, 1.0f);
     const std::string label = percent(level);
-    draw_text(list, fonts.small, {from.x - text_size(fonts.small, label).x - line * 0.4f, y - line * 0.5f}, palette::kSoft, label);
+    draw_text(list, fonts.small, {from.x - text_size(fonts.small, label).x - line * 0.4f, y - line * 0.5f},
+              palette::kSoft, label);
   }
   draw_dashes(list, {at(0.0f, 0.9f), at(last, 0.9f)}, faded(palette::kGood, 0.75f), 1.0f, line * 0.3f);
   const int most = std::max(2, static_cast<int>((to.x - from.x) / (line * 4.2f)));
@@ -221,7 +237,8 @@ void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, c
   if (plot.curve) {
     const std::vector<ImVec2> points = line_of(*plot.curve);
     for (std::size_t i = 1; i < points.size(); ++i)
-      list.AddQuadFilled(points[i - 1], points[i], {points[i].x, to.y}, {points[i - 1].x, to.y}, faded(palette::kLearn, 0.14f));
+      list.AddQuadFilled(points[i - 1], points[i], {points[i].x, to.y}, {points[i - 1].x, to.y},
+                         faded(palette::kLearn, 0.14f));
     draw_line(list, points, palette::kLearn, plot.thickness * 1.3f);
     if (!points.empty()) list.AddCircleFilled(points.back(), plot.thickness * 2.0f, palette::kLearn, 16);
   }
@@ -239,7 +256,9 @@ void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, c
   }
 }
 
-std::string percent(float value) { return std::to_string(static_cast<int>(std::lround(clamp01(value) * 100.0f))) + "%"; }
+std::string percent(float value) {
+  return std::to_string(static_cast<int>(std::lround(clamp01(value) * 100.0f))) + "%";
+}
 
 std::string clock_text(double seconds) {
   const long whole = std::max(0L, static_cast<long>(seconds));
@@ -251,9 +270,11 @@ std::string clock_text(double seconds) {
 std::string capitalized(std::string text) {
   if (text.empty()) return text;
   if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  // U+00E0 .. U+00FE, less the sign of division among them: their capitals are 0x20 before. That of U+00FF no font here has.
+  // U+00E0 .. U+00FE, less the sign of division among them: their capitals are 0x20 before. That of U+00FF no
+  // font here has.
   const auto second = static_cast<unsigned char>(text.size() > 1 ? text[1] : 0);
-  if (text[0] == '\xc3' && second >= 0xa0 && second <= 0xbe && second != 0xb7) text[1] = static_cast<char>(second - 0x20);
+  if (text[0] == '\xc3' && second >= 0xa0 && second <= 0xbe && second != 0xb7)
+    text[1] = static_cast<char>(second - 0x20);
   return text;
 }
 

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_DRAW_H_
 #define IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_DRAW_H_
-// The overlay's hand: colours, fonts, signs, bars and curves. The window and the printed sheet are drawn with the same strokes.
+// The overlay's hand: colours, fonts, signs, bars and curves. The window and the printed sheet are drawn with
+// the same strokes.
 
 #include <imgui.h>
 
@@ -12,7 +13,9 @@
 namespace pet {
 
 namespace palette {
-inline constexpr ImU32 rgb(unsigned hex, unsigned alpha = 255) { return IM_COL32(hex >> 16 & 255, hex >> 8 & 255, hex & 255, alpha); }
+inline constexpr ImU32 rgb(unsigned hex, unsigned alpha = 255) {
+  return IM_COL32(hex >> 16 & 255, hex >> 8 & 255, hex & 255, alpha);
+}
 inline constexpr ImU32 kCard = rgb(0xfffbf4, 238);
 inline constexpr ImU32 kCardEdge = rgb(0x6b5b4a, 40);
 inline constexpr ImU32 kInk = rgb(0x3a3340);
@@ -31,7 +34,8 @@ inline constexpr ImU32 kGhost = rgb(0x8fa8c8);
 ImU32 faded(ImU32 color, float opacity);
 ImU32 color_of(FeedbackKind kind);
 
-// A system sans serif where there is one, else Dear ImGui's own pixel font, which is sharp at multiples of 13 pixels only.
+// A system sans serif where there is one, else Dear ImGui's own pixel font, which is sharp at multiples of 13
+// pixels only.
 struct Fonts {
   ImFont* small = nullptr;
   ImFont* body = nullptr;
@@ -63,8 +67,8 @@ struct CurvePlot {
 // Axes with per cent and seconds, the 90 % line, both curves and, below them, a strip of signs.
 void draw_curve(ImDrawList& list, const Fonts& fonts, ImVec2 low, ImVec2 high, const CurvePlot& plot);
 
-std::string percent(float value);        // "95%"
-std::string clock_text(double seconds);  // "1:24"
+std::string percent(float value);           // "95%"
+std::string clock_text(double seconds);     // "1:24"
 std::string capitalized(std::string text);  // of UTF-8; letters of ASCII and Latin-1
 
 }  // namespace pet

@@ -35,7 +35,7 @@ struct OverlayState {
   std::string device;  // "llvmpipe (LLVM 15.0.6, 256 bits)"
   std::string pet_name = "Pip";
   std::string temperament;  // "lively, likes to spin"; empty while nothing stands out
-  double seconds = 0.0;  // simulated
+  double seconds = 0.0;     // simulated
 
   CueNames names;  // of commands
   std::array<TrickScore, kTricks.size()> tricks{};
@@ -45,7 +45,8 @@ struct OverlayState {
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;
   std::vector<SnapshotEntry> snapshots;  // oldest first
-  std::optional<size_t> then;            // the ghost is the pet as it was at this snapshot; nothing: it is the one that never learned
+  std::optional<size_t>
+      then;  // the ghost is the pet as it was at this snapshot; nothing: it is the one that never learned
 
   // What learning costs.
   float infer_gpu_us = 0.0f;  // per frame, smoothed

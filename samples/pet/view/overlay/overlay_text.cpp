@@ -22,24 +22,33 @@ void Overlay::begin_text(Text text, Cue cue, const OverlayState& state) {
 
 void Overlay::text_card(const OverlayState& state, PlayerInput& input) {
   if (wanted_text_ == Text::kSay) begin_text(Text::kSay, Cue::kNone, state);
-  if (wanted_text_ == Text::kName) begin_text(Text::kName, last_cue_ == Cue::kNone ? kTricks[0] : last_cue_, state);
+  if (wanted_text_ == Text::kName)
+    begin_text(Text::kName, last_cue_ == Cue::kNone ? kTricks[0] : last_cue_, state);
   wanted_text_ = Text::kNone;
   if (text_ == Text::kNone) return;
 
   const ImGuiIO& io = ImGui::GetIO();
-  const float width = px(380), height = px(96), middle = column_left_ * 0.5f, bottom = io.DisplaySize.y - px(84);
+  const float width = px(380), height = px(96), middle = column_left_ * 0.5f,
+              bottom = io.DisplaySize.y - px(84);
   const ImVec2 low{middle - width * 0.5f, bottom - height - px(8)}, high{low.x + width, low.y + height};
   ImGui::SetNextWindowPos(low);
   ImGui::SetNextWindowSize({width, height});
-  ImGui::Begin("word", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::Begin("word", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoBackground |
+                   ImGuiWindowFlags_NoSavedSettings);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.PushClipRectFullScreen();
   draw_card(list, low, high, px(10));
   list.PopClipRect();
-  const std::string title = text_ == Text::kSay ? "Say a command" : std::string("What do you call \"") + name(named_) + "\"?";
+  const std::string title =
+      text_ == Text::kSay ? "Say a command" : std::string("What do you call \"") + name(named_) + "\"?";
   draw_text(list, fonts_.bold, {low.x + px(14), low.y + px(9)}, palette::kInk, title);
-  const std::string hint = !text_problem_.empty() ? text_problem_ : text_ == Text::kSay ? "Enter says it, Esc closes" : "Enter keeps it, empty gives back its own word, Esc closes";
-  draw_text(list, fonts_.small, {low.x + px(14), high.y - px(24)}, text_problem_.empty() ? palette::kSoft : palette::kPraise,
+  const std::string hint = !text_problem_.empty() ? text_problem_
+                           : text_ == Text::kSay
+                               ? "Enter says it, Esc closes"
+                               : "Enter keeps it, empty gives back its own word, Esc closes";
+  draw_text(list, fonts_.small, {low.x + px(14), high.y - px(24)},
+            text_problem_.empty() ? palette::kSoft : palette::kPraise,
             fitted(fonts_.small, hint, width - px(28)));
   ImGui::PushFont(fonts_.body);
   ImGui::PushStyleColor(ImGuiCol_FrameBg, palette::kFaint);
@@ -77,7 +86,8 @@ void Overlay::say(const OverlayState& state, PlayerInput& input) {
   if (cue) input.cue = *cue;
   if (cue || typed_[0] == '\0') return;
   text_problem_ = "It knows no such word:";
-  for (const Cue known : kTricks) text_problem_ += std::string(" ") + state.names.of(known) + (known == kTricks.back() ? "." : ",");
+  for (const Cue known : kTricks)
+    text_problem_ += std::string(" ") + state.names.of(known) + (known == kTricks.back() ? "." : ",");
 }
 
 }  // namespace pet

@@ -32,7 +32,8 @@ void Camera::frame(float width, float height, const Region& region, Vec2 center,
   const float region_width = std::max((region.right - region.left) * width, 1.0f),
               region_height = std::max((region.bottom - region.top) * height, 1.0f);
   const Vec3 target{center.x, center.y, 0.0f};
-  // The distance at which the box just fits the region, found by a few rounds: the picture's size falls nearly as one over the distance.
+  // The distance at which the box just fits the region, found by a few rounds: the picture's size falls
+  // nearly as one over the distance.
   float distance = 4.0f * std::max(half.x, half.y);
   float low_x = 0.0f, high_x = 0.0f, low_y = 0.0f, high_y = 0.0f;
   for (int round = 0; round < 12; ++round) {
@@ -47,7 +48,8 @@ void Camera::frame(float width, float height, const Region& region, Vec2 center,
       high_y = std::max(high_y, dot(p, up_) / depth);
     }
     const float tan_x = kTanHalfView * std::min(region_width / region_height, 10.0f);
-    const float excess = std::max((high_x - low_x) / (2.0f * tan_x), (high_y - low_y) / (2.0f * kTanHalfView));
+    const float excess =
+        std::max((high_x - low_x) / (2.0f * tan_x), (high_y - low_y) / (2.0f * kTanHalfView));
     distance *= excess;
   }
   // Zooming in narrows the view instead of moving the eye: nothing gets between the camera and the yard.
@@ -63,7 +65,22 @@ void Camera::frame(float width, float height, const Region& region, Vec2 center,
   view.m = {right_.x, up_.x, backward_.x, 0, right_.y,           up_.y,           backward_.y,           0,
             right_.z, up_.z, backward_.z, 0, -dot(right_, eye_), -dot(up_, eye_), -dot(backward_, eye_), 1};
   Mat4 projection;  // Vulkan's clip space: y down, depth 0..1
-  projection.m = {scale_x_, 0, 0, 0, 0, -scale_y_, 0, 0, -shift_x_, -shift_y_, kFar / (kNear - kFar), -1, 0, 0, kNear * kFar / (kNear - kFar), 0};
+  projection.m = {scale_x_,
+                  0,
+                  0,
+                  0,
+                  0,
+                  -scale_y_,
+                  0,
+                  0,
+                  -shift_x_,
+                  -shift_y_,
+                  kFar / (kNear - kFar),
+                  -1,
+                  0,
+                  0,
+                  kNear * kFar / (kNear - kFar),
+                  0};
   view_projection_ = projection * view;
 }
 

@@ -21,8 +21,8 @@ class Camera {
   void zoom(float factor);  // > 1: nearer
   void reset();
 
-  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high (and a little of the earth below), within `region` of a
-  // picture of that size.
+  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high (and a little of the
+  // earth below), within `region` of a picture of that size.
   void frame(float width, float height, const Region& region, Vec2 center, Vec2 half, float tall);
 
   const Mat4& view_projection() const { return view_projection_; }
@@ -38,7 +38,8 @@ class Camera {
  private:
   float yaw_ = kYaw, pitch_ = kPitch, zoom_ = 1.0f;
   float width_ = 1.0f, height_ = 1.0f;
-  float scale_x_ = 1.0f, scale_y_ = 1.0f, shift_x_ = 0.0f, shift_y_ = 0.0f;  // clip = view * scale + depth * shift
+  float scale_x_ = 1.0f, scale_y_ = 1.0f, shift_x_ = 0.0f,
+        shift_y_ = 0.0f;  // clip = view * scale + depth * shift
   Vec3 eye_, right_, up_, backward_;
   Mat4 view_projection_;
 

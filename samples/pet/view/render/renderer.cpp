@@ -37,7 +37,8 @@ Mat4 shadow_matrix(Vec3 sun, Vec2 center, float reach) {
 }
 
 void set_viewport(VkCommandBuffer commands, VkExtent2D extent) {
-  const VkViewport viewport{0.0f, 0.0f, static_cast<float>(extent.width), static_cast<float>(extent.height), 0.0f, 1.0f};
+  const VkViewport viewport{0.0f, 0.0f, static_cast<float>(extent.width), static_cast<float>(extent.height),
+                            0.0f, 1.0f};
   const VkRect2D scissor{{0, 0}, extent};
   vkCmdSetViewport(commands, 0, 1, &viewport);
   vkCmdSetScissor(commands, 0, 1, &scissor);
@@ -50,20 +51,24 @@ void DrawList::clear() {
 }
 
 void DrawList::add(MeshId mesh, const Affine& at, const Look& look, Layer layer) {
-  const Instance instance{{at.x.x, at.y.x, at.z.x, at.origin.x, at.x.y, at.y.y, at.z.y, at.origin.y, at.x.z, at.y.z, at.z.z, at.origin.z},
+  const Instance instance{{at.x.x, at.y.x, at.z.x, at.origin.x, at.x.y, at.y.y, at.z.y, at.origin.y, at.x.z,
+                           at.y.z, at.z.z, at.origin.z},
                           {look.tint.x, look.tint.y, look.tint.z, look.opacity},
                           {static_cast<float>(look.surface), look.gloss, look.glow, look.whole}};
   layers_[static_cast<std::size_t>(layer)].push_back({mesh, instance});
 }
 
-// Neighbours of one mesh become one draw. Marks keep their order, for it is the order of their colours; the other layers are gathered by mesh.
+// Neighbours of one mesh become one draw. Marks keep their order, for it is the order of their colours; the
+// other layers are gathered by mesh.
 std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, const DrawList& list,
                                                        std::array<std::size_t, kLayerCount + 1>& layers) {
   std::size_t count = 0;
-  for (std::size_t layer = 0; layer < kLayerCount; ++layer) count += list.items(static_cast<Layer>(layer)).size();
+  for (std::size_t layer = 0; layer < kLayerCount; ++layer)
+    count += list.items(static_cast<Layer>(layer)).size();
   const VkDeviceSize needed = std::max<VkDeviceSize>(count, 1) * sizeof(DrawList::Instance);
   // The slot's last frame is complete, so its buffer may be replaced by a larger one.
-  if (buffers.instances.size() < needed) buffers.instances = GpuBuffer(host_, needed * 2, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT, true);
+  if (buffers.instances.size() < needed)
+    buffers.instances = GpuBuffer(host_, needed * 2, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT, true);
 
   std::vector<Batch> batches;
   auto* out = static_cast<DrawList::Instance*>(buffers.instances.data());
@@ -72,7 +77,8 @@ std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, co
     layers[layer] = batches.size();
     const auto& items = list.items(static_cast<Layer>(layer));
     const auto put = [&](const DrawList::Item& item) {
-      if (batches.size() == layers[layer] || batches.back().mesh != item.mesh) batches.push_back({item.mesh, at, 0});
+      if (batches.size() == layers[layer] || batches.back().mesh != item.mesh)
+        batches.push_back({item.mesh, at, 0});
       std::memcpy(&out[at++], &item.instance, sizeof(item.instance));
       ++batches.back().count;
     };
@@ -88,14 +94,17 @@ std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, co
   return batches;
 }
 
-void Renderer::draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from, std::size_t to) const {
+void Renderer::draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from,
+                            std::size_t to) const {
   for (std::size_t i = from; i < to; ++i) {
     const MeshRange& range = ranges_[static_cast<std::size_t>(batches[i].mesh)];
-    vkCmdDrawIndexed(commands, range.index_count, batches[i].count, range.first_index, range.first_vertex, batches[i].first);
+    vkCmdDrawIndexed(commands, range.index_count, batches[i].count, range.first_index, range.first_vertex,
+                     batches[i].first);
   }
 }
 
-void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center, float reach) {
+void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s,
+                    Vec2 center, float reach) {
   FrameBuffers& buffers = frames_[frame.slot];
   std::array<std::size_t, kLayerCount + 1> layers{};
   const std::vector<Batch> batches = write_instances(buffers, list, layers);
@@ -175,11 +184,13 @@ Picture Renderer::capture() {
     VkBufferImageCopy whole{};
     whole.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     whole.imageExtent = {extent_.width, extent_.height, 1};
-    vkCmdCopyImageToBuffer(commands, color_.image(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, pixels.buffer(), 1, &whole);
+    vkCmdCopyImageToBuffer(commands, color_.image(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, pixels.buffer(), 1,
+                           &whole);
     VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
     barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
     barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier,
+                         0, nullptr, 0, nullptr);
   });
   const auto* bytes = static_cast<const std::uint8_t*>(pixels.data());
   picture.rgba.assign(bytes, bytes + size);

@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_H_
 #define IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_H_
-// A small renderer: sun with soft shadows, sky light, marks on the ground, one translucent layer. It draws into an image of its own, which a window
-// then shows or a picture is read from.
+// A small renderer: sun with soft shadows, sky light, marks on the ground, one translucent layer. It draws
+// into an image of its own, which a window then shows or a picture is read from.
 
 #include <array>
 #include <cstdint>
@@ -68,8 +68,10 @@ class Renderer {
   VkExtent2D extent() const { return extent_; }
 
   // Records the scene. `center` and `reach`: the ground that the sun's shadows cover, metres.
-  void draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center, float reach);
-  // Between these, an overlay may be drawn with pipelines made for overlay_pass(). Both are called in every frame that draws.
+  void draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center,
+            float reach);
+  // Between these, an overlay may be drawn with pipelines made for overlay_pass(). Both are called in every
+  // frame that draws.
   void begin_overlay(VkCommandBuffer commands);
   void end_overlay(VkCommandBuffer commands);
   VkRenderPass overlay_pass() const { return overlay_pass_; }
@@ -103,8 +105,10 @@ class Renderer {
   void destroy_targets();
   VkPipeline create_pipeline(const PipelineRecipe& recipe);
   // Batches of layer l are those from layers[l] to layers[l + 1].
-  std::vector<Batch> write_instances(FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layers);
-  void draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from, std::size_t to) const;
+  std::vector<Batch> write_instances(FrameBuffers& buffers, const DrawList& list,
+                                     std::array<std::size_t, kLayerCount + 1>& layers);
+  void draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from,
+                    std::size_t to) const;
 
   VulkanHost& host_;
   VkExtent2D extent_;
@@ -118,13 +122,14 @@ class Renderer {
 
   VkRenderPass shadow_pass_ = VK_NULL_HANDLE, scene_pass_ = VK_NULL_HANDLE, overlay_pass_ = VK_NULL_HANDLE;
   GpuImage shadow_map_, color_, multisampled_, depth_;
-  VkFramebuffer shadow_frame_ = VK_NULL_HANDLE, scene_frame_ = VK_NULL_HANDLE, overlay_frame_ = VK_NULL_HANDLE;
+  VkFramebuffer shadow_frame_ = VK_NULL_HANDLE, scene_frame_ = VK_NULL_HANDLE,
+                overlay_frame_ = VK_NULL_HANDLE;
   VkSampler shadow_sampler_ = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
-  VkPipeline shadow_ = VK_NULL_HANDLE, sky_ = VK_NULL_HANDLE, solid_ = VK_NULL_HANDLE, mark_ = VK_NULL_HANDLE, ghost_depth_ = VK_NULL_HANDLE,
-             ghost_color_ = VK_NULL_HANDLE;
+  VkPipeline shadow_ = VK_NULL_HANDLE, sky_ = VK_NULL_HANDLE, solid_ = VK_NULL_HANDLE, mark_ = VK_NULL_HANDLE,
+             ghost_depth_ = VK_NULL_HANDLE, ghost_color_ = VK_NULL_HANDLE;
 };
 
 }  // namespace pet

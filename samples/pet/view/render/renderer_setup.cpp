@@ -33,7 +33,8 @@ VkShaderModule shader_module(VkDevice device, std::span<const std::uint32_t> cod
   return module;
 }
 
-VkFramebuffer framebuffer(VkDevice device, VkRenderPass pass, VkExtent2D extent, const std::vector<VkImageView>& views) {
+VkFramebuffer framebuffer(VkDevice device, VkRenderPass pass, VkExtent2D extent,
+                          const std::vector<VkImageView>& views) {
   VkFramebufferCreateInfo info{VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO};
   info.renderPass = pass;
   info.attachmentCount = static_cast<std::uint32_t>(views.size());
@@ -46,7 +47,8 @@ VkFramebuffer framebuffer(VkDevice device, VkRenderPass pass, VkExtent2D extent,
   return result;
 }
 
-VkRenderPass render_pass(VkDevice device, std::span<const VkAttachmentDescription> attachments, const VkSubpassDescription& subpass,
+VkRenderPass render_pass(VkDevice device, std::span<const VkAttachmentDescription> attachments,
+                         const VkSubpassDescription& subpass,
                          std::span<const VkSubpassDependency> dependencies) {
   VkRenderPassCreateInfo info{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
   info.attachmentCount = static_cast<std::uint32_t>(attachments.size());
@@ -60,9 +62,12 @@ VkRenderPass render_pass(VkDevice device, std::span<const VkAttachmentDescriptio
   return result;
 }
 
-constexpr VkPipelineStageFlags kDepthStages = VK_PIPELINE_STAGE_EARLY_FRAGMENT_TESTS_BIT | VK_PIPELINE_STAGE_LATE_FRAGMENT_TESTS_BIT;
-constexpr VkAccessFlags kDepthAccess = VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_READ_BIT | VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT;
-constexpr VkAccessFlags kColorAccess = VK_ACCESS_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT;
+constexpr VkPipelineStageFlags kDepthStages =
+    VK_PIPELINE_STAGE_EARLY_FRAGMENT_TESTS_BIT | VK_PIPELINE_STAGE_LATE_FRAGMENT_TESTS_BIT;
+constexpr VkAccessFlags kDepthAccess =
+    VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_READ_BIT | VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT;
+constexpr VkAccessFlags kColorAccess =
+    VK_ACCESS_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT;
 
 }  // namespace
 
@@ -85,7 +90,8 @@ Renderer::Renderer(VulkanHost& host, VkExtent2D extent, bool quick) : host_(host
   const VkSampleCountFlags counts = limits.framebufferColorSampleCounts & limits.framebufferDepthSampleCounts;
   if (quick || !(counts & samples_)) samples_ = VK_SAMPLE_COUNT_1_BIT;
   if (quick) shadow_size_ /= 2;
-  constexpr VkFormatFeatureFlags kNeeded = VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT;
+  constexpr VkFormatFeatureFlags kNeeded =
+      VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT;
   if (!supports(host.physical_device(), depth_format_, kNeeded)) depth_format_ = VK_FORMAT_D16_UNORM;
   upload_meshes();
   create_passes();
@@ -98,13 +104,15 @@ Renderer::Renderer(VulkanHost& host, VkExtent2D extent, bool quick) : host_(host
 Renderer::~Renderer() {
   const VkDevice device = host_.device();
   destroy_targets();
-  for (VkPipeline pipeline : {shadow_, sky_, solid_, mark_, ghost_depth_, ghost_color_}) vkDestroyPipeline(device, pipeline, nullptr);
+  for (VkPipeline pipeline : {shadow_, sky_, solid_, mark_, ghost_depth_, ghost_color_})
+    vkDestroyPipeline(device, pipeline, nullptr);
   vkDestroyPipelineLayout(device, layout_, nullptr);
   vkDestroyDescriptorPool(device, descriptors_, nullptr);
   vkDestroyDescriptorSetLayout(device, set_layout_, nullptr);
   vkDestroySampler(device, shadow_sampler_, nullptr);
   vkDestroyFramebuffer(device, shadow_frame_, nullptr);
-  for (VkRenderPass pass : {shadow_pass_, scene_pass_, overlay_pass_}) vkDestroyRenderPass(device, pass, nullptr);
+  for (VkRenderPass pass : {shadow_pass_, scene_pass_, overlay_pass_})
+    vkDestroyRenderPass(device, pass, nullptr);
 }
 
 void Renderer::upload_meshes() {
@@ -112,16 +120,20 @@ void Renderer::upload_meshes() {
   std::vector<Vertex> vertices;
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < kMeshCount; ++i) {
-    ranges_[i] = {static_cast<std::uint32_t>(indices.size()), static_cast<std::uint32_t>(meshes[i].indices.size()),
+    ranges_[i] = {static_cast<std::uint32_t>(indices.size()),
+                  static_cast<std::uint32_t>(meshes[i].indices.size()),
                   static_cast<std::int32_t>(vertices.size())};
     vertices.insert(vertices.end(), meshes[i].vertices.begin(), meshes[i].vertices.end());
     indices.insert(indices.end(), meshes[i].indices.begin(), meshes[i].indices.end());
   }
-  vertices_ = upload(host_, vertices.data(), vertices.size() * sizeof(Vertex), VK_BUFFER_USAGE_VERTEX_BUFFER_BIT);
-  indices_ = upload(host_, indices.data(), indices.size() * sizeof(std::uint32_t), VK_BUFFER_USAGE_INDEX_BUFFER_BIT);
+  vertices_ =
+      upload(host_, vertices.data(), vertices.size() * sizeof(Vertex), VK_BUFFER_USAGE_VERTEX_BUFFER_BIT);
+  indices_ =
+      upload(host_, indices.data(), indices.size() * sizeof(std::uint32_t), VK_BUFFER_USAGE_INDEX_BUFFER_BIT);
 }
 
-// Two frames in flight share the images: every pass first waits for what the frame before still does with them.
+// Two frames in flight share the images: every pass first waits for what the frame before still does with
+// them.
 void Renderer::create_passes() {
   const VkDevice device = host_.device();
   const bool resolves = samples_ != VK_SAMPLE_COUNT_1_BIT;
@@ -140,9 +152,10 @@ void Renderer::create_passes() {
   subpass.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS;
   subpass.pDepthStencilAttachment = &shadow_depth;
   const VkSubpassDependency shadow_order[] = {
-      {VK_SUBPASS_EXTERNAL, 0, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT | kDepthStages, kDepthStages, kDepthAccess, kDepthAccess, 0},
-      {0, VK_SUBPASS_EXTERNAL, kDepthStages, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT, VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT,
-       VK_ACCESS_SHADER_READ_BIT, 0},
+      {VK_SUBPASS_EXTERNAL, 0, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT | kDepthStages, kDepthStages,
+       kDepthAccess, kDepthAccess, 0},
+      {0, VK_SUBPASS_EXTERNAL, kDepthStages, VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT,
+       VK_ACCESS_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT, VK_ACCESS_SHADER_READ_BIT, 0},
   };
   shadow_pass_ = render_pass(device, {&shadow, 1}, subpass, shadow_order);
 
@@ -172,9 +185,10 @@ void Renderer::create_passes() {
   subpass.pResolveAttachments = resolves ? &resolve_reference : nullptr;
   constexpr VkPipelineStageFlags kColorStage = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT;
   const VkSubpassDependency scene_order[] = {
-      {VK_SUBPASS_EXTERNAL, 0, VK_PIPELINE_STAGE_TRANSFER_BIT | kColorStage | kDepthStages, kColorStage | kDepthStages, kColorAccess | kDepthAccess,
-       kColorAccess | kDepthAccess, 0},
-      {0, VK_SUBPASS_EXTERNAL, kColorStage, kColorStage, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, kColorAccess, 0},
+      {VK_SUBPASS_EXTERNAL, 0, VK_PIPELINE_STAGE_TRANSFER_BIT | kColorStage | kDepthStages,
+       kColorStage | kDepthStages, kColorAccess | kDepthAccess, kColorAccess | kDepthAccess, 0},
+      {0, VK_SUBPASS_EXTERNAL, kColorStage, kColorStage, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, kColorAccess,
+       0},
   };
   const VkAttachmentDescription scene[] = {color, depth, resolved};
   scene_pass_ = render_pass(device, {scene, resolves ? 3u : 2u}, subpass, scene_order);
@@ -186,21 +200,26 @@ void Renderer::create_passes() {
   subpass.pDepthStencilAttachment = nullptr;
   subpass.pResolveAttachments = nullptr;
   const VkSubpassDependency overlay_order[] = {
-      {VK_SUBPASS_EXTERNAL, 0, kColorStage, kColorStage, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, kColorAccess, 0},
-      {0, VK_SUBPASS_EXTERNAL, kColorStage, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, VK_ACCESS_TRANSFER_READ_BIT, 0},
+      {VK_SUBPASS_EXTERNAL, 0, kColorStage, kColorStage, VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, kColorAccess,
+       0},
+      {0, VK_SUBPASS_EXTERNAL, kColorStage, VK_PIPELINE_STAGE_TRANSFER_BIT,
+       VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT, VK_ACCESS_TRANSFER_READ_BIT, 0},
   };
   overlay_pass_ = render_pass(device, {&overlay, 1}, subpass, overlay_order);
 }
 
 void Renderer::create_shadow() {
   const VkDevice device = host_.device();
-  shadow_map_ = GpuImage(host_, {shadow_size_, shadow_size_}, depth_format_, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT,
+  shadow_map_ = GpuImage(host_, {shadow_size_, shadow_size_}, depth_format_,
+                         VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT,
                          VK_IMAGE_ASPECT_DEPTH_BIT);
   shadow_frame_ = framebuffer(device, shadow_pass_, {shadow_size_, shadow_size_}, {shadow_map_.view()});
-  const bool smooth_edges = supports(host_.physical_device(), depth_format_, VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT);
+  const bool smooth_edges =
+      supports(host_.physical_device(), depth_format_, VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT);
   VkSamplerCreateInfo sampler{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
   sampler.magFilter = sampler.minFilter = smooth_edges ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;
-  sampler.addressModeU = sampler.addressModeV = sampler.addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER;
+  sampler.addressModeU = sampler.addressModeV = sampler.addressModeW =
+      VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER;
   sampler.borderColor = VK_BORDER_COLOR_FLOAT_OPAQUE_WHITE;  // beyond the map the sun shines
   sampler.compareEnable = VK_TRUE;
   sampler.compareOp = VK_COMPARE_OP_LESS_OR_EQUAL;
@@ -211,7 +230,8 @@ void Renderer::create_layout() {
   const VkDevice device = host_.device();
   constexpr std::uint32_t kFrames = VulkanHost::kFramesInFlight;
   const VkDescriptorSetLayoutBinding bindings[] = {
-      {0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, nullptr},
+      {0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT,
+       nullptr},
       {1, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_FRAGMENT_BIT, &shadow_sampler_},
   };
   VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
@@ -223,7 +243,8 @@ void Renderer::create_layout() {
   layout.pSetLayouts = &set_layout_;
   check(vkCreatePipelineLayout(device, &layout, nullptr, &layout_), "vkCreatePipelineLayout");
 
-  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, kFrames}, {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, kFrames}};
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, kFrames},
+                                        {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, kFrames}};
   VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool.maxSets = kFrames;
   pool.poolSizeCount = 2;
@@ -237,8 +258,10 @@ void Renderer::create_layout() {
     allocate.pSetLayouts = &set_layout_;
     check(vkAllocateDescriptorSets(device, &allocate, &frame.set), "vkAllocateDescriptorSets");
     const VkDescriptorBufferInfo uniforms{frame.uniforms.buffer(), 0, sizeof(SceneUniforms)};
-    const VkDescriptorImageInfo shadow{VK_NULL_HANDLE, shadow_map_.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
-    VkWriteDescriptorSet writes[2]{{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET}, {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET}};
+    const VkDescriptorImageInfo shadow{VK_NULL_HANDLE, shadow_map_.view(),
+                                       VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
+    VkWriteDescriptorSet writes[2]{{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET},
+                                   {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET}};
     for (std::uint32_t i = 0; i < 2; ++i) {
       writes[i].dstSet = frame.set;
       writes[i].dstBinding = i;
@@ -254,7 +277,8 @@ void Renderer::create_layout() {
 VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
   const VkDevice device = host_.device();
   const VkShaderModule vertex = shader_module(device, recipe.vertex);
-  const VkShaderModule fragment = recipe.fragment.empty() ? VK_NULL_HANDLE : shader_module(device, recipe.fragment);
+  const VkShaderModule fragment =
+      recipe.fragment.empty() ? VK_NULL_HANDLE : shader_module(device, recipe.fragment);
   VkPipelineShaderStageCreateInfo stages[2]{{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO},
                                             {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO}};
   stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
@@ -264,12 +288,15 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
   stages[1].module = fragment;
   stages[1].pName = "main";
 
-  const VkVertexInputBindingDescription bindings[] = {{0, sizeof(Vertex), VK_VERTEX_INPUT_RATE_VERTEX},
-                                                      {1, sizeof(DrawList::Instance), VK_VERTEX_INPUT_RATE_INSTANCE}};
-  std::vector<VkVertexInputAttributeDescription> attributes = {{0, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(Vertex, position)},
-                                                               {1, 0, VK_FORMAT_R8G8B8A8_SNORM, offsetof(Vertex, normal)},
-                                                               {2, 0, VK_FORMAT_R8G8B8A8_UNORM, offsetof(Vertex, color)}};
-  for (std::uint32_t row = 0; row < 5; ++row) attributes.push_back({3 + row, 1, VK_FORMAT_R32G32B32A32_SFLOAT, row * 16});
+  const VkVertexInputBindingDescription bindings[] = {
+      {0, sizeof(Vertex), VK_VERTEX_INPUT_RATE_VERTEX},
+      {1, sizeof(DrawList::Instance), VK_VERTEX_INPUT_RATE_INSTANCE}};
+  std::vector<VkVertexInputAttributeDescription> attributes = {
+      {0, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(Vertex, position)},
+      {1, 0, VK_FORMAT_R8G8B8A8_SNORM, offsetof(Vertex, normal)},
+      {2, 0, VK_FORMAT_R8G8B8A8_UNORM, offsetof(Vertex, color)}};
+  for (std::uint32_t row = 0; row < 5; ++row)
+    attributes.push_back({3 + row, 1, VK_FORMAT_R32G32B32A32_SFLOAT, row * 16});
   VkPipelineVertexInputStateCreateInfo input{VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
   if (recipe.meshes) {
     input.vertexBindingDescriptionCount = 2;
@@ -277,7 +304,8 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
     input.vertexAttributeDescriptionCount = static_cast<std::uint32_t>(attributes.size());
     input.pVertexAttributeDescriptions = attributes.data();
   }
-  VkPipelineInputAssemblyStateCreateInfo assembly{VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
+  VkPipelineInputAssemblyStateCreateInfo assembly{
+      VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
   assembly.topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST;
   VkPipelineViewportStateCreateInfo viewport{VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO};
   viewport.viewportCount = 1;
@@ -301,8 +329,9 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
   target.dstColorBlendFactor = VK_BLEND_FACTOR_ONE_MINUS_SRC_ALPHA;
   target.srcAlphaBlendFactor = VK_BLEND_FACTOR_ZERO;  // the picture stays opaque
   target.dstAlphaBlendFactor = VK_BLEND_FACTOR_ONE;
-  target.colorWriteMask =
-      recipe.color_write ? VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT | VK_COLOR_COMPONENT_B_BIT | VK_COLOR_COMPONENT_A_BIT : 0;
+  target.colorWriteMask = recipe.color_write ? VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT |
+                                                   VK_COLOR_COMPONENT_B_BIT | VK_COLOR_COMPONENT_A_BIT
+                                             : 0;
   VkPipelineColorBlendStateCreateInfo blend{VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
   blend.attachmentCount = recipe.pass == shadow_pass_ ? 0 : 1;
   blend.pAttachments = &target;
@@ -333,8 +362,12 @@ VkPipeline Renderer::create_pipeline(const PipelineRecipe& recipe) {
 }
 
 void Renderer::create_pipelines() {
-  shadow_ = create_pipeline(
-      {.pass = shadow_pass_, .vertex = shadow_vert, .multisampled = false, .cull = false, .depth_bias = 1.5f, .depth_slope_bias = 2.0f});
+  shadow_ = create_pipeline({.pass = shadow_pass_,
+                             .vertex = shadow_vert,
+                             .multisampled = false,
+                             .cull = false,
+                             .depth_bias = 1.5f,
+                             .depth_slope_bias = 2.0f});
   solid_ = create_pipeline({.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag});
   sky_ = create_pipeline({.pass = scene_pass_,
                           .vertex = sky_vert,
@@ -351,18 +384,27 @@ void Renderer::create_pipelines() {
                            .cull = false,
                            .depth_bias = -4.0f,
                            .depth_slope_bias = -1.0f});
-  ghost_depth_ = create_pipeline({.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .color_write = false});
-  ghost_color_ = create_pipeline(
-      {.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .depth_test = VK_COMPARE_OP_EQUAL, .depth_write = false, .blend = true});
+  ghost_depth_ =
+      create_pipeline({.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .color_write = false});
+  ghost_color_ = create_pipeline({.pass = scene_pass_,
+                                  .vertex = lit_vert,
+                                  .fragment = lit_frag,
+                                  .depth_test = VK_COMPARE_OP_EQUAL,
+                                  .depth_write = false,
+                                  .blend = true});
 }
 
 void Renderer::create_targets() {
   const VkDevice device = host_.device();
-  color_ = GpuImage(host_, extent_, kColorFormat, VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT, VK_IMAGE_ASPECT_COLOR_BIT);
-  depth_ = GpuImage(host_, extent_, depth_format_, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT, VK_IMAGE_ASPECT_DEPTH_BIT, samples_);
+  color_ = GpuImage(host_, extent_, kColorFormat,
+                    VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT,
+                    VK_IMAGE_ASPECT_COLOR_BIT);
+  depth_ = GpuImage(host_, extent_, depth_format_, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT,
+                    VK_IMAGE_ASPECT_DEPTH_BIT, samples_);
   std::vector<VkImageView> views = {color_.view(), depth_.view()};
   if (samples_ != VK_SAMPLE_COUNT_1_BIT) {
-    multisampled_ = GpuImage(host_, extent_, kColorFormat, VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSIENT_ATTACHMENT_BIT,
+    multisampled_ = GpuImage(host_, extent_, kColorFormat,
+                             VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSIENT_ATTACHMENT_BIT,
                              VK_IMAGE_ASPECT_COLOR_BIT, samples_);
     views = {multisampled_.view(), depth_.view(), color_.view()};
   }

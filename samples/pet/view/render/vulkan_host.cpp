@@ -21,11 +21,13 @@ std::vector<T> enumerate(const char* name, Function function, Arguments... argum
 }
 
 bool contains(const std::vector<VkExtensionProperties>& list, const char* name) {
-  return std::any_of(list.begin(), list.end(), [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -72,15 +74,20 @@ void check(VkResult result, const char* call) {
   if (result < 0) throw VulkanError(std::string(call) + ": " + result_name(result));
 }
 
-// The features that the device is created with: one chain, kept alive because Imprint reads the same chain. The per-extension structs are valid on
-// every version that has them, in core or as an extension.
+// The features that the device is created with: one chain, kept alive because Imprint reads the same chain.
+// The per-extension structs are valid on every version that has them, in core or as an extension.
 struct VulkanHost::EnabledFeatures {
   VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  VkPhysicalDeviceHostQueryResetFeatures host_query_reset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
-  VkPhysicalDeviceSynchronization2Features synchronization2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
-  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
-  VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  VkPhysicalDeviceHostQueryResetFeatures host_query_reset{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES};
+  VkPhysicalDeviceSynchronization2Features synchronization2{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES};
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
 
   // The chain above, with what `supports` accepts; the rest is left out.
   template <class Supports>
@@ -117,18 +124,25 @@ VulkanHost::~VulkanHost() { destroy(); }
 void VulkanHost::create_instance(const VulkanOptions& options) {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
   check(vkEnumerateInstanceVersion(&loader_version), "vkEnumerateInstanceVersion");
-  if (loader_version < VK_API_VERSION_1_1) throw VulkanError("the Vulkan loader is version 1.0; version 1.1 or newer is needed");
+  if (loader_version < VK_API_VERSION_1_1)
+    throw VulkanError("the Vulkan loader is version 1.0; version 1.1 or newer is needed");
   api_version_ = std::min<std::uint32_t>(loader_version, VK_API_VERSION_1_3);
 
-  const auto available = enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties", vkEnumerateInstanceExtensionProperties, nullptr);
+  const auto available = enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
+                                                          vkEnumerateInstanceExtensionProperties, nullptr);
   window_extensions_ = options.instance_extensions;
   for (const std::string& name : window_extensions_) instance_extensions_.push_back(name.c_str());
 
   std::vector<const char*> layers;
   if (options.validation) {
-    const auto found = enumerate<VkLayerProperties>("vkEnumerateInstanceLayerProperties", vkEnumerateInstanceLayerProperties);
-    if (std::none_of(found.begin(), found.end(), [](const VkLayerProperties& l) { return std::strcmp(l.layerName, kValidationLayer) == 0; }))
-      throw VulkanError("validation was asked for, but VK_LAYER_KHRONOS_validation is not installed (Debian: vulkan-validationlayers)");
+    const auto found = enumerate<VkLayerProperties>("vkEnumerateInstanceLayerProperties",
+                                                    vkEnumerateInstanceLayerProperties);
+    if (std::none_of(found.begin(), found.end(), [](const VkLayerProperties& l) {
+          return std::strcmp(l.layerName, kValidationLayer) == 0;
+        }))
+      throw VulkanError(
+          "validation was asked for, but VK_LAYER_KHRONOS_validation is not installed (Debian: "
+          "vulkan-validationlayers)");
     layers.push_back(kValidationLayer);
     instance_extensions_.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     instance_extensions_.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
@@ -140,14 +154,17 @@ void VulkanHost::create_instance(const VulkanOptions& options) {
   application.pApplicationName = "Imprint pet";
   application.apiVersion = api_version_;
 
-  const VkValidationFeatureEnableEXT synchronisation = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  const VkValidationFeatureEnableEXT synchronisation =
+      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
   VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
   validation.enabledValidationFeatureCount = 1;
   validation.pEnabledValidationFeatures = &synchronisation;
 
   VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-  messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  messenger.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messenger.messageType =
+      VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
   messenger.pfnUserCallback = on_validation;
   messenger.pUserData = this;
 
@@ -159,16 +176,19 @@ void VulkanHost::create_instance(const VulkanOptions& options) {
   info.enabledExtensionCount = static_cast<std::uint32_t>(instance_extensions_.size());
   info.ppEnabledExtensionNames = instance_extensions_.data();
   const VkResult result = vkCreateInstance(&info, nullptr, &instance_);
-  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) throw VulkanError("no Vulkan driver found: install one (Debian: mesa-vulkan-drivers)");
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+    throw VulkanError("no Vulkan driver found: install one (Debian: mesa-vulkan-drivers)");
   check(result, "vkCreateInstance");
 
   if (options.validation) {
-    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
+    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+        vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
     check(create(instance_, &messenger, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
   }
 }
 
-// The first family that can do graphics and compute, and present where there is a window; UINT32_MAX when there is none.
+// The first family that can do graphics and compute, and present where there is a window; UINT32_MAX when
+// there is none.
 std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(candidate, &count, nullptr);
@@ -178,16 +198,20 @@ std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
   for (std::uint32_t family = 0; family < count; ++family) {
     VkBool32 presents = surface_ == VK_NULL_HANDLE;
     if (surface_ != VK_NULL_HANDLE)
-      check(vkGetPhysicalDeviceSurfaceSupportKHR(candidate, family, surface_, &presents), "vkGetPhysicalDeviceSurfaceSupportKHR");
+      check(vkGetPhysicalDeviceSurfaceSupportKHR(candidate, family, surface_, &presents),
+            "vkGetPhysicalDeviceSurfaceSupportKHR");
     if ((families[family].queueFlags & kNeeded) == kNeeded && presents) return family;
   }
   return UINT32_MAX;
 }
 
 void VulkanHost::choose_physical_device(const std::string& wanted) {
-  const auto devices = enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices", vkEnumeratePhysicalDevices, instance_);
-  if (devices.empty()) throw VulkanError("no Vulkan device found: install a driver (Debian: mesa-vulkan-drivers)");
-  const bool by_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) { return std::isdigit(c); });
+  const auto devices =
+      enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices", vkEnumeratePhysicalDevices, instance_);
+  if (devices.empty())
+    throw VulkanError("no Vulkan device found: install a driver (Debian: mesa-vulkan-drivers)");
+  const bool by_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(),
+                                                       [](unsigned char c) { return std::isdigit(c); });
 
   std::string known;
   int best_rank = -1;
@@ -196,7 +220,8 @@ void VulkanHost::choose_physical_device(const std::string& wanted) {
     vkGetPhysicalDeviceProperties(devices[i], &properties);
     known += (i ? ", " : "") + std::to_string(i) + " = " + properties.deviceName;
     if (by_index && wanted != std::to_string(i)) continue;
-    if (!by_index && !wanted.empty() && lower(properties.deviceName).find(lower(wanted)) == std::string::npos) continue;
+    if (!by_index && !wanted.empty() && lower(properties.deviceName).find(lower(wanted)) == std::string::npos)
+      continue;
     if (properties.apiVersion < VK_API_VERSION_1_1 || find_queue_family(devices[i]) == UINT32_MAX) continue;
     const int rank = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 2
                      : properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 1
@@ -207,7 +232,8 @@ void VulkanHost::choose_physical_device(const std::string& wanted) {
     }
   }
   if (!physical_device_) {
-    throw VulkanError("no device " + (wanted.empty() ? std::string() : "'" + wanted + "' ") + "with Vulkan 1.1 and a graphics and compute queue" +
+    throw VulkanError("no device " + (wanted.empty() ? std::string() : "'" + wanted + "' ") +
+                      "with Vulkan 1.1 and a graphics and compute queue" +
                       (surface_ ? " that can present" : "") + "; found: " + known);
   }
 
@@ -225,7 +251,8 @@ void VulkanHost::choose_physical_device(const std::string& wanted) {
 
 void VulkanHost::create_device() {
   const auto available =
-      enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties", vkEnumerateDeviceExtensionProperties, physical_device_, nullptr);
+      enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
+                                       vkEnumerateDeviceExtensionProperties, physical_device_, nullptr);
   const std::uint32_t version = std::min(api_version_, properties_.apiVersion);
   const auto in_core_or_enabled = [&](std::uint32_t core_version, const char* extension) {
     if (version >= core_version) return true;
@@ -241,7 +268,8 @@ void VulkanHost::create_device() {
   features_->core.features = {};
 
   if (surface_) device_extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
-  for (const char* bonus : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME})
+  for (const char* bonus : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME,
+                            VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME})
     if (contains(available, bonus)) device_extensions_.push_back(bonus);
 
   const float priority = 1.0f;
@@ -279,7 +307,8 @@ void VulkanHost::create_frames() {
   }
 }
 
-// Everything that was enabled above, said once more: Imprint asks the device for nothing that is not declared here.
+// Everything that was enabled above, said once more: Imprint asks the device for nothing that is not declared
+// here.
 imp_vk_device_info VulkanHost::device_info(QueueAccess access) const {
   imp_vk_device_info info = imp_vk_device_info_init();
   info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(vkGetInstanceProcAddr);
@@ -321,7 +350,8 @@ FrameStart VulkanHost::begin_frame() {
 void VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
   FrameSlot& slot = slots_[frame_ % kFramesInFlight];
   check(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
-  const VkPipelineStageFlags wait_stages = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkPipelineStageFlags wait_stages =
+      VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submit.waitSemaphoreCount = wait ? 1 : 0;
   submit.pWaitSemaphores = &wait;
@@ -335,7 +365,8 @@ void VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
 }
 
 void VulkanHost::wait_idle() {
-  for (const FrameSlot& slot : slots_) check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+  for (const FrameSlot& slot : slots_)
+    check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences");
   for (const FrameSlot& slot : slots_) safe_frame_ = std::max(safe_frame_, slot.frame);
 }
 
@@ -349,7 +380,8 @@ void VulkanHost::run_once(const std::function<void(VkCommandBuffer)>& record) {
 std::uint32_t VulkanHost::memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags flags) const {
   for (std::uint32_t i = 0; i < memory_.memoryTypeCount; ++i)
     if ((type_bits >> i & 1) && (memory_.memoryTypes[i].propertyFlags & flags) == flags) return i;
-  throw VulkanError("no memory type with flags " + std::to_string(flags) + " among " + std::to_string(type_bits));
+  throw VulkanError("no memory type with flags " + std::to_string(flags) + " among " +
+                    std::to_string(type_bits));
 }
 
 VkBool32 VulkanHost::on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
@@ -373,8 +405,8 @@ void VulkanHost::destroy() {
   }
   if (surface_) vkDestroySurfaceKHR(instance_, surface_, nullptr);
   if (messenger_) {
-    const auto destroy_messenger =
-        reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
+    const auto destroy_messenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
     destroy_messenger(instance_, messenger_, nullptr);
   }
   if (instance_) vkDestroyInstance(instance_, nullptr);

@@ -1,7 +1,8 @@
 #ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_H_
 #define IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_H_
-// The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. This is what an engine already has; nothing in it
-// is there for Imprint but device_info(), which declares to Imprint what this file created.
+// The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. This is what
+// an engine already has; nothing in it is there for Imprint but device_info(), which declares to Imprint what
+// this file created.
 //
 // Failures throw VulkanError; main() catches it and prints one line.
 
@@ -29,9 +30,10 @@ void check(VkResult result, const char* call);
 std::string result_name(VkResult result);
 
 struct VulkanOptions {
-  std::string device;                                      // index ("0") or part of a name ("nvidia"); empty = discrete, else integrated, else any
-  bool validation = false;                                 // VK_LAYER_KHRONOS_validation with synchronisation checks
-  std::vector<std::string> instance_extensions;            // what the window system needs; empty without a window
+  std::string
+      device;  // index ("0") or part of a name ("nvidia"); empty = discrete, else integrated, else any
+  bool validation = false;                       // VK_LAYER_KHRONOS_validation with synchronisation checks
+  std::vector<std::string> instance_extensions;  // what the window system needs; empty without a window
   std::function<VkSurfaceKHR(VkInstance)> create_surface;  // empty without a window
 };
 
@@ -46,7 +48,7 @@ struct FrameStart {
   VkCommandBuffer commands = VK_NULL_HANDLE;  // recording, outside a render pass
   std::uint64_t frame = 0;                    // counts from 1
   std::uint64_t safe_frame = 0;               // the GPU is done with every frame up to and including this one
-  std::uint32_t slot = 0;                     // frame % kFramesInFlight: which copy of per-frame buffers may be written now
+  std::uint32_t slot = 0;  // frame % kFramesInFlight: which copy of per-frame buffers may be written now
 };
 
 class VulkanHost {
@@ -64,9 +66,11 @@ class VulkanHost {
   // ---- a frame: begin_frame, record, end_frame ----
   // Waits until the GPU is done with the frame before the last one.
   FrameStart begin_frame();
-  // Submits. The semaphores are for a window's images and null without one; `wait` is waited for before colour output and transfers.
+  // Submits. The semaphores are for a window's images and null without one; `wait` is waited for before
+  // colour output and transfers.
   void end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
-  // Waits for all submitted frames; not while one is open. Before shutting down, and before resources of the last frames are replaced (a resize).
+  // Waits for all submitted frames; not while one is open. Before shutting down, and before resources of the
+  // last frames are replaced (a resize).
   void wait_idle();
   std::uint64_t safe_frame() const { return safe_frame_; }
 
@@ -79,7 +83,9 @@ class VulkanHost {
   VkQueue queue() const { return queue_; }
   std::uint32_t queue_family() const { return queue_family_; }
   VkSurfaceKHR surface() const { return surface_; }
-  std::mutex& queue_mutex() const { return queue_mutex_; }  // a VkQueue may be used by one thread at a time: held for submit and present
+  std::mutex& queue_mutex() const {
+    return queue_mutex_;
+  }  // a VkQueue may be used by one thread at a time: held for submit and present
   const VkPhysicalDeviceProperties& properties() const { return properties_; }
   const std::string& driver_name() const { return driver_name_; }  // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"
   std::uint64_t validation_messages() const { return validation_messages_; }
@@ -103,8 +109,10 @@ class VulkanHost {
   void create_frames();
   void destroy();
 
-  static VKAPI_ATTR VkBool32 VKAPI_CALL on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
-                                                      const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+  static VKAPI_ATTR VkBool32 VKAPI_CALL on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                      VkDebugUtilsMessageTypeFlagsEXT types,
+                                                      const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                                      void* user);
 
   std::uint32_t api_version_ = VK_API_VERSION_1_1;
   std::vector<const char*> instance_extensions_;  // as enabled: Imprint is told the same lists

@@ -5,7 +5,8 @@
 namespace pet {
 namespace {
 
-VkDeviceMemory allocate(const VulkanHost& host, const VkMemoryRequirements& needs, VkMemoryPropertyFlags properties) {
+VkDeviceMemory allocate(const VulkanHost& host, const VkMemoryRequirements& needs,
+                        VkMemoryPropertyFlags properties) {
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   info.allocationSize = needs.size;
   info.memoryTypeIndex = host.memory_type(needs.memoryTypeBits, properties);
@@ -16,15 +17,17 @@ VkDeviceMemory allocate(const VulkanHost& host, const VkMemoryRequirements& need
 
 }  // namespace
 
-GpuBuffer::GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFlags usage, bool host_visible) : device_(host.device()), size_(size) {
+GpuBuffer::GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFlags usage, bool host_visible)
+    : device_(host.device()), size_(size) {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
   info.usage = usage;
   check(vkCreateBuffer(device_, &info, nullptr, &buffer_), "vkCreateBuffer");
   VkMemoryRequirements needs;
   vkGetBufferMemoryRequirements(device_, buffer_, &needs);
-  memory_ = allocate(host, needs, host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-                                               : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+  memory_ = allocate(host, needs,
+                     host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                                  : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   check(vkBindBufferMemory(device_, buffer_, memory_, 0), "vkBindBufferMemory");
   if (host_visible) check(vkMapMemory(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped_), "vkMapMemory");
 }
@@ -43,8 +46,8 @@ void GpuBuffer::swap(GpuBuffer& other) noexcept {
   std::swap(mapped_, other.mapped_);
 }
 
-GpuImage::GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, VkImageUsageFlags usage, VkImageAspectFlags aspect,
-                   VkSampleCountFlagBits samples)
+GpuImage::GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, VkImageUsageFlags usage,
+                   VkImageAspectFlags aspect, VkSampleCountFlagBits samples)
     : device_(host.device()) {
   VkImageCreateInfo info{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
   info.imageType = VK_IMAGE_TYPE_2D;
@@ -94,7 +97,8 @@ GpuBuffer upload(VulkanHost& host, const void* data, std::size_t size, VkBufferU
     VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
     barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
     barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT;
-    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1,
+                         &barrier, 0, nullptr, 0, nullptr);
   });
   return buffer;
 }

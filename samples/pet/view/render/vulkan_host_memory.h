@@ -41,8 +41,8 @@ class GpuBuffer {
 class GpuImage {
  public:
   GpuImage() = default;
-  GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, VkImageUsageFlags usage, VkImageAspectFlags aspect,
-           VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT);
+  GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, VkImageUsageFlags usage,
+           VkImageAspectFlags aspect, VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT);
   ~GpuImage();
   GpuImage(GpuImage&& other) noexcept { swap(other); }
   GpuImage& operator=(GpuImage&& other) noexcept {

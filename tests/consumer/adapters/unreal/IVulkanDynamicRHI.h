@@ -1,5 +1,6 @@
 #pragma once
-// As much of Unreal's interface as samples/adapters/unreal.h uses, for compiling it: names and types, no more.
+// As much of Unreal's interface as samples/adapters/unreal.h uses, for compiling it: names and types, no
+// more.
 
 #include <vulkan/vulkan.h>
 

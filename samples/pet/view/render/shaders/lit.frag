@@ -28,11 +28,14 @@ float sunlight(vec3 normal, float slope) {
 vec3 ground_color() {
   float patches = noise(world.xy * 0.8);
   float stripe = smoothstep(-0.12, 0.12, sin((world.x + 0.35 * patches) * 2.618));
-  vec3 color = mix(vec3(0.385, 0.590, 0.275), vec3(0.520, 0.700, 0.350), 0.38 * stripe + 0.40 * patches + 0.22 * noise(world.xy * 3.7));
+  vec3 color = mix(vec3(0.385, 0.590, 0.275), vec3(0.520, 0.700, 0.350),
+                   0.38 * stripe + 0.40 * patches + 0.22 * noise(world.xy * 3.7));
   if (world.z < -0.05) {
     float edge = -0.10 - 0.10 * noise((world.xy + world.yx * vec2(0.7, -0.7)) * 2.1);
-    float layer = noise(vec2(world.z * 9.0, (world.x + world.y) * 0.35)) * 0.6 + noise(vec2(world.z * 21.0, (world.x - world.y) * 1.3)) * 0.4;
-    vec3 earth = mix(vec3(0.47, 0.31, 0.20), vec3(0.66, 0.46, 0.30), layer) * mix(0.72, 1.0, smoothstep(-1.1, -0.2, world.z));
+    float layer = noise(vec2(world.z * 9.0, (world.x + world.y) * 0.35)) * 0.6 +
+                  noise(vec2(world.z * 21.0, (world.x - world.y) * 1.3)) * 0.4;
+    vec3 earth = mix(vec3(0.47, 0.31, 0.20), vec3(0.66, 0.46, 0.30), layer) *
+                 mix(0.72, 1.0, smoothstep(-1.1, -0.2, world.z));
     color = mix(earth, color, smoothstep(edge - 0.02, edge + 0.02, world.z));
   }
   return to_linear(color);
@@ -58,10 +61,12 @@ void main() {
   float grazing = 1.0 - clamp(dot(normal, to_eye), 0.0, 1.0);
   vec3 half_way = normalize(to_eye + scene.sun.xyz);
   float gloss = surface.y;
-  float shine = gloss > 0.0 ? gloss * pow(clamp(dot(normal, half_way), 0.0, 1.0), mix(12.0, 90.0, gloss)) * 1.4 : 0.0;
+  float shine =
+      gloss > 0.0 ? gloss * pow(clamp(dot(normal, half_way), 0.0, 1.0), mix(12.0, 90.0, gloss)) * 1.4 : 0.0;
   float rim = kind == kGround || kind == kSwaying ? 0.0 : grazing * grazing * grazing * 0.22;
 
-  vec3 light = albedo * (kSun * diffuse * mix(0.6, 1.0, open) + ambient) + (kSun * shine * lit + kSky * rim) * open + albedo * surface.z;
+  vec3 light = albedo * (kSun * diffuse * mix(0.6, 1.0, open) + ambient) +
+               (kSun * shine * lit + kSky * rim) * open + albedo * surface.z;
   float alpha = in_color.a < 1.0 ? in_color.a * mix(0.6, 1.15, grazing) : 1.0;
   out_color = vec4(to_screen(light), alpha);
 }

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "scene.glsl"
 #include "mesh.glsl"
+#include "scene.glsl"
 
 layout(location = 0) out vec3 out_world;
 layout(location = 1) out vec4 out_normal;
@@ -14,7 +14,8 @@ void main() {
   vec3 world = world_position();
   // Rows of the cofactor matrix turn normals rightly under uneven scale.
   vec3 x = row_x.xyz, y = row_y.xyz, z = row_z.xyz;
-  vec3 normal = vec3(dot(cross(y, z), in_normal.xyz), dot(cross(z, x), in_normal.xyz), dot(cross(x, y), in_normal.xyz));
+  vec3 normal =
+      vec3(dot(cross(y, z), in_normal.xyz), dot(cross(z, x), in_normal.xyz), dot(cross(x, y), in_normal.xyz));
   bool sways = int(in_surface.x) == kSwaying;
   float masked = sways ? in_surface.w : max(in_color.a, in_surface.w);
   out_world = world;

@@ -1,11 +1,12 @@
 // What all shaders of the scene share.
 layout(set = 0, binding = 0) uniform Scene {
   mat4 view_projection;
-  mat4 to_shadow;      // world to the shadow map's 0..1
-  vec4 eye;            // w: seconds
-  vec4 sun;            // towards the sun; w: 1 over the shadow map's size
-  vec4 picture;        // size in pixels
-} scene;
+  mat4 to_shadow;  // world to the shadow map's 0..1
+  vec4 eye;        // w: seconds
+  vec4 sun;        // towards the sun; w: 1 over the shadow map's size
+  vec4 picture;    // size in pixels
+}
+scene;
 
 const int kPlain = 0, kGround = 1, kSwaying = 2;
 
@@ -29,5 +30,6 @@ float hash(vec2 cell) {
 float noise(vec2 p) {
   vec2 cell = floor(p), f = fract(p);
   f = f * f * (3.0 - 2.0 * f);
-  return mix(mix(hash(cell), hash(cell + vec2(1, 0)), f.x), mix(hash(cell + vec2(0, 1)), hash(cell + vec2(1, 1)), f.x), f.y);
+  return mix(mix(hash(cell), hash(cell + vec2(1, 0)), f.x),
+             mix(hash(cell + vec2(0, 1)), hash(cell + vec2(1, 1)), f.x), f.y);
 }

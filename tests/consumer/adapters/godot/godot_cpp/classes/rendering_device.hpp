@@ -16,7 +16,9 @@ class RenderingDevice {
     DRIVER_RESOURCE_COMMAND_QUEUE = 3,
     DRIVER_RESOURCE_QUEUE_FAMILY = 4,
   };
-  std::uint64_t get_driver_resource(DriverResource resource, const RID&, std::uint64_t) { return 0x100u + static_cast<std::uint64_t>(resource); }
+  std::uint64_t get_driver_resource(DriverResource resource, const RID&, std::uint64_t) {
+    return 0x100u + static_cast<std::uint64_t>(resource);
+  }
 };
 
 }  // namespace godot

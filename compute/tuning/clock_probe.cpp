@@ -1,0 +1,80 @@
+#include "compute/tuning/clock_probe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compute/program/runtime_impl.h"
+#include "compute/vk/capability_profile.h"
+#include "compute/vk/glsl_compiler.h"
+
+namespace imprint {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kChain = 256;           // operations one after the other: some microseconds
+constexpr std::uint32_t kTimes = 32;  // so that a submission is more than its launch
+// Times differ by a tenth with the multiprocessor that a workgroup comes to, and the steps of a clock by a
+// half.
+constexpr double kRises = 0.85;   // of the first time of a step
+constexpr double kAsHigh = 1.25;  // of its least
+constexpr std::chrono::duration<double> kStep{
+    1.0};  // longer than a clock was seen to stand on one step (0.9 s, NVIDIA's driver 580)
+
+}  // namespace
+
+Result<ClockProbe> ClockProbe::create(Runtime& runtime) {
+  ClockProbe probe;
+  if (runtime.on_cpu() || !vk::GlslCompiler::present()) return probe;
+  const vk::Device& device = static_cast<RuntimeImpl&>(runtime).device();
+  if (vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu).processor)
+    return probe;
+  // Of nothing that would have to be uploaded first.
+  Tensor x = cast(iota({64}, 0), DType::float32) * (1.0 / 64);
+  for (int i = 0; i < kChain; ++i) x = sin(x * 1.5 + 0.25);
+  IMPRINT_ASSIGN(
+      probe.chain_,
+      Program::compile(runtime, ProgramDescription{.name = "clock probe", .outputs = {x}, .slots = 1}));
+  constexpr VkCommandBufferLevel kSecondary = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
+  probe.commands_.push_back(runtime.barrier().secondary);
+  for (std::uint32_t i = 1; i + 1 < probe.chain_->piece_count(); ++i)
+    probe.commands_.push_back(probe.chain_->pieces(0, kSecondary)[i]);
+  return probe;
+}
+
+void ClockWatch::resume(Time now) {
+  for (std::optional<Stand>* stand : {&highest_, &lower_})
+    if (*stand && asked_) (*stand)->since += now - *asked_;
+}
+
+// From the first time of a stand on: a clock that rises a little at a time has risen all the same.
+bool ClockWatch::rises(std::optional<Stand>& stand, double us, Time now) {
+  if (!stand || us < stand->first_us * kRises) stand = Stand{us, us, now};
+  stand->least_us = std::min(stand->least_us, us);
+  return now - stand->since < kStep;
+}
+
+bool ClockWatch::is_up(double us, Time now) {
+  asked_ = now;
+  if (!highest_ || us <= highest_->least_us * kAsHigh) {
+    lower_.reset();
+    return !rises(highest_, us, now);
+  }
+  if (rises(lower_, us, now)) return false;
+  highest_ = std::exchange(lower_, std::nullopt);  // it is held down: by its heat, by a limit of power, or by
+                                                   // others that compute there too
+  return true;
+}
+
+Status ClockProbe::raise(const Run& run, std::chrono::duration<double> most) {
+  if (!chain_) return {};
+  const Clock::time_point start = Clock::now();
+  watch_.resume(start);
+  for (;;) {
+    IMPRINT_ASSIGN(const double us, run(commands_, kTimes));
+    const Clock::time_point now = Clock::now();
+    if (watch_.is_up(us, now) || now - start >= most) return {};
+  }
+}
+
+}  // namespace imprint

@@ -1,0 +1,117 @@
+#include "compute/tuning/tuning_table.h"
+
+#include <nlohmann/json.hpp>
+
+#include "compute/base/shallow_json.h"
+
+namespace imprint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+
+Error damaged(const std::string& how) { return make_error(ErrorCode::corrupt_file, "tuning table: " + how); }
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (std::uint8_t byte : bytes) text += {kDigits[byte / 16], kDigits[byte % 16]};
+  return text;
+}
+
+Json identity(const vk::Capabilities& device) {
+  return {{"name", device.device_name},
+          {"driver", device.driver_name},
+          {"vendor", device.vendor_id},
+          {"device", device.device_id},
+          {"driver_version", device.driver_version},
+          {"pipeline_cache_uuid", hex(device.pipeline_cache_uuid)}};
+}
+
+// Names are for people.
+bool is_of(const Json& given, const vk::Capabilities& device) {
+  const Json own = identity(device);
+  for (const char* key : {"vendor", "device", "driver_version", "pipeline_cache_uuid"})
+    if (given[key] != own[key]) return false;
+  return true;
+}
+
+Status check_table(const Json& table) {
+  if (!table.is_object() || !table.contains("device") || !table.contains("kernels"))
+    return damaged("a table has no device or no kernels");
+  const Json& device = table["device"];
+  if (!device.is_object()) return damaged("a table's device is no object");
+  for (const char* key : {"name", "driver", "pipeline_cache_uuid"})
+    if (!device.contains(key) || !device[key].is_string())
+      return damaged(std::string("a table's device has no ") + key);
+  for (const char* key : {"vendor", "device", "driver_version"})
+    if (!device.contains(key) || !device[key].is_number_unsigned())
+      return damaged(std::string("a table's device has no ") + key);
+  if (!table["kernels"].is_object()) return damaged("a table's kernels are no object");
+  for (const auto& [kernel, variant] : table["kernels"].items())
+    if (!variant.is_string()) return damaged("the variant of kernel '" + kernel + "' is no text");
+  return {};
+}
+
+Result<Json> parse(std::string_view text) {
+  if (text.size() > kMostBytes)
+    return damaged("it has " + std::to_string(text.size()) + " bytes; no table is that long");
+  Json json = parse_shallow_json<Json>(text);
+  if (json.is_discarded() || !json.is_object() || !json.contains("imprint_tuning"))
+    return damaged("it is no table, or damaged or truncated: give a file that imprint tune wrote");
+  const Json& version = json["imprint_tuning"];
+  if (!version.is_number_unsigned()) return damaged("its version is no number");
+  if (version != kVersion)
+    return make_error(ErrorCode::unsupported, "tuning table: it has version " + version.dump() +
+                                                  ", this library reads version " + std::to_string(kVersion) +
+                                                  ": make a new one");
+  if (!json.contains("tables") || !json["tables"].is_array()) return damaged("it has no list of tables");
+  for (const Json& table : json["tables"]) IMPRINT_CHECK(check_table(table));
+  return json;
+}
+
+VariantTable kernels_of(const Json& table) {
+  VariantTable variants;
+  for (const auto& [kernel, variant] : table["kernels"].items())
+    variants[kernel] = variant.get<std::string>();
+  return variants;
+}
+
+}  // namespace
+
+Result<std::vector<VariantTable>> read_tuning_tables(std::string_view text) {
+  IMPRINT_ASSIGN(const Json json, parse(text));
+  std::vector<VariantTable> tables;
+  for (const Json& table : json["tables"]) tables.push_back(kernels_of(table));
+  return tables;
+}
+
+Result<VariantTable> read_tuning_tables(std::string_view text, const vk::Capabilities& device) {
+  IMPRINT_ASSIGN(const Json json, parse(text));
+  std::string others;
+  for (const Json& table : json["tables"]) {
+    if (is_of(table["device"], device)) return kernels_of(table);
+    others += (others.empty() ? "" : "; ") + table["device"]["name"].get<std::string>() + ", " +
+              table["device"]["driver"].get<std::string>();
+  }
+  return make_error(ErrorCode::unsupported, "tuning table: it has nothing for " + device.device_name + ", " +
+                                                device.driver_name + ", but for " +
+                                                (others.empty() ? "nothing" : others) +
+                                                ": measure on this device and driver");
+}
+
+Result<std::string> write_tuning_tables(const VariantTable& table, const vk::Capabilities& device,
+                                        std::string_view beside) {
+  Json json{{"imprint_tuning", kVersion}, {"tables", Json::array()}};
+  if (!beside.empty()) {
+    IMPRINT_ASSIGN(const Json before, parse(beside));
+    for (const Json& other : before["tables"])
+      if (!is_of(other["device"], device)) json["tables"].push_back(other);
+  }
+  json["tables"].push_back({{"device", identity(device)}, {"kernels", Json(table)}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace imprint

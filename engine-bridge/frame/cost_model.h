@@ -1,0 +1,56 @@
+#pragma once
+// What the pieces of a program cost on the GPU, in microseconds: guessed from the device's kind, or measured
+// once, and then corrected by what whole frames turn out to take. Pure arithmetic.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace imprint::bridge {
+
+// A device's speed for a guess before anything was measured.
+struct DeviceRates {
+  float dispatch_us = 5;        // a dependent dispatch that does nothing
+  float bytes_per_us = 50000;   // memory
+  float flops_per_us = 500000;  // arithmetic
+};
+enum class DeviceKind : std::uint8_t {
+  discrete,
+  integrated,
+  software,
+  processor
+};  // processor: without Vulkan
+DeviceRates rates_of(DeviceKind kind);
+
+// A program's work as far as it is known without running it.
+struct WorkEstimate {
+  std::uint32_t piece_count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t flops = 0;
+};
+
+class ProgramCost {
+ public:
+  ProgramCost() = default;
+  static ProgramCost guess(const WorkEstimate& work, const DeviceRates& rates);  // all pieces alike
+  static ProgramCost measured(std::span<const float> piece_us);
+
+  std::uint32_t piece_count() const { return static_cast<std::uint32_t>(until_.size()) - 1; }
+  float range_us(std::uint32_t begin, std::uint32_t end) const {
+    return (until_[end] - until_[begin]) * scale_;
+  }
+
+  // How many pieces from `begin` on, at most up to `end`, take no more than `us` together.
+  std::uint32_t fit(std::uint32_t begin, std::uint32_t end, float us) const;
+
+  // Work predicted to take `predicted_us` took `measured_us`; `share` in (0, 1] of it was this program's.
+  // Single outliers (a preempted frame) move the model little; the first answers for a guess move it a lot.
+  void correct(float predicted_us, float measured_us, float share);
+
+ private:
+  std::vector<float> until_{0};  // until_[i]: pieces [0, i) before scaling
+  float scale_ = 1;
+  std::uint32_t observations_ = 0;
+};
+
+}  // namespace imprint::bridge

@@ -1,0 +1,80 @@
+#include "engine-bridge/host/remedies.h"
+
+#include "compute/vk/capabilities.h"
+
+namespace imprint::bridge {
+namespace {
+
+using vk::CapabilityLoss;
+using vk::RemedyKind;
+using vk::version_text;
+
+// "timelineSemaphore", with "VK_KHR_timeline_semaphore" where the version has it not.
+std::string what(const CapabilityLoss& loss) {
+  if (loss.feature.empty()) return loss.extension;
+  return loss.feature + " (with " + loss.extension +
+         (loss.core_since ? " below vulkan " + version_text(loss.core_since) : "") + ")";
+}
+
+std::string in_unity(const CapabilityLoss& loss) {
+  const std::string wrap =
+      "in a native plugin that is loaded on start, IUnityGraphicsVulkanV2::AddInterceptInitialization with a "
+      "wrapper of ";
+  if (loss.kind == RemedyKind::raise_version)
+    return wrap + "vkCreateInstance that raises apiVersion to " + version_text(loss.core_since);
+  if (loss.kind == RemedyKind::enable_instance_extension)
+    return wrap + "vkCreateInstance that adds " + loss.extension + "; declare it";
+  return wrap + "vkCreateDevice that enables " + what(loss) + "; declare the same";
+}
+
+std::string in_unreal(const CapabilityLoss& loss) {
+  const std::string before =
+      "in a module that is loaded before the RHI (PostConfigInit), IVulkanDynamicRHI::";
+  if (loss.kind == RemedyKind::raise_version)
+    return "the RHI picks its version (RHIGetVulkanVersion): enable " + loss.extension + " instead, " +
+           before + "AddEnabledDeviceExtensionsAndLayers";
+  if (loss.kind == RemedyKind::enable_instance_extension)
+    return before + "AddEnabledInstanceExtensionsAndLayers with " + loss.extension + "; declare it";
+  if (loss.feature.empty()) return before + "AddEnabledDeviceExtensionsAndLayers with " + loss.extension;
+  return before + "AddEnabledDeviceExtensionsAndLayers with an FVulkanRHIExternalDeviceExtensionBase for " +
+         loss.extension + " that chains " + loss.feature + "; declare its struct in features";
+}
+
+std::string in_godot(const CapabilityLoss& loss) {
+  if (loss.kind == RemedyKind::raise_version) return "declare the version that Godot made its instance with";
+  if (loss.kind == RemedyKind::enable_instance_extension)
+    return "start Godot with --verbose, which enables it; declare it then";
+  return "not from a GDExtension: Godot enables a fixed list; a build of the engine of your own adds " +
+         what(loss) + " in RenderingDeviceDriverVulkan::_initialize_device_extensions";
+}
+
+std::string in_vulkan_scene_graph(const CapabilityLoss& loss) {
+  if (loss.kind == RemedyKind::raise_version)
+    return "WindowTraits::vulkanVersion = " + version_text(loss.core_since) + " or above";
+  if (loss.kind == RemedyKind::enable_instance_extension)
+    return "WindowTraits::instanceExtensionNames, or debugUtils = true; declare it";
+  const std::string extension = "\"" + loss.extension + "\" in WindowTraits::deviceExtensionNames";
+  if (loss.feature.empty()) return extension + "; declare it";
+  return loss.feature + " in WindowTraits::deviceFeatures" +
+         (loss.core_since ? ", and below vulkan " + version_text(loss.core_since) + " " : ", and ") +
+         extension + "; declare the same";
+}
+
+}  // namespace
+
+std::array<std::string, kEngineCount> engine_remedies(const CapabilityLoss& loss) {
+  switch (loss.kind) {
+    case RemedyKind::none:
+    case RemedyKind::declare_less:
+    case RemedyKind::other_queue_family:
+      return {loss.remedy, loss.remedy, loss.remedy, loss.remedy};
+    case RemedyKind::raise_version:
+    case RemedyKind::enable_feature:
+    case RemedyKind::enable_extension:
+    case RemedyKind::enable_instance_extension:
+      return {in_unity(loss), in_unreal(loss), in_godot(loss), in_vulkan_scene_graph(loss)};
+  }
+  return {};
+}
+
+}  // namespace imprint::bridge

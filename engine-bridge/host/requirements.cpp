@@ -1,0 +1,335 @@
+#include "engine-bridge/host/requirements.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "compute/vk/capabilities.h"
+
+namespace imprint::bridge {
+namespace {
+
+// A feature that is used where it is there: in a struct of its own, or in that of a whole version.
+struct Feature {
+  const char* name;
+  const char* extension;
+  std::uint32_t core_since;
+  VkStructureType own_type;
+  std::size_t own_offset;
+  VkStructureType version_type;
+  std::size_t version_offset;
+  const char* cost;
+};
+constexpr Feature kFeatures[] = {
+    {"timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2,
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+     offsetof(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore),
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+     offsetof(VkPhysicalDeviceVulkan12Features, timelineSemaphore),
+     "completion is followed by a fence for each submission, or by frame numbers"},
+    {"synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3,
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES,
+     offsetof(VkPhysicalDeviceSynchronization2Features, synchronization2),
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+     offsetof(VkPhysicalDeviceVulkan13Features, synchronization2),
+     "barriers hold back all shader accesses and transfers, where copies and storage would do"},
+    {"hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES,
+     offsetof(VkPhysicalDeviceHostQueryResetFeatures, hostQueryReset),
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+     offsetof(VkPhysicalDeviceVulkan12Features, hostQueryReset),
+     "timestamp queries are reset by a command before each use"},
+    {"subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3,
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+     offsetof(VkPhysicalDeviceSubgroupSizeControlFeatures, subgroupSizeControl),
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+     offsetof(VkPhysicalDeviceVulkan13Features, subgroupSizeControl),
+     "products of float16 run on matrix units only where all subgroups are of 32"},
+    {"pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
+     offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl),
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+     offsetof(VkPhysicalDeviceVulkan13Features, pipelineCreationCacheControl),
+     "a kernel that a frame asks for is compiled there instead of refused"},
+};
+struct Extension {
+  const char* name;
+  const char* cost;
+};
+constexpr Extension kExtensions[] = {
+    {"VK_EXT_memory_budget", "memory is bounded by the cap alone, not by what the driver has left"},
+};
+
+// How long the structs are that may stand before one that has to change.
+struct Known {
+  VkStructureType type;
+  std::size_t size;
+};
+#define KNOWN(Struct, type) \
+  { VK_STRUCTURE_TYPE_##type, sizeof(Vk##Struct) }
+constexpr Known kKnown[] = {
+    KNOWN(PhysicalDeviceFeatures2, PHYSICAL_DEVICE_FEATURES_2),
+    KNOWN(PhysicalDeviceVulkan11Features, PHYSICAL_DEVICE_VULKAN_1_1_FEATURES),
+    KNOWN(PhysicalDeviceVulkan12Features, PHYSICAL_DEVICE_VULKAN_1_2_FEATURES),
+    KNOWN(PhysicalDeviceVulkan13Features, PHYSICAL_DEVICE_VULKAN_1_3_FEATURES),
+    KNOWN(DeviceGroupDeviceCreateInfo, DEVICE_GROUP_DEVICE_CREATE_INFO),
+    KNOWN(PhysicalDevice16BitStorageFeatures, PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES),
+    KNOWN(PhysicalDevice8BitStorageFeatures, PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES),
+    KNOWN(PhysicalDeviceMultiviewFeatures, PHYSICAL_DEVICE_MULTIVIEW_FEATURES),
+    KNOWN(PhysicalDeviceVariablePointersFeatures, PHYSICAL_DEVICE_VARIABLE_POINTERS_FEATURES),
+    KNOWN(PhysicalDeviceProtectedMemoryFeatures, PHYSICAL_DEVICE_PROTECTED_MEMORY_FEATURES),
+    KNOWN(PhysicalDeviceSamplerYcbcrConversionFeatures, PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES),
+    KNOWN(PhysicalDeviceShaderDrawParametersFeatures, PHYSICAL_DEVICE_SHADER_DRAW_PARAMETERS_FEATURES),
+    KNOWN(PhysicalDeviceTimelineSemaphoreFeatures, PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES),
+    KNOWN(PhysicalDeviceSynchronization2Features, PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES),
+    KNOWN(PhysicalDeviceShaderFloat16Int8Features, PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES),
+    KNOWN(PhysicalDeviceSubgroupSizeControlFeatures, PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES),
+    KNOWN(PhysicalDeviceBufferDeviceAddressFeatures, PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES),
+    KNOWN(PhysicalDeviceHostQueryResetFeatures, PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES),
+    KNOWN(PhysicalDeviceDescriptorIndexingFeatures, PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES),
+    KNOWN(PhysicalDeviceImagelessFramebufferFeatures, PHYSICAL_DEVICE_IMAGELESS_FRAMEBUFFER_FEATURES),
+    KNOWN(PhysicalDeviceScalarBlockLayoutFeatures, PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES),
+    KNOWN(PhysicalDeviceVulkanMemoryModelFeatures, PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES),
+    KNOWN(PhysicalDeviceDynamicRenderingFeatures, PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES),
+    KNOWN(PhysicalDeviceMaintenance4Features, PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES),
+    KNOWN(PhysicalDevicePipelineCreationCacheControlFeatures,
+          PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES),
+};
+#undef KNOWN
+
+// What the instance tells of the physical device, asked without a device.
+struct Found {
+  std::uint32_t version = 0;  // the lower of both
+  std::vector<std::string> extensions;
+  std::vector<bool> features;  // [kFeatures] supported
+  std::vector<VkQueueFamilyProperties> families;
+  bool has(const char* name) const { return std::ranges::find(extensions, name) != extensions.end(); }
+  bool core(const Feature& feature) const { return version >= feature.core_since; }
+  bool offers(std::size_t i) const {
+    return features[i] && (core(kFeatures[i]) || has(kFeatures[i].extension));
+  }
+};
+
+Result<Found> look(const DevicePlan& plan) {
+  const auto missing = [](const char* field) {
+    return make_error(ErrorCode::invalid_argument, std::string("the device plan has no ") + field);
+  };
+  if (!plan.get_instance_proc_addr) return missing("get_instance_proc_addr");
+  if (!plan.instance) return missing("instance");
+  if (!plan.physical_device) return missing("physical_device");
+  vk::DeviceDescription declared;
+  declared.api_version = plan.api_version;
+  IMPRINT_CHECK(vk::check_declared_version(declared));
+#define FUNCTION(name)                                                                               \
+  const auto name = reinterpret_cast<PFN_##name>(plan.get_instance_proc_addr(plan.instance, #name)); \
+  if (!name)                                                                                         \
+  return make_error(ErrorCode::invalid_argument,                                                     \
+                    "get_instance_proc_addr gives no " #name ": pass the one that the instance came from")
+  FUNCTION(vkGetPhysicalDeviceProperties2);
+  FUNCTION(vkGetPhysicalDeviceFeatures2);
+  FUNCTION(vkGetPhysicalDeviceQueueFamilyProperties);
+  FUNCTION(vkEnumerateDeviceExtensionProperties);
+#undef FUNCTION
+
+  Found found;
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  vkGetPhysicalDeviceProperties2(plan.physical_device, &properties);
+  found.version = std::min(plan.api_version, properties.properties.apiVersion);
+  if (found.version < VK_API_VERSION_1_1) {
+    return make_error(
+        ErrorCode::unsupported,
+        "the physical device is vulkan " + vk::version_text(found.version) + ", and at least 1.1 is needed");
+  }
+  std::uint32_t count = 0;
+  VkResult result = vkEnumerateDeviceExtensionProperties(plan.physical_device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> list(count);
+  if (result == VK_SUCCESS)
+    result = vkEnumerateDeviceExtensionProperties(plan.physical_device, nullptr, &count, list.data());
+  if (result < 0) return vk::result_error("vkEnumerateDeviceExtensionProperties", result);
+  for (const VkExtensionProperties& extension : list) found.extensions.emplace_back(extension.extensionName);
+
+  for (const Feature& feature : kFeatures) {
+    alignas(8) std::array<std::byte, 256> own{};
+    const bool known = properties.properties.apiVersion >= feature.core_since || found.has(feature.extension);
+    if (known) {
+      auto& link = *reinterpret_cast<VkBaseOutStructure*>(own.data());
+      link.sType = feature.own_type;
+      VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &link, {}};
+      vkGetPhysicalDeviceFeatures2(plan.physical_device, &features);
+    }
+    VkBool32 value = VK_FALSE;
+    std::memcpy(&value, own.data() + feature.own_offset, sizeof value);
+    found.features.push_back(value);
+  }
+  vkGetPhysicalDeviceQueueFamilyProperties(plan.physical_device, &count, nullptr);
+  found.families.resize(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(plan.physical_device, &count, found.families.data());
+  if (std::ranges::none_of(found.families,
+                           [](const auto& family) { return family.queueFlags & VK_QUEUE_COMPUTE_BIT; })) {
+    return make_error(ErrorCode::unsupported,
+                      "no queue family of the physical device computes: use another device");
+  }
+  return found;
+}
+
+Status check_names(const VkDeviceCreateInfo& host) {
+  const auto refuse = [](const std::string& what) {
+    return make_error(ErrorCode::invalid_argument, "merging the device create info: " + what);
+  };
+  constexpr std::uint32_t kMost = 4096;  // no device has as many: the count was never set
+  const std::uint32_t count = host.enabledExtensionCount;
+  if (count > kMost)
+    return refuse("enabledExtensionCount is " + std::to_string(count) + "; expected at most " +
+                  std::to_string(kMost));
+  if (count > 0 && !host.ppEnabledExtensionNames)
+    return refuse("ppEnabledExtensionNames is null, but enabledExtensionCount is " + std::to_string(count));
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (!host.ppEnabledExtensionNames[i])
+      return refuse("ppEnabledExtensionNames[" + std::to_string(i) + "] is null");
+  return {};
+}
+
+class Merged final : public MergedDevice {
+ public:
+  Status build(const Found& found, const VkDeviceCreateInfo& host);
+  const VkDeviceCreateInfo& create_info() const override { return info_; }
+  std::span<const char* const> extensions() const override { return names_; }
+  const VkPhysicalDeviceFeatures2& features() const override { return features_; }
+
+ private:
+  // Long enough for every struct above; a copy never moves.
+  struct alignas(8) Copy {
+    std::array<std::byte, 512> bytes{};
+    VkBaseOutStructure* link() { return reinterpret_cast<VkBaseOutStructure*>(bytes.data()); }
+  };
+
+  Status set(const Feature& feature);
+  Status own_until(const VkBaseInStructure* last);
+  void enable(const char* extension);
+
+  VkDeviceCreateInfo info_{};
+  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  std::vector<const char*> names_;
+  std::vector<std::unique_ptr<Copy>> copies_;  // of the chain's first structs, in their order
+};
+
+void Merged::enable(const char* extension) {
+  const auto same = [&](const char* name) { return std::strcmp(name, extension) == 0; };
+  if (std::ranges::none_of(names_, same)) names_.push_back(extension);
+}
+
+// Copies the chain as far as `last`, so that it can be changed.
+Status Merged::own_until(const VkBaseInStructure* last) {
+  const void** place = &info_.pNext;
+  for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext);; link = link->pNext) {
+    const auto ours = [&](const auto& copy) {
+      return copy->link() == reinterpret_cast<const VkBaseOutStructure*>(link);
+    };
+    const VkBaseInStructure* here = link;
+    if (std::ranges::none_of(copies_, ours)) {
+      const auto known = std::ranges::find(kKnown, link->sType, &Known::type);
+      if (known == std::end(kKnown)) {
+        return make_error(
+            ErrorCode::unsupported,
+            "merging the device create info: a struct of type " + std::to_string(link->sType) +
+                " is not known, and stands in the chain before one that has to change: put it last");
+      }
+      auto copy = std::make_unique<Copy>();
+      std::memcpy(copy->bytes.data(), link, known->size);
+      here = reinterpret_cast<const VkBaseInStructure*>(copy->bytes.data());
+      *place = here;
+      copies_.push_back(std::move(copy));
+    }
+    place = reinterpret_cast<const void**>(
+        const_cast<const VkBaseInStructure**>(&const_cast<VkBaseInStructure*>(here)->pNext));
+    if (link == last) return {};
+  }
+}
+
+Status Merged::set(const Feature& feature) {
+  const VkBaseInStructure* place = nullptr;
+  std::size_t offset = 0;
+  for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext); link; link = link->pNext) {
+    if (link->sType == feature.own_type)
+      offset = feature.own_offset;
+    else if (link->sType == feature.version_type)
+      offset = feature.version_offset;
+    else
+      continue;
+    place = link;
+    break;
+  }
+  constexpr VkBool32 kOn = VK_TRUE;
+  if (!place) {
+    // Never in the struct of a whole version: the host's chain may have one of those that it stands for.
+    auto copy = std::make_unique<Copy>();
+    copy->link()->sType = feature.own_type;
+    copy->link()->pNext = static_cast<VkBaseOutStructure*>(const_cast<void*>(info_.pNext));
+    std::memcpy(copy->bytes.data() + feature.own_offset, &kOn, sizeof kOn);
+    info_.pNext = copy->link();
+    copies_.insert(copies_.begin(), std::move(copy));
+    return {};
+  }
+  VkBool32 value = VK_FALSE;
+  std::memcpy(&value, reinterpret_cast<const std::byte*>(place) + offset, sizeof value);
+  if (value) return {};
+  const VkStructureType type = place->sType;
+  IMPRINT_CHECK(own_until(place));
+  const auto copy =
+      std::ranges::find_if(copies_, [&](const auto& held) { return held->link()->sType == type; });
+  std::memcpy((*copy)->bytes.data() + offset, &kOn, sizeof kOn);
+  return {};
+}
+
+Status Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
+  IMPRINT_CHECK(check_names(host));
+  info_ = host;
+  names_.assign(host.ppEnabledExtensionNames, host.ppEnabledExtensionNames + host.enabledExtensionCount);
+  for (std::size_t i = 0; i < std::size(kFeatures); ++i) {
+    if (!found.offers(i)) continue;
+    IMPRINT_CHECK(set(kFeatures[i]));
+    if (!found.core(kFeatures[i])) enable(kFeatures[i].extension);
+  }
+  for (const Extension& extension : kExtensions) {
+    if (found.has(extension.name)) enable(extension.name);
+  }
+  info_.enabledExtensionCount = static_cast<std::uint32_t>(names_.size());
+  info_.ppEnabledExtensionNames = names_.data();
+  features_.pNext = const_cast<void*>(info_.pNext);
+  if (host.pEnabledFeatures) features_.features = *host.pEnabledFeatures;
+  return {};
+}
+
+}  // namespace
+
+Result<Requirements> query_requirements(const DevicePlan& plan) {
+  IMPRINT_ASSIGN(const Found found, look(plan));
+  Requirements requirements;
+  for (std::size_t i = 0; i < std::size(kFeatures); ++i) {
+    const Feature& feature = kFeatures[i];
+    if (found.offers(i))
+      requirements.wishes.push_back(
+          {feature.name, found.core(feature) ? "" : feature.extension, feature.cost});
+  }
+  for (const Extension& extension : kExtensions) {
+    if (found.has(extension.name)) requirements.wishes.push_back({"", extension.name, extension.cost});
+  }
+  for (std::uint32_t i = 0; i < found.families.size(); ++i) {
+    const VkQueueFlags flags = found.families[i].queueFlags;
+    if ((flags & VK_QUEUE_COMPUTE_BIT) && !(flags & VK_QUEUE_GRAPHICS_BIT))
+      requirements.extra_queues.push_back({i, found.families[i].queueCount, 0.0f});
+  }
+  return requirements;
+}
+
+Result<std::unique_ptr<MergedDevice>> MergedDevice::make(const DevicePlan& plan,
+                                                         const VkDeviceCreateInfo& host) {
+  IMPRINT_ASSIGN(const Found found, look(plan));
+  auto merged = std::make_unique<Merged>();
+  IMPRINT_CHECK(merged->build(found, host));
+  return std::unique_ptr<MergedDevice>(std::move(merged));
+}
+
+}  // namespace imprint::bridge

@@ -1,0 +1,232 @@
+#include "engine-bridge/own/own_device.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+
+#include "engine-bridge/own/standalone.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint32_t kNever = ~0u;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+int rank(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return 3;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+std::string listing(const std::vector<Candidate>& list) {
+  std::string text;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    text += (i ? ", " : "") + std::to_string(i) + " '" + list[i].properties.deviceName + "'";
+    if (!list[i].usable()) text += " (no vulkan 1.1 compute)";
+  }
+  return text;
+}
+
+Result<std::vector<VkExtensionProperties>> device_extensions(const OwnInstance& instance,
+                                                             VkPhysicalDevice physical_device) {
+  std::uint32_t count = 0;
+  std::vector<VkExtensionProperties> list;
+  VkResult result = instance.vkEnumerateDeviceExtensionProperties(physical_device, nullptr, &count, nullptr);
+  if (result == VK_SUCCESS) {
+    list.resize(count);
+    result = instance.vkEnumerateDeviceExtensionProperties(physical_device, nullptr, &count, list.data());
+  }
+  if (result < 0)
+    return make_error(ErrorCode::internal,
+                      "vkEnumerateDeviceExtensionProperties gave VkResult " + std::to_string(result));
+  list.resize(std::min<std::size_t>(count, list.size()));
+  return list;
+}
+
+}  // namespace
+
+bool names_processor(std::string_view device) { return lower(device) == "cpu"; }
+
+Result<std::vector<Candidate>> candidates(const OwnInstance& instance) {
+  IMPRINT_ASSIGN(const std::vector<VkPhysicalDevice> devices, instance.physical_devices());
+  std::vector<Candidate> list;
+  for (const VkPhysicalDevice physical_device : devices) {
+    Candidate candidate;
+    candidate.physical_device = physical_device;
+    VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    instance.vkGetPhysicalDeviceProperties2(physical_device, &properties);
+    candidate.properties = properties.properties;
+    std::uint32_t count = 0;
+    instance.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    instance.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, families.data());
+    bool timed = false;
+    for (std::uint32_t family = 0; family < count; ++family) {
+      if (!(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT) || families[family].queueCount == 0) continue;
+      const bool has_time = families[family].timestampValidBits > 0;
+      if (candidate.compute_queue_count == 0 || (has_time && !timed)) candidate.queue_family = family;
+      timed = timed || has_time;
+      candidate.compute_queue_count += families[family].queueCount;
+    }
+    list.push_back(candidate);
+  }
+  return list;
+}
+
+std::size_t find(const OwnInstance& instance, const std::vector<Candidate>& list,
+                 const std::array<std::uint8_t, VK_UUID_SIZE>& device_uuid) {
+  const auto found = std::ranges::find_if(list, [&](const Candidate& candidate) {
+    VkPhysicalDeviceIDProperties id{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id};
+    if (!candidate.usable()) return false;
+    instance.vkGetPhysicalDeviceProperties2(candidate.physical_device, &properties);
+    return std::ranges::equal(device_uuid, id.deviceUUID);
+  });
+  return static_cast<std::size_t>(found - list.begin());
+}
+
+Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view wish) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(wish.data(), wish.data() + wish.size(), index);
+  const bool is_index = !wish.empty() && error == std::errc() && end == wish.data() + wish.size();
+  std::size_t best = list.size();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].usable()) continue;
+    if (is_index && i != index) continue;
+    if (!is_index && lower(list[i].properties.deviceName).find(lower(wish)) == std::string::npos) continue;
+    if (best == list.size() || rank(list[i].properties.deviceType) > rank(list[best].properties.deviceType))
+      best = i;
+  }
+  if (best < list.size()) return best;
+  if (wish.empty()) {
+    return make_error(ErrorCode::not_found,
+                      "no Vulkan device with version 1.1 and a compute queue (found: " + listing(list) +
+                          "): install a newer driver, or mesa-vulkan-drivers for software");
+  }
+  return make_error(ErrorCode::not_found,
+                    "no device matches '" + std::string(wish) + "'; there are: " + listing(list));
+}
+
+Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance,
+                                                       VkPhysicalDevice physical_device,
+                                                       bool optional_features,
+                                                       std::span<const char* const> extensions) {
+  std::unique_ptr<DeviceSetup> setup(new DeviceSetup);
+  setup->chain_ = std::make_unique<vk::FeatureStructs>();
+  IMPRINT_ASSIGN(const auto available, device_extensions(instance, physical_device));
+  const auto has = [&](const char* name) {
+    return std::ranges::any_of(
+        available, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
+  };
+  // A driver on top of another interface asks for this one to be enabled.
+  if (has("VK_KHR_portability_subset")) setup->extensions_.push_back("VK_KHR_portability_subset");
+  for (const char* extension : extensions)
+    if (has(extension)) setup->extensions_.push_back(extension);
+  if (!optional_features) return setup;
+
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  instance.vkGetPhysicalDeviceProperties2(physical_device, &properties);
+  const std::uint32_t version = std::min(instance.api_version(), properties.properties.apiVersion);
+  const auto enable = [&](const char* name) {
+    const auto same = [&](const char* enabled) { return std::strcmp(enabled, name) == 0; };
+    if (std::ranges::none_of(setup->extensions_, same)) setup->extensions_.push_back(name);
+  };
+  if (has("VK_EXT_memory_budget")) enable("VK_EXT_memory_budget");
+  const auto add = [&](auto& link, const char* extension, std::uint32_t core_since) {
+    if (core_since == kNever || version < core_since) {
+      if (!has(extension)) return;
+      enable(extension);
+    }
+    link.pNext = setup->features_.pNext;
+    setup->features_.pNext = &link;
+  };
+  vk::FeatureStructs& c = *setup->chain_;
+  add(c.timeline, "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2);
+  add(c.synchronization2, "VK_KHR_synchronization2", VK_API_VERSION_1_3);
+  add(c.float16_int8, "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2);
+  add(c.storage_16bit, "VK_KHR_16bit_storage", VK_API_VERSION_1_1);
+  add(c.subgroup, "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3);
+  add(c.query_reset, "VK_EXT_host_query_reset", VK_API_VERSION_1_2);
+  add(c.cache, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3);
+  add(c.memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2);
+  add(c.matrix_nv, "VK_NV_cooperative_matrix", kNever);
+  if (instance.may_enable_since(VK_MAKE_API_VERSION(0, 1, 3, 255)))
+    add(c.matrix_khr, "VK_KHR_cooperative_matrix", kNever);
+  if (has("VK_KHR_cooperative_matrix") && instance.may_enable_since(VK_MAKE_API_VERSION(0, 1, 4, 303)))
+    add(c.matrix2_nv, "VK_NV_cooperative_matrix2", kNever);
+  instance.vkGetPhysicalDeviceFeatures2(physical_device, &setup->features_);
+
+  // Off again what nobody uses: some of it has a price.
+  setup->features_.features = VkPhysicalDeviceFeatures{};
+  c.storage_16bit.uniformAndStorageBuffer16BitAccess = c.storage_16bit.storagePushConstant16 =
+      c.storage_16bit.storageInputOutput16 = VK_FALSE;
+  c.float16_int8.shaderInt8 = VK_FALSE;
+  c.matrix_nv.cooperativeMatrixRobustBufferAccess = VK_FALSE;
+  c.matrix_khr.cooperativeMatrixRobustBufferAccess = VK_FALSE;
+  c.matrix2_nv.cooperativeMatrixReductions = c.matrix2_nv.cooperativeMatrixConversions =
+      c.matrix2_nv.cooperativeMatrixBlockLoads = VK_FALSE;
+  return setup;
+}
+
+vk::DeviceDescription DeviceSetup::describe(const OwnInstance& instance, const Candidate& candidate) const {
+  vk::DeviceDescription description;
+  description.get_instance_proc_addr = instance.get_instance_proc_addr();
+  description.instance = instance.handle();
+  description.physical_device = candidate.physical_device;
+  description.api_version = instance.api_version();
+  description.instance_extensions = instance.extensions();
+  description.device_extensions = extensions_;
+  description.features = &features_;
+  description.queue_family = candidate.queue_family;
+  return description;
+}
+
+Result<std::unique_ptr<OwnDevice>> OwnDevice::create(const OwnInstance& instance, const Candidate& candidate,
+                                                     const DeviceSetup& setup) {
+  std::unique_ptr<OwnDevice> own(new OwnDevice);
+  const float priority = 1.0f;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = candidate.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.pNext = setup.features();
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(setup.extensions().size());
+  info.ppEnabledExtensionNames = setup.extensions().data();
+  const VkResult result = instance.vkCreateDevice(candidate.physical_device, &info, nullptr, &own->device_);
+  if (result != VK_SUCCESS) {
+    return make_error(result == VK_ERROR_DEVICE_LOST ? ErrorCode::device_lost : ErrorCode::unsupported,
+                      std::string("vkCreateDevice on '") + candidate.properties.deviceName +
+                          "' gave VkResult " + std::to_string(result));
+  }
+  own->destroy_ =
+      reinterpret_cast<PFN_vkDestroyDevice>(instance.vkGetDeviceProcAddr(own->device_, "vkDestroyDevice"));
+  const auto get_queue =
+      reinterpret_cast<PFN_vkGetDeviceQueue>(instance.vkGetDeviceProcAddr(own->device_, "vkGetDeviceQueue"));
+  if (!own->destroy_ || !get_queue)
+    return make_error(ErrorCode::internal, "vkGetDeviceProcAddr has no vkDestroyDevice or vkGetDeviceQueue");
+  get_queue(own->device_, candidate.queue_family, 0, &own->queue_);
+  return own;
+}
+
+OwnDevice::~OwnDevice() {
+  if (device_ && destroy_) destroy_(device_, nullptr);
+}
+
+}  // namespace imprint::bridge

@@ -1,0 +1,77 @@
+#pragma once
+// Which physical device and queue family to take, and a VkDevice on it with every bonus that Imprint knows.
+
+#include <vulkan/vulkan_core.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/vk/device.h"
+#include "compute/vk/feature_structs.h"
+#include "engine-bridge/own/own_instance.h"
+
+namespace imprint::bridge {
+
+// A physical device that could be used, or why not.
+struct Candidate {
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  VkPhysicalDeviceProperties properties{};
+  std::uint32_t queue_family = 0;
+  std::uint32_t compute_queue_count = 0;  // over all families; 0 = not usable
+  bool usable() const { return compute_queue_count > 0 && properties.apiVersion >= VK_API_VERSION_1_1; }
+};
+Result<std::vector<Candidate>> candidates(const OwnInstance& instance);
+
+// The one with this VkPhysicalDeviceIDProperties::deviceUUID, if it can be used; list.size() when there is
+// none.
+std::size_t find(const OwnInstance& instance, const std::vector<Candidate>& list,
+                 const std::array<std::uint8_t, VK_UUID_SIZE>& device_uuid);
+
+// `wish`: index, part of the name, or empty for the best. Index of the candidate. Errors: not_found with the
+// list of what there is.
+Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view wish);
+
+// What is to be enabled: the wanted bits that the physical device has, and nothing beyond.
+class DeviceSetup {
+ public:
+  // extensions: more of them, as far as the device has them; they outlive this.
+  static Result<std::unique_ptr<DeviceSetup>> make(const OwnInstance& instance,
+                                                   VkPhysicalDevice physical_device, bool optional_features,
+                                                   std::span<const char* const> extensions = {});
+  const std::vector<const char*>& extensions() const { return extensions_; }
+  const VkPhysicalDeviceFeatures2* features() const { return &features_; }
+
+  // The same as a host would declare it, without a device.
+  vk::DeviceDescription describe(const OwnInstance& instance, const Candidate& candidate) const;
+
+ private:
+  DeviceSetup() = default;
+  std::vector<const char*> extensions_;  // literals
+  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  std::unique_ptr<vk::FeatureStructs> chain_;
+};
+
+class OwnDevice {
+ public:
+  static Result<std::unique_ptr<OwnDevice>> create(const OwnInstance& instance, const Candidate& candidate,
+                                                   const DeviceSetup& setup);
+  ~OwnDevice();
+  OwnDevice(const OwnDevice&) = delete;
+  OwnDevice& operator=(const OwnDevice&) = delete;
+  VkDevice handle() const { return device_; }
+  VkQueue queue() const { return queue_; }
+
+ private:
+  OwnDevice() = default;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  PFN_vkDestroyDevice destroy_ = nullptr;
+};
+
+}  // namespace imprint::bridge

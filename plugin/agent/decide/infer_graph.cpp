@@ -1,0 +1,83 @@
+#include "plugin/agent/decide/infer_graph.h"
+
+namespace imprint::agent {
+namespace {
+
+// Below every value that a network can hold, above what arithmetic could turn into infinity.
+constexpr double kForbidden = -1e30;
+
+}  // namespace
+
+Tensor look(const Tensor& given, std::span<const Variable> observations, const Tensor& place) {
+  const Tensor first = unsqueeze(place, 2);
+  const Tensor seen = take_from(observations, maximum(first, 0) + iota(given.shape(), 2));
+  return where(greater_equal(first, 0), where(is_finite(seen), seen, 0.0), given);
+}
+
+std::uint32_t action_width(const BrainSpec& spec) {
+  return static_cast<std::uint32_t>(spec.action.branch_sizes.size()) + spec.action.continuous_count +
+         spec.action.output_count();
+}
+
+InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedPlaces& shared) {
+  InferGraph graph;
+  // Who looks at the shared buffer without deciding looks whenever it likes.
+  graph.agents = !shared.observations.empty() ? spec.agents_per_brain : spec.agents_per_turn();
+  const std::int64_t brains = spec.brain_count, agents = graph.agents, choices = spec.action.choice_count();
+  ProgramDescription& program = graph.description;
+  program.name = spec.name + " infer";
+  program.slots = inference_slots(spec.action_latency_frames);
+  const auto feed = [&](int& index, Tensor tensor) {
+    index = static_cast<int>(program.inputs.size());
+    program.inputs.push_back(tensor);
+    return tensor;
+  };
+  const auto give = [&](Tensor tensor) {
+    program.outputs.push_back(std::move(tensor));
+    return static_cast<int>(program.outputs.size()) - 1;
+  };
+
+  Tensor observation =
+      feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
+  if (!shared.observations.empty()) {
+    observation = look(observation, shared.observations,
+                       feed(graph.place, input("place", {brains, agents}, DType::int32)));
+    if (shared.sights.ok()) {
+      const Tensor rows = feed(graph.sight_rows, input("sight rows", {brains * agents}, DType::int32));
+      program.updates.push_back(Update::scatter_rows(
+          shared.sights, rows, reshape(observation, {brains * agents, spec.observation.count})));
+    }
+  }
+  const std::int64_t outputs = spec.action.output_count();
+  Tensor values = reshape(network.heads(observation), {brains, agents, spec.goal_count * outputs});
+  if (spec.goal_count > 1) {
+    const Tensor goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
+    values = gather(values, 2,
+                    unsqueeze(goal * static_cast<int>(outputs), 2) + iota({brains, agents, outputs}, 2));
+  }
+  graph.values = give(values);
+  if (choices > 0) {
+    const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));
+    const Tensor noise = feed(graph.noise, input("noise", {brains, agents, choices}));
+    const Tensor rated = where(greater(mask, 0), narrow(values, 2, 0, choices) + noise, kForbidden);
+    for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
+      graph.branches.push_back(
+          give(argmax(narrow(rated, 2, spec.action.branch_offset(b), spec.action.branch_sizes[b]), 2)));
+  }
+  if (spec.action.continuous_count > 0)
+    graph.continuous = give(clamp(narrow(values, 2, choices, spec.action.continuous_count), -1, 1));
+  if (!shared.actions.empty()) {
+    std::vector<Tensor> row;
+    for (const int branch : graph.branches)
+      row.push_back(unsqueeze(cast(program.outputs[static_cast<std::size_t>(branch)], DType::float32), 2));
+    if (graph.continuous >= 0) row.push_back(program.outputs[static_cast<std::size_t>(graph.continuous)]);
+    row.push_back(values);
+    const Tensor rows = feed(graph.action_rows, input("action rows", {brains * agents}, DType::int32));
+    const std::vector<Update> written =
+        scatter_to(shared.actions, rows, reshape(concat(row, 2), {brains * agents, action_width(spec)}));
+    program.updates.insert(program.updates.end(), written.begin(), written.end());
+  }
+  return graph;
+}
+
+}  // namespace imprint::agent

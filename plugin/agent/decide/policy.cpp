@@ -1,0 +1,129 @@
+#include "plugin/agent/decide/policy.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compute/model/onnx_proto.h"
+#include "compute/model/policy.h"
+#include "compute/tensor/build.h"
+
+namespace imprint::agent {
+namespace {
+
+// [1, A] flags as a condition on [A, ...].
+Tensor condition(const Tensor& flags, const Shape& shape) {
+  Shape column{shape[0]};
+  while (column.rank() < shape.rank()) column.append(1);
+  return equal(reshape(flags, column), 1);
+}
+
+// Every node below `root`, each once, inputs first.
+std::vector<NodeRef> nodes_below(const NodeRef& root) {
+  std::unordered_map<const Node*, bool> seen;
+  std::vector<NodeRef> found, stack{root};
+  while (!stack.empty()) {
+    NodeRef node = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.emplace(node.get(), true).second) continue;
+    for (const NodeRef& input : node->inputs) stack.push_back(input);
+    found.push_back(std::move(node));
+  }
+  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
+  return found;
+}
+
+}  // namespace
+
+Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs,
+                  std::span<const Tensor> replacements) {
+  if (!tensor.ok()) return tensor;
+  std::unordered_map<const Node*, Tensor> replaced;
+  for (std::size_t i = 0; i < inputs.size(); ++i) replaced.emplace(inputs[i].node().get(), replacements[i]);
+  for (const NodeRef& node : nodes_below(tensor.node())) {
+    if (replaced.contains(node.get())) continue;
+    const auto is_replaced = [&](const NodeRef& input) { return replaced.contains(input.get()); };
+    if (std::ranges::none_of(node->inputs, is_replaced)) continue;
+    std::vector<Tensor> operands;
+    for (const NodeRef& input : node->inputs)
+      operands.push_back(is_replaced(input) ? replaced.at(input.get()) : Tensor(input));
+    const Tensor copy = make(node->op, operands, {node->ints, node->floats, node->shape, node->dtype});
+    replaced.emplace(node.get(), node->label.empty() ? copy : copy.named(node->label));
+  }
+  const auto found = replaced.find(tensor.node().get());
+  return found == replaced.end() ? tensor : found->second;
+}
+
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared) {
+  constexpr const char* call = "brain_create_from_onnx";
+  if (spec.file.empty())
+    return make_error(ErrorCode::invalid_argument, std::string(call) + ": the file has no bytes");
+  IMPRINT_CHECK(check_name(call, spec.name));
+  IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
+  IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 1, 64));
+  IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
+  IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity));
+  const PolicyDescription& found = policy.description;
+
+  auto model = std::make_unique<PolicyModel>();
+  model->parameter_count = policy.model.parameter_count;
+  BrainSpec& brain = model->spec;
+  brain.name = spec.name;
+  brain.observation.count = static_cast<std::uint32_t>(found.observation_count);
+  brain.action.continuous_count = static_cast<std::uint32_t>(found.action_count);
+  brain.agents_per_brain = spec.agent_capacity;
+  brain.action_latency_frames = spec.action_latency_frames;
+  brain.exploration = 0;
+
+  InferGraph& graph = model->graph;
+  graph.agents = spec.agent_capacity;
+  ProgramDescription& program = graph.description;
+  program.name = spec.name + " infer";
+  program.slots = inference_slots(spec.action_latency_frames);
+  const std::vector<Tensor> fed = policy.model.input_tensors();
+  program.inputs = {fed[0]};
+  graph.observation = 0;
+
+  const auto feed = [&](int& index, Tensor tensor) {
+    index = static_cast<int>(program.inputs.size());
+    program.inputs.push_back(tensor);
+    return tensor;
+  };
+
+  // What the network's own inputs are exchanged for.
+  std::vector<Tensor> states(fed.begin() + 1, fed.end()), exchanged(fed.begin() + 1, fed.end()), replacements;
+  Tensor active, reset;
+  if (!states.empty()) {
+    const Shape flags{1, spec.agent_capacity};
+    active = feed(graph.active, input("active", flags, DType::int32));
+    reset = feed(graph.reset, input("reset", flags, DType::int32));
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Shape& shape = states[i].shape();
+    model->state.push_back(Variable::zeros(found.states[i].input, shape));
+    replacements.push_back(where(condition(reset, shape), zeros(shape), model->state[i].value()));
+  }
+  if (!shared.observations.empty()) {
+    const Tensor given = reshape(fed[0], {1, spec.agent_capacity, found.observation_count});
+    const Tensor place = feed(graph.place, input("place", {1, spec.agent_capacity}, DType::int32));
+    exchanged.push_back(fed[0]);
+    replacements.push_back(reshape(look(given, shared.observations, place), fed[0].shape()));
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Tensor next = substitute(policy.model.outputs[i + 1].tensor, exchanged, replacements);
+    const Variable& state = model->state[i];
+    program.updates.push_back(
+        Update::assign(state, where(condition(active, state.shape()), next, state.value())));
+  }
+  program.outputs = {substitute(policy.model.outputs[0].tensor, exchanged, replacements)};
+  if (!shared.actions.empty()) {
+    const Tensor rows = feed(graph.action_rows, input("action rows", {spec.agent_capacity}, DType::int32));
+    const std::vector<Update> written = scatter_to(
+        shared.actions, rows, reshape(program.outputs[0], {spec.agent_capacity, found.action_count}));
+    program.updates.insert(program.updates.end(), written.begin(), written.end());
+  }
+  graph.continuous = 0;
+  graph.values = 0;
+  return model;
+}
+
+}  // namespace imprint::agent

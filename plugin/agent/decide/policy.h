@@ -1,0 +1,44 @@
+#pragma once
+// A trained policy from an ONNX file, as a brain that does not learn.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/tensor/tensor.h"
+#include "plugin/agent/decide/infer_graph.h"
+#include "plugin/agent/decide/inference.h"
+#include "plugin/agent/schema.h"
+
+namespace imprint::agent {
+
+struct PolicySpec {
+  std::string name = "policy";
+  std::span<const std::byte> file;    // borrowed for the call
+  std::uint32_t agent_capacity = 64;  // the batch
+  std::uint32_t action_latency_frames = 2;
+};
+
+// The network over the whole batch, ready to be compiled. Recurrent state lies in device variables, one row
+// an agent: it advances only for agents that asked, and reads as zero for an agent that begins an episode.
+struct PolicyModel {
+  BrainSpec spec;  // as a brain: one brain of agent_capacity agents, no learner
+  InferGraph graph;
+  std::vector<Variable> state;
+  std::uint64_t parameter_count = 0;
+};
+
+// Errors: those of compute/model/policy.h; corrupt_file; invalid_argument (no bytes, capacity or latency out
+// of range). shared.observations: what agents see may lie there; shared.actions: [agent_capacity, outputs],
+// rows of the first output.
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared = {});
+
+// `tensor` with inputs exchanged for other tensors of the same shape and dtype; what does not depend on them
+// is shared.
+Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::span<const Tensor> replacements);
+
+}  // namespace imprint::agent

@@ -1,0 +1,305 @@
+#include "plugin/agent/keep/saved_brain.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "compute/base/hash.h"
+#include "compute/model/safetensors.h"
+
+namespace imprint::agent {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the file's numbers are written as they lie in memory");
+
+constexpr char kBrainMagic[8] = {'I', 'M', 'P', 'R', 'I', 'N', 'T', 'B'};
+
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t reserved;
+  std::uint64_t schema_low, schema_high;
+  std::uint64_t body_size;
+  std::uint64_t body_low, body_high;
+  std::uint64_t header_low, header_high;
+};
+static_assert(sizeof(FileHeader) == 72);
+constexpr std::size_t kHashedHeader = offsetof(FileHeader, header_low);
+
+Hash128 hash_of(std::span<const std::byte> bytes) { return Hasher().bytes(bytes).digest(); }
+
+Hash128 header_hash(const FileHeader& header) {
+  return hash_of(std::as_bytes(std::span(&header, 1)).first(kHashedHeader));
+}
+
+Error corrupt(const std::string& what) { return make_error(ErrorCode::corrupt_file, "saved brain: " + what); }
+
+safetensors::Type file_type(DType dtype) {
+  return dtype == DType::float32 ? safetensors::Type::float32 : safetensors::Type::int32;
+}
+
+constexpr std::size_t kCounters = 6;
+constexpr const char* kNetwork = "network";
+
+std::array<std::int64_t, kCounters> counters_of(const HostState& host) {
+  const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  const BrainCounters& c = host.counters;
+  return {number(host.seed),        number(c.decisions),   number(c.feedbacks),
+          number(c.demonstrations), number(c.minibatches), number(c.episodes)};
+}
+
+Result<const safetensors::Array*> find_array(const safetensors::File& file, const std::string& name,
+                                             safetensors::Type type, const Shape& shape) {
+  const auto found = file.arrays.find(name);
+  if (found == file.arrays.end()) return corrupt("'" + name + "' is missing");
+  const safetensors::Array& array = found->second;
+  if (array.type != type || !(array.shape == shape))
+    return corrupt("'" + name + "' is " + std::string(safetensors::type_name(array.type)) +
+                   array.shape.text() + "; expected " + std::string(safetensors::type_name(type)) +
+                   shape.text());
+  return &array;
+}
+
+Status check_finite(const std::string& name, std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (!std::isfinite(value)) return corrupt("'" + name + "' holds a number that is not finite");
+  }
+  return {};
+}
+
+Status check_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
+                   std::int32_t high) {
+  for (std::size_t at = 0; at + sizeof(std::int32_t) <= bytes.size(); at += sizeof(std::int32_t)) {
+    std::int32_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (value < low || value > high)
+      return corrupt("'" + name + "' holds " + std::to_string(value) + "; expected " + std::to_string(low) +
+                     " to " + std::to_string(high));
+  }
+  return {};
+}
+
+Result<std::vector<std::int32_t>> read_ints(const safetensors::File& file, const std::string& name,
+                                            std::uint32_t count, std::int32_t low, std::int32_t high) {
+  IMPRINT_ASSIGN(const safetensors::Array* array,
+                 find_array(file, name, safetensors::Type::int32, Shape{count}));
+  IMPRINT_CHECK(check_range(name, array->bytes, low, high));
+  return array->ints();
+}
+
+struct OpenedFile {
+  Hash128 schema;
+  safetensors::File body;
+};
+
+Result<OpenedFile> open_file(std::span<const std::byte> bytes) {
+  FileHeader header;
+  if (bytes.size() < sizeof header)
+    return corrupt("the file has " + std::to_string(bytes.size()) + " bytes; a header alone has " +
+                   std::to_string(sizeof header));
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.magic, kBrainMagic, sizeof kBrainMagic) != 0)
+    return corrupt("the file does not begin as a saved brain; it is of another kind");
+  if (header_hash(header) != Hash128{header.header_low, header.header_high})
+    return corrupt("the header is damaged");
+  if (header.version != kSavedBrainVersion)
+    return make_error(ErrorCode::unsupported,
+                      "saved brain: format version " + std::to_string(header.version) +
+                          "; this library reads version " + std::to_string(kSavedBrainVersion));
+  const std::span<const std::byte> body = bytes.subspan(sizeof header);
+  if (body.size() != header.body_size)
+    return corrupt("the body has " + std::to_string(body.size()) + " bytes; its header says " +
+                   std::to_string(header.body_size));
+  if (hash_of(body) != Hash128{header.body_low, header.body_high}) return corrupt("the body is damaged");
+  IMPRINT_ASSIGN(safetensors::File file, safetensors::parse(body));
+  return OpenedFile{{header.schema_low, header.schema_high}, std::move(file)};
+}
+
+std::string metadata_of(const safetensors::File& file, const char* name, const char* otherwise) {
+  const auto found = file.metadata.find(name);
+  return found == file.metadata.end() ? otherwise : found->second;
+}
+
+Error other_schema(const safetensors::File& file, const BrainSpec& spec, const char* hint) {
+  return make_error(ErrorCode::shape_mismatch, "saved brain: the file holds a brain of " +
+                                                   metadata_of(file, "schema", "another schema") +
+                                                   "; this brain has " + schema_text(spec) + hint);
+}
+
+Status check_content(const std::string& name, std::span<const std::byte> bytes, const StateVariable& entry) {
+  return entry.variable.dtype() == DType::float32 ? check_finite(name, bytes)
+                                                  : check_range(name, bytes, entry.low, entry.high);
+}
+
+// Of the array `name`, as `entry` asks for it.
+Result<std::vector<std::byte>> content_of(const safetensors::File& file, const std::string& name,
+                                          const StateVariable& entry) {
+  IMPRINT_ASSIGN(const safetensors::Array* array,
+                 find_array(file, name, file_type(entry.variable.dtype()), entry.variable.shape()));
+  IMPRINT_CHECK(check_content(name, array->bytes, entry));
+  return array->bytes;
+}
+
+Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
+  const SampleLayout layout = SampleLayout::of(spec);
+  const std::uint32_t width = layout.width;
+  // Which agent did what is not in the file, so that of several agents' steps none is known to follow from
+  // another.
+  const bool apart = traits_of(spec.learner).rollouts && spec.agents_per_brain > 1;
+  IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
+                 read_ints(file, "waiting.counts", spec.brain_count, 0,
+                           static_cast<std::int32_t>(waiting_capacity(spec))));
+  std::int64_t total = 0;
+  for (const std::int32_t count : counts) total += count;
+  IMPRINT_ASSIGN(const safetensors::Array* rows,
+                 find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));
+  IMPRINT_CHECK(check_finite("waiting.rows", rows->bytes));
+  const std::byte* next = rows->bytes.data();
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p)
+    for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float)) {
+      const std::span<float> row = replay.waiting.push(p);
+      std::memcpy(row.data(), next, std::size_t{width} * sizeof(float));
+      if (apart) row[layout.begins] = 1;
+    }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables,
+                                            const HostState& host,
+                                            std::span<const std::span<const std::byte>> state) {
+  safetensors::File file;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (const Status content = check_content(variables[i].name, state[i], variables[i]); !content)
+      return make_error(
+          ErrorCode::wrong_state,
+          "brain_save: what brain_load would refuse is not written, and a file of before is as it was: " +
+              content.error().message);
+    safetensors::Array array;
+    array.type = file_type(variables[i].variable.dtype());
+    array.shape = variables[i].variable.shape();
+    array.bytes.assign(state[i].begin(), state[i].end());
+    file.arrays.emplace(variables[i].name, std::move(array));
+  }
+  file.arrays.emplace(
+      "host.counters",
+      safetensors::Array::of(std::span<const std::int64_t>(counters_of(host)), Shape{kCounters}));
+  const std::vector<std::int64_t> draws(host.draws.begin(), host.draws.end());
+  file.arrays.emplace("host.draws",
+                      safetensors::Array::of(std::span<const std::int64_t>(draws), Shape{spec.seat_count()}));
+  if (spec.learner != LearnerKind::none) {
+    const std::uint32_t width = SampleLayout::of(spec).width;
+    file.arrays.emplace("replay.next", safetensors::Array::of(std::span<const std::int32_t>(host.replay.next),
+                                                              Shape{spec.brain_count}));
+    file.arrays.emplace(
+        "replay.filled",
+        safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
+    std::vector<std::int32_t> counts;
+    std::vector<float> rows;
+    for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+      counts.push_back(static_cast<std::int32_t>(host.replay.waiting.size(p)));
+      for (std::uint32_t k = 0; k < host.replay.waiting.size(p); ++k) {
+        const std::span<const float> row = host.replay.waiting.row(p, k);
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    }
+    const std::int64_t total = static_cast<std::int64_t>(rows.size() / width);
+    file.arrays.emplace("waiting.counts", safetensors::Array::of(std::span<const std::int32_t>(counts),
+                                                                 Shape{spec.brain_count}));
+    file.arrays.emplace("waiting.rows",
+                        safetensors::Array::of(std::span<const float>(rows), Shape{total, width}));
+  }
+  file.metadata = {{"format", "imprint brain"},
+                   {"name", spec.name},
+                   {"schema", schema_text(spec)},
+                   {kNetwork, network_hash(spec).hex()}};
+  IMPRINT_ASSIGN(const std::vector<std::byte> body, safetensors::serialize(file));
+
+  FileHeader header{};
+  std::memcpy(header.magic, kBrainMagic, sizeof kBrainMagic);
+  header.version = kSavedBrainVersion;
+  const Hash128 schema = schema_hash(spec), body_hash = hash_of(body);
+  header.schema_low = schema.low, header.schema_high = schema.high;
+  header.body_size = body.size();
+  header.body_low = body_hash.low, header.body_high = body_hash.high;
+  const Hash128 own = header_hash(header);
+  header.header_low = own.low, header.header_high = own.high;
+
+  std::vector<std::byte> bytes(sizeof header + body.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, body.data(), body.size());
+  return bytes;
+}
+
+Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpec& spec,
+                                std::span<const StateVariable> variables) {
+  IMPRINT_ASSIGN(const OpenedFile opened, open_file(bytes));
+  const safetensors::File& file = opened.body;
+  const std::string network = metadata_of(file, kNetwork, "");
+  if (opened.schema != schema_hash(spec))
+    return other_schema(
+        file, spec,
+        network == network_hash(spec).hex() ? "; its weights fit: take them by brain_load_weights" : "");
+  const bool learns = spec.learner != LearnerKind::none;
+  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0);
+  if (file.arrays.size() != expected)
+    return corrupt("the body has " + std::to_string(file.arrays.size()) + " arrays; expected " +
+                   std::to_string(expected));
+
+  SavedBrain brain;
+  for (const StateVariable& entry : variables) {
+    IMPRINT_ASSIGN(brain.state.emplace_back(), content_of(file, entry.name, entry));
+  }
+
+  IMPRINT_ASSIGN(const safetensors::Array* counters,
+                 find_array(file, "host.counters", safetensors::Type::int64, Shape{kCounters}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> numbers, counters->long_ints());
+  const auto number = [&](std::size_t i) { return static_cast<std::uint64_t>(numbers[i]); };
+  brain.host.seed = number(0);
+  brain.host.counters = {number(1), number(2), number(3), number(4), number(5)};
+  IMPRINT_ASSIGN(const safetensors::Array* draws,
+                 find_array(file, "host.draws", safetensors::Type::int64, Shape{spec.seat_count()}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> draw_counts, draws->long_ints());
+  brain.host.draws.assign(draw_counts.begin(), draw_counts.end());
+
+  if (learns) {
+    const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
+    brain.host.replay = ReplayState::empty(spec);
+    IMPRINT_ASSIGN(brain.host.replay.next, read_ints(file, "replay.next", spec.brain_count, 0, capacity - 1));
+    IMPRINT_ASSIGN(brain.host.replay.filled, read_ints(file, "replay.filled", spec.brain_count, 0, capacity));
+    IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
+  }
+  return brain;
+}
+
+Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::byte> bytes,
+                                                           const BrainSpec& spec,
+                                                           std::span<const StateVariable> variables) {
+  IMPRINT_ASSIGN(const OpenedFile opened, open_file(bytes));
+  const safetensors::File& file = opened.body;
+  const std::string network = metadata_of(file, kNetwork, "");
+  if (network.empty())
+    return make_error(ErrorCode::unsupported,
+                      "saved brain: an older library wrote the file, which does not say what its weights "
+                      "fit: load it whole by brain_load and save it again");
+  if (network != network_hash(spec).hex()) return other_schema(file, spec, "");
+  std::vector<std::vector<std::byte>> contents(variables.size());
+  constexpr std::string_view kTarget = "target.";
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const std::string& own = variables[i].name;
+    const bool is_target = own.starts_with(kTarget);
+    const std::string name = is_target ? "network." + own.substr(kTarget.size()) : own;
+    const bool is_network = name.starts_with("network."),
+               is_critic = own.starts_with("critic.") && file.arrays.contains(own);
+    if (!is_network && !is_critic) continue;
+    IMPRINT_ASSIGN(contents[i], content_of(file, name, variables[i]));
+  }
+  return contents;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,76 @@
+#pragma once
+// Copies of a brain's whole state on the device, for undo: a ring in which the oldest gives way.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/program.h"
+#include "plugin/agent/keep/saved_brain.h"
+
+namespace imprint::agent {
+
+// All device memory is taken when the ring is made: keeping a snapshot on a frame thread copies, and nothing
+// else.
+class Snapshots {
+ public:
+  // Makes and places `count` copies of every variable. Errors: out_of_*_memory, unsupported.
+  static Result<std::unique_ptr<Snapshots>> create(Runtime& runtime, const std::string& name,
+                                                   std::span<const StateVariable> state, std::uint32_t count);
+
+  // Of one copy.
+  struct Programs {
+    std::unique_ptr<Program> keep, restore;
+  };
+  std::size_t programs_to_compile() const {
+    return programs_.size() == copies_.size() ? 0 : 2 * copies_.size();
+  }
+  Result<std::vector<Programs>> compile(Runtime& runtime,
+                                        const std::function<void()>& advance) const;  // any thread
+  void install(std::vector<Programs> programs) {
+    programs_ = std::move(programs);
+  }  // none: they are compiled again
+
+  // Names a new snapshot and keeps what the host knows; the oldest is gone when the ring is full. Errors:
+  // unsupported (no ring).
+  struct Taken {
+    std::uint64_t id = 0;
+    std::size_t copy = 0;
+  };
+  Result<Taken> take(const ReplayState& replay);
+  // Errors: not_found with what there is.
+  struct Found {
+    const ReplayState* replay = nullptr;
+    std::size_t copy = 0;
+  };
+  Result<Found> find(std::uint64_t id);
+  // To run at the boundary; there while nothing is to be compiled.
+  Program& program(std::size_t copy, bool restores) {
+    return restores ? *programs_[copy].restore : *programs_[copy].keep;
+  }
+  std::uint32_t count() const;
+  void each_program(const std::function<void(Program&)>& use);
+
+ private:
+  struct Copy {
+    std::vector<Variable> variables;
+    std::uint64_t id = 0;  // 0 = empty
+    ReplayState replay;
+  };
+
+  std::string name_;
+  std::vector<StateVariable> state_;
+  std::vector<Copy> copies_;
+  std::vector<Programs> programs_;  // of copies_, or none
+  std::uint64_t last_id_ = 0;
+};
+
+// The variables of a snapshot, in the order of the state, and the graphs behind it: copies := state, and
+// back.
+std::vector<Variable> describe_snapshot(std::span<const StateVariable> state, std::uint32_t index);
+ProgramDescription describe_copy(const std::string& name, std::span<const Variable> from,
+                                 std::span<const Variable> to);
+
+}  // namespace imprint::agent

@@ -1,0 +1,294 @@
+// T7. The tags of imprint.h, function by function: what the header says of its thread and of the frame is
+// what a wrong call is told, and no function of the table is left out.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <imprint/imprint.hpp>
+
+#include "header_text.h"
+#include "tests/hosts/assert_works.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+using namespace imprint::game;
+
+// [create], [frame], [frame or create] or [any] of each function of the table, as the header has it: behind
+// the function, or in the comment before it, which may be of several.
+std::map<std::string, std::string> tags_of_header() {
+  std::string text = kHeaderText;
+  const std::size_t first = text.find("typedef struct imp_api {"), last = text.find("} imp_api;");
+  if (first == text.npos || last == text.npos) return {};
+  text = text.substr(first, last - first);
+  static const std::regex token(
+      R"(\(IMP_CALL\* (\w+)\)[^;]*;([ \t]*/\*\s*\[(create|frame|frame or create|any)\])?|/\*\s*\[(create|frame|frame or create|any)\])");
+  std::map<std::string, std::string> tags;
+  std::string current;
+  for (std::sregex_iterator at(text.begin(), text.end(), token), end; at != end; ++at) {
+    const std::smatch& found = *at;
+    if (found[4].matched)
+      current = found[4];
+    else
+      tags[found[1]] = found[3].matched ? found[3].str() : current;
+  }
+  return tags;
+}
+
+class T7Tags : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    imp_standalone_info device = imp_standalone_info_init();
+    device.device = std::getenv("IMPRINT_TEST_DEVICE");
+    Made<Context> made = Context::create_standalone(load(imp_get_api), device);
+    ASSERT_TRUE(made) << made.status.message();
+    context_ = std::move(*made);
+    static const std::uint32_t branch = 3;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 4;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    Made<Brain> brain = context_.create_brain(desc);
+    ASSERT_TRUE(brain) << brain.status.message();
+    brain_ = std::move(*brain);
+    Made<Agent> agent = brain_.create_agent();
+    ASSERT_TRUE(agent) << agent.status.message();
+    agent_ = std::move(*agent);
+    const imp_tensor_desc shape = tensor_desc("tagged", {4});
+    const imp_vk_buffer wish = imp_vk_buffer_init();
+    has_tensor_ = api_->tensor_create_vk(context_.handle(), &shape, &wish, &tensor_) ==
+                  IMP_OK;  // the processor has none
+    ASSERT_WORKS(context_.warmup());
+  }
+
+  // Every function with a context, so called that only its tag can refuse it: the rest of what it is given is
+  // not looked at before.
+  std::map<std::string, std::function<imp_result()>> calls() {
+    const imp_api* api = api_;
+    const imp_context c = context_.handle();
+    const imp_brain b = brain_.handle();
+    const imp_agent a = agent_.handle();
+    const imp_tensor t = tensor_;
+    std::map<std::string, std::function<imp_result()>> calls = {
+        {"context_destroy", [=] { return api->context_destroy(c); }},
+        {"context_report", [=] { return api->context_report(c, nullptr, nullptr); }},
+        {"warmup", [=] { return api->warmup(c, nullptr, nullptr); }},
+        {"set_limits", [=] { return api->set_limits(c, nullptr); }},
+        {"drain", [=] { return api->drain(c, 0); }},
+        {"context_get_stats", [=] { return api->context_get_stats(c, nullptr); }},
+        {"frame_begin", [=] { return api->frame_begin(c, nullptr); }},
+        {"submit", [=] { return api->submit(c, 0); }},
+        {"record", [=] { return api->record(c, nullptr, nullptr); }},
+        {"frame_end", [=] { return api->frame_end(c); }},
+        {"brain_create", [=] { return api->brain_create(c, nullptr, nullptr); }},
+        {"brain_create_from_onnx", [=] { return api->brain_create_from_onnx(c, nullptr, nullptr); }},
+        {"brain_destroy", [=] { return api->brain_destroy(b); }},
+        {"brain_get_info", [=] { return api->brain_get_info(b, nullptr); }},
+        {"brain_get_stats", [=] { return api->brain_get_stats(b, nullptr); }},
+        {"brain_set_learning", [=] { return api->brain_set_learning(b, 1); }},
+        {"brain_save", [=] { return api->brain_save(b, nullptr); }},
+        {"brain_save_status", [=] { return api->brain_save_status(b); }},
+        {"brain_load", [=] { return api->brain_load(b, nullptr); }},
+        {"brain_snapshot", [=] { return api->brain_snapshot(b, nullptr); }},
+        {"brain_restore", [=] { return api->brain_restore(b, 0); }},
+        {"brain_hash", [=] { return api->brain_hash(b, nullptr, nullptr); }},
+        {"agent_create", [=] { return api->agent_create(b, 0, nullptr); }},
+        {"agent_destroy", [=] { return api->agent_destroy(a); }},
+        {"agent_set_mode", [=] { return api->agent_set_mode(a, IMP_MODE_LEARNING); }},
+        {"agent_set_goal", [=] { return api->agent_set_goal(a, 0); }},
+        {"agent_set_mask", [=] { return api->agent_set_mask(a, nullptr, 0); }},
+        {"agent_observe", [=] { return api->agent_observe(a, nullptr, 0); }},
+        {"agent_act", [=] { return api->agent_act(a, nullptr); }},
+        {"agent_heuristic", [=] { return api->agent_heuristic(a, nullptr, nullptr); }},
+        {"agent_feedback", [=] { return api->agent_feedback(a, nullptr); }},
+        {"agent_demonstrate", [=] { return api->agent_demonstrate(a, nullptr); }},
+        {"agent_reward", [=] { return api->agent_reward(a, 0); }},
+        {"agent_end_episode", [=] { return api->agent_end_episode(a, IMP_EPISODE_TERMINATED); }},
+        {"quiesce", [=] { return api->quiesce(c, 0); }},
+        {"resume", [=] { return api->resume(c); }},
+        {"trim", [=] { return api->trim(c, nullptr); }},
+        {"context_get_report", [=] { return api->context_get_report(c, nullptr); }},
+        {"context_get_loss", [=] { return api->context_get_loss(c, 0, nullptr); }},
+        {"estimate", [=] { return api->estimate(c, nullptr); }},
+        {"pipeline_cache_get", [=] { return api->pipeline_cache_get(c, nullptr, nullptr); }},
+        {"pipeline_cache_set", [=] { return api->pipeline_cache_set(c, nullptr, 0); }},
+        {"tensor_import_vk", [=] { return api->tensor_import_vk(c, nullptr, nullptr, nullptr); }},
+        {"tensor_create_vk", [=] { return api->tensor_create_vk(c, nullptr, nullptr, nullptr); }},
+        {"agent_observe_in_place", [=] { return api->agent_observe_in_place(a, 0); }},
+        {"submit_with", [=] { return api->submit_with(c, nullptr); }},
+        {"run_jobs", [=] { return api->run_jobs(c, 0, nullptr); }},
+        {"context_get_semaphore", [=] { return api->context_get_semaphore(c, nullptr); }},
+        {"tuning_get", [=] { return api->tuning_get(c, nullptr, nullptr); }},
+        {"tuning_set", [=] { return api->tuning_set(c, nullptr, 0); }},
+        {"brain_load_weights", [=] { return api->brain_load_weights(b, nullptr); }},
+        {"tuning_stop", [=] { return api->tuning_stop(c); }},
+    };
+    if (has_tensor_) {
+      calls["tensor_export_vk"] = [=] { return api->tensor_export_vk(t, nullptr); };
+      calls["tensor_destroy"] = [=] { return api->tensor_destroy(t); };
+      calls["tensor_acquire"] = [=] { return api->tensor_acquire(t); };
+      calls["tensor_release"] = [=] { return api->tensor_release(t); };
+    }
+    return calls;
+  }
+
+  // All with one of these tags are refused, for this reason.
+  void expect_refused(const std::set<std::string>& tags, const char* reason) {
+    for (const auto& [name, call] : calls()) {
+      const std::string& tag = tags_.at(name);
+      if (!tags.contains(tag)) continue;
+      EXPECT_EQ(call(), IMP_ERROR_WRONG_STATE) << name << ", [" << tag << "]";
+      EXPECT_THAT(api_->last_error(), HasSubstr(reason)) << name << ", [" << tag << "]";
+      EXPECT_THAT(api_->last_error(), ::testing::StartsWith(name + ":"));
+    }
+  }
+  void expect_any_pass() {
+    for (const auto& [name, call] : calls())
+      if (tags_.at(name) == "any")
+        EXPECT_NE(call(), IMP_ERROR_WRONG_STATE) << name << ": " << api_->last_error();
+  }
+
+  const imp_api* api_ = load(imp_get_api);
+  const std::map<std::string, std::string> tags_ = tags_of_header();
+  Context context_;
+  Brain brain_;
+  Agent agent_;
+  imp_tensor tensor_{};
+  bool has_tensor_ = false;
+};
+
+// Without a context there is nothing to be checked: these take none, or end none.
+TEST_F(T7Tags, LeaveNoFunctionOut) {
+  const std::set<std::string> without = {"result_name",
+                                         "last_error",
+                                         "context_create",
+                                         "context_create_standalone",
+                                         "notify_device_lost",
+                                         "vk_query_requirements",
+                                         "vk_merge_device_create_info",
+                                         "vk_free_merged",
+                                         "vk_query_extra_queues"};
+  const std::set<std::string> tensors = {"tensor_export_vk", "tensor_destroy", "tensor_acquire",
+                                         "tensor_release"};
+  const auto called = calls();
+  for (const auto& [name, tag] : tags_) {
+    EXPECT_NE(tag, "") << name << " has no tag";
+    EXPECT_TRUE(called.contains(name) || without.contains(name) || (!has_tensor_ && tensors.contains(name)))
+        << name << " is not tested here";
+  }
+  EXPECT_EQ(offsetof(imp_api, result_name) + tags_.size() * sizeof(void (*)()), sizeof(imp_api))
+      << "the header was not read whole";
+  for (const char* name :
+       {"result_name", "last_error", "notify_device_lost", "vk_query_requirements", "tuning_stop"})
+    EXPECT_EQ(tags_.at(name), "any");
+  EXPECT_EQ(tags_.at("frame_begin"), "frame");
+  EXPECT_EQ(tags_.at("resume"), "create");
+  EXPECT_EQ(tags_.at("brain_restore"), "frame or create");
+}
+
+TEST_F(T7Tags, BetweenFramesWhatBelongsInOneIsRefused) {
+  for (const auto& [name, call] : calls()) {
+    if (tags_.at(name) != "frame" || name == "frame_begin") continue;
+    EXPECT_EQ(call(), IMP_ERROR_WRONG_STATE) << name;
+    EXPECT_THAT(api_->last_error(), HasSubstr("no frame is open")) << name;
+  }
+  expect_any_pass();
+}
+
+TEST_F(T7Tags, InAFrameWhatBelongsBetweenIsRefused) {
+  ASSERT_WORKS(context_.frame_begin(1, 0));
+  expect_refused({"create"}, "a frame is open");
+  EXPECT_EQ(calls().at("frame_begin")(), IMP_ERROR_WRONG_STATE);
+  expect_any_pass();
+  ASSERT_WORKS(context_.frame_end());
+}
+
+TEST_F(T7Tags, AnotherThreadIsRefusedInAFrame) {
+  ASSERT_WORKS(context_.frame_begin(1, 0));
+  std::thread([&] {
+    expect_refused({"create"}, "a frame is open");
+    expect_any_pass();
+    for (const auto& [name, call] : calls()) {
+      if (!tags_.at(name).starts_with("frame") || name == "frame_begin") continue;
+      EXPECT_EQ(call(), IMP_ERROR_WRONG_STATE) << name;
+      EXPECT_THAT(api_->last_error(), HasSubstr("another thread")) << name;
+    }
+  }).join();
+  ASSERT_WORKS(context_.frame_end());
+}
+
+// A device that is lost in a frame: every function says so, but for those that the header names.
+TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
+  const std::set<std::string> served = {"brain_save",     "brain_save_status",  "run_jobs",
+                                        "context_report", "context_get_report", "context_get_loss"};
+  const std::set<std::string> destroy = {"brain_destroy", "agent_destroy", "tensor_destroy",
+                                         "context_destroy"};
+  const std::set<std::string> submit = {"submit", "submit_with", "record"};
+  const auto all = calls();
+  const auto expect_lost = [&](const std::string& name) {
+    EXPECT_EQ(all.at(name)(), IMP_ERROR_DEVICE_LOST) << name << ": " << api_->last_error();
+    EXPECT_THAT(api_->last_error(), HasSubstr("make a new context on a new device")) << name;
+  };
+  ASSERT_WORKS(context_.frame_begin(1, 0));
+  ASSERT_WORKS(context_.notify_device_lost());
+  if (!has_tensor_) return;  // the processor is no device, and loses none
+  for (const auto& [name, call] : all) {
+    const std::string& tag = tags_.at(name);
+    if (tag == "any" || tag == "create" || served.contains(name) || submit.contains(name) ||
+        name == "frame_begin" || name == "frame_end")
+      continue;
+    expect_lost(name);
+  }
+  expect_lost("submit");
+  expect_lost("frame_end");
+  for (const auto& [name, call] : all) {
+    const std::string& tag = tags_.at(name);
+    if (destroy.contains(name) || (tag == "frame" && name != "frame_begin")) continue;
+    if (tag != "any" && !served.contains(name))
+      expect_lost(name);
+    else
+      EXPECT_NE(call(), IMP_ERROR_DEVICE_LOST) << name << ": " << api_->last_error();
+  }
+  for (const char* name : {"agent_destroy", "brain_destroy", "tensor_destroy", "context_destroy"})
+    EXPECT_EQ(all.at(name)(), IMP_OK) << api_->last_error();
+}
+
+// A call that is seen while another is under way, here from within its callback on another thread.
+TEST_F(T7Tags, CallsThatOverlapAreRefused) {
+  struct Overlap {
+    std::function<void()> call;
+    int told = 0;
+  } overlap{[this] {
+    expect_refused({"create", "frame", "frame or create"}, "another call for this context is under way");
+    expect_any_pass();
+  }};
+  Made<Brain> cold = context_.create_brain([] {
+    static const std::uint32_t branch = 2;
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.observation_count = 2;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    return desc;
+  }());
+  ASSERT_TRUE(cold) << cold.status.message();
+  const Status warm = context_.warmup(
+      [](void* user, float) {
+        auto& seen = *static_cast<Overlap*>(user);
+        if (seen.told++ == 0) std::thread(seen.call).join();
+      },
+      &overlap);
+  ASSERT_WORKS(warm);
+  EXPECT_GT(overlap.told, 0);
+}
+
+}  // namespace

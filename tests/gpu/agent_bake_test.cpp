@@ -1,0 +1,127 @@
+// What is baked for brains and policies is all that they ask for, on this device and in worlds of any other
+// brains.
+
+#include <gmock/gmock.h>
+
+#include "compute/model/file.h"
+#include "compute/program/device_profile.h"
+#include "plugin/agent/brain_programs.h"
+#include "tests/gpu/agent_world.h"
+
+namespace imprint::agent::test {
+namespace {
+
+BrainSpec pet() {
+  BrainSpec spec;
+  spec.name = "pet";
+  spec.observation.count = 28;
+  spec.observation.scale.assign(28, 0.5f);
+  spec.action.branch_sizes = {10};
+  spec.goal_count = 6;
+  spec.learner = LearnerKind::feedback;
+  return spec;
+}
+
+BrainSpec copycats() {
+  BrainSpec spec;
+  spec.name = "copycats";
+  spec.observation.count = 5;
+  spec.action.branch_sizes = {3, 2};
+  spec.action.continuous_count = 2;
+  spec.hidden_sizes = {16};
+  spec.activation = Activation::tanh;
+  spec.brain_count = 3;
+  spec.agents_per_brain = 2;
+  spec.learner = LearnerKind::cloning;
+  spec.replay_capacity = 64;
+  return spec;
+}
+
+BrainSpec stepper(LearnerKind learner) {
+  BrainSpec spec = pet();
+  spec.name = learner_name(learner);
+  spec.learner = learner;
+  spec.brain_count = 2;
+  spec.replay_capacity = 64;
+  return spec;
+}
+
+std::vector<std::byte> policy_file() {
+  return read_file(std::string(IMPRINT_TEST_MODELS) + "/godot/BallChase.onnx").value();
+}
+
+class BakeBrains : public WorldTest {
+ protected:
+  void SetUp() override {
+    if (device_options().device == "cpu") GTEST_SKIP() << "the processor's kernels are part of the library";
+    WorldTest::SetUp();
+  }
+
+  // The world's device again, which now asks the archive first.
+  void reopen(const std::vector<std::byte>& archive, std::uint64_t block_bytes) {
+    bridge::StandaloneOptions options = device_options();
+    options.options.log = messages.sink();
+    options.options.memory.block_bytes = block_bytes;
+    options.options.kernels = vk::KernelArchive::parse(archive).value();
+    world.reset();
+    auto opened = World::open(options);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    world = std::move(*opened);
+  }
+  Baker baker() { return Baker({profile_of(world->context().device())}); }
+};
+
+TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
+  Baker all = baker();
+  ASSERT_OK(bake_brain(all, pet()));
+  ASSERT_OK(bake_brain(all, copycats()));
+  const BrainSpec dqn = stepper(LearnerKind::dqn), coach = stepper(LearnerKind::coach),
+                  ppo = stepper(LearnerKind::ppo);
+  ASSERT_OK(bake_brain(all, dqn));
+  ASSERT_OK(bake_brain(all, coach));
+  ASSERT_OK(bake_brain(all, ppo));
+  const std::vector<std::byte> file = policy_file();
+  ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
+  const auto archive = all.compile();
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  // Blocks of several sizes, so that brains share them, fill one alone and lie across two; in the end longer
+  // than any.
+  for (const std::uint64_t block_bytes :
+       {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
+    reopen(*archive, block_bytes);
+    std::vector<std::shared_ptr<Brain>> brains;
+    for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, pet()}) {
+      auto made = world->add_brain(spec);
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      brains.push_back(*made);
+    }
+    EXPECT_OK(world->add_policy({.file = file, .agent_capacity = 4}));
+    ASSERT_OK(world->warmup([](float) {}));
+    const vk::PipelineStats stats = world->context().device().pipelines().stats();
+    EXPECT_EQ(stats.glsl_compiles, 0u) << "blocks of " << block_bytes;
+    EXPECT_GT(stats.archive_hits, 0u);
+  }
+}
+
+TEST_F(BakeBrains, ObservationsInPlaceAndSharedActionsAreBakedToo) {
+  const BrainSpec spec = pet();
+  const Variable seen = Variable::external("observations", {40, 28}),
+                 done = Variable::external("actions", {spec.seat_count(), action_width(spec)});
+  Baker in_place = baker(), numbers = baker();
+  ASSERT_OK(bake_brain(in_place, spec, {seen}, {done}));
+  ASSERT_OK(bake_brain(numbers, spec));
+  EXPECT_GT(in_place.kernel_count(), 0u);
+  EXPECT_NE(in_place.compile().value(), numbers.compile().value());
+}
+
+TEST_F(BakeBrains, WhatIsNoBrainIsRefused) {
+  BrainSpec spec = pet();
+  spec.observation.count = 0;
+  Baker none = baker();
+  EXPECT_EQ(bake_brain(none, spec).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(bake_policy(none, {}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(none.kernel_count(), 0u);
+}
+
+}  // namespace
+}  // namespace imprint::agent::test

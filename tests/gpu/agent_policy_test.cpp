@@ -1,0 +1,130 @@
+// Policies that others trained, acting inside frames: equal to their references, with state that belongs to
+// the agent.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "compute/model/file.h"
+#include "compute/model/safetensors.h"
+#include "tests/gpu/agent_world.h"
+#include "tests/unit/model_onnx_builder.h"
+
+namespace imprint::agent::test {
+namespace {
+
+class PolicyTest : public WorldTest {
+ protected:
+  void start(std::span<const std::byte> file, std::uint32_t agents) {
+    PolicySpec spec;
+    spec.file = file;
+    spec.agent_capacity = agents;
+    auto made = world->add_policy(spec);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    brain = *made;
+    ASSERT_OK(world->warmup([](float) {}));
+    seats_.clear();
+    for (std::uint32_t i = 0; i < agents; ++i) {
+      const auto seat = brain->add_agent(0);
+      ASSERT_TRUE(seat.ok());
+      seats_.push_back(*seat);
+    }
+  }
+
+  // Asks one agent and waits for its answer.
+  std::vector<float> ask(std::uint32_t seat, std::span<const float> observation) {
+    std::vector<float> values;
+    pass([&] { EXPECT_OK(brain->observe(seat, observation)); });
+    pass();
+    pass([&] {
+      const auto answer = brain->act(seat);
+      ASSERT_TRUE(answer.ok());
+      values = (*answer)->values;
+    });
+    return values;
+  }
+
+  std::vector<std::uint32_t> seats_;
+};
+
+TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
+  for (const char* name : {"BallChase", "Ships", "3DLander"}) {
+    const std::string path = std::string(IMPRINT_TEST_MODELS) + "/godot/" + name;
+    const auto file = read_file(path + ".onnx");
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    const auto reference = safetensors::load(path + ".ref.safetensors");
+    ASSERT_TRUE(reference.ok()) << reference.error().message;
+    const safetensors::Array& observations = reference->arrays.at("in.obs");
+    const safetensors::Array& actions = reference->arrays.at("out.output");
+    const auto agents = static_cast<std::uint32_t>(observations.shape[0]);
+    start(*file, agents);
+    const std::vector<float> seen = observations.floats(), expected = actions.floats();
+    const std::size_t width = seen.size() / agents, outputs = expected.size() / agents;
+    EXPECT_EQ(brain->info().observation_count, width);
+    EXPECT_EQ(brain->info().continuous_count, outputs);
+    pass([&] {
+      for (std::uint32_t i = 0; i < agents; ++i)
+        EXPECT_OK(brain->observe(seats_[i], std::span(seen).subspan(i * width, width)));
+    });
+    pass();
+    pass([&] {
+      for (std::uint32_t i = 0; i < agents; ++i) {
+        const auto answer = brain->act(seats_[i]);
+        ASSERT_TRUE(answer.ok());
+        ASSERT_EQ((*answer)->values.size(), outputs);
+        for (std::size_t k = 0; k < outputs; ++k) {
+          const float value = expected[i * outputs + k];
+          EXPECT_NEAR((*answer)->values[k], value, 1e-5f * std::max(1.0f, std::abs(value)))
+              << name << " agent " << i;
+          EXPECT_EQ((*answer)->values[k], (*answer)->choice.continuous[k]);
+        }
+      }
+    });
+    world->remove_brain(brain);
+  }
+}
+
+// state' = state + observation, action = state': it counts what an agent saw, for that agent alone.
+TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
+  imprint::test::OnnxBuilder builder;
+  builder.input("obs", {"batch", "2"})
+      .input("state_ins", {"batch", "2"})
+      .output("action")
+      .output("state_outs");
+  builder.node("Add", {"obs", "state_ins"}, {"state_outs"}).node("Identity", {"state_outs"}, {"action"});
+  start(builder.bytes(), 3);
+  const float one[] = {1, 10};
+  using ::testing::ElementsAre;
+  EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
+  EXPECT_THAT(ask(seats_[0], one), ElementsAre(2, 20));
+  EXPECT_THAT(ask(seats_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
+  EXPECT_THAT(ask(seats_[0], one), ElementsAre(3, 30))
+      << "frames in which it did not ask leave its memory alone";
+  pass([&] { EXPECT_OK(brain->end_episode(seats_[0], EpisodeEnd::terminated)); });
+  EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
+  EXPECT_THAT(ask(seats_[1], one), ElementsAre(2, 20));
+  brain->remove_agent(seats_[1]);
+  const auto again = brain->add_agent(0);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, seats_[1]);
+  EXPECT_THAT(ask(*again, one), ElementsAre(1, 10)) << "a new agent begins anew";
+}
+
+TEST_F(PolicyTest, APolicyKeepsNothing) {
+  imprint::test::OnnxBuilder builder;
+  builder.input("obs", {"batch", "2"}).output("action").node("Tanh", {"obs"}, {"action"});
+  start(builder.bytes(), 1);
+  EXPECT_EQ(brain->save("x").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->load("x").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->snapshot().error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->restore(1).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->hash().error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->set_learning(true).error().code, ErrorCode::unsupported);
+  pass([&] {
+    EXPECT_EQ(brain->feedback(seats_[0], {1, 1, CreditKind::current, 0}).error().code,
+              ErrorCode::unsupported);
+  });
+}
+
+}  // namespace
+}  // namespace imprint::agent::test

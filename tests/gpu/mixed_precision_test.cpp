@@ -1,0 +1,260 @@
+// Programs of Precision::mixed16: what is narrowed, and that networks learn with it as without.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "compute/graph/autodiff.h"
+#include "compute/nn/loss_scaler.h"
+#include "compute/nn/optimiser.h"
+#include "compute/nn/sequential.h"
+#include "tests/gpu/session_test.h"
+
+namespace imprint {
+namespace {
+
+using test::wave;
+
+class MixedPrecision : public test::SessionTest {
+ protected:
+  std::vector<float> run(Program& program, std::span<const HostTensor> inputs = {}) {
+    return session().run(program, inputs).value()[0].floats;
+  }
+};
+
+Variable matrix(const std::string& name, std::int64_t rows, std::int64_t columns, float scale, int seed) {
+  return {name, {rows, columns}, wave(rows * columns, scale, seed)};
+}
+
+// Two layers whose weights are kept within bounds, which takes their products out of row-local regions: these
+// are narrowed where matrix units are alone. The first input multiplies the loss.
+struct Lesson {
+  static constexpr std::int64_t kRows = 256, kWidth = 64;
+  Variable w0 = matrix("w0", kWidth, kWidth, 0.3f, 1), w1 = matrix("w1", kWidth, kWidth, 0.3f, 2);
+  nn::Parameters parameters;
+  nn::LossScaler scaler;
+  std::vector<Variable> state;
+  ProgramDescription description;
+  Tensor norm;
+
+  explicit Lesson(Precision precision, const nn::LossScalerOptions& scaling = {})
+      : scaler("lesson", scaling) {
+    parameters.add("w0", w0);
+    parameters.add("w1", w1);
+    const Tensor x = matrix("x", kRows, kWidth, 1, 3).value(),
+                 target = matrix("target", kRows, kWidth, 0.5f, 3).value(), weight = input("weight", {});
+    const Tensor y = matmul(tanh(matmul(x, tanh(w0.value()))), tanh(w1.value()));
+    const Tensor loss = mean(square(y - target));
+    const nn::Adam adam(parameters);
+    const std::vector<Tensor> raw = gradients(scaler.scaled(loss * weight), parameters.values()).value();
+    const nn::ClippedGradients clipped = nn::clip_by_global_norm(raw, 1.0, 0, scaler.scale()).value();
+    norm = clipped.norm;
+    description = {.name = "lesson", .inputs = {weight}, .outputs = {loss, norm}, .precision = precision};
+    description.updates = adam.step(clipped.gradients, 3e-2, scaler.active(norm)).value();
+    for (const Update& update : scaler.step(norm)) description.updates.push_back(update);
+    for (const Update& update : description.updates) state.push_back(update.target);
+  }
+};
+
+std::vector<HostTensor> weight_of(float weight) { return {HostTensor::from({weight}, {})}; }
+
+TEST_F(MixedPrecision, AProductIsThatOfItsRoundedOperands) {
+  const Tensor a = tanh(matrix("a", 128, 96, 1, 1).value()), b = tanh(matrix("b", 96, 128, 1, 2).value());
+  const auto product = [&](const Tensor& left, const Tensor& right, Precision precision) {
+    Program program = compile(
+        ProgramDescription{.name = "product", .outputs = {matmul(left, right)}, .precision = precision});
+    return run(program);
+  };
+  const std::vector<float> mixed = product(a, b, Precision::mixed16),
+                           whole = product(a, b, Precision::float32);
+  EXPECT_EQ(mixed, product(cast(a, DType::float16), cast(b, DType::float16), Precision::float32));
+  EXPECT_NE(mixed, whole);
+  EXPECT_THAT(mixed, testing::Pointwise(testing::FloatNear(2e-2f),
+                                        whole));  // 96 terms of at most 1, rounded by 2^-11
+}
+
+// Weights behind views, images through windows: gradients come through transposed operands.
+TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
+  const auto outputs = [&](Precision precision) {
+    const Tensor x = tanh(Variable("x", {8, 16, 12, 12}, wave(8 * 16 * 144, 1, 1)).value()),
+                 w = tanh(Variable("w", {32, 16, 3, 3}, wave(32 * 144, 0.3f, 2)).value());
+    const Tensor y = conv2d(x, w, Tensor(), {.padding = 1});
+    const Tensor targets[] = {x, w};
+    const std::vector<Tensor> g = gradients(mean(square(y)), targets).value();
+    Program program = compile(ProgramDescription{
+        .name = "conv", .outputs = {y, g[0] * 1000.0f, g[1] * 10.0f}, .precision = precision});
+    return session().run(program).value();
+  };
+  const auto mixed = outputs(Precision::mixed16), whole = outputs(Precision::float32);
+  EXPECT_NE(mixed[0].floats, whole[0].floats);
+  for (std::size_t o = 0; o < mixed.size(); ++o)
+    EXPECT_THAT(mixed[o].floats, testing::Pointwise(testing::FloatNear(1e-2f), whole[o].floats))
+        << "output " << o;
+}
+
+// Products of a region that has no matrix units to run on stay as they are: rounding would cost and gain
+// nothing.
+TEST_F(MixedPrecision, RegionsOfFewRowsAreNotTouched) {
+  const nn::Sequential network =
+      nn::mlp("net", {16, 64, 64, 4}, {.activation = nn::Activation::tanh, .seed = 3});
+  const Tensor y = network(matrix("x", 256, 16, 1, 1).value());
+  Program mixed = compile(ProgramDescription{.name = "net", .outputs = {y}, .precision = Precision::mixed16}),
+          whole = compile(ProgramDescription{.name = "net", .outputs = {y}});
+  EXPECT_EQ(run(mixed), run(whole));
+  EXPECT_EQ(mixed.stats().dispatches, whole.stats().dispatches);
+}
+
+// On matrix units, where there are some: whole matrices and parts of them, one head and two, rows that do not
+// fill the last block, what a row knows.
+TEST_F(MixedPrecision, RegionsOfManyRowsAreNearThoseOfFloat32) {
+  const auto results = [&](Precision precision) {
+    const auto network = [](std::int64_t rows, std::initializer_list<std::int64_t> extents,
+                            nn::Activation activation) {
+      return nn::mlp("net", extents, {.activation = activation, .seed = 3})(
+          matrix("x", rows, *extents.begin(), 1, 1).value());
+    };
+    const Tensor body =
+        tanh(network(4099, {16, 48}, nn::Activation::relu)) * matrix("scale", 4099, 1, 1, 5).value();
+    std::vector<std::vector<float>> all;
+    for (const std::vector<Tensor>& tensors :
+         {std::vector<Tensor>{network(8192, {32, 64, 64, 8}, nn::Activation::tanh)},
+          {network(5001, {20, 40, 24, 3}, nn::Activation::gelu)},
+          {nn::mlp("policy", {48, 18}, {.seed = 4})(body),
+           sigmoid(nn::mlp("value", {48, 1}, {.seed = 5})(body))}}) {
+      Program program =
+          compile(ProgramDescription{.name = "net", .outputs = tensors, .precision = precision});
+      std::vector<HostTensor> outputs = session().run(program).value();
+      for (HostTensor& output : outputs) all.push_back(std::move(output.floats));
+    }
+    return all;
+  };
+  const auto mixed = results(Precision::mixed16), whole = results(Precision::float32);
+  for (std::size_t o = 0; o < mixed.size(); ++o)
+    EXPECT_THAT(mixed[o], testing::Pointwise(testing::FloatNear(3e-3f), whole[o])) << "output " << o;
+}
+
+TEST_F(MixedPrecision, LearnsAsInFloat32) {
+  Lesson mixed(Precision::mixed16), whole(Precision::float32);
+  Program a = compile(mixed.description), b = compile(whole.description);
+  float first = 0, mixed_loss = 0, whole_loss = 0;
+  for (int step = 0; step < 25; ++step) {
+    mixed_loss = run(a, weight_of(1))[0];
+    whole_loss = run(b, weight_of(1))[0];
+    if (step == 0) first = whole_loss;
+  }
+  EXPECT_LT(whole_loss, 0.5f * first);
+  EXPECT_NEAR(mixed_loss, whole_loss, 0.02f * whole_loss);
+  EXPECT_NE(mixed_loss, whole_loss);
+}
+
+TEST_F(MixedPrecision, ScalingKeepsGradientsThatFloat16Cannot) {
+  const Tensor x = tanh(matrix("x", 128, 96, 1, 1).value()), w = tanh(matrix("w", 96, 128, 1, 2).value());
+  const Tensor loss = sum(matmul(x, w)) *
+                      1e-8f;  // every gradient of the product is 1e-8; the least that float16 holds is 6e-8
+  const nn::LossScaler scaler("net");
+  const auto gradient = [&](const Tensor& scaled, const Tensor& scale, Precision precision) {
+    const std::vector<Tensor> raw = gradients(scaled, std::span(&w, 1)).value();
+    const nn::ClippedGradients found =
+        nn::clip_by_global_norm(raw, std::numeric_limits<double>::infinity(), 0, scale).value();
+    Program program = compile(ProgramDescription{
+        .name = "gradient", .outputs = {found.gradients[0] * 1e8f}, .precision = precision});
+    return run(program);
+  };
+  const std::vector<float> whole = gradient(loss, Tensor(), Precision::float32);
+  EXPECT_THAT(gradient(loss, Tensor(), Precision::mixed16), testing::Each(0.0f));
+  EXPECT_THAT(gradient(scaler.scaled(loss), scaler.scale(), Precision::mixed16),
+              testing::Pointwise(testing::FloatNear(0.05f), whole));
+  EXPECT_THAT(whole, testing::Contains(testing::Lt(-0.5f)));
+}
+
+TEST_F(MixedPrecision, AStepThatOverflowsIsSkippedToTheBitAndHalvesTheScale) {
+  Lesson lesson(Precision::mixed16);
+  Program program = compile(lesson.description);
+  for (int step = 0; step < 2; ++step) run(program, weight_of(1));
+  const auto content = [&] {
+    std::vector<std::vector<float>> all;
+    for (const Variable& variable : lesson.state)
+      if (variable.dtype() == DType::float32 && variable.name() != "lesson.loss_scale")
+        all.push_back(floats(variable));
+    return all;
+  };
+  const Variable scale = lesson.scaler.state().find("scale")->variable;
+  const std::vector<std::vector<float>> before = content();
+  EXPECT_EQ(floats(scale)[0], 65536);
+  const auto poisoned = session()
+                            .run(program, weight_of(1e4f))
+                            .value();  // 65536 x 1e4: beyond float16, though not beyond float32
+  EXPECT_FALSE(std::isfinite(poisoned[1].floats[0]));
+  EXPECT_EQ(content(), before);
+  EXPECT_EQ(floats(scale)[0], 32768);
+  EXPECT_TRUE(std::isfinite(session().run(program, weight_of(1)).value()[1].floats[0]));
+  EXPECT_NE(content(), before);
+}
+
+TEST_F(MixedPrecision, TheScaleGrowsAndTheGradientsStayWhatTheyAre) {
+  Lesson growing(Precision::mixed16, {.initial = 1024, .growth_interval = 2}),
+      constant(Precision::mixed16, {.initial = 1024, .growth_interval = 0});
+  Program a = compile(growing.description), b = compile(constant.description);
+  for (int step = 0; step < 6; ++step) {
+    const float x = session().run(a, weight_of(1)).value()[1].floats[0],
+                y = session().run(b, weight_of(1)).value()[1].floats[0];
+    EXPECT_NEAR(x, y, 1e-3f * y) << "step " << step;
+  }
+  EXPECT_EQ(floats(growing.scaler.state().find("scale")->variable)[0], 8192);
+}
+
+TEST_F(MixedPrecision, EveryRunAndEverySlicingGivesTheSameBits) {
+  std::vector<std::vector<float>> results;
+  for (const std::vector<std::uint32_t>& lengths : {std::vector<std::uint32_t>{1000}, {1000}, {1}, {3, 2}}) {
+    Lesson lesson(Precision::mixed16);
+    Program program = compile(lesson.description);
+    const float one = 1;
+    std::ranges::copy(std::as_bytes(std::span(&one, 1)), program.input_bytes(0, 0).begin());
+    for (int step = 0; step < 3; ++step) run_sliced(program, lengths);
+    results.push_back(floats(lesson.w0));
+  }
+  for (const std::vector<float>& result : results) EXPECT_EQ(result, results[0]);
+}
+
+// Scaling adds no dispatch to a step, and narrowing one, in which operands that lie in memory are rounded.
+TEST_F(MixedPrecision, CostsAFewDispatches) {
+  const nn::Sequential network =
+      nn::mlp("net", {8, 32, 32, 4}, {.activation = nn::Activation::tanh, .seed = 3});
+  const Tensor loss =
+      mean(square(network(matrix("x", 200, 8, 1, 1).value()) - matrix("t", 200, 4, 1, 2).value()));
+  const nn::LossScaler scaler("net");
+  const nn::Adam adam(network.parameters());
+  const auto dispatches = [&](bool scales) {
+    const std::vector<Tensor> raw =
+        gradients(scales ? scaler.scaled(loss) : loss, network.parameters().values()).value();
+    const nn::ClippedGradients clipped =
+        nn::clip_by_global_norm(raw, 0.5, 0, scales ? scaler.scale() : Tensor()).value();
+    ProgramDescription step{.name = "step", .outputs = {clipped.norm}, .precision = Precision::mixed16};
+    step.updates = adam.step(clipped.gradients, 1e-3, nn::LossScaler("other").active(clipped.norm)).value();
+    if (scales)
+      for (const Update& update : scaler.step(clipped.norm)) step.updates.push_back(update);
+    return compile(step).stats().dispatches;
+  };
+  EXPECT_EQ(dispatches(true), dispatches(false));
+  const Lesson mixed(Precision::mixed16), whole(Precision::float32);
+  EXPECT_LE(compile(mixed.description).stats().dispatches, compile(whole.description).stats().dispatches + 2);
+}
+
+TEST_F(MixedPrecision, TheProcessorComputesInFloat32) {
+  const auto cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
+  const auto product = [&](Precision precision) {
+    const Tensor y =
+        matmul(tanh(matrix("a", 128, 96, 1, 1).value()), tanh(matrix("b", 96, 128, 1, 2).value()));
+    Program program =
+        Program::compile(*cpu, ProgramDescription{.name = "product", .outputs = {y}, .precision = precision})
+            .value();
+    return on_cpu.run(program).value()[0].floats;
+  };
+  EXPECT_EQ(product(Precision::mixed16), product(Precision::float32));
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,421 @@
+// The program `imprint` as a user runs it: what it writes, what it says, and its exit status.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <sstream>
+
+#include "tests/unit/model_data.h"
+
+namespace imprint {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Finished {
+  int status = -1;
+  std::string text;  // stdout and stderr
+};
+
+Finished run(const std::string& arguments) {
+  const char* device = std::getenv("IMPRINT_TEST_DEVICE");
+  const bool computes =
+      arguments.starts_with("run ") || arguments.starts_with("explain ") || arguments.starts_with("tune ");
+  const std::string chosen = device && computes && arguments.find("--device") == std::string::npos
+                                 ? " --device '" + std::string(device) + "'"
+                                 : "";
+  FILE* pipe =
+      popen((std::string("'") + IMPRINT_COMMAND_LINE + "' " + arguments + chosen + " 2>&1").c_str(), "r");
+  Finished finished;
+  if (!pipe) return finished;
+  char buffer[4096];
+  for (std::size_t count; (count = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;)
+    finished.text.append(buffer, count);
+  const int status = pclose(pipe);
+  finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return finished;
+}
+
+class CommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("imprint-cli-" + std::to_string(std::random_device{}()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::filesystem::path folder_;
+};
+
+TEST_F(CommandLine, RunsAModel) {
+  const std::string model = test::model_path("godot/BallChase");
+  const Finished finished =
+      run("run " + model + ".onnx --input " + model + ".ref.safetensors --output " + path("out.safetensors"));
+  ASSERT_EQ(finished.status, 0) << finished.text;
+  const auto written = safetensors::load(path("out.safetensors"));
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  const test::Reference reference = test::must_load_reference("godot/BallChase.ref");
+  ASSERT_EQ(written->arrays.size(), reference.outputs.size());
+  for (const auto& [name, expected] : reference.outputs) {
+    const auto array = written->find(name);
+    ASSERT_TRUE(array.ok()) << array.error().message;
+    EXPECT_EQ((*array)->shape, expected.shape);
+    const std::vector<float> values = (*array)->floats();
+    test::expect_near<float>(values, expected.floats(), 1e-5, name);
+  }
+}
+
+// 6,792 weights, 32 observations and 8 logits: 27,328 bytes at 1 TB/s behind a launch of 2 us.
+TEST_F(CommandLine, ExplainsAProgram) {
+  const Finished finished =
+      run("explain policy/b1 --launch-us 2 --gb-per-s 1000 --tflop-per-s 10 --glsl --json " +
+          path("figures.json"));
+  ASSERT_EQ(finished.status, 0) << finished.text;
+  EXPECT_THAT(finished.text, HasSubstr("policy/32-64-64-8/f32/b1 on "));
+  EXPECT_THAT(finished.text, HasSubstr(": 1 dispatches of 1 kernels, "));
+  EXPECT_THAT(finished.text, HasSubstr("floor of one run: 2.03 us"));
+  EXPECT_THAT(finished.text, HasSubstr("void main()"));
+  std::ifstream file(path("figures.json"));
+  const std::string json((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(json, HasSubstr("\"bytes\": 27328,"));
+  const Finished unknown = run("explain none --launch-us 2 --gb-per-s 1 --tflop-per-s 1");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.text, HasSubstr("'none' is neither an ONNX file (MODEL.onnx) nor one of the programs, "
+                                      "the rows of suites policy, learn, pet, kennel, ops, worlds,"));
+}
+
+// Rows of bench --list that are no programs, or none of the processor's.
+TEST_F(CommandLine, SaysWhatCannotBeExplained) {
+  for (const char* row : {"floor/empty", "floor", "frame/pet/tick", "frame"})
+    for (const char* command : {"explain ", "tune --table none.json --workload "}) {
+      const Finished finished = run(command + std::string(row));
+      EXPECT_EQ(finished.status, 1) << row;
+      EXPECT_THAT(finished.text, HasSubstr("'" + std::string(row) + "' has no program of its own"))
+          << command;
+      EXPECT_THAT(finished.text,
+                  HasSubstr("programs are the rows of suites policy, learn, pet, kennel, ops, worlds,"))
+          << command;
+      EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << finished.text;
+    }
+  for (const char* row : {"gelu", "worlds/cartpole/n8/to-the-end", "ops/matmul"}) {
+    const Finished finished = run("explain --device cpu " + std::string(row));
+    EXPECT_EQ(finished.status, 1) << row;
+    EXPECT_THAT(finished.text,
+                HasSubstr("'" + std::string(row) +
+                          "' needs a Vulkan device, and --device cpu is none; programs of the processor are "
+                          "the rows of suites policy, learn, pet, kennel,"));
+  }
+}
+
+TEST_F(CommandLine, ListsWhatWouldRun) {
+  const std::string all = run("bench --list").text, processor = run("bench --list --device cpu").text;
+  for (const char* everywhere : {"policy/32-64-64-8/f32/b1\n", "learn/ppo/h64/f32/b256\n", "pet/b32\n",
+                                 "kennel/pet/n64/b32\n", "frame/pet/learning-on\n"}) {
+    EXPECT_THAT(all, HasSubstr(everywhere));
+    EXPECT_THAT(processor, HasSubstr(everywhere));
+  }
+  for (const char* device_alone : {"floor/", "ops/", "worlds/"}) {
+    EXPECT_THAT(all, HasSubstr(device_alone));
+    EXPECT_THAT(processor, Not(HasSubstr(device_alone)));
+    const Finished refused =
+        run("bench --list --device cpu --suite " + std::string(device_alone, std::strlen(device_alone) - 1));
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.text, HasSubstr("measures a Vulkan device, and --device cpu is none"));
+  }
+  const Finished nowhere = run("bench --list --device 99");
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.text, HasSubstr("imprint bench: "));
+  EXPECT_EQ(std::ranges::count(nowhere.text, '\n'), 1) << nowhere.text;
+}
+
+TEST_F(CommandLine, HelpFitsATerminal) {
+  for (const char* command : {"", "run ", "inspect ", "devices ", "bake ", "bench ", "explain ", "tune "}) {
+    const Finished help = run(std::string(command) + "--help");
+    EXPECT_EQ(help.status, 0);
+    std::istringstream lines(help.text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << command << line;
+    EXPECT_THAT(help.text, HasSubstr(std::string("Usage: imprint ") + command));
+  }
+}
+
+TEST_F(CommandLine, TunesAndSaysWhy) {
+  const std::string table = path("tuning.json"), model = test::model_path("godot/BallChase.onnx"),
+                    floors = " --launch-us 2 --gb-per-s 1 --tflop-per-s 1";
+  EXPECT_THAT(run("explain policy/b64" + floors).text, HasSubstr("by the cost model; else "));
+  const Finished tuned = run("tune " + model + " --workload policy/b64 --runs 1 --table " + table);
+  ASSERT_EQ(tuned.status, 0) << tuned.text;
+  EXPECT_THAT(tuned.text, HasSubstr("us, by the cost model"));
+  EXPECT_THAT(tuned.text, HasSubstr(" %\n"));
+  EXPECT_THAT(run("tune --workload policy/b64 --table " + table).text,
+              HasSubstr("0 kernels new in the table"));
+  const Finished explained = run("explain policy/b64 --tuning " + table + floors);
+  EXPECT_THAT(explained.text, HasSubstr("by the table; else "));
+  EXPECT_THAT(explained.text, Not(HasSubstr("by the cost model")));
+
+  std::filesystem::resize_file(table, std::filesystem::file_size(table) / 2);
+  const Finished damaged = run("explain policy/b64 --tuning " + table + floors);
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("damaged or truncated"));
+  EXPECT_EQ(run("tune --workload policy/b64 --table " + table).status, 1)
+      << "what others measured is not overwritten";
+  EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("nothing to measure"));
+}
+
+TEST_F(CommandLine, SaysWhatIsWrong) {
+  const std::string model = test::model_path("godot/BallChase.onnx"),
+                    other = test::model_path("small/sine.ref.safetensors");
+  const Finished missing = run("run none.onnx --input " + other + " --output " + path("o"));
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.text, HasSubstr("imprint run: cannot read 'none.onnx'"));
+  const Finished wrong = run("run " + model + " --input " + other + " --output " + path("o"));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.text, HasSubstr("lacks input 'obs'"));
+  const Finished foreign = run("run " + other + " --input " + other + " --output " + path("o"));
+  EXPECT_EQ(foreign.status, 1);
+  EXPECT_THAT(foreign.text, HasSubstr("onnx: "));
+  EXPECT_FALSE(std::filesystem::exists(path("o")));
+  EXPECT_EQ(run("run " + model + " --input " + other + " --output " + path("o") + " --device no-such-device")
+                .status,
+            1);
+  for (const char* target : {"/dev/null", "/dev/full"}) {
+    const Finished device = run("run " + model + " --input " + other + " --output " + target);
+    EXPECT_EQ(device.status, 1);
+    EXPECT_THAT(device.text, HasSubstr("no regular file"));
+    EXPECT_TRUE(std::filesystem::is_character_file(target));
+  }
+  const Finished floor = run("bench --suite floor --device CPU");
+  EXPECT_EQ(floor.status, 1);
+  EXPECT_THAT(floor.text, HasSubstr("suite floor measures a Vulkan device"));
+  EXPECT_THAT(run("explain policy/b1 --device CPU").text, HasSubstr(" on CPU"));
+  const Finished nowhere = run("run none.onnx --input " + other + " --output " + path("no/folder/o"));
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.text, HasSubstr("there is no folder"));
+}
+
+TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
+  const struct {
+    const char* arguments;
+    const char* complaint;
+  } wrong[] = {
+      {"", "imprint: what to do is missing: the commands are run, inspect, devices"},
+      {"frobnicate", "imprint: there is no command 'frobnicate': the commands are run, inspect, devices"},
+      {"frobnicate inspect a.onnx", "imprint: there is no command 'frobnicate'"},
+      {"--bad", "imprint: there is no option '--bad': see imprint --help"},
+      {"inspect", "imprint inspect: model is required: see imprint inspect --help"},
+      {"inspect --bad", "imprint inspect: there is no option '--bad'"},
+      {"inspect a.onnx --bad=3", "imprint inspect: there is no option '--bad=3'"},
+      {"inspect a.onnx b.onnx", "imprint inspect: 'b.onnx' is one argument too many"},
+      {"devices 0", "imprint devices: '0' is one argument too many"},
+      {"devices -x", "imprint devices: there is no option '-x'"},
+      {"run", "imprint run: model is required"},
+      {"run a.onnx --input", "imprint run: --input"},
+      {"run a.onnx --input a --ouput b", "imprint run: there is no option '--ouput'"},
+      {"run a.onnx --input a", "imprint run: --output is required"},
+  };
+  for (const auto& [arguments, complaint] : wrong) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 2) << arguments;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << arguments;
+    EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << arguments << ": " << finished.text;
+  }
+  EXPECT_EQ(run("--help").status, 0);
+  EXPECT_EQ(run("run --help").status, 0);
+  const Finished version = run("--version");
+  EXPECT_EQ(version.status, 0);
+  EXPECT_TRUE(version.text.starts_with("imprint "));
+}
+
+TEST_F(CommandLine, InspectsAsTextAndJson) {
+  const std::string model = test::model_path("godot/ScoreTheGoal.onnx");
+  const Finished text = run("inspect " + model);
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.text, HasSubstr("everything in it is supported"));
+  const Finished json = run("inspect --json " + model);
+  EXPECT_EQ(json.status, 0);
+  EXPECT_THAT(json.text, HasSubstr("\"supported\": true"));
+  const Finished damaged = run("inspect " + test::model_path("README.md"));
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("not an ONNX file"));
+  EXPECT_THAT(damaged.text, Not(HasSubstr("exception")));
+  EXPECT_THAT(run("inspect none.onnx").text,
+              HasSubstr("imprint inspect: cannot read 'none.onnx': there is no such file"));
+  EXPECT_THAT(run("inspect " + folder_.string()).text, HasSubstr("it is a folder"));
+}
+
+TEST_F(CommandLine, BakesKernelsAndRunsFromThem) {
+  const std::string model = test::model_path("godot/BallChase"),
+                    run_it = "run " + model + ".onnx --input " + model + ".ref.safetensors";
+  const Finished baked = run("bake --model " + model + ".onnx --batch 1,5 --output " + path("kernels"));
+  ASSERT_EQ(baked.status, 0) << baked.text;
+  EXPECT_THAT(baked.text, HasSubstr("BallChase.onnx, batch 5: "));
+  EXPECT_THAT(baked.text, HasSubstr(" bytes, for desktop, baseline"));
+  ASSERT_EQ(run(run_it + " --output " + path("compiled")).status, 0);
+  const Finished finished = run(run_it + " --kernels " + path("kernels") + " --output " + path("baked"));
+  ASSERT_EQ(finished.status, 0) << finished.text;
+  const auto compiled = safetensors::load(path("compiled")), from_archive = safetensors::load(path("baked"));
+  ASSERT_TRUE(compiled.ok() && from_archive.ok());
+  for (const auto& [name, array] : compiled->arrays)
+    EXPECT_EQ(array.floats(), from_archive->arrays.at(name).floats());
+  std::ofstream(path("kernels"), std::ios::app) << "x";
+  const Finished damaged = run(run_it + " --kernels " + path("kernels") + " --output " + path("none"));
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.text, HasSubstr("kernel archive: damaged or cut short: bake it again"));
+}
+
+TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
+  const char* device = std::getenv("IMPRINT_TEST_DEVICE");
+  const Finished written = run("devices --profile " + path("here.json") +
+                               (device ? " --device '" + std::string(device) + "'" : ""));
+  ASSERT_EQ(written.status, 0) << written.text;
+  std::ofstream(path("brains.json"))
+      << R"([{"observation_count": 3, "branch_sizes": [4], "learner": "feedback", "learning_rate": 0.002},
+    {"name": "seer", "observation_count": 3, "branch_sizes": [4, 2], "observations": [8, 3], "actions": true, "hidden_sizes": []}])";
+  const Finished baked = run("bake --agent " + path("brains.json") + " --profile " + path("here.json") +
+                             " --profile software --output " + path("kernels"));
+  ASSERT_EQ(baked.status, 0) << baked.text;
+  EXPECT_THAT(baked.text, HasSubstr("brain 'seer': "));
+  EXPECT_THAT(baked.text, HasSubstr(", software"));
+}
+
+TEST_F(CommandLine, SaysWhatCannotBeBaked) {
+  const std::string output = " --output " + path("kernels");
+  const auto brain = [&](const std::string& text) {
+    std::ofstream(path("brain.json")) << text;
+    return "bake --agent " + path("brain.json") + output;
+  };
+  std::ofstream(path("profile.json")) << R"({"max_shared_memory": 3})";
+  std::ofstream(path("negative.json")) << R"({"max_shared_memory_bytes": -3})";
+  std::ofstream(path("nothing.json")) << R"({"max_workgroup_invocations": 0})";
+  const std::string deep =
+      std::string(400'000, '[') + std::string(400'000, ']');  // as deep as the stack would not be
+  std::ofstream(path("deep.json")) << R"({"observation_count": )" << deep << "}";
+  const std::string good = brain(R"({"observation_count": 3, "branch_sizes": [4]})");
+  const struct {
+    std::string arguments, complaint;
+  } wrong[] = {
+      {"bake" + output, "nothing to bake: name what the game loads with --model and --agent"},
+      {good + " --profile phone", "profile 'phone' is none of desktop, software, baseline, and no file"},
+      {good + " --profile " + path("profile.json"), "there is no field 'max_shared_memory'"},
+      {good + " --profile " + path("negative.json"),
+       "max_shared_memory_bytes is -3; expected a whole number of 32 bits"},
+      {good + " --profile " + path("brain.json"), "there is no field 'observation_count'"},
+      {good + " --profile " + path("nothing.json"),
+       "max_workgroup_invocations is 0; every device has at least 128"},
+      {good + " --profile " + path("deep.json"), "this is no JSON object"},
+      {"bake --agent " + path("deep.json") + output, "this is no JSON object"},
+      {good + " --tuning " + path("brain.json"), "brain.json': tuning table: "},
+      {good + " --tuning none.json", "cannot read 'none.json'"},
+      {good + " --device cpu", "device 'cpu' has no kernels of Vulkan's"},
+      {"bake --model none.onnx" + output, "cannot read 'none.onnx'"},
+      {"bake --model " + path("profile.json") + output, "profile.json': onnx: "},
+      {"bake --model " + test::model_path("godot/BallChase.onnx") + " --batch 1,1073741824" + output,
+       "BallChase.onnx': input 'obs' of shape [1073741824, 21]"},
+      {"bake --model " + test::model_path("godot/BallChase.onnx") + " --output ''",
+       "cannot write '': this names no file"},
+      {"bake --agent none.json" + output, "cannot read 'none.json'"},
+  };
+  for (const auto& [arguments, complaint] : wrong) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 1) << arguments;
+    EXPECT_THAT(finished.text, HasSubstr("imprint bake: ")) << arguments;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << arguments;
+  }
+  const struct {
+    const char *text, *complaint;
+  } brains[] = {
+      {"{", "this is no JSON object"},
+      {"[3]", "this is no JSON object"},
+      {"[]", "the list has no brain"},
+      {R"({"observations_count": 3})", "imp_brain_desc has no field 'observations_count'"},
+      {R"({"observation_count": -3})", "observation_count is -3; expected a whole number of 32 bits"},
+      {R"({"observation_count": 4294967296})", "expected a whole number of 32 bits"},
+      {R"({"learner": "magic"})", "learner is \"magic\"; expected one of none, feedback, cloning"},
+      {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
+      {R"({"margin": "wide"})", "expected a number"},
+      {R"({"observations": []})", "expected a shape of 1 to 8 extents of 1 or more"},
+      {R"({"observations": [0, 3]})", "expected a shape of 1 to 8 extents of 1 or more"},
+      {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
+      {R"({"actions": 1})", "expected true or false"},
+      {R"({"observation_count": 3})", "branch_count is 0"},
+  };
+  for (const auto& [text, complaint] : brains) {
+    const Finished finished = run(brain(text));
+    EXPECT_EQ(finished.status, 1) << text;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << text;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("kernels")));
+}
+
+// One line, no compiling before it, and no file that is half there.
+TEST_F(CommandLine, SaysWhatCannotBeReadOrWritten) {
+  const std::string model = test::model_path("godot/BallChase.onnx"),
+                    input = test::model_path("godot/BallChase.ref.safetensors");
+  const auto cut = [&](const std::string& file, const std::string& name) {
+    std::filesystem::copy_file(file, path(name));
+    std::filesystem::resize_file(path(name), std::filesystem::file_size(file) / 2);
+    return path(name);
+  };
+  const std::string cut_model = cut(model, "cut.onnx"), cut_input = cut(input, "cut.safetensors"),
+                    folder = folder_.string();
+  std::ofstream(path("empty")).close();
+  const std::string unreadable[] = {path("none"), folder, path("empty"), "/dev/null"},
+                    unwritable[] = {path("none/o"), folder, path("empty/o"), "/proc/o", "", "/dev/full"};
+  const std::string into = " --output " + path("o");
+  std::vector<std::string> wrong{"inspect " + cut_model, "bake --model " + cut_model + into,
+                                 "devices --profile " + path("o") + " --device 99",
+                                 "bake --model " + model + " --device 99" + into};
+  for (const std::string& file : unreadable)
+    for (const std::string& start :
+         {"inspect " + file, "bake --model " + file + into, "bake --agent " + file + into,
+          "bake --model " + model + " --profile " + file + into,
+          "bake --model " + model + " --tuning " + file + into})
+      wrong.push_back(start);
+  for (const std::string& file : unwritable) {
+    wrong.push_back("bake --model " + model + " --output '" + file + "'");
+    wrong.push_back("devices --profile '" + file + "'");
+  }
+  std::vector<std::string> runs{cut_model + " --input " + input + into,
+                                model + " --input " + cut_input + into};
+  for (const std::string& file : unreadable) {
+    runs.push_back(file + " --input " + input + into);
+    runs.push_back(model + " --input " + file + into);
+    runs.push_back(model + " --input " + input + " --kernels " + file + into);
+  }
+  for (const std::string& file : unwritable)
+    runs.push_back(model + " --input " + input + " --output '" + file + "'");
+  for (const std::string& start : runs) {
+    wrong.push_back("run " + start);
+    wrong.push_back("run " + start + " --device cpu");
+  }
+  wrong.push_back("run " + model + " --input " + input + into + " --device 99");
+  for (const std::string& arguments : wrong) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 1) << arguments;
+    EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << arguments << ": " << finished.text;
+    EXPECT_TRUE(finished.text.starts_with("imprint " + arguments.substr(0, arguments.find(' ')) + ": "))
+        << arguments << ": " << finished.text;
+    EXPECT_FALSE(std::filesystem::exists(path("o"))) << arguments;
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 3)
+      << "cut.onnx, cut.safetensors, empty";
+}
+
+TEST_F(CommandLine, ListsDevices) {
+  const Finished json = run("devices --json");
+  EXPECT_EQ(json.status, 0) << json.text;
+  EXPECT_THAT(json.text, HasSubstr("\"timeline_semaphore\""));
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,155 @@
+// What programs ask of a Vulkan device: its memory, its queue, what it binds.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "compute/program/program.h"
+#include "compute/program/run.h"
+#include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
+#include "tests/gpu/trainer.h"
+
+namespace imprint {
+namespace {
+
+using test::Trainer;
+
+class ProgramDeviceTest : public test::SessionTest {};
+
+TEST_F(ProgramDeviceTest, ReplaysWithoutAllocatingOrCompiling) {
+  Trainer trainer;
+  Program program = compile(trainer.description);
+  ASSERT_TRUE(session().run(program).ok());
+  vk::Counters& counters = test::gpu()->context().device().counters();
+  const std::uint64_t compiles = counters.compiles, allocations = counters.allocations;
+  const std::uint64_t in_use = test::gpu()->context().device().memory().stats().bytes_in_use;
+  for (int step = 0; step < 100; ++step) ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(counters.compiles, compiles);
+  EXPECT_EQ(counters.allocations, allocations);
+  EXPECT_EQ(test::gpu()->context().device().memory().stats().bytes_in_use, in_use);
+  EXPECT_LE(program.stats().dispatches, 9u) << program.explain();
+}
+
+TEST_F(ProgramDeviceTest, EvaluatesTheSameStructureFromTheCache) {
+  const auto polynomial = [](std::vector<float> values) {
+    const Tensor x = Tensor::from(values, {4});
+    return x * x + x * 3.0f;
+  };
+  EXPECT_EQ(session().evaluate(polynomial({1, 2, 3, 4})).value().floats, (std::vector<float>{4, 10, 18, 28}));
+  const std::uint64_t compiles = test::gpu()->context().device().counters().compiles;
+  const std::uint64_t in_use = test::gpu()->context().device().memory().stats().allocation_count;
+  EXPECT_EQ(session().evaluate(polynomial({5, 6, 7, 8})).value().floats,
+            (std::vector<float>{40, 54, 70, 88}));
+  EXPECT_EQ(test::gpu()->context().device().counters().compiles, compiles);
+  EXPECT_EQ(test::gpu()->context().device().memory().stats().allocation_count, in_use);
+}
+
+TEST_F(ProgramDeviceTest, GivesMemoryBack) {
+  const std::uint64_t before = test::gpu()->context().device().memory().stats().bytes_in_use;
+  for (int i = 0; i < 5; ++i) {
+    Trainer trainer;
+    Program program = compile(trainer.description);
+    ASSERT_TRUE(session().run(program).ok());
+  }
+  test::gpu()->context().device().collect();
+  EXPECT_EQ(test::gpu()->context().device().memory().stats().bytes_in_use, before);
+}
+
+TEST_F(ProgramDeviceTest, StateIsOfTheDeviceOrOfTheProcessor) {
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  const Variable here = Variable::zeros("here", {2}), there = Variable::zeros("there", {2});
+  ASSERT_TRUE(runtime().place(here).ok());
+  ASSERT_TRUE(cpu->place(there).ok());
+  EXPECT_THAT(cpu->place(here).error().message, testing::HasSubstr("'here' lives on a Vulkan device"));
+  EXPECT_THAT(runtime().place(there).error().message, testing::HasSubstr("'there' lives on another device"));
+  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  EXPECT_EQ(program.run_pieces(0, 0, 1).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(program.run_pieces(0, program.piece_count(), 1).error().code, ErrorCode::invalid_argument);
+}
+
+TEST_F(ProgramDeviceTest, AnotherDevicesProgramIsRefused) {
+  bridge::StandaloneOptions options;
+  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
+  auto other = bridge::Standalone::open(options);
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  const auto run = (*other)->session().run(program);
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(run.error().message, testing::HasSubstr("another device"));
+}
+
+// A queue that refuses the next submissions.
+class RefusingQueue final : public vk::Queue {
+ public:
+  explicit RefusingQueue(vk::Queue& queue) : queue_(queue) {}
+  std::uint32_t family() const override { return queue_.family(); }
+  Result<vk::Ticket> submit(std::span<const VkCommandBuffer> commands) override {
+    if (refuse == 0) return queue_.submit(commands);
+    --refuse;
+    return make_error(ErrorCode::out_of_host_memory, "refused");
+  }
+  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override {
+    return queue_.wait(ticket, timeout_ns);
+  }
+
+  int refuse = 0;
+
+ private:
+  vk::Queue& queue_;
+};
+
+TEST_F(ProgramDeviceTest, WritesSurviveARefusedSubmission) {
+  RefusingQueue queue(*test::gpu()->context().queue());
+  Session mine(runtime(), queue);
+  const Variable a("a", {3}, std::vector<float>{1, 2, 3}), zeros = Variable::zeros("zeros", {2});
+  Program program = compile(
+      {.name = "double",
+       .updates = {Update::assign(a, a.value() * 2.0f), Update::assign(zeros, zeros.value() + 1.0f)}});
+  queue.refuse = 2;
+  EXPECT_EQ(mine.run(program).error().code, ErrorCode::out_of_host_memory);
+  ASSERT_TRUE(mine.write(a, HostTensor::from({4, 5, 6}, {3})).ok());
+  EXPECT_FALSE(mine.run(program).ok());
+  // Work of somebody else's in between takes the ticket that the refused one would have had.
+  ASSERT_TRUE(session().evaluate(Tensor(1.0f) + Tensor(2.0f)).ok());
+  ASSERT_TRUE(mine.run(program).ok());
+  EXPECT_EQ(floats(a), (std::vector<float>{8, 10, 12}));
+  EXPECT_EQ(floats(zeros), (std::vector<float>{1, 1}));
+}
+
+// Variables in more memory blocks than a kernel can bind: fused they would all be read by one.
+TEST_F(ProgramDeviceTest, MoreBlocksThanAKernelBindsAreTakenOneByOne) {
+  bridge::StandaloneOptions options;
+  if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
+  options.validation = test::gpu()->context().device().capabilities().debug_utils;
+  options.options.memory.block_bytes = 1024;
+  std::vector<std::string> log;
+  options.options.log = {[](void* user, LogLevel level, std::string_view text) {
+                           if (level >= LogLevel::warning)
+                             static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+                         },
+                         &log};
+  auto opened = bridge::Standalone::open(options);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  Session& own = (*opened)->session();
+  std::vector<Variable> variables;
+  Tensor total = Tensor(0.5f);
+  for (int i = 0; i < 40; ++i) {
+    variables.push_back(
+        Variable("v" + std::to_string(i), {256}, std::vector<float>(256, static_cast<float>(i))));
+    total = total + variables.back().value() * 2.0f;
+  }
+  auto program = Program::compile(own.runtime(), {.name = "scattered", .outputs = {total}});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto found = own.run(*program);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ((*found)[0].floats, std::vector<float>(256, 1560.5f));
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], testing::HasSubstr("'scattered' is not fused"));
+  EXPECT_THAT(log[0], testing::HasSubstr("memory blocks"));
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,388 @@
+// T1, T2, T6 through the table: what a host in C asks before its device, what it is told after adoption, a
+// device of our own when the host's does not serve, and two contexts on one queue.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <imprint/imprint.hpp>
+
+#include "engine-bridge/own/own_device.h"
+#include "engine-bridge/own/own_instance.h"
+#include "tests/hosts/bridge_abi.h"
+
+namespace imprint::bridge {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string failure() { return table()->last_error(); }
+
+// ---- T1 ----
+
+class T1Table : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = OwnInstance::create({true, false, VK_API_VERSION_1_2, {}});
+    ASSERT_TRUE(made) << made.error().message;
+    instance_ = std::move(*made);
+    const auto list = candidates(*instance_);
+    ASSERT_TRUE(list);
+    const auto chosen = choose(*list, "");
+    ASSERT_TRUE(chosen);
+    candidate_ = (*list)[*chosen];
+    plan_.get_instance_proc_addr =
+        reinterpret_cast<imp_get_instance_proc_addr>(instance_->get_instance_proc_addr());
+    plan_.instance = instance_->handle();
+    plan_.physical_device = candidate_.physical_device;
+    plan_.api_version = instance_->api_version();
+  }
+  void TearDown() override {
+    EXPECT_EQ(instance_->validation_messages(), 0u) << instance_->first_validation_message();
+  }
+
+  std::unique_ptr<OwnInstance> instance_;
+  Candidate candidate_;
+  imp_vk_plan plan_ = imp_vk_plan_init();
+};
+
+TEST_F(T1Table, WishesAreAskedInTwoCalls) {
+  std::uint32_t count = 0;
+  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, nullptr), IMP_OK) << failure();
+  ASSERT_GT(count, 0u);
+  std::vector<imp_vk_wish> wishes(count + 1);
+  std::memset(&wishes[count], 0x5a, sizeof wishes[count]);
+  const imp_vk_wish untouched = wishes[count];
+  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, wishes.data()), IMP_OK) << failure();
+  EXPECT_EQ(std::memcmp(&wishes[count], &untouched, sizeof untouched), 0);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    EXPECT_NE(std::strlen(wishes[i].feature) + std::strlen(wishes[i].extension), 0u);
+    EXPECT_GT(std::strlen(wishes[i].cost), 10u);
+    EXPECT_LT(std::strlen(wishes[i].cost), sizeof wishes[i].cost - 1) << "cut off";
+  }
+  std::uint32_t fewer = count - 1;
+  EXPECT_EQ(table()->vk_query_requirements(&plan_, &fewer, wishes.data()), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(failure(), HasSubstr("room for"));
+}
+
+TEST_F(T1Table, ExtraQueuesAreFamiliesThatComputeBesideGraphics) {
+  std::uint32_t count = ~0u;
+  ASSERT_EQ(table()->vk_query_extra_queues(&plan_, &count, nullptr), IMP_OK) << failure();
+  std::uint32_t family_count = 0;
+  instance_->vkGetPhysicalDeviceQueueFamilyProperties(candidate_.physical_device, &family_count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(family_count);
+  instance_->vkGetPhysicalDeviceQueueFamilyProperties(candidate_.physical_device, &family_count,
+                                                      families.data());
+  std::vector<imp_vk_extra_queue> queues(count);
+  ASSERT_EQ(table()->vk_query_extra_queues(&plan_, &count, queues.data()), IMP_OK) << failure();
+  std::set<std::uint32_t> told, expected;
+  for (std::uint32_t i = 0; i < family_count; ++i) {
+    const VkQueueFlags both = families[i].queueFlags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT);
+    if (both == VK_QUEUE_COMPUTE_BIT) expected.insert(i);
+  }
+  for (const imp_vk_extra_queue& queue : queues) {
+    told.insert(queue.family);
+    ASSERT_LT(queue.family, family_count);
+    EXPECT_EQ(queue.queue_count, families[queue.family].queueCount);
+    EXPECT_EQ(queue.priority, 0.0f);
+  }
+  EXPECT_EQ(told, expected);
+  if (count > 0) {
+    std::uint32_t none = 0;
+    EXPECT_EQ(table()->vk_query_extra_queues(&plan_, &none, queues.data()), IMP_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+TEST_F(T1Table, BadPlansAreRefused) {
+  std::uint32_t count = 0;
+  imp_vk_merged merged = imp_vk_merged_init();
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  const auto refused = [&](const imp_vk_plan* plan, imp_result code, const char* text) {
+    EXPECT_EQ(table()->vk_query_requirements(plan, &count, nullptr), code);
+    EXPECT_THAT(failure(), HasSubstr(text));
+    EXPECT_EQ(table()->vk_query_extra_queues(plan, &count, nullptr), code);
+    EXPECT_THAT(failure(), HasSubstr(text));
+    EXPECT_EQ(table()->vk_merge_device_create_info(plan, &info, &merged), code);
+    EXPECT_THAT(failure(), HasSubstr(text));
+    EXPECT_EQ(merged.owner, nullptr);
+  };
+  refused(nullptr, IMP_ERROR_INVALID_ARGUMENT, "plan is null");
+  imp_vk_plan bad = plan_;
+  bad.header.type = IMP_STRUCT_LIMITS;
+  refused(&bad, IMP_ERROR_INVALID_ARGUMENT, "struct type");
+  bad = plan_;
+  bad.physical_device = nullptr;
+  refused(&bad, IMP_ERROR_INVALID_ARGUMENT, "physical_device");
+  bad = plan_;
+  bad.api_version = VK_API_VERSION_1_0;
+  refused(&bad, IMP_ERROR_UNSUPPORTED, "apiVersion");
+  EXPECT_EQ(table()->vk_query_requirements(&plan_, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vk_query_extra_queues(&plan_, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, nullptr, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, nullptr), IMP_ERROR_INVALID_ARGUMENT);
+  info.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(failure(), HasSubstr("sType"));
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  const char* const names[] = {nullptr};
+  for (const std::uint32_t names_given : {1u, UINT32_MAX}) {
+    info.enabledExtensionCount = names_given;
+    EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+    EXPECT_THAT(failure(), HasSubstr(names_given == 1 ? "ppEnabledExtensionNames is null"
+                                                      : "enabledExtensionCount is 4294967295"));
+  }
+  info.enabledExtensionCount = 1;
+  info.ppEnabledExtensionNames = names;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(failure(), HasSubstr("ppEnabledExtensionNames[0] is null"));
+  EXPECT_EQ(merged.owner, nullptr);
+  info.enabledExtensionCount = 0;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
+  const void* const first = merged.owner;
+  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(failure(), HasSubstr("filled already"));
+  EXPECT_EQ(merged.owner, first);
+  table()->vk_free_merged(nullptr);
+  table()->vk_free_merged(&merged);
+}
+
+// The way of an engine programmer who reads the header: merge, make the device, declare what was merged, and
+// nothing that was wished for is lost.
+TEST_F(T1Table, AMergedDeviceHasWhatWasWishedFor) {
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = candidate_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  imp_vk_merged merged = imp_vk_merged_init();
+  ASSERT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
+  VkDevice device = VK_NULL_HANDLE;
+  ASSERT_EQ(
+      instance_->vkCreateDevice(candidate_.physical_device,
+                                static_cast<const VkDeviceCreateInfo*>(merged.create_info), nullptr, &device),
+      VK_SUCCESS);
+  imp_vk_device_info declared = imp_vk_device_info_init();
+  declared.get_instance_proc_addr = plan_.get_instance_proc_addr;
+  declared.instance = plan_.instance;
+  declared.physical_device = plan_.physical_device;
+  declared.api_version = plan_.api_version;
+  declared.device = device;
+  declared.instance_extension_count = static_cast<std::uint32_t>(instance_->extensions().size());
+  declared.instance_extensions = instance_->extensions().data();
+  declared.device_extension_count = merged.device_extension_count;
+  declared.device_extensions = merged.device_extensions;
+  declared.features = merged.features;
+  declared.queue.family = candidate_.queue_family;
+  imp_context context{};
+  ASSERT_EQ(table()->context_create(&declared, nullptr, nullptr, &context), IMP_OK) << failure();
+  table()->vk_free_merged(&merged);
+  EXPECT_EQ(merged.create_info, nullptr);
+
+  std::set<std::string> lost;
+  imp_report report = imp_report_init();
+  ASSERT_EQ(table()->context_get_report(context, &report), IMP_OK) << failure();
+  for (std::uint32_t i = 0; i < report.loss_count; ++i) {
+    imp_loss loss = imp_loss_init();
+    ASSERT_EQ(table()->context_get_loss(context, i, &loss), IMP_OK) << failure();
+    lost.insert(loss.item);
+  }
+  std::uint32_t count = 0;
+  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, nullptr), IMP_OK);
+  std::vector<imp_vk_wish> wishes(count);
+  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, wishes.data()), IMP_OK);
+  for (const imp_vk_wish& wish : wishes)
+    EXPECT_FALSE(lost.contains(wish.feature[0] ? wish.feature : wish.extension))
+        << wish.feature << wish.extension;
+
+  EXPECT_EQ(table()->context_destroy(context), IMP_OK) << failure();
+  reinterpret_cast<PFN_vkDestroyDevice>(instance_->vkGetDeviceProcAddr(device, "vkDestroyDevice"))(device,
+                                                                                                   nullptr);
+}
+
+// ---- T2 ----
+
+const HostProfile kBare{"bare", VK_API_VERSION_1_1};
+const HostProfile kFull{"full", VK_API_VERSION_1_3, true};
+
+imp_vk_device_info shared_info(const PlainHost& host, const vk::DeviceDescription& device) {
+  imp_vk_device_info info = device_info(host, device);
+  info.queue.single_thread = 1;
+  return info;
+}
+
+TEST(T2Report, TellsTheSameAsTextAndAsStructs) {
+  std::uint32_t losses_of_bare = 0;
+  for (const HostProfile& profile : {kBare, kFull}) {
+    PlainHost host(profile);
+    ASSERT_TRUE(host.ok());
+    const vk::DeviceDescription device = host.describe();
+    const imp_vk_device_info info = shared_info(host, device);
+    auto context = game::Context::create(table(), info);
+    ASSERT_TRUE(context) << context.status.message();
+    std::size_t size = 0;
+    ASSERT_TRUE(context->report(nullptr, &size));
+    std::string text(size, '\0');
+    ASSERT_TRUE(context->report(text.data(), &size));
+    const auto report = context->report();
+    ASSERT_TRUE(report.status) << report.status.message();
+    EXPECT_THAT(text, HasSubstr(report.value.device));
+    EXPECT_THAT(text, HasSubstr(report.value.driver));
+    EXPECT_EQ(report.value.queue_family, host.family());
+    EXPECT_EQ(report.value.submits, 1u);
+    EXPECT_EQ(report.value.own_device, 0u);
+    EXPECT_EQ(report.value.completion,
+              profile.everything ? IMP_COMPLETED_BY_TIMELINE : IMP_COMPLETED_BY_FENCES);
+    EXPECT_LE(report.value.api_version, profile.api_version | 0xFFFu);
+    for (std::uint32_t i = 0; i < report.value.loss_count; ++i) {
+      const auto loss = context->loss(i);
+      ASSERT_TRUE(loss.status) << loss.status.message();
+      EXPECT_THAT(text, HasSubstr(std::string("without ") + loss.value.item + " (" + loss.value.cause +
+                                  "): " + loss.value.cost));
+      for (const char* remedy : {loss.value.remedy, loss.value.unity, loss.value.unreal, loss.value.godot,
+                                 loss.value.vulkan_scene_graph})
+        EXPECT_GT(std::strlen(remedy), 10u) << loss.value.item;
+    }
+    EXPECT_EQ(context->loss(report.value.loss_count).status.code(), game::Code::not_found);
+    if (profile.everything) EXPECT_LT(report.value.loss_count, losses_of_bare);
+    losses_of_bare = report.value.loss_count;
+  }
+}
+
+imp_brain_desc small_brain() {
+  static const std::uint32_t branch = 4;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.observation_count = 3;
+  desc.branch_count = 1;
+  desc.branch_sizes = &branch;
+  desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.replay_capacity = 64;
+  return desc;
+}
+
+// Frames of a life that learns, each after the GPU is done with the one before; the number of decisions.
+// Failures are returned, since this may run on any thread.
+int live(game::Context& context, std::uint32_t frames, std::string& problem) {
+  const auto fails = [&](const game::Status& status, const char* what) {
+    if (!status && problem.empty()) problem = std::string(what) + ": " + status.message();
+    return !problem.empty();
+  };
+  auto brain = context.create_brain(small_brain());
+  if (fails(brain.status, "create_brain")) return 0;
+  auto agent = brain->create_agent();
+  if (fails(agent.status, "create_agent") || fails(context.warmup(), "warmup")) return 0;
+  int decisions = 0;
+  std::uint64_t last = 0;
+  const float seen[] = {1, 0.5f, -1};
+  for (std::uint32_t frame = 1; frame <= frames; ++frame) {
+    const double now = frame / 60.0;
+    if (fails(context.frame_begin(frame, now), "frame_begin") || fails(agent->observe(seen), "observe"))
+      return decisions;
+    if (const auto made = agent->act(); made.status.ready() && made.value.decision != last) {
+      last = made.value.decision;
+      ++decisions;
+      if (fails(agent->feedback(made.value.branches[0] == 1 ? 1.0f : -1.0f, now, game::Credit::current),
+                "feedback"))
+        return decisions;
+    }
+    if (fails(context.submit(), "submit") || fails(context.frame_end(), "frame_end") ||
+        fails(context.drain(10'000), "drain"))
+      return decisions;
+  }
+  return decisions;
+}
+
+TEST(T2OwnDevice, IsTakenOnlyWhenTheHostsDoesNotServeAndTheHostAllowsIt) {
+  PlainHost host(kBare);
+  ASSERT_TRUE(host.ok());
+  const vk::DeviceDescription device = host.describe();
+  imp_vk_device_info info = shared_info(host, device);
+  info.allow_own_device = 1;
+  {
+    auto served = game::Context::create(table(), info);
+    ASSERT_TRUE(served) << served.status.message();
+    EXPECT_EQ(served->report().value.own_device, 0u) << "the host's serves";
+  }
+  info.api_version = VK_API_VERSION_1_0;
+  info.allow_own_device = 0;
+  EXPECT_EQ(game::Context::create(table(), info).status.code(), game::Code::unsupported);
+  EXPECT_THAT(failure(), HasSubstr("api_version"));
+
+  info.allow_own_device = 1;
+  auto context = game::Context::create(table(), info);
+  ASSERT_TRUE(context) << context.status.message();
+  const auto report = context->report();
+  EXPECT_EQ(report.value.own_device, 1u);
+  EXPECT_EQ(report.value.submits, 1u);
+  std::string problem;
+  EXPECT_GT(live(*context, 60, problem), 20);
+  EXPECT_EQ(problem, "");
+  // Never into a command buffer of the host's device.
+  ASSERT_TRUE(context->frame_begin(100, 2.0));
+  const VkCommandBuffer commands = host.begin_frame(1);
+  EXPECT_EQ(context->record(commands).status.code(), game::Code::unsupported);
+  host.end_frame();
+  EXPECT_TRUE(context->submit());
+  EXPECT_TRUE(context->frame_end());
+}
+
+// ---- T6: equal handles are one queue ----
+
+TEST(T6SharedQueue, TwoContextsOnTwoThreadsKeepOutOfEachOthersSubmissions) {
+  PlainHost host(kFull);
+  ASSERT_TRUE(host.ok());
+  const vk::DeviceDescription device = host.describe();
+  const imp_vk_device_info info = shared_info(host, device);
+  std::atomic<int> decisions = 0;
+  std::string problems[2];
+  std::vector<std::thread> threads;
+  std::vector<game::Context> contexts;
+  for (int i = 0; i < 2; ++i) {
+    auto context = game::Context::create(table(), info);
+    ASSERT_TRUE(context) << context.status.message();
+    contexts.push_back(std::move(context.value));
+  }
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back(
+        [&, i] { decisions += live(contexts[static_cast<std::size_t>(i)], 200, problems[i]); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& problem : problems) EXPECT_EQ(problem, "");
+  EXPECT_GT(decisions, 200);
+  contexts.clear();
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
+TEST(T6SharedQueue, IsSubmittedToInOneWay) {
+  PlainHost host(kBare);
+  ASSERT_TRUE(host.ok());
+  const vk::DeviceDescription device = host.describe();
+  const imp_vk_device_info alone = shared_info(host, device);
+  imp_vk_device_info locked = device_info(host, device);
+  locked.queue.user = &host;
+  locked.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
+  locked.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  imp_vk_device_info recording = device_info(host, device);
+  recording.queue.queue = nullptr;
+  {
+    auto first = game::Context::create(table(), alone);
+    ASSERT_TRUE(first) << first.status.message();
+    EXPECT_EQ(game::Context::create(table(), locked).status.code(), game::Code::invalid_argument);
+    EXPECT_THAT(failure(), HasSubstr("single_thread, this one would by lock and unlock"));
+    EXPECT_TRUE(game::Context::create(table(), recording)) << "records, and touches no queue";
+    EXPECT_TRUE(game::Context::create(table(), alone));
+  }
+  auto later = game::Context::create(table(), locked);
+  EXPECT_TRUE(later) << "the queue was given up: " << later.status.message();
+}
+
+}  // namespace
+}  // namespace imprint::bridge

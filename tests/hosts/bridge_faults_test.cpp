@@ -1,0 +1,287 @@
+// T12. A whole life through the table (context, tensors, brain, learning, snapshot, save, load) in which one
+// Vulkan call fails, for call after call. Out of memory: the function that met it says so, works when asked
+// again, and the life ends with the bits of one in which nothing failed. Device lost: told everywhere, never
+// a hang or a crash, and nothing of ours touches the device afterwards but to destroy. Either way no object
+// stays behind. With a queue of its own it is the submitting thread that may meet it, and the frame thread
+// that is told.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <imprint/imprint.hpp>
+
+#include "tests/hosts/bridge_abi.h"
+#include "tests/hosts/bridge_fault_shim.h"
+
+namespace imprint::bridge {
+namespace {
+
+constexpr std::uint64_t kFirstCalls = 500;
+
+struct Hash {
+  std::uint64_t low = 0, high = 0;
+  friend bool operator==(const Hash&, const Hash&) = default;
+};
+
+// What a life came to.
+struct End {
+  std::optional<Hash> hash;   // when it reached its end
+  imp_result first = IMP_OK;  // failure
+  std::string message;        // of it
+  std::string call;           // the function of ours that met it
+  bool failed = false;        // the chosen call was made
+};
+
+class Life {
+ public:
+  Life(PlainHost& host, FaultShim& shim, VkResult fault, bool exclusive)
+      : api_(table()), host_(host), shim_(shim), fault_(fault), exclusive_(exclusive) {}
+
+  End run() {
+    if (live()) end_.hash = hash_;
+    end_.failed = shim_.failed();
+    if (context_.id != 0) {
+      EXPECT_EQ(api_->context_destroy(context_), IMP_OK) << api_->last_error();
+    }
+    EXPECT_EQ(shim_.alive_text(), "") << "left behind; " << shim_.failed_call() << " failed";
+    EXPECT_EQ(shim_.touches_after_loss(), 0u) << "the lost device was touched by " << shim_.first_touch();
+    return end_;
+  }
+
+ private:
+  // One call of ours. What failed for want of memory is asked again, once; nothing is asked of a lost device
+  // but what says so.
+  bool ask(const char* call, const std::function<imp_result()>& function) {
+    const bool failed_before = shim_.failed();
+    imp_result result = function();
+    if (result == IMP_ERROR_DEVICE_LOST) shim_.told();
+    if (result == IMP_OK) return true;
+    const std::string message = api_->last_error();
+    const bool first = end_.first == IMP_OK;
+    if (first) end_ = {{}, result, message, call, true};
+    EXPECT_NE(message, "") << call << " says nothing about " << api_->result_name(result);
+    EXPECT_TRUE(shim_.failed()) << call << " failed of its own: " << message;
+    if (fault_ == VK_ERROR_DEVICE_LOST) {
+      EXPECT_EQ(result, IMP_ERROR_DEVICE_LOST) << call << ": " << message;
+      return false;
+    }
+    // The thread that submits tries again by itself, and whoever asks meanwhile is told.
+    EXPECT_TRUE(exclusive_ || !failed_before)
+        << call << " failed although memory is there again: " << message;
+    EXPECT_EQ(result, fault_ == VK_ERROR_OUT_OF_HOST_MEMORY ? IMP_ERROR_OUT_OF_HOST_MEMORY
+                                                            : IMP_ERROR_OUT_OF_DEVICE_MEMORY)
+        << call << ": " << message;
+    result = function();
+    for (int i = 0; exclusive_ && result != IMP_OK && i < 200; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      result = function();
+    }
+    EXPECT_EQ(result, IMP_OK) << call << ", asked again: " << api_->last_error();
+    return result == IMP_OK;
+  }
+
+  imp_result create_context() {
+    const vk::DeviceDescription device = host_.describe();
+    imp_vk_device_info info = device_info(host_, device);
+    info.get_instance_proc_addr =
+        reinterpret_cast<imp_get_instance_proc_addr>(shim_.get_instance_proc_addr());
+    info.queue.single_thread = !exclusive_;
+    info.exclusive = exclusive_;
+    const std::string shaders = testing::TempDir() + "imprint-fault-shaders";
+    imp_host lent = imp_host_init();
+    lent.shader_cache_directory = shaders.c_str();
+    return api_->context_create(&info, &lent, nullptr, &context_);
+  }
+
+  imp_result create_tensor(std::initializer_list<std::uint64_t> shape, imp_tensor& tensor) {
+    const imp_tensor_desc desc = game::tensor_desc("shared", shape);
+    const imp_vk_buffer wish = imp_vk_buffer_init();
+    return api_->tensor_create_vk(context_, &desc, &wish, &tensor);
+  }
+
+  imp_result create_brain() {
+    imp_brain_desc desc = small_brain(2, 1, 3);
+    desc.observations = observations_;
+    desc.actions = actions_;
+    return api_->brain_create(context_, &desc, &brain_);
+  }
+
+  // A frame whose submission failed is a frame: what it was to carry goes with the next.
+  bool frame(std::uint64_t number) {
+    imp_frame_info info = imp_frame_info_init();
+    info.frame = number;
+    info.time_s = static_cast<double>(number) / 60;
+    if (!ask("frame_begin", [&] { return api_->frame_begin(context_, &info); })) return false;
+    const float seen[4] = {1.0f, static_cast<float>(number % 3), -1.0f,
+                           static_cast<float>(number % 5) - 2.0f};
+    imp_demonstration shown = imp_demonstration_init();
+    shown.observation = seen;
+    shown.observation_count = 4;
+    shown.branches[0] = static_cast<std::uint32_t>(number % 3);
+    // They meet no fault themselves, but another thread may have met the loss.
+    const auto give = [&](imp_result given) {
+      if (given == IMP_ERROR_DEVICE_LOST) shim_.told();
+      EXPECT_TRUE(given == IMP_OK || (given == IMP_ERROR_DEVICE_LOST && shim_.failed()))
+          << api_->last_error();
+    };
+    give(number % 2 ? api_->agent_observe(agent_, seen, 4)
+                    : api_->agent_observe_in_place(agent_, number % 4));
+    give(api_->agent_demonstrate(agent_, &shown));
+    imp_action action = imp_action_init();
+    (void)api_->agent_act(agent_, &action);
+    const imp_result submitted = api_->submit(context_, UINT32_MAX);
+    if (submitted == IMP_ERROR_DEVICE_LOST) shim_.told();
+    if (submitted != IMP_OK) {
+      EXPECT_TRUE(shim_.failed()) << api_->last_error();
+      if (end_.first == IMP_OK) end_ = {{}, submitted, api_->last_error(), "submit", true};
+    }
+    const imp_result ended = api_->frame_end(context_);
+    if (ended == IMP_ERROR_DEVICE_LOST) shim_.told();
+    if (fault_ == VK_ERROR_DEVICE_LOST && (submitted != IMP_OK || ended != IMP_OK)) {
+      if (end_.first == IMP_OK) end_ = {{}, ended, api_->last_error(), "frame_end", true};
+      return false;
+    }
+    EXPECT_EQ(ended, IMP_OK) << api_->last_error();
+    return true;
+  }
+
+  bool live() {
+    const std::string path = testing::TempDir() + "imprint-fault.brain";
+    if (!ask("context_create", [&] { return create_context(); })) return false;
+    if (end_.call == "context_create")
+      return false;  // asked again it gave a context like any other, whose life is known
+    if (!ask("tensor_create_vk", [&] { return create_tensor({8}, observations_); })) return false;
+    if (!ask("tensor_create_vk", [&] { return create_tensor({1, 1 + 3}, actions_); })) return false;
+    if (!ask("brain_create", [&] { return create_brain(); })) return false;
+    if (!ask("agent_create", [&] { return api_->agent_create(brain_, 0, &agent_); })) return false;
+    if (!ask("warmup", [&] { return api_->warmup(context_, nullptr, nullptr); })) return false;
+    std::uint64_t number = 1;
+    for (; number <= 6; ++number)
+      if (!frame(number)) return false;
+    std::uint64_t snapshot = 0;
+    if (!ask("brain_snapshot", [&] { return api_->brain_snapshot(brain_, &snapshot); })) return false;
+    for (; number <= 8; ++number)
+      if (!frame(number)) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("brain_restore", [&] { return api_->brain_restore(brain_, snapshot); })) return false;
+    if (!ask("brain_save", [&] { return api_->brain_save(brain_, path.c_str()); })) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("brain_save_status", [&] { return api_->brain_save_status(brain_); })) return false;
+    for (; number <= 10; ++number)
+      if (!frame(number)) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("brain_load", [&] { return api_->brain_load(brain_, path.c_str()); })) return false;
+    for (; number <= 14; ++number)
+      if (!frame(number)) return false;
+    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    return ask("brain_hash", [&] { return api_->brain_hash(brain_, &hash_.low, &hash_.high); });
+  }
+
+  const imp_api* api_;
+  PlainHost& host_;
+  FaultShim& shim_;
+  VkResult fault_;
+  bool exclusive_;
+  imp_context context_{};
+  imp_tensor observations_{}, actions_{};
+  imp_brain brain_{};
+  imp_agent agent_{};
+  Hash hash_;
+  End end_;
+};
+
+struct Way {
+  const char* name;
+  VkResult fault;
+  bool timeline;
+  bool exclusive = false;
+};
+
+class T12Faults : public testing::TestWithParam<Way> {
+ protected:
+  // What the validation layer remembers of a device grows with the lives on it, and makes them slow.
+  static constexpr std::uint64_t kLivesOfAHost = 48;
+
+  struct Place {
+    PlainHost host{
+        {"faulty", GetParam().timeline ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, GetParam().timeline, true}};
+    KeptPipelines pipelines{host.describe()};
+  };
+
+  End live(std::uint64_t fail_at, std::uint64_t* calls = nullptr) {
+    if (lives_++ % kLivesOfAHost == 0) {
+      place_.reset();  // the host says what validation found
+      place_ = std::make_unique<Place>();
+    }
+    FaultShim shim(place_->host.describe(), place_->pipelines);
+    shim.fail(fail_at, GetParam().fault);
+    const End end = Life(place_->host, shim, GetParam().fault, GetParam().exclusive).run();
+    if (shim.late_calls() > 0) ++lives_with_late_calls_;
+    if (calls) *calls = shim.calls();
+    return end;
+  }
+
+  static std::uint64_t step(std::uint64_t number) {
+    const bool first_way = GetParam().timeline && !GetParam().exclusive;
+    if (!first_way && !std::getenv("IMPRINT_FAULTS_EVERY_CALL")) return 14;
+    return number < kFirstCalls ? 1 : 9;
+  }
+
+  std::unique_ptr<Place> place_;
+  std::uint64_t lives_ = 0, lives_with_late_calls_ = 0;
+};
+
+// Every one of the first calls, and some of those behind; with fences, and on a queue of its own, some of
+// all, as what differs from the first way is a few calls of each frame: unless the environment variable
+// IMPRINT_FAULTS_EVERY_CALL asks for every one in these too.
+TEST_P(T12Faults, AnyCallMayFail) {
+  std::uint64_t calls = 0;
+  const End whole = live(FaultShim::kNever, &calls);
+  ASSERT_TRUE(whole.hash) << whole.call << ": " << whole.message;
+  RecordProperty("calls", static_cast<int>(calls));
+  ASSERT_GT(calls, kFirstCalls) << "the life is too short";
+  for (std::uint64_t number = 1; number <= calls; number += step(number)) {
+    SCOPED_TRACE("call " + std::to_string(number));
+    const End end = live(number);
+    if (!end.failed) continue;  // the device was quicker this time, and asked less often
+    if (GetParam().fault == VK_ERROR_DEVICE_LOST) {
+      EXPECT_EQ(end.first, IMP_ERROR_DEVICE_LOST) << end.call << ": " << end.message;
+    } else if (end.call != "context_create") {
+      ASSERT_TRUE(end.hash) << end.call << ": " << end.message;
+      EXPECT_TRUE(*end.hash == *whole.hash) << "another brain came out";
+    }
+    ASSERT_FALSE(HasFailure());
+  }
+  // Calls that were on their way are waited for before anybody is told, though not for ever.
+  EXPECT_LE(lives_with_late_calls_, 1u)
+      << "of " << lives_ << " lives: a thread does not look whether the device is lost, or is not waited for";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, T12Faults,
+    testing::Values(Way{"DeviceLost", VK_ERROR_DEVICE_LOST, true},
+                    Way{"HostMemory", VK_ERROR_OUT_OF_HOST_MEMORY, true},
+                    Way{"DeviceMemory", VK_ERROR_OUT_OF_DEVICE_MEMORY, true},
+                    Way{"DeviceLostWithFences", VK_ERROR_DEVICE_LOST, false},
+                    Way{"HostMemoryWithFences", VK_ERROR_OUT_OF_HOST_MEMORY, false},
+                    Way{"DeviceMemoryWithFences", VK_ERROR_OUT_OF_DEVICE_MEMORY, false},
+                    Way{"DeviceLostOnAQueueOfItsOwn", VK_ERROR_DEVICE_LOST, true, true},
+                    Way{"HostMemoryOnAQueueOfItsOwn", VK_ERROR_OUT_OF_HOST_MEMORY, true, true},
+                    Way{"DeviceMemoryOnAQueueOfItsOwn", VK_ERROR_OUT_OF_DEVICE_MEMORY, true, true},
+                    Way{"DeviceLostOnAQueueOfItsOwnWithFences", VK_ERROR_DEVICE_LOST, false, true},
+                    Way{"HostMemoryOnAQueueOfItsOwnWithFences", VK_ERROR_OUT_OF_HOST_MEMORY, false, true},
+                    Way{"DeviceMemoryOnAQueueOfItsOwnWithFences", VK_ERROR_OUT_OF_DEVICE_MEMORY, false,
+                        true}),
+    [](const auto& way) { return std::string(way.param.name); });
+
+}  // namespace
+}  // namespace imprint::bridge

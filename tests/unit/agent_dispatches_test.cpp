@@ -1,0 +1,108 @@
+// How many dispatches and barriers a GPU gets for a step of learning and for a policy: decided on paper, so
+// no GPU is needed. README.md has the same counts beside the times.
+
+#include <gtest/gtest.h>
+
+#include "compute/graph/autodiff.h"
+#include "compute/kernels/dispatch_source.h"
+#include "compute/nn/optimiser.h"
+#include "compute/nn/ppo_loss.h"
+#include "compute/nn/sequential.h"
+#include "compute/program/device_profile.h"
+#include "compute/program/program_body.h"
+#include "plugin/agent/learn/learn_graph.h"
+
+namespace imprint {
+namespace {
+
+struct Counts {
+  std::size_t dispatches = 0, barriers = 0;
+};
+
+Counts counts_of(const ProgramDescription& description) {
+  vk::CapabilityProfile gpu;
+  gpu.max_storage_buffers_per_stage = 16;
+  gpu.max_workgroup_invocations = gpu.max_workgroup_size_x = 1024;
+  gpu.max_shared_memory_bytes = 49152;
+  gpu.subgroup_size = 32;
+  auto source = build_program_graph(description);
+  EXPECT_TRUE(source.ok()) << source.error().message;
+  const Schedule schedule = fuse(source->graph, source->request, fusion_options(gpu)).value();
+  const auto dispatches =
+      build_dispatches(source->graph, schedule, dispatch_limits(gpu),
+                       [](const Place& place) { return static_cast<std::int32_t>(place.kind); });
+  EXPECT_TRUE(dispatches.ok()) << dispatches.error().message;
+  Counts counts{dispatches->size(), 0};
+  const auto level_of = [&](const DispatchSource& dispatch) {
+    return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])].level;
+  };
+  for (std::size_t i = 1; i < dispatches->size(); ++i)
+    counts.barriers += level_of((*dispatches)[i]) != level_of((*dispatches)[i - 1]);
+  return counts;
+}
+
+ProgramDescription ppo_step(std::int64_t batch, std::int64_t hidden) {
+  constexpr std::int64_t kObservations = 32, kActions = 8;
+  const auto data = [&](const char* name) { return Variable::zeros(name, {batch}).value(); };
+  const nn::Sequential network = nn::mlp("ppo", {kObservations, hidden, hidden, kActions + 1},
+                                         {.activation = nn::Activation::tanh, .seed = 1});
+  const Tensor outputs = network(Variable::zeros("observation", {batch, kObservations}).value());
+  const nn::PpoLoss loss =
+      nn::ppo_loss(slice(outputs, 1, 0, kActions), squeeze(slice(outputs, 1, kActions, kActions + 1), 1),
+                   {Variable::zeros("action", {batch}, DType::int32).value(), data("log_probability"),
+                    data("advantage"), data("target")},
+                   {.entropy_coefficient = 0.01});
+  const nn::ClippedGradients clipped =
+      nn::clip_by_global_norm(gradients(loss.total, network.parameters().values()).value(), 0.5).value();
+  ProgramDescription description{
+      .name = "ppo", .updates = nn::Adam(network.parameters()).step(clipped.gradients, 3e-4).value()};
+  description.updates.push_back(Update::assign(
+      Variable::zeros("metrics", {4}), stack({loss.policy, loss.value, loss.entropy, loss.divergence}, 0)));
+  return description;
+}
+
+TEST(Dispatches, OfAPpoMinibatchAreAHandful) {
+  for (const std::int64_t batch : {256, 2048, 16384}) {
+    const Counts counts = counts_of(ppo_step(batch, 64));
+    EXPECT_LE(counts.dispatches, 3u) << "batch " << batch;
+    EXPECT_LE(counts.barriers, 2u) << "batch " << batch;
+  }
+  EXPECT_LE(counts_of(ppo_step(256, 256)).dispatches, 4u);
+  const Counts wide = counts_of(ppo_step(16384, 256));  // the large products have kernels of their own
+  EXPECT_LE(wide.dispatches, 8u);
+  EXPECT_LE(wide.barriers, 7u);
+}
+
+TEST(Dispatches, OfAPolicyAreOne) {
+  for (const std::int64_t batch : {1, 64, 1024, 131072}) {
+    const nn::Sequential policy =
+        nn::mlp("policy", {32, 64, 64, 8}, {.activation = nn::Activation::tanh, .seed = 1});
+    const Counts counts =
+        counts_of({.name = "policy",
+                   .updates = {Update::assign(Variable::zeros("action", {batch, 8}),
+                                              policy(Variable::zeros("observation", {batch, 32}).value()))}});
+    EXPECT_EQ(counts.dispatches, 1u) << "batch " << batch;
+    EXPECT_EQ(counts.barriers, 0u) << "batch " << batch;
+  }
+}
+
+// The pet's network and learner, as the plugin runs it.
+TEST(Dispatches, OfAKennelsMinibatchAreAHandful) {
+  agent::BrainSpec spec;
+  spec.name = "pet";
+  spec.observation.count = 28;
+  spec.action.branch_sizes = {10};
+  spec.goal_count = 6;
+  spec.brain_count = 256;
+  spec.seed = 1;
+  spec.learner = agent::LearnerKind::feedback;
+  spec.batch_size = 32;
+  spec.replay_capacity = 1024;
+  const agent::Network network = agent::Network::create(spec).value();
+  const Counts counts = counts_of(agent::describe_learning(spec, network).value().description);
+  EXPECT_LE(counts.dispatches, 4u);
+  EXPECT_LE(counts.barriers, 3u);
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,530 @@
+// The programs of a brain, held against plain loops in double precision: what is chosen, what is lost, and
+// where a step leads.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compute/base/philox.h"
+#include "plugin/agent/decide/infer_graph.h"
+#include "plugin/agent/decide/shared_tensor.h"
+#include "plugin/agent/learn/learn_graph.h"
+#include "tests/reference/interpreter.h"
+#include "tests/reference/updates.h"
+#include "tests/unit/agent_oracle.h"
+
+namespace imprint::agent {
+namespace {
+
+using namespace oracle;
+using reference::Bindings;
+// ---- arrays that the host shares
+// ------------------------------------------------------------------------------------------------------------------
+
+std::vector<std::int64_t> rows_of(const Shape& shape, std::uint64_t reach, std::uint64_t step) {
+  const auto parts = split("rows", shape, DType::float32, reach, step);
+  EXPECT_TRUE(parts.ok());
+  std::vector<std::int64_t> rows;
+  std::int64_t count = 0;
+  for (const Variable& part : *parts) {
+    EXPECT_EQ(static_cast<std::uint64_t>(count) * 4 % step, 0u) << "where a range may begin";
+    EXPECT_LE(static_cast<std::uint64_t>(part.shape().element_count()) * 4, reach);
+    count += part.shape().element_count();
+    rows.push_back(part.shape()[0]);
+  }
+  EXPECT_EQ(count, shape.element_count());
+  return rows;
+}
+
+TEST(SharedTensor, LiesInPartsOfWholeRowsWhereItIsLong) {
+  using testing::ElementsAre;
+  EXPECT_THAT(rows_of({10, 3}, 120, 16), ElementsAre(10)) << "as long as the reach";
+  EXPECT_THAT(rows_of({10, 3}, 64, 16), ElementsAre(4, 4, 2))
+      << "five rows would end where no range may begin";
+  EXPECT_THAT(rows_of({2, 5, 3}, 64, 16), ElementsAre(4, 4, 2));
+  EXPECT_THAT(rows_of({40}, 64, 16), ElementsAre(16, 16, 8));
+  EXPECT_THAT(rows_of({2, 20}, 64, 16), ElementsAre(16, 16, 8)) << "rows longer than the reach";
+  EXPECT_THAT(rows_of({40, 3}, 256, 256), ElementsAre(64, 56))
+      << "rows of which only too many fill whole steps";
+  EXPECT_THAT(rows_of({8388608, 5}, 134217728, 256), ElementsAre(6710848, 1677760))
+      << "160 MiB where shaders reach 128";
+}
+
+TEST(SharedTensor, IsReadAcrossItsParts) {
+  const std::vector<Variable> parts = {Variable("a", {2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5}),
+                                       Variable("b", {2, 3}, std::vector<float>{6, 7, 8, 9, 10, 11}),
+                                       Variable("c", {1, 3}, std::vector<float>{12, 13, 14})};
+  const Tensor found = take_from(parts, input("index", {3, 5}, DType::int32));
+  ASSERT_TRUE(found.ok());
+  const Numbers index = {14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+  EXPECT_EQ(reference::evaluate_all(std::vector<Tensor>{found}, {{"index", index}})[0], index);
+}
+
+TEST(SharedTensor, IsWrittenAcrossItsParts) {
+  const std::vector<Variable> parts = {Variable::zeros("a", {2, 2}), Variable::zeros("b", {2, 2}),
+                                       Variable::zeros("c", {1, 2})};
+  const std::vector<Update> updates =
+      scatter_to(parts, input("at", {4}, DType::int32), input("rows", {4, 2}));
+  Bindings state{{"at", {4, -1, 1, 2}}, {"rows", {1, 2, 3, 4, 5, 6, 7, 8}}};
+  reference::run_updates(updates, state);
+  EXPECT_EQ(reference::content(parts[0], state), (Numbers{0, 0, 5, 6}));
+  EXPECT_EQ(reference::content(parts[1], state), (Numbers{7, 8, 0, 0}));
+  EXPECT_EQ(reference::content(parts[2], state), (Numbers{1, 2}));
+}
+
+// ---- inference
+// --------------------------------------------------------------------------------------------------------------------------------------
+
+TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
+  BrainSpec spec = pet_spec(2);
+  spec.agents_per_brain = 3;
+  const auto network = Network::create(spec);
+  ASSERT_TRUE(network.ok());
+  const InferGraph graph = describe_inference(spec, *network);
+  Bindings bindings;
+  for (std::uint32_t i = 0; i < 2 * 3 * 3; ++i) bindings["observation"].push_back(draw(i, 0));
+  bindings["goal"] = {0, 1, 1, 1, 0, 0};
+  for (std::uint32_t i = 0; i < 2 * 3 * 4; ++i) bindings["noise"].push_back(0.5 * draw(i, 1));
+  bindings["mask"] = {1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
+  const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
+  for (std::uint32_t seat = 0; seat < 6; ++seat) {
+    const Numbers observation(bindings["observation"].begin() + seat * 3,
+                              bindings["observation"].begin() + seat * 3 + 3);
+    const Numbers heads = forward(spec, weights_of(*network, seat / 3, 2), observation);
+    int best = -1;
+    double best_rating = -1e300;
+    for (int choice = 0; choice < 4; ++choice) {
+      const double value = heads[static_cast<std::size_t>(bindings["goal"][seat] * 4 + choice)];
+      EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][seat * 4 + choice], value, 1e-12);
+      const double rating = value + bindings["noise"][seat * 4 + choice];
+      if (bindings["mask"][seat * 4 + choice] == 0 || rating <= best_rating) continue;
+      best = choice;
+      best_rating = rating;
+    }
+    EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[0])][seat], best) << "seat " << seat;
+  }
+}
+
+TEST(InferGraph, BranchesAndContinuousActionsLieBehindEachOther) {
+  BrainSpec spec = pet_spec(1);
+  spec.learner = LearnerKind::cloning;
+  spec.goal_count = 1;
+  spec.action = {{2, 3}, 2};
+  spec.observation.scale.clear();
+  const auto network = Network::create(spec);
+  ASSERT_TRUE(network.ok());
+  const InferGraph graph = describe_inference(spec, *network);
+  EXPECT_EQ(graph.goal, -1);
+  Bindings bindings{{"observation", {30, -20, 10}}, {"mask", {1, 1, 1, 1, 1}}, {"noise", {0, 0, 0, 0, 0}}};
+  const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
+  const Numbers values = forward(spec, weights_of(*network, 0, 1), bindings["observation"]);
+  ASSERT_EQ(graph.branches.size(), 2u);
+  EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[0])][0], values[1] > values[0] ? 1 : 0);
+  const auto best = std::max_element(values.begin() + 2, values.begin() + 5) - (values.begin() + 2);
+  EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[1])][0], best);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.continuous)][i], std::clamp(values[5 + i], -1.0, 1.0),
+                1e-12);
+}
+
+// ---- learning
+// ---------------------------------------------------------------------------------------------------------------------------------------
+
+struct Sample {
+  Numbers observation;
+  int goal = 0;
+  std::vector<int> choices;
+  Numbers continuous;
+  double target = 0, weight = 1;
+  bool continues = true;  // dqn, whose reward is the target, and what was seen next:
+  Numbers next;
+  int next_goal = 0;
+  std::vector<int> allowed;
+};
+
+double feedback_loss(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+  const Numbers heads = forward(spec, weights, sample.observation);
+  double loss = 0;
+  for (int choice = 0; choice < 4; ++choice) {
+    const double value = heads[static_cast<std::size_t>(sample.goal * 4 + choice)];
+    if (choice == sample.choices[0]) loss += std::pow(value - sample.target, 2);
+    if (choice != sample.choices[0] && sample.target > 0)
+      loss += spec.margin_weight * std::pow(std::max(0.0, value + spec.margin), 2);
+  }
+  return sample.weight * loss;
+}
+
+double cloning_loss(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+  const Numbers heads = forward(spec, weights, sample.observation);
+  const std::size_t first = static_cast<std::size_t>(sample.goal) * spec.action.output_count();
+  double loss = 0;
+  std::size_t at = first;
+  for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < spec.action.branch_sizes[b]; ++i) sum += std::exp(heads[at + i]);
+    loss += std::log(sum) - heads[at + static_cast<std::size_t>(sample.choices[b])];
+    at += spec.action.branch_sizes[b];
+  }
+  for (std::size_t i = 0; i < spec.action.continuous_count; ++i)
+    loss += std::pow(heads[at + i] - sample.continuous[i], 2);
+  return sample.weight * loss;
+}
+
+// By the target network's weights.
+auto dqn_loss(const Weights& target) {
+  return [&target](const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+    const auto best = [&](const Numbers& heads) {
+      int found = -1;
+      for (int choice = 0; choice < 4; ++choice) {
+        const auto value = [&](int i) { return heads[static_cast<std::size_t>(sample.next_goal * 4 + i)]; };
+        if (sample.allowed[static_cast<std::size_t>(choice)] && (found < 0 || value(choice) > value(found)))
+          found = choice;
+      }
+      return static_cast<std::size_t>(sample.next_goal * 4 + found);
+    };
+    double wanted = sample.target;
+    if (sample.continues) {
+      const Numbers rated = forward(spec, target, sample.next);
+      wanted += double{spec.discount} *
+                rated[best(spec.double_estimate ? forward(spec, weights, sample.next) : rated)];
+    }
+    const double error =
+        std::abs(forward(spec, weights,
+                         sample.observation)[static_cast<std::size_t>(sample.goal * 4 + sample.choices[0])] -
+                 wanted);
+    return error <= 1 ? error * error / 2 : error - 0.5;
+  };
+}
+
+using Loss = std::function<double(const BrainSpec&, const Weights&, const Sample&)>;
+
+// One step of one brain as the header says it, gradients by central differences.
+struct Expected {
+  double loss = 0;
+  Weights weights, first, second;
+};
+
+Expected step(const BrainSpec& spec, Weights weights, const std::vector<Sample>& batch,
+              const Loss& sample_loss) {
+  const auto loss_of = [&](const Weights& w) {
+    double sum = 0;
+    for (const Sample& sample : batch) sum += sample_loss(spec, w, sample);
+    return sum / static_cast<double>(batch.size());
+  };
+  Expected expected;
+  expected.loss = loss_of(weights);
+  Weights gradient = weights;
+  double squares = 0;
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    for (std::size_t i = 0; i < weights[p].size(); ++i) {
+      constexpr double h = 1e-5;
+      const double centre = weights[p][i];
+      weights[p][i] = centre + h;
+      const double above = loss_of(weights);
+      weights[p][i] = centre - h;
+      const double below = loss_of(weights);
+      weights[p][i] = centre;
+      gradient[p][i] = (above - below) / (2 * h);
+      squares += gradient[p][i] * gradient[p][i];
+    }
+  }
+  const double scale = std::min(1.0, double{spec.max_gradient_norm} / (std::sqrt(squares) + 1e-6));
+  expected.weights = expected.first = expected.second = weights;
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    for (std::size_t i = 0; i < weights[p].size(); ++i) {
+      const double g = gradient[p][i] * scale;
+      expected.first[p][i] = 0.1 * g;
+      expected.second[p][i] = 0.001 * g * g;
+      expected.weights[p][i] -= double{spec.learning_rate} / 0.1 * expected.first[p][i] /
+                                (std::sqrt(expected.second[p][i] / 0.001) + 1e-8);
+    }
+  }
+  return expected;
+}
+
+class LearnGraphTest : public ::testing::Test {
+ protected:
+  void build(const BrainSpec& wanted) {
+    spec = wanted;
+    auto made = Network::create(spec);
+    ASSERT_TRUE(made.ok());
+    network = std::make_unique<Network>(*made);
+    auto described = describe_learning(spec, *network);
+    ASSERT_TRUE(described.ok()) << described.error().message;
+    graph = *described;
+    const SampleLayout layout = SampleLayout::of(spec);
+    replay.assign(std::size_t{spec.brain_count} * spec.replay_capacity * layout.width, 0);
+    bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
+    bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
+    bindings["filled"].assign(spec.brain_count, 0);
+  }
+
+  void remember(std::uint32_t brain, std::uint32_t row, const Sample& sample) {
+    const SampleLayout layout = SampleLayout::of(spec);
+    double* columns = replay.data() + (std::size_t{brain} * spec.replay_capacity + row) * layout.width;
+    std::copy(sample.observation.begin(), sample.observation.end(), columns + layout.observation);
+    columns[layout.goal] = sample.goal;
+    for (std::size_t b = 0; b < sample.choices.size(); ++b) columns[layout.branches + b] = sample.choices[b];
+    std::copy(sample.continuous.begin(), sample.continuous.end(), columns + layout.continuous);
+    if (spec.learner != LearnerKind::dqn) columns[layout.weight] = sample.weight;
+    if (spec.learner == LearnerKind::dqn) {
+      columns[layout.reward] = sample.target;
+      columns[layout.continues] = sample.continues ? 1 : 0;
+      std::copy(sample.next.begin(), sample.next.end(), columns + layout.next_observation);
+      columns[layout.next_goal] = sample.next_goal;
+      std::copy(sample.allowed.begin(), sample.allowed.end(), columns + layout.allowed);
+    }
+    if (spec.learner == LearnerKind::feedback) {
+      columns[layout.target] = sample.target;
+      columns[layout.margin] = sample.target > 0 ? 1 : 0;
+    }
+    stored[{brain, row}] = sample;
+    bindings["filled"][brain] = std::max(bindings["filled"][brain], row + 1.0);
+  }
+
+  // The samples that the device will draw for a brain.
+  std::vector<Sample> minibatch(std::uint32_t brain) const {
+    std::vector<Sample> batch;
+    for (std::uint32_t i = 0; i < spec.batch_size; ++i) {
+      const double uniform =
+          philox_uniform(brain * spec.batch_size + i, 0, 0, static_cast<std::uint32_t>(spec.seed), 0);
+      batch.push_back(stored.at({brain, static_cast<std::uint32_t>(uniform * bindings.at("filled")[brain])}));
+    }
+    return batch;
+  }
+
+  // What a run leaves in each variable, by state name; and the losses.
+  std::map<std::string, Numbers> run() {
+    bindings["replay"] = replay;
+    std::vector<Tensor> wanted{graph.description.outputs[LearnGraph::kLoss]};
+    std::vector<std::string> names{"loss"};
+    std::vector<StateVariable> state = network->state();
+    state.insert(state.end(), graph.state.begin(), graph.state.end());
+    for (const Update& update : graph.description.updates) {
+      if (update.by_rows) continue;
+      for (const StateVariable& entry : state)
+        if (entry.variable.state() == update.target.state()) names.push_back(entry.name);
+      wanted.push_back(update.value);
+    }
+    EXPECT_EQ(names.size(), wanted.size()) << "every updated variable is part of the saved state";
+    const auto values = reference::evaluate_all(wanted, bindings);
+    std::map<std::string, Numbers> results;
+    for (std::size_t i = 0; i < names.size(); ++i) results[names[i]] = values[i];
+    return results;
+  }
+
+  void expect_step(std::uint32_t brain, const std::map<std::string, Numbers>& results, const Loss& loss) {
+    const Expected expected =
+        step(spec, weights_of(*network, brain, spec.brain_count), minibatch(brain), loss);
+    EXPECT_NEAR(results.at("loss")[brain], expected.loss, 1e-9);
+    std::size_t p = 0;
+    for (const nn::Parameter& parameter : network->parameters()) {
+      const std::size_t size = expected.weights[p].size();
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::size_t at = brain * size + i;
+        ASSERT_NEAR(results.at("adam.first_moment." + parameter.name)[at], expected.first[p][i], 1e-8)
+            << parameter.name << " " << i;
+        ASSERT_NEAR(results.at("adam.second_moment." + parameter.name)[at], expected.second[p][i], 1e-8);
+        // Adam's first step is nearly the sign of the gradient: where that is tiny, differences decide.
+        const double tolerance =
+            std::abs(expected.first[p][i]) > 1e-6 ? 2e-6 : 2 * double{spec.learning_rate};
+        ASSERT_NEAR(results.at("network." + parameter.name)[at], expected.weights[p][i], tolerance)
+            << parameter.name << " " << i;
+      }
+      ++p;
+    }
+    EXPECT_EQ(results.at("adam.step")[brain], 1);
+  }
+
+  void expect_untouched(std::uint32_t brain, const std::map<std::string, Numbers>& results) {
+    const Weights weights = weights_of(*network, brain, spec.brain_count);
+    std::size_t p = 0;
+    for (const nn::Parameter& parameter : network->parameters()) {
+      for (std::size_t i = 0; i < weights[p].size(); ++i) {
+        ASSERT_EQ(results.at("network." + parameter.name)[brain * weights[p].size() + i], weights[p][i]);
+        ASSERT_EQ(results.at("adam.first_moment." + parameter.name)[brain * weights[p].size() + i], 0);
+        ASSERT_EQ(results.at("adam.second_moment." + parameter.name)[brain * weights[p].size() + i], 0);
+      }
+      ++p;
+    }
+    EXPECT_EQ(results.at("adam.step")[brain], 0);
+  }
+
+  static Sample feedback_sample(std::uint32_t i) {
+    Sample sample;
+    for (std::uint32_t k = 0; k < 3; ++k) sample.observation.push_back(draw(3 * i + k, 2));
+    sample.goal = static_cast<int>(i % 2);
+    sample.choices = {static_cast<int>(i % 4)};
+    sample.target = i % 3 == 0 ? -1 : 1;
+    sample.weight = 0.5 + 0.25 * i;
+    return sample;
+  }
+
+  BrainSpec spec;
+  std::unique_ptr<Network> network;
+  LearnGraph graph;
+  Bindings bindings;
+  Numbers replay;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sample> stored;
+};
+
+TEST_F(LearnGraphTest, AFeedbackStepIsWhatItsHeaderSays) {
+  build(pet_spec(2));
+  for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
+  for (std::uint32_t i = 0; i < 4; ++i) remember(1, i, feedback_sample(i + 20));
+  const auto results = run();
+  expect_step(0, results, feedback_loss);
+  expect_step(1, results, feedback_loss);
+  EXPECT_EQ(results.at("generator"), (Numbers{21, 0, 1, 0}));
+}
+
+TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
+  BrainSpec wanted = pet_spec(2);
+  wanted.learner = LearnerKind::cloning;
+  wanted.action = {{4, 3}, 2};
+  build(wanted);
+  for (std::uint32_t brain = 0; brain < 2; ++brain) {
+    for (std::uint32_t i = 0; i < 9; ++i) {
+      Sample sample = feedback_sample(i + 9 * brain);
+      sample.choices = {static_cast<int>(i % 4), static_cast<int>(i % 3)};
+      sample.continuous = {draw(i, 5), draw(i, 6)};
+      remember(brain, i, sample);
+    }
+  }
+  const auto results = run();
+  expect_step(0, results, cloning_loss);
+  expect_step(1, results, cloning_loss);
+}
+
+// Rewards far and near, ends and no ends, goals that change, choices that are closed; the target network is
+// another than the one that learns.
+class DqnGraphTest : public LearnGraphTest {
+ protected:
+  void build_dqn(const std::function<void(BrainSpec&)>& change) {
+    BrainSpec wanted = pet_spec(2);
+    wanted.learner = LearnerKind::dqn;
+    wanted.discount = 0.75f;
+    change(wanted);
+    build(wanted);
+    for (std::uint32_t brain = 0; brain < 2; ++brain) {
+      targets[brain] = weights_of(*network, brain, 2);
+      for (std::size_t p = 0; p < targets[brain].size(); ++p) {
+        for (std::size_t i = 0; i < targets[brain][p].size(); ++i)
+          targets[brain][p][i] += 0.5 * draw(static_cast<std::uint32_t>(i), 9 + brain);
+        Numbers& all = bindings["target." + network->parameters()[p].name];
+        all.insert(all.end(), targets[brain][p].begin(), targets[brain][p].end());
+      }
+      for (std::uint32_t i = 0; i < 9; ++i) {
+        Sample sample = feedback_sample(i + 9 * brain);
+        sample.target *= i % 2 == 0 ? 3 : 0.2;  // beyond where the loss is square, and within
+        sample.continues = i % 4 != 3;
+        for (std::uint32_t k = 0; k < 3; ++k)
+          sample.next.push_back(sample.continues ? draw(3 * i + k, 7 + brain) : 0);
+        sample.next_goal = static_cast<int>(i / 2 % 2);
+        for (std::uint32_t k = 0; k < 4; ++k) sample.allowed.push_back(sample.continues && (i + k) % 3 != 0);
+        remember(brain, i, sample);
+      }
+    }
+  }
+
+  Weights targets[2];
+};
+
+TEST_F(DqnGraphTest, AStepIsWhatItsHeaderSays) {
+  build_dqn([](BrainSpec& wanted) { wanted.target_period = 2; });
+  const auto results = run();
+  for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
+  for (const nn::Parameter& parameter : network->parameters()) {
+    const std::string name = "target." + parameter.name;
+    EXPECT_EQ(results.at(name), bindings.at(name)) << "one step of two";
+  }
+}
+
+TEST_F(DqnGraphTest, ADoubleStepChoosesByTheNetworkAndTheTargetFollowsIt) {
+  build_dqn([](BrainSpec& wanted) {
+    wanted.target_period = 1, wanted.target_rate = 0.25f, wanted.double_estimate = true;
+  });
+  const auto results = run();
+  for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
+  for (const nn::Parameter& parameter : network->parameters()) {
+    const Numbers &before = bindings.at("target." + parameter.name),
+                  &after = results.at("target." + parameter.name);
+    const Numbers& stepped = results.at("network." + parameter.name);
+    for (std::size_t i = 0; i < after.size(); ++i)
+      ASSERT_NEAR(after[i], before[i] + 0.25 * (stepped[i] - before[i]), 1e-9);
+  }
+}
+
+TEST_F(DqnGraphTest, TheTargetOfABrainThatDoesNotLearnStays) {
+  build_dqn([](BrainSpec& wanted) { wanted.target_period = 1; });
+  bindings["filled"][1] = 0;
+  const auto results = run();
+  expect_untouched(1, results);
+  for (const nn::Parameter& parameter : network->parameters()) {
+    const Numbers &before = bindings.at("target." + parameter.name),
+                  &after = results.at("target." + parameter.name);
+    const Numbers& stepped = results.at("network." + parameter.name);
+    for (std::size_t i = 0; i < after.size(); ++i)
+      ASSERT_EQ(after[i], i < after.size() / 2 ? stepped[i] : before[i]);
+  }
+}
+
+TEST_F(LearnGraphTest, WithoutMarginRivalsAreLeftAlone) {
+  BrainSpec wanted = pet_spec(1);
+  wanted.margin_weight = 0;
+  wanted.max_gradient_norm = 0;  // no clip
+  build(wanted);
+  for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
+  spec.max_gradient_norm = 1e30f;  // what "no clip" means to the expectation
+  expect_step(0, run(), feedback_loss);
+}
+
+TEST_F(LearnGraphTest, ABrainWithoutSamplesStaysAsItIs) {
+  build(pet_spec(3));
+  for (std::uint32_t i = 0; i < 9; ++i) remember(1, i, feedback_sample(i));
+  const auto results = run();
+  expect_untouched(0, results);
+  expect_step(1, results, feedback_loss);
+  expect_untouched(2, results);
+}
+
+TEST_F(LearnGraphTest, NumbersThatAreNotFiniteStayOutOfTheWeights) {
+  build(pet_spec(2));
+  for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
+  Sample poison = feedback_sample(1);
+  poison.weight = 1e308;
+  poison.target = -1e100;
+  for (std::uint32_t i = 0; i < 9; ++i) remember(1, i, poison);
+  const auto results = run();
+  EXPECT_FALSE(std::isfinite(results.at("loss")[1]));
+  expect_step(0, results, feedback_loss);
+  expect_untouched(1, results);
+}
+
+// With one sample each there is nothing to draw, so a kennel and single brains meet the same minibatches.
+TEST_F(LearnGraphTest, AKennelIsThatManySingleBrains) {
+  build(pet_spec(4));
+  for (std::uint32_t p = 0; p < 4; ++p) remember(p, 0, feedback_sample(p));
+  const auto kennel = run();
+  for (std::uint32_t p = 0; p < 4; ++p) {
+    LearnGraphTest_AKennelIsThatManySingleBrains_Test single;
+    BrainSpec alone = pet_spec(1);
+    alone.seed += p;
+    single.build(alone);
+    single.remember(0, 0, feedback_sample(p));
+    const auto results = single.run();
+    for (const auto& [name, values] : results) {
+      if (name == "generator") continue;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_EQ(kennel.at(name)[p * values.size() + i], values[i]) << name << " of brain " << p;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace imprint::agent

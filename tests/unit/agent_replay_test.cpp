@@ -1,0 +1,251 @@
+// What the host keeps of a brain: its schema, samples on their way to memory, and the file it is saved as.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "compute/base/hash.h"
+#include "plugin/agent/keep/saved_brain.h"
+#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/replay.h"
+
+namespace imprint::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+BrainSpec small_spec() {
+  BrainSpec spec;
+  spec.observation.count = 2;
+  spec.action.branch_sizes = {3};
+  spec.goal_count = 2;
+  spec.hidden_sizes = {4};
+  spec.brain_count = 2;
+  spec.learner = LearnerKind::feedback;
+  spec.replay_capacity = 5;
+  spec.seed = 9;
+  return spec;
+}
+
+TEST(Schema, RefusesWhatCannotBe) {
+  const auto code_of = [](auto change) {
+    BrainSpec spec = small_spec();
+    change(spec);
+    const Status status = validate(spec);
+    return status.ok() ? std::string("ok") : std::string(error_code_name(status.error().code));
+  };
+  EXPECT_EQ(code_of([](BrainSpec&) {}), "ok");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.observation.count = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.observation.scale = {1.0f}; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.observation.scale = {1.0f, std::nanf("")}; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.action.branch_sizes = {1}; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.action.branch_sizes = {3, 3}; }), "unsupported");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.action.branch_sizes = {}; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.goal_count = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.goal_count = 1u << 20; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.hidden_sizes = {1u << 20, 1u << 20}; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.brain_count = 1u << 20, s.agents_per_brain = 2; }),
+            "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.replay_capacity = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.replay_capacity = 1u << 20, s.brain_count = 1u << 15; }),
+            "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.learning_rate = std::numeric_limits<float>::infinity(); }),
+            "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.credit_width_s = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.learn_period_frames = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.action_latency_frames = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.decision_period_frames = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.name = "caf\xC3\xA9 \xF0\x9F\x90\x95"; }), "ok");
+  for (const char* name : {"\xE9", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"})
+    EXPECT_EQ(code_of([=](BrainSpec& s) { s.name = name; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.batch_size = 0, s.learner = LearnerKind::none; }), "ok")
+      << "nobody learns by it";
+}
+
+TEST(Schema, HashCoversWhatASavedBrainMustShare) {
+  const Hash128 base = schema_hash(small_spec());
+  const auto changed = [&](auto change) {
+    BrainSpec spec = small_spec();
+    change(spec);
+    return schema_hash(spec) != base;
+  };
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.observation.count = 3; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.observation.scale = {1.0f, 2.0f}; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.goal_count = 3; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.action.branch_sizes = {4}; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.hidden_sizes = {4, 4}; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.activation = Activation::tanh; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.brain_count = 3; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.learner = LearnerKind::none; }));
+  EXPECT_TRUE(changed([](BrainSpec& s) { s.replay_capacity = 6; }));
+  EXPECT_FALSE(changed([](BrainSpec& s) { s.observation.scale = {1.0f, 1.0f}; }));
+  EXPECT_FALSE(
+      changed([](BrainSpec& s) { s.seed = 10, s.learning_rate = 1, s.name = "other", s.exploration = 0; }));
+}
+
+TEST(SampleQueue, KeepsOrderAndDropsTheOldest) {
+  SampleQueue queue(2, 1, 3);
+  for (int i = 0; i < 5; ++i) queue.push(1)[0] = static_cast<float>(i);
+  EXPECT_EQ(queue.size(0), 0u);
+  EXPECT_EQ(queue.size(1), 3u);
+  EXPECT_EQ(queue.dropped(), 2u);
+  EXPECT_EQ(queue.row(1, 0)[0], 2.0f);
+  EXPECT_EQ(queue.row(1, 2)[0], 4.0f);
+  queue.pop(1, 2);
+  EXPECT_EQ(queue.row(1, 0)[0], 4.0f);
+  queue.pop(1, 9);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(ReplayState, TakesAFewSamplesAStepAndOverwritesTheOldest) {
+  const BrainSpec spec = small_spec();
+  const std::uint32_t width = SampleLayout::of(spec).width, per_step = rows_per_step(spec);
+  ASSERT_EQ(per_step, 5u) << "never more rows than the memory has: rows of one step are distinct";
+  ReplayState state = ReplayState::empty(spec);
+  for (int i = 0; i < 7; ++i) state.waiting.push(1)[0] = static_cast<float>(i + 1);
+  std::vector<float> values(2 * per_step * width);
+  std::vector<std::int32_t> rows(2 * per_step);
+  take_samples(spec, state, {values, rows, {}, {}});
+  EXPECT_THAT(rows, ElementsAre(-1, -1, -1, -1, -1, 5, 6, 7, 8, 9));
+  EXPECT_EQ(values[per_step * width], 1.0f);
+  EXPECT_THAT(state.filled, ElementsAre(0, 5));
+  EXPECT_THAT(state.next, ElementsAre(0, 0));
+  take_samples(spec, state, {values, rows, {}, {}});
+  EXPECT_THAT(rows, ElementsAre(-1, -1, -1, -1, -1, 5, 6, -1, -1, -1));
+  EXPECT_THAT(state.filled, ElementsAre(0, 5));
+  EXPECT_THAT(state.next, ElementsAre(0, 2));
+  EXPECT_EQ(state.sample_count(), 5u);
+}
+
+// ---- files
+// -----------------------------------------------------------------------------------------------------------------------------------------
+
+class SavedBrainTest : public ::testing::Test {
+ protected:
+  SavedBrainTest() {
+    auto network = Network::create(spec);
+    EXPECT_TRUE(network.ok());
+    auto graph = describe_learning(spec, *network);
+    EXPECT_TRUE(graph.ok()) << graph.error().message;
+    variables = network->state();
+    variables.insert(variables.end(), graph->state.begin(), graph->state.end());
+    for (const StateVariable& entry : variables) state.push_back(entry.variable.state()->initial);
+    host.seed = 0xFEDCBA9876543210ull;
+    host.counters = {1, 2, 3, 4, 5};
+    host.draws = {11, 12};
+    host.replay = ReplayState::empty(spec);
+    host.replay.next = {0, 3};
+    host.replay.filled = {0, 5};
+    for (int i = 0; i < 3; ++i) host.replay.waiting.push(1)[0] = static_cast<float>(i);
+  }
+
+  std::vector<std::byte> encode() {
+    std::vector<std::span<const std::byte>> bytes(state.begin(), state.end());
+    auto file = encode_brain(spec, variables, host, bytes);
+    EXPECT_TRUE(file.ok());
+    return *file;
+  }
+
+  BrainSpec spec = small_spec();
+  std::vector<StateVariable> variables;
+  std::vector<std::vector<std::byte>> state;
+  HostState host;
+};
+
+TEST_F(SavedBrainTest, ComesBackAsItWas) {
+  const auto loaded = decode_brain(encode(), spec, variables);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(loaded->state, state);
+  EXPECT_EQ(loaded->host.seed, host.seed);
+  EXPECT_EQ(loaded->host.counters.episodes, 5u);
+  EXPECT_EQ(loaded->host.draws, host.draws);
+  EXPECT_EQ(loaded->host.replay.next, host.replay.next);
+  EXPECT_EQ(loaded->host.replay.filled, host.replay.filled);
+  ASSERT_EQ(loaded->host.replay.waiting.size(1), 3u);
+  EXPECT_EQ(loaded->host.replay.waiting.row(1, 2)[0], 2.0f);
+  EXPECT_EQ(encode(), encode()) << "equal brains make equal files";
+}
+
+TEST_F(SavedBrainTest, WhatCouldNotBeLoadedIsNotWritten) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].variable.dtype() != DType::float32) continue;
+    std::vector<std::vector<std::byte>> damaged = state;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(damaged[i].data() + damaged[i].size() - sizeof nan, &nan, sizeof nan);
+    const std::vector<std::span<const std::byte>> bytes(damaged.begin(), damaged.end());
+    const auto file = encode_brain(spec, variables, host, bytes);
+    ASSERT_FALSE(file.ok()) << variables[i].name;
+    EXPECT_EQ(file.error().code, ErrorCode::wrong_state);
+    EXPECT_THAT(file.error().message,
+                HasSubstr("'" + variables[i].name + "' holds a number that is not finite"));
+  }
+}
+
+TEST_F(SavedBrainTest, EveryTruncationIsRefused) {
+  const std::vector<std::byte> file = encode();
+  for (std::size_t size = 0; size < file.size(); ++size) {
+    const auto loaded = decode_brain(std::span(file).first(size), spec, variables);
+    ASSERT_FALSE(loaded.ok()) << size;
+    ASSERT_EQ(loaded.error().code, ErrorCode::corrupt_file) << size;
+  }
+}
+
+TEST_F(SavedBrainTest, EveryFlippedByteIsRefused) {
+  std::vector<std::byte> file = encode();
+  for (std::size_t at = 0; at < file.size(); ++at) {
+    for (const std::byte flip : {std::byte{1}, std::byte{0x80}}) {
+      file[at] ^= flip;
+      const auto loaded = decode_brain(file, spec, variables);
+      ASSERT_FALSE(loaded.ok()) << "byte " << at;
+      ASSERT_EQ(loaded.error().code, ErrorCode::corrupt_file)
+          << "byte " << at << ": " << loaded.error().message;
+      file[at] ^= flip;
+    }
+  }
+  file.push_back(std::byte{0});
+  EXPECT_FALSE(decode_brain(file, spec, variables).ok()) << "stray bytes at the end";
+}
+
+TEST_F(SavedBrainTest, ABrainOfAnotherSchemaIsRefusedInWords) {
+  const std::vector<std::byte> file = encode();
+  BrainSpec other = spec;
+  other.goal_count = 7;
+  const auto loaded = decode_brain(file, other, variables);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, ErrorCode::shape_mismatch);
+  EXPECT_THAT(loaded.error().message, HasSubstr("2 goals"));
+  EXPECT_THAT(loaded.error().message, HasSubstr("7 goals"));
+}
+
+TEST_F(SavedBrainTest, NumbersThatAreNotFiniteOrOutOfRangeAreRefused) {
+  // No library writes such a file: another number of one that it wrote, and the hashes that go with it.
+  const float marked = 1234.5f, nan = std::nanf("");
+  std::memcpy(state[0].data(), &marked, sizeof marked);
+  std::vector<std::byte> file = encode();
+  const auto mark = std::as_bytes(std::span(&marked, 1));
+  std::memcpy(std::to_address(std::ranges::search(file, mark).begin()), &nan, sizeof nan);
+  constexpr std::size_t kHeader = 72, kBodyHash = 40, kHeaderHash = 56;
+  for (const auto& [at, begin, end] :
+       {std::array{kBodyHash, kHeader, file.size()}, std::array{kHeaderHash, std::size_t{0}, kHeaderHash}}) {
+    const Hash128 hash = Hasher().bytes(std::span(file).subspan(begin, end - begin)).digest();
+    std::memcpy(file.data() + at, &hash.low, sizeof hash.low);
+    std::memcpy(file.data() + at + sizeof hash.low, &hash.high, sizeof hash.high);
+  }
+  auto loaded = decode_brain(file, spec, variables);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_THAT(loaded.error().message, HasSubstr("not finite"));
+  host.replay.next[1] = 5;
+  loaded = decode_brain(encode(), spec, variables);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_THAT(loaded.error().message, HasSubstr("replay.next"));
+}
+
+}  // namespace
+}  // namespace imprint::agent

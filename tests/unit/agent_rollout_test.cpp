@@ -1,0 +1,274 @@
+// Updates from rollouts: what is taken, what it was worth, and where an update leads, held against plain
+// loops in double precision.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "plugin/agent/learn/learn_graph.h"
+#include "tests/reference/interpreter.h"
+#include "tests/unit/agent_oracle.h"
+
+namespace imprint::agent {
+namespace {
+
+using namespace oracle;
+
+BrainSpec ppo_spec(std::uint32_t brains) {
+  BrainSpec spec = pet_spec(brains);
+  spec.learner = LearnerKind::ppo;
+  spec.rollout_steps = 8;
+  spec.batch_size = 8;
+  spec.epochs = 1;
+  spec.discount = 0.75f;
+  spec.advantage_decay = 0.5f;
+  spec.entropy_coefficient = 0.25f;
+  return spec;
+}
+
+struct Done {
+  Numbers observation, next;
+  int goal = 0, next_goal = 0, choice = 0;
+  std::vector<int> allowed;
+  double reward = 0;
+  bool begins = false, terminated = false;
+};
+
+Done done(std::uint32_t i) {
+  Done made;
+  for (std::uint32_t k = 0; k < 3; ++k) made.observation.push_back(draw(3 * i + k, 2));
+  made.terminated = i % 5 == 3;
+  for (std::uint32_t k = 0; k < 3; ++k) made.next.push_back(made.terminated ? 0 : draw(3 * i + k, 4));
+  made.goal = static_cast<int>(i % 2);
+  made.next_goal = static_cast<int>(i / 2 % 2);
+  made.choice = static_cast<int>(i % 4);
+  made.allowed = {1, 1, 1, 1};
+  made.allowed[(i + 1) % 4] = 0;
+  made.reward = draw(i, 5);
+  made.begins = i % 5 == 4 || i == 0;
+  return made;
+}
+
+class RolloutTest : public ::testing::Test {
+ protected:
+  void build(const BrainSpec& wanted) {
+    spec = wanted;
+    network = std::make_unique<Network>(Network::create(spec).value());
+    auto described = describe_learning(spec, *network);
+    ASSERT_TRUE(described.ok()) << described.error().message;
+    graph = *described;
+    const std::size_t rows = std::size_t{spec.brain_count} * spec.rollout_steps;
+    state["rows"].assign(rows, -1);
+    state["filled"].assign(spec.brain_count, 0);
+    state["samples"].assign(rows * SampleLayout::of(spec).width, 0);
+  }
+
+  void give(std::uint32_t brain, std::uint32_t first) {
+    const SampleLayout layout = SampleLayout::of(spec);
+    for (std::uint32_t k = 0; k < spec.rollout_steps; ++k) {
+      const Done step = done(first + k);
+      double* columns =
+          state["samples"].data() + (std::size_t{brain} * spec.rollout_steps + k) * layout.width;
+      std::copy(step.observation.begin(), step.observation.end(), columns + layout.observation);
+      columns[layout.goal] = step.goal;
+      columns[layout.branches] = step.choice;
+      columns[layout.reward] = step.reward;
+      columns[layout.begins] = step.begins ? 1 : 0;
+      std::copy(step.allowed.begin(), step.allowed.end(), columns + layout.allowed);
+      columns[layout.continues] = step.terminated ? 0 : 1;
+      std::copy(step.next.begin(), step.next.end(), columns + layout.next_observation);
+      columns[layout.next_goal] = step.next_goal;
+    }
+    state["filled"][brain] = spec.rollout_steps;
+  }
+
+  void run(std::size_t part) {
+    for (std::uint32_t turn = 0; turn < graph.sequence.parts[part].repeat; ++turn)
+      reference::run_updates(graph.sequence.parts[part].description.updates, state);
+  }
+
+  const Variable& kept(const std::string& name) const {
+    for (const StateVariable& entry : graph.state)
+      if (entry.name == name) return entry.variable;
+    throw std::runtime_error(name);
+  }
+  Weights critic(std::uint32_t brain) const {
+    Weights weights;
+    for (const nn::Parameter& parameter : network->parameters()) {
+      const Numbers all = reference::content(kept("critic." + parameter.name), state);
+      const std::size_t size = all.size() / spec.brain_count;
+      weights.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(brain * size),
+                           all.begin() + static_cast<std::ptrdiff_t>((brain + 1) * size));
+    }
+    return weights;
+  }
+
+  BrainSpec spec;
+  std::unique_ptr<Network> network;
+  LearnGraph graph;
+  reference::Bindings state;
+};
+
+TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
+  build(ppo_spec(2));
+  give(0, 0);
+  give(1, 20);
+  const Weights critics[] = {critic(0), critic(1)};
+  run(0);
+  for (std::uint32_t brain = 0; brain < 2; ++brain) {
+    const Weights actor = weights_of(*network, brain, 2);
+    double advantage = 0;
+    for (std::uint32_t k = 8; k-- > 0;) {
+      const Done step = done(20 * brain + k);
+      const auto value = [&](const Numbers& seen, int goal) {
+        return forward(spec, critics[brain], seen)[static_cast<std::size_t>(goal)];
+      };
+      const double here = value(step.observation, step.goal);
+      const double later = step.terminated ? 0 : double{spec.discount} * value(step.next, step.next_goal);
+      const bool goes_on = k < 7 && !done(20 * brain + k + 1).begins;
+      advantage = step.reward + later - here +
+                  (goes_on ? double{spec.discount} * double{spec.advantage_decay} * advantage : 0);
+      EXPECT_NEAR(state.at("advantage")[brain * 8 + k], advantage, 1e-9) << k;
+      EXPECT_NEAR(state.at("value target")[brain * 8 + k], advantage + here, 1e-9) << k;
+      const Numbers logits = forward(spec, actor, step.observation);
+      double sum = 0;
+      for (std::size_t i = 0; i < 4; ++i)
+        if (step.allowed[i]) sum += std::exp(logits[static_cast<std::size_t>(step.goal) * 4 + i]);
+      EXPECT_NEAR(state.at("log-probability")[brain * 8 + k],
+                  logits[static_cast<std::size_t>(step.goal * 4 + step.choice)] - std::log(sum), 1e-9);
+    }
+  }
+}
+
+// One epoch of one minibatch, so that the order is nobody's business.
+TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
+  build(ppo_spec(3));
+  give(0, 0);
+  give(2, 20);
+  const Numbers before = reference::initial_values(network->parameters()[0].variable);
+  for (std::size_t part = 0; part < 3; ++part) run(part);
+  for (const std::uint32_t p : {0u, 2u}) {
+    RolloutTest_AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays_Test single;
+    BrainSpec alone = ppo_spec(1);
+    alone.seed += p;
+    single.build(alone);
+    single.give(0, p == 0 ? 0 : 20);
+    for (std::size_t part = 0; part < 3; ++part) single.run(part);
+    for (const nn::Parameter& parameter : network->parameters()) {
+      const Numbers &all = state.at("network." + parameter.name),
+                    &own = single.state.at("network." + parameter.name);
+      for (std::size_t i = 0; i < own.size(); ++i)
+        ASSERT_NEAR(all[p * own.size() + i], own[i], 1e-7) << parameter.name << " of brain " << p;
+    }
+    EXPECT_NEAR(
+        reference::evaluate_all(graph.sequence.parts[2].description.outputs, state)[0][p],
+        reference::evaluate_all(single.graph.sequence.parts[2].description.outputs, single.state)[0][0],
+        1e-9);
+  }
+  const Numbers& after = state.at("network.0.weight");
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const bool learns = i / (after.size() / 3) != 1;
+    if (learns)
+      EXPECT_NE(after[i], before[i]);
+    else
+      EXPECT_EQ(after[i], before[i]);
+  }
+}
+
+// The first minibatch's gradient: the ratio is 1, so it is that of -A log pi, of the value's error and of the
+// entropy.
+TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
+  BrainSpec wanted = ppo_spec(1);
+  wanted.max_gradient_norm = 0;
+  build(wanted);
+  give(0, 3);
+  Weights actor = weights_of(*network, 0, 1), value = critic(0);
+  run(0);
+  Numbers advantage = state.at("advantage");
+  double mean = 0, square = 0;
+  for (const double a : advantage) mean += a / 8;
+  for (const double a : advantage) square += (a - mean) * (a - mean) / 7;
+  for (double& a : advantage) a = (a - mean) / (std::sqrt(square) + 1e-8);
+  const auto loss = [&] {
+    double total = 0;
+    for (std::uint32_t k = 0; k < 8; ++k) {
+      const Done step = done(3 + k);
+      const Numbers logits = forward(spec, actor, step.observation);
+      const auto logit = [&](std::size_t i) { return logits[static_cast<std::size_t>(step.goal) * 4 + i]; };
+      double sum = 0, entropy = 0;
+      for (std::size_t i = 0; i < 4; ++i)
+        if (step.allowed[i]) sum += std::exp(logit(i));
+      for (std::size_t i = 0; i < 4; ++i)
+        if (step.allowed[i]) entropy -= std::exp(logit(i)) / sum * (logit(i) - std::log(sum));
+      const double ratio = std::exp(logit(static_cast<std::size_t>(step.choice)) - std::log(sum) -
+                                    state.at("log-probability")[k]);
+      const double error = forward(spec, value, step.observation)[static_cast<std::size_t>(step.goal)] -
+                           state.at("value target")[k];
+      total += (-ratio * advantage[k] + 0.5 * error * error - double{spec.entropy_coefficient} * entropy) / 8;
+    }
+    return total;
+  };
+  const auto slopes = [&](Weights& of) {
+    Weights found = of;
+    for (std::size_t p = 0; p < of.size(); ++p)
+      for (std::size_t i = 0; i < of[p].size(); ++i) {
+        const double centre = of[p][i];
+        of[p][i] = centre + 1e-5;
+        const double above = loss();
+        of[p][i] = centre - 1e-5;
+        found[p][i] = (above - loss()) / 2e-5;
+        of[p][i] = centre;
+      }
+    return found;
+  };
+  const Weights of_actor = slopes(actor), of_critic = slopes(value);
+  run(1);
+  for (std::size_t p = 0; p < actor.size(); ++p) {
+    const std::string& name = network->parameters()[p].name;
+    for (const auto& [prefix, expected] : {std::pair{"adam.first_moment.actor.", &of_actor[p]},
+                                           std::pair{"adam.first_moment.critic.", &of_critic[p]}}) {
+      const Numbers found = reference::content(kept(prefix + name), state);
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], 0.1 * (*expected)[i], 1e-7) << prefix << name << " " << i;
+    }
+  }
+}
+
+TEST(TakeRollouts, AreWholeAndAgentByAgent) {
+  BrainSpec spec = ppo_spec(2);
+  spec.agents_per_brain = 2;
+  spec.rollout_steps = spec.batch_size = 4;
+  ReplayState replay = ReplayState::empty(spec);
+  const SampleLayout layout = SampleLayout::of(spec);
+  const auto push = [&](std::uint32_t brain, std::uint32_t seat, float reward, float begins) {
+    const std::span<float> row = replay.waiting.push(brain, {seat, 0});
+    std::ranges::fill(row, 0.0f);
+    row[layout.reward] = reward;
+    row[layout.begins] = begins;
+  };
+  for (const float reward : {1.0f, 2.0f, 3.0f}) push(0, 0, reward, 0);
+  push(1, 3, 10, 0);
+  push(1, 2, 20, 0);
+  push(1, 3, 11, 0);
+  push(1, 2, 21, 0);
+  push(1, 2, 22, 0);
+  std::vector<float> values(2 * 4 * layout.width);
+  std::vector<std::int32_t> rows(8);
+  take_rollouts(spec, replay, {values, rows, {}, {}});
+  EXPECT_EQ(rows, (std::vector<std::int32_t>{-1, -1, -1, -1, 4, 5, 6, 7}));
+  const auto column = [&](std::uint32_t first) {
+    std::vector<float> found;
+    for (std::size_t k = 4; k < 8; ++k) found.push_back(values[k * layout.width + first]);
+    return found;
+  };
+  EXPECT_EQ(column(layout.reward), (std::vector<float>{20, 21, 10, 11}));
+  EXPECT_EQ(column(layout.begins), (std::vector<float>{1, 0, 1, 0}));
+  EXPECT_EQ(replay.waiting.size(0), 3u) << "goes on to be gathered";
+  EXPECT_EQ(replay.waiting.size(1), 0u) << "what is left over was done by weights that are gone";
+}
+
+}  // namespace
+}  // namespace imprint::agent

@@ -1,0 +1,217 @@
+// The loops of the processor: the same bits from every instruction set, and right where functions are hard.
+
+#include "compute/cpu/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "compute/base/philox.h"
+
+namespace imprint::cpu {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<const KernelSet*> sets_of_this_processor() {
+  std::vector<const KernelSet*> sets{&kBaselineKernels};
+#if defined(__x86_64__) && !defined(_WIN32)
+  if (__builtin_cpu_supports("avx2")) sets.push_back(&kAvx2Kernels);
+  if (&kernels() == &kAvx512Kernels) sets.push_back(&kAvx512Kernels);
+#endif
+  return sets;
+}
+
+// Bit patterns of every kind: small and large numbers, subnormals, infinities and NaN among them.
+std::vector<float> floats_of_all_kinds(std::uint32_t stream) {
+  std::vector<float> values{0.0f,    -0.0f,   1.0f, -1.0f, kInf,    -kInf,         kNaN, 1e-45f,
+                            -1e-40f, 3.4e38f, 0.5f, 88.8f, -103.9f, 2147483648.0f, 1e9f};
+  for (std::uint32_t i = 0; i < 1009; ++i) {
+    const std::uint32_t bits = philox({i, stream, 0, 0}, {5, 7})[0];
+    float value;
+    std::memcpy(&value, &bits, 4);
+    values.push_back(i % 3 == 0 ? value : 8.0f * static_cast<float>(uniform_of(bits)) - 4.0f);
+  }
+  return values;
+}
+
+std::vector<std::uint32_t> bits_of(const void* values, std::size_t count) {
+  std::vector<std::uint32_t> bits(count);
+  std::memcpy(bits.data(), values, count * 4);
+  return bits;
+}
+
+// A NaN is a NaN, whatever its bits.
+std::vector<std::uint32_t> normalised(std::vector<std::uint32_t> bits) {
+  for (std::uint32_t& word : bits)
+    if ((word & 0x7fffffffu) > 0x7f800000u) word = 0x7fc00000u;
+  return bits;
+}
+
+TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
+  const std::vector<float> a = floats_of_all_kinds(1), b = floats_of_all_kinds(2);
+  std::vector<std::int32_t> ints, chosen;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ints.push_back(static_cast<std::int32_t>(philox({static_cast<std::uint32_t>(i), 3, 0, 0}, {5, 7})[0]));
+    chosen.push_back(static_cast<std::int32_t>(i % 2));
+  }
+  int compared = 0;
+  for (int code = 0; code <= static_cast<int>(Op::where); ++code) {
+    const Op op = static_cast<Op>(code);
+    if (op_info(op).kind != OpKind::elementwise || op == Op::stop_gradient) continue;
+    for (const DType dtype : {DType::float32, DType::int32}) {
+      const void* first = op == Op::where           ? static_cast<const void*>(chosen.data())
+                          : dtype == DType::float32 ? static_cast<const void*>(a.data())
+                                                    : ints.data();
+      const void* second = dtype == DType::float32 ? static_cast<const void*>(b.data()) : ints.data();
+      std::vector<std::uint32_t> expected;
+      for (const KernelSet* set : sets_of_this_processor()) {
+        const Elementwise function = set->elementwise(op, dtype, dtype);
+        ASSERT_EQ(function == nullptr, kBaselineKernels.elementwise(op, dtype, dtype) == nullptr);
+        if (!function) continue;
+        std::vector<std::uint32_t> result(a.size());
+        function(first, second, second, result.data(), static_cast<std::int64_t>(a.size()));
+        result = normalised(result);
+        if (expected.empty()) expected = result;
+        EXPECT_EQ(result, expected) << op_info(op).name << " of " << dtype_name(dtype) << ", " << set->name;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 70);
+  for (const Op op : {Op::reduce_sum, Op::reduce_prod, Op::reduce_max, Op::reduce_min})
+    for (const std::int64_t count : {0, 1, 15, 16, 17, 1000}) {
+      std::vector<float> found;
+      for (const KernelSet* set : sets_of_this_processor()) {
+        float total = 0.25f;
+        set->fold_run(op, DType::float32)(a.data() + 15, count, &total);
+        found.push_back(total);
+      }
+      for (const float value : found)
+        EXPECT_EQ(normalised(bits_of(&value, 1)), normalised(bits_of(&found[0], 1)))
+            << op_info(op).name << " of " << count;
+    }
+}
+
+TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
+  std::vector<float> a(70 * 600), b(600 * 70);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 1001.0f;
+  for (std::size_t i = 0; i < b.size(); ++i)
+    b[i] = static_cast<float>(static_cast<int>(i * 104729 % 1999) - 999) / 999.0f;
+  std::vector<float> scratch(kMatmulScratch);
+  for (const std::int64_t rows : {1, 2, 5, 8, 70})
+    for (const std::int64_t depth : {0, 1, 33, 600})
+      for (const std::int64_t columns : {1, 3, 16, 33, 70})
+        for (const bool transposed : {false, true}) {
+          std::vector<std::vector<float>> found;
+          for (const KernelSet* set : sets_of_this_processor()) {
+            std::vector<float> c(static_cast<std::size_t>(rows * columns), kNaN);
+            // a by its columns, b by its rows, or the other way round.
+            set->matmul({.a = a.data(),
+                         .b = b.data(),
+                         .c = c.data(),
+                         .rows = rows,
+                         .depth = depth,
+                         .columns = columns,
+                         .a_row = transposed ? 1 : 600,
+                         .a_depth = transposed ? 70 : 1,
+                         .b_depth = transposed ? 1 : 70,
+                         .b_column = transposed ? 600 : 1,
+                         .scratch = scratch.data()});
+            found.push_back(c);
+          }
+          SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(depth) + "x" + std::to_string(columns) +
+                       (transposed ? " transposed" : ""));
+          for (const std::vector<float>& c : found) ASSERT_EQ(c, found[0]);
+          for (std::int64_t row = 0; row < rows; ++row)
+            for (std::int64_t column = 0; column < columns; ++column) {
+              double sum = 0;
+              for (std::int64_t k = 0; k < depth; ++k)
+                sum += static_cast<double>(
+                           a[static_cast<std::size_t>(transposed ? row + k * 70 : row * 600 + k)]) *
+                       static_cast<double>(
+                           b[static_cast<std::size_t>(transposed ? k + column * 600 : k * 70 + column)]);
+              ASSERT_NEAR(found[0][static_cast<std::size_t>(row * columns + column)], sum, 1e-4);
+            }
+        }
+}
+
+struct Function {
+  Op op;
+  double (*oracle)(double);
+  double low, high;        // of the arguments
+  double relative = 3e-7;  // error
+};
+
+TEST(CpuKernels, FunctionsAreRightOverTheirRange) {
+  const Function functions[] = {{Op::exp, std::exp, -87, 88},
+                                {Op::log, std::log, 1e-30, 1e30},
+                                {Op::log, std::log, 0.5, 2},
+                                {Op::expm1, std::expm1, -5, 20},
+                                {Op::log1p, std::log1p, -0.9, 50},
+                                {Op::sin, std::sin, -1e5, 1e5},
+                                {Op::cos, std::cos, -1e5, 1e5},
+                                {Op::tan, std::tan, -1e3, 1e3, 5e-7},
+                                {Op::asin, std::asin, -1, 1, 5e-7},
+                                {Op::acos, std::acos, -1, 1, 5e-7},
+                                {Op::atan, std::atan, -1e3, 1e3},
+                                {Op::sinh, std::sinh, -20, 20, 1e-6},
+                                {Op::cosh, std::cosh, -20, 20, 1e-6},
+                                {Op::tanh, std::tanh, -12, 12, 1e-6},
+                                {Op::asinh, std::asinh, -1e3, 1e3, 1e-6},
+                                {Op::acosh, std::acosh, 1.01, 1e3, 1e-6},
+                                {Op::erf, std::erf, -4, 4, 1e-6}};
+  for (const Function& function : functions)
+    for (int i = 0; i < 2000; ++i) {
+      const float x =
+          static_cast<float>(function.low + (function.high - function.low) *
+                                                philox_uniform(static_cast<std::uint32_t>(i), 0, 0, 1, 2));
+      float found;
+      kernels().elementwise(function.op, DType::float32, DType::float32)(&x, nullptr, nullptr, &found, 1);
+      const double expected = function.oracle(static_cast<double>(x));
+      ASSERT_NEAR(found, expected, function.relative * std::abs(expected) + 1e-9)
+          << op_info(function.op).name << "(" << x << ")";
+    }
+}
+
+TEST(CpuKernels, FunctionsEndWhereNumbersDo) {
+  struct Case {
+    Op op;
+    float x, expected;
+  };
+  const Case cases[] = {
+      {Op::exp, 89, kInf},        {Op::exp, kInf, kInf},          {Op::exp, -kInf, 0},
+      {Op::exp, -104, 0},         {Op::exp, -100, 3.783506e-44f}, {Op::log, 0, -kInf},
+      {Op::log, -1, kNaN},        {Op::log, kInf, kInf},          {Op::log, 1e-45f, -103.278929f},
+      {Op::tanh, kInf, 1},        {Op::tanh, -kInf, -1},          {Op::sigmoid, -kInf, 0},
+      {Op::sigmoid, kInf, 1},     {Op::atan, kInf, 1.5707963f},   {Op::acos, 1, 0},
+      {Op::acos, -1, 3.1415927f}, {Op::asin, 1, 1.5707963f},      {Op::acos, 1.5f, kNaN},
+      {Op::sin, kInf, kNaN},      {Op::expm1, -kInf, -1},         {Op::log1p, -1, -kInf},
+      {Op::sinh, 1e3f, kInf},     {Op::cosh, -1e3f, kInf},        {Op::erf, kInf, 1},
+      {Op::erf, -kInf, -1},       {Op::round, 2.5f, 2},           {Op::round, -0.5f, 0},
+      {Op::floor, -0.5f, -1}};
+  for (const Case& one : cases) {
+    float found;
+    kernels().elementwise(one.op, DType::float32, DType::float32)(&one.x, nullptr, nullptr, &found, 1);
+    if (std::isnan(one.expected))
+      EXPECT_TRUE(std::isnan(found)) << op_info(one.op).name << "(" << one.x << ") is " << found;
+    else if (std::isinf(one.expected))
+      EXPECT_EQ(found, one.expected) << op_info(one.op).name << "(" << one.x << ")";
+    else
+      EXPECT_NEAR(found, one.expected, 3e-7 * std::abs(one.expected) + 1e-45)
+          << op_info(one.op).name << "(" << one.x << ")";
+    float nothing;
+    kernels().elementwise(one.op, DType::float32, DType::float32)(&kNaN, nullptr, nullptr, &nothing, 1);
+    EXPECT_TRUE(std::isnan(nothing)) << op_info(one.op).name << " of NaN is " << nothing;
+  }
+}
+
+}  // namespace
+}  // namespace imprint::cpu

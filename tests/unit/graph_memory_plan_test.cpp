@@ -1,0 +1,63 @@
+#include "compute/graph/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace imprint {
+namespace {
+
+void expect_disjoint(std::span<const Lifetime> lifetimes, const MemoryPlan& plan, std::uint64_t alignment) {
+  for (std::size_t a = 0; a < lifetimes.size(); ++a) {
+    EXPECT_EQ(plan.offsets[a] % alignment, 0u);
+    EXPECT_LE(plan.offsets[a] + lifetimes[a].bytes, plan.total_bytes);
+    for (std::size_t b = a + 1; b < lifetimes.size(); ++b) {
+      if (lifetimes[a].last < lifetimes[b].first || lifetimes[b].last < lifetimes[a].first) continue;
+      const bool apart = plan.offsets[a] + lifetimes[a].bytes <= plan.offsets[b] ||
+                         plan.offsets[b] + lifetimes[b].bytes <= plan.offsets[a];
+      EXPECT_TRUE(apart) << a << " and " << b;
+    }
+  }
+}
+
+TEST(MemoryPlan, ReusesWhatIsOver) {
+  const Lifetime chain[] = {{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
+  const MemoryPlan plan = plan_memory(chain, 256);
+  EXPECT_EQ(plan.total_bytes, 2048u);
+  EXPECT_EQ(plan.unplanned_bytes, 4096u);
+  expect_disjoint(chain, plan, 256);
+}
+
+TEST(MemoryPlan, PutsSmallOnesIntoGaps) {
+  const Lifetime lives[] = {{4096, 0, 1}, {2048, 2, 3}, {2048, 2, 3}, {256, 0, 3}};
+  const MemoryPlan plan = plan_memory(lives, 256);
+  EXPECT_EQ(plan.total_bytes, 4352u);
+  expect_disjoint(lives, plan, 256);
+}
+
+TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(plan_memory({}, 256).total_bytes, 0u); }
+
+TEST(MemoryPlan, NeverOverlapsAndNeverExceedsTheSum) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Lifetime> lifetimes(random() % 40);
+    for (Lifetime& life : lifetimes) {
+      life.bytes = random() % 5000;
+      life.first = static_cast<std::int32_t>(random() % 12);
+      life.last = life.first + static_cast<std::int32_t>(random() % 5);
+    }
+    const MemoryPlan plan = plan_memory(lifetimes, 64);
+    expect_disjoint(lifetimes, plan, 64);
+    EXPECT_LE(plan.total_bytes, plan.unplanned_bytes);
+    // No plan is smaller than the fullest level.
+    for (std::int32_t level = 0; level < 16; ++level) {
+      std::uint64_t live = 0;
+      for (const Lifetime& life : lifetimes)
+        if (life.first <= level && level <= life.last) live += (life.bytes + 63) / 64 * 64;
+      EXPECT_GE(plan.total_bytes, live);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,108 @@
+// Where operands of a product lie, and which tile it gets: no GPU needed.
+
+#include "compute/graph/product.h"
+
+#include <gtest/gtest.h>
+
+#include "compute/graph/cost.h"
+#include "compute/graph/strides.h"
+#include "compute/tensor/tensor.h"
+
+namespace imprint {
+namespace {
+
+// Of a value computed from memory leaves through views.
+std::optional<Strides> strides_of(const Tensor& tensor) {
+  const Graph graph = build_graph(std::span(&tensor, 1)).value();
+  std::vector<std::uint8_t> memory(graph.nodes.size());
+  for (NodeIndex i = 0; i < graph.size(); ++i) memory[static_cast<std::size_t>(i)] = is_memory_leaf(graph[i]);
+  return imprint::strides_of(graph, memory, graph.roots[0]);
+}
+
+std::vector<std::int64_t> axes(const Tensor& tensor) {
+  const std::optional<Strides> strides = strides_of(tensor);
+  if (!strides) return {};
+  return {strides->axis.begin(), strides->axis.begin() + tensor.rank()};
+}
+
+using Extents = std::vector<std::int64_t>;
+
+TEST(Strides, ViewsThatMoveNothing) {
+  const Tensor x = input("x", {4, 6, 5});
+  EXPECT_EQ(axes(x), (Extents{30, 5, 1}));
+  EXPECT_EQ(axes(permute(x, {2, 0, 1})), (Extents{1, 30, 5}));
+  EXPECT_EQ(axes(reshape(x, {2, 2, 30})), (Extents{60, 30, 1}));
+  EXPECT_EQ(axes(reshape(transpose(x, 0, 1), {6, 2, 2, 5})), (Extents{5, 60, 30, 1}));
+  EXPECT_EQ(axes(expand(reshape(x, {1, 24, 5}), {7, 24, 5})), (Extents{0, 5, 1}));
+}
+
+TEST(Strides, SlicesStartAndStep) {
+  const Tensor x = input("x", {8, 10});
+  const std::optional<Strides> strides = strides_of(slice(slice(x, 0, 2, 8, 2), 1, 3, 10));
+  ASSERT_TRUE(strides.has_value());
+  EXPECT_EQ(strides->start, 23);
+  EXPECT_EQ(strides->axis[0], 20);
+  EXPECT_EQ(strides->axis[1], 1);
+}
+
+TEST(Strides, OtherViewsHaveNone) {
+  const Tensor x = input("x", {4, 6});
+  EXPECT_FALSE(strides_of(reshape(transpose(x), {24})).has_value());
+  EXPECT_FALSE(strides_of(window(x, 1, 3)).has_value());
+  EXPECT_FALSE(strides_of(tanh(x)).has_value());
+}
+
+ProductTile tile_of(ProductShape shape, std::int64_t shared_bytes = 49152) {
+  FusionOptions options;
+  options.region_shared_bytes = shared_bytes;
+  const Tensor product = matmul(input("x", {shape.batch, shape.rows, shape.depth}),
+                                input("y", {shape.batch, shape.depth, shape.columns}));
+  const Graph graph = build_graph(std::span(&product, 1)).value();
+  std::vector<std::uint8_t> memory(graph.nodes.size(), 1);
+  NodeIndex contraction = 0;
+  while (graph[contraction].op != Op::matmul) ++contraction;
+  std::vector<VariantChoice> made;
+  return choose_tile(graph, memory, contraction, options, made);
+}
+
+TEST(Product, LargeOnesGetLargeTiles) {
+  const ProductTile large = tile_of({1, 4096, 4096, 4096}), small = tile_of({1, 256, 256, 256});
+  EXPECT_GT(large.rows * large.columns, small.rows * small.columns);
+  EXPECT_EQ(tile_of({64, 512, 512, 512}), large);  // enough of them side by side
+}
+
+TEST(Product, ATileFitsTheDevice) {
+  for (const std::int64_t extent : {1, 127, 129, 1024, 4096})
+    for (const std::int64_t shared_bytes : {16384, 32768, 49152}) {
+      const ProductTile tile = tile_of({1, extent, extent, extent}, shared_bytes);
+      EXPECT_LE(16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1), shared_bytes);
+      EXPECT_LE(tile.invocations(), 128);                                // what every device has
+      EXPECT_GE(tile.invocations(), std::max(tile.rows, tile.columns));  // what the page asks for
+      EXPECT_EQ(tile.invocations() % 32, 0);
+    }
+}
+
+TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
+  FusionOptions options;
+  const ProductShape gradient{1, 256, 256, 16384};
+  const std::int64_t stretches = product_stretches(gradient, options, false);
+  EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);  // the device has something to do
+  EXPECT_GT(product_stretches(gradient, options, true), 1);
+  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);  // fills it without
+  EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, false), 1);     // no time to win
+  options.fill_groups = 1;
+  EXPECT_EQ(product_stretches(gradient, options, false), 1);
+}
+
+TEST(Product, StretchesAreOfWholeVectorsAndLeaveLessThanTheyTake) {
+  for (const std::int64_t terms : {4096, 4099, 1030, 16384, 130})
+    for (std::int64_t stretches = 2; terms / stretches >= 64; stretches *= 2) {
+      const std::int64_t length = stretch_length(terms, stretches), rest = terms - stretches * length;
+      EXPECT_EQ(length % 32, 0);
+      EXPECT_GE(rest, 0);
+      EXPECT_LT(rest, stretches * 32);
+    }
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,197 @@
+// Kernels of large products of float16 on matrix units, as text, in each dialect: no GPU, and no matrix
+// units, needed. Where the compiler knows the dialect it translates them too.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compute/graph/fusion.h"
+#include "compute/graph/product.h"
+#include "compute/kernels/dispatch_source.h"
+#include "compute/program/device_profile.h"
+#include "compute/tensor/tensor.h"
+#include "compute/vk/glsl_compiler.h"
+
+namespace imprint {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+enum class Units { nv, khr, workgroups };
+
+struct BuiltProduct {
+  Schedule schedule;
+  DispatchSource dispatch;
+  const Task& task() const { return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])]; }
+};
+
+// The kernel with the product. tile: the name of the variant to take; empty: by the cost model.
+BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {},
+                           std::int64_t shared_bytes = 49152) {
+  Graph graph = build_graph(std::span(&output, 1)).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  for (NodeIndex root : graph.roots) request.outputs.push_back({root});
+  FusionOptions options;
+  options.matrix_units = true;
+  options.matrix_tiles = units != Units::nv;
+  options.matrix_workgroups = units == Units::workgroups;
+  options.region_shared_bytes = shared_bytes;
+  options.most_invocations = 1024;
+  DispatchLimits limits;
+  limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
+
+  BuiltProduct built;
+  VariantTable table;
+  if (!tile.empty()) {  // signatures are the choice's own affair: it is made once to learn this one
+    Graph copy = graph;
+    FusionRequest again = request;
+    const Schedule schedule = fuse(copy, again, options).value();
+    for (const Task& task : schedule.tasks)
+      for (const VariantChoice& choice : task.choices) table[choice.kernel] = tile;
+    options.variants = &table;
+  }
+  built.schedule = fuse(graph, request, options).value();
+  std::vector<DispatchSource> dispatches =
+      build_dispatches(graph, built.schedule, limits, [](const Place&) { return 0; }).value();
+  for (DispatchSource& dispatch : dispatches)
+    if (built.schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])].kind == TaskKind::product)
+      built.dispatch = std::move(dispatch);
+  return built;
+}
+
+std::string product_errors(const DispatchSource& dispatch) {
+  const vk::GlslCompiler compiler;
+  const auto spirv = compiler.compile("product", dispatch.glsl);
+  return spirv ? std::string() : spirv.error().message;
+}
+
+std::string product_errors(const DispatchSource& dispatch, Units units) {
+  const char* extension = units == Units::nv    ? "GL_NV_cooperative_matrix"
+                          : units == Units::khr ? "GL_KHR_cooperative_matrix"
+                                                : "GL_NV_cooperative_matrix2";
+  return vk::GlslCompiler::knows(extension) ? product_errors(dispatch) : std::string();
+}
+
+Tensor half(const std::string& name, const Shape& shape) { return input(name, shape, DType::float16); }
+Tensor square(std::int64_t n) { return matmul(half("x", {n, n}), half("y", {n, n})); }
+
+TEST(MatrixProducts, AreWrittenInTheDialectThatThereIs) {
+  const BuiltProduct nv = build_product(square(4096), Units::nv),
+                     khr = build_product(square(4096), Units::khr);
+  EXPECT_THAT(nv.dispatch.glsl, HasSubstr("#extension GL_NV_cooperative_matrix : require"));
+  EXPECT_THAT(nv.dispatch.glsl, HasSubstr("coopMatMulAddNV"));
+  EXPECT_THAT(nv.dispatch.glsl, Not(HasSubstr("KHR_cooperative_matrix")));
+  EXPECT_THAT(khr.dispatch.glsl, HasSubstr("#extension GL_KHR_cooperative_matrix : require"));
+  EXPECT_THAT(khr.dispatch.glsl, HasSubstr("gl_MatrixUseAccumulator"));
+  EXPECT_THAT(khr.dispatch.glsl, Not(HasSubstr("MatNV")));
+  EXPECT_THAT(khr.dispatch.glsl, Not(HasSubstr("MulAddNV")));
+  EXPECT_EQ(nv.dispatch.subgroup_size, 32u);
+  EXPECT_EQ(khr.dispatch.subgroup_size, 32u);
+  EXPECT_NE(vk::source_key(nv.dispatch.glsl),
+            vk::source_key(khr.dispatch.glsl));  // so neither caches nor archives mix them
+  EXPECT_EQ(product_errors(nv.dispatch, Units::nv), "");
+  EXPECT_EQ(product_errors(khr.dispatch, Units::khr), "");
+}
+
+// Of one shape, and with the tile that it was written for.
+TEST(MatrixProducts, OfTheOlderDialectHaveTheTileThatWasMeasuredWithIt) {
+  for (const std::int64_t n : {128, 512, 4096})
+    EXPECT_EQ(build_product(square(n), Units::nv).task().tile, kMatrixUnitTile);
+  const BuiltProduct large = build_product(square(4096), Units::khr),
+                     small = build_product(square(256), Units::khr);
+  EXPECT_GT(large.task().tile.rows * large.task().tile.columns,
+            small.task().tile.rows * small.task().tile.columns);
+}
+
+// What lies in shared memory fits in it, or there are no matrix units.
+TEST(MatrixProducts, KeepToTheSharedMemoryThatThereIs) {
+  constexpr std::int64_t kLeast = 16384;  // of every device
+  EXPECT_EQ(build_product(square(4096), Units::nv, {}, kLeast).task().tile.units, MatrixUnits::none);
+  const ProductTile tile = build_product(square(4096), Units::khr, {}, kLeast).task().tile;
+  EXPECT_EQ(tile.units, MatrixUnits::subgroup);
+  EXPECT_LE(16 * (unit_elements(tile, 0) + unit_elements(tile, 1)), kLeast);
+}
+
+TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
+  const Tensor bias = input("bias", {1024});
+  const Tensor whole = square(1024),
+               epilogue = relu(matmul(half("x", {1000, 512}), half("y", {512, 1024})) + bias);
+  const Tensor turned = matmul(transpose(half("x", {512, 1000})), transpose(half("y", {1032, 512})));
+  for (const Units units : {Units::khr, Units::workgroups})
+    for (const Tensor& product : {whole, epilogue, turned}) {
+      std::size_t seen = 0;
+      const BuiltProduct usual = build_product(product, units);
+      for (const std::string& variant : usual.task().choices.front().variants) {
+        const BuiltProduct built = build_product(product, units, variant);
+        EXPECT_EQ(product_tile_text(built.task().tile), variant);
+        EXPECT_EQ(product_errors(built.dispatch, units), "") << variant << "\n" << built.dispatch.glsl;
+        EXPECT_EQ(built.dispatch.invocations, static_cast<std::uint32_t>(built.task().tile.invocations()));
+        seen += built.task().tile.units != MatrixUnits::none;
+      }
+      EXPECT_GE(seen, 5u);
+    }
+}
+
+TEST(MatrixProducts, OfAWorkgroupLoadWhatDoesNotLieInEights) {
+  const Tensor product = matmul(half("x", {1023, 1021}), half("y", {1021, 1019}));
+  EXPECT_EQ(build_product(product, Units::khr).task().tile.units, MatrixUnits::none);
+  const BuiltProduct built = build_product(product, Units::workgroups);
+  EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_CLAMP gl_CooperativeMatrixClampModeConstantNV"));
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_STRIDE 1021"));
+  EXPECT_EQ(built.dispatch.subgroup_size, 0u);  // whoever forms them, they are the workgroup's
+  EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
+}
+
+TEST(MatrixProducts, OfAWorkgroupClampNothingWhereTilesAreWhole) {
+  const BuiltProduct built =
+      build_product(square(4096), Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
+  EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
+  EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("ClampModeConstantNV\n")));
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define STORE_ARRAY b0f"));
+  EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
+}
+
+TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
+  const Tensor product =
+      gelu(matmul(half("x", {3, 256, 512}), half("y", {3, 512, 520})) + input("bias", {520}));
+  const BuiltProduct built =
+      build_product(product, Units::workgroups, "128 x 256 x 64 by 8 x 16 as a matrix");
+  EXPECT_EQ(built.schedule.tasks.size(), 1u);  // with bias and activation
+  EXPECT_THAT(built.dispatch.glsl, HasSubstr("if (column >= 520) return sum;"));
+  EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("#define STORE_ARRAY")));
+  EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
+}
+
+// They are matrices of GL_KHR_cooperative_matrix, which asks for its own feature.
+TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
+  vk::CapabilityProfile profile;
+  profile.cooperative_matrix_nv = profile.cooperative_matrix2_nv = true;
+  profile.vulkan_memory_model = profile.shader_float16 = profile.storage_16bit = true;
+  profile.subgroup_size = 32;
+  profile.max_workgroup_invocations = 256;
+  EXPECT_TRUE(fusion_options(profile).matrix_units);
+  EXPECT_FALSE(fusion_options(profile).matrix_workgroups);
+  profile.cooperative_matrix_khr = true;
+  EXPECT_TRUE(fusion_options(profile).matrix_workgroups);
+}
+
+// A window's rows overlap: no line of memory is one of its lines.
+TEST(MatrixProducts, OfAWorkgroupNeedLinesOfMemory) {
+  const Tensor x = half("x", {256, 1030});
+  EXPECT_NE(build_product(matmul(slice(x, 1, 0, 1030, 2), half("y", {515, 512})), Units::workgroups)
+                .task()
+                .tile.units,
+            MatrixUnits::workgroup);
+  EXPECT_NE(build_product(matmul(cast(input("a", {256, 512}), DType::bfloat16),
+                                 cast(input("b", {512, 512}), DType::bfloat16)),
+                          Units::workgroups)
+                .task()
+                .tile.units,
+            MatrixUnits::workgroup);
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,103 @@
+// What a bad operation says: the op, the operands by name, both shapes, and what was expected.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "compute/tensor/tensor.h"
+
+namespace imprint {
+namespace {
+
+using ::testing::HasSubstr;
+
+void expect_error(const Tensor& tensor, ErrorCode code, std::initializer_list<const char*> words) {
+  ASSERT_FALSE(tensor.ok());
+  EXPECT_EQ(tensor.error().code, code) << tensor.error().message;
+  for (const char* word : words) EXPECT_THAT(tensor.error().message, HasSubstr(word));
+}
+
+const Tensor kX = input("x", {3, 5});
+const Tensor kWeight = input("weight", {4, 7});
+const Tensor kInts = input("indices", {3}, DType::int32);
+
+TEST(Errors, NameOpOperandsAndShapes) {
+  expect_error(kX + kWeight, ErrorCode::shape_mismatch, {"add: ", "x [3, 5]", "weight [4, 7]", "equal or 1"});
+  expect_error(matmul(kX, kWeight), ErrorCode::shape_mismatch,
+               {"matmul: ", "x [3, 5]", "weight [4, 7]", "5 and 4"});
+  expect_error(matmul(input("a", {2, 3, 4}), input("b", {5, 4, 3})), ErrorCode::shape_mismatch,
+               {"matmul", "leading"});
+  expect_error(reshape(kX, {4, -1}), ErrorCode::shape_mismatch,
+               {"reshape", "x [3, 5]", "15 elements", "[4, -1]"});
+  expect_error(reshape(kX, {4, 4}), ErrorCode::shape_mismatch, {"x [3, 5] has 15 elements", "[4, 4]", "16"});
+  expect_error(concat({kX, kWeight}, 0), ErrorCode::shape_mismatch,
+               {"concat", "x [3, 5]", "weight [4, 7]", "every axis but 0"});
+  expect_error(gather(kX, 1, kInts), ErrorCode::shape_mismatch, {"gather", "x [3, 5]", "indices [3]"});
+  expect_error(expand(kX, {4, 5}), ErrorCode::shape_mismatch, {"expand", "x [3, 5]", "[4, 5]"});
+  expect_error(permute(kX, {0, 0}), ErrorCode::shape_mismatch, {"permute", "[0, 0]", "x [3, 5]"});
+  expect_error(sum(kX, {2}), ErrorCode::shape_mismatch, {"sum", "axis 2", "x [3, 5]"});
+  expect_error(sum(kX, {1, -1}), ErrorCode::invalid_argument, {"sum", "twice"});
+  expect_error(window(kX, 1, 6), ErrorCode::shape_mismatch, {"window", "6", "x [3, 5]"});
+  expect_error(layer_norm(kX, ones({4}), zeros({5})), ErrorCode::shape_mismatch,
+               {"layer_norm", "gain", "[5]", "x [3, 5]"});
+  expect_error(conv2d(kX, kWeight, Tensor()), ErrorCode::shape_mismatch,
+               {"conv2d", "x [3, 5]", "[batch, channels, height, width]"});
+  expect_error(argmax(input("nothing", {2, 0}), 1), ErrorCode::shape_mismatch,
+               {"argmax", "nothing [2, 0]", "empty"});
+  expect_error(Tensor::from({1, 2, 3}, {2, 2}), ErrorCode::shape_mismatch, {"3 values", "[2, 2]", "4"});
+}
+
+TEST(Errors, NameDtypes) {
+  expect_error(kX + cast(kX, DType::int32), ErrorCode::dtype_mismatch,
+               {"add", "x [3, 5] is float32", "int32", "cast"});
+  expect_error(tanh(kInts), ErrorCode::dtype_mismatch, {"tanh", "indices [3] is int32", "expected float32"});
+  expect_error(where(kX, kX, kX), ErrorCode::dtype_mismatch, {"where", "bool condition"});
+  expect_error(take(kX, 0, kX), ErrorCode::dtype_mismatch, {"take", "int32 indices"});
+  expect_error(sum(kX > 0), ErrorCode::dtype_mismatch, {"sum", "bool"});
+  expect_error(matmul(kInts, kInts), ErrorCode::dtype_mismatch, {"matmul", "float32"});
+  expect_error(mean(kInts), ErrorCode::dtype_mismatch, {"mean", "cast"});
+  expect_error(input("d", {2}, DType::float64), ErrorCode::dtype_mismatch, {"input \"d\"", "float64"});
+  expect_error(cast(kX, DType::int64), ErrorCode::dtype_mismatch, {"cast", "int64"});
+}
+
+TEST(Errors, RefuseNonsense) {
+  expect_error(full({2, -1}, 0), ErrorCode::invalid_argument, {"negative"});
+  expect_error(full({std::int64_t{1} << 40, std::int64_t{1} << 40}, 0), ErrorCode::invalid_argument,
+               {"2^48"});
+  expect_error(slice(kX, 0, 0, 3, 0), ErrorCode::invalid_argument, {"slice", "step 0"});
+  expect_error(arange(0, 1, 0), ErrorCode::invalid_argument, {"arange"});
+  expect_error(concat(std::span<const Tensor>{}, 0), ErrorCode::invalid_argument, {"concat", "no tensors"});
+  expect_error(random_uniform(kInts, {3}, 0), ErrorCode::shape_mismatch,
+               {"random_uniform", "indices [3]", "[4]"});
+  expect_error(unsqueeze(input("deep", {1, 1, 1, 1, 1, 1, 1, 1}), 0), ErrorCode::shape_mismatch,
+               {"unsqueeze"});
+}
+
+TEST(Errors, TheFirstOneIsCarriedOn) {
+  const Tensor failed = kX + kWeight;
+  const Tensor later = softmax(matmul(failed * 2, kWeight) + Tensor());
+  EXPECT_EQ(later.error().message, failed.error().message);
+  expect_error(Tensor(), ErrorCode::invalid_argument, {"uninitialised tensor"});
+  EXPECT_EQ(later.shape(), Shape{});
+}
+
+TEST(Errors, Variables) {
+  const std::array<float, 3> values{1, 2, 3};
+  const Variable wrong("w", {2}, std::span<const float>(values));
+  EXPECT_FALSE(wrong.ok());
+  expect_error(wrong.value(), ErrorCode::shape_mismatch, {"variable \"w\"", "3 initial values", "[2]"});
+  expect_error(Variable().value(), ErrorCode::invalid_argument, {"never assigned"});
+  EXPECT_FALSE(Variable::zeros("huge", {std::int64_t{1} << 50}).ok());
+}
+
+TEST(Errors, ZerosThatNoMemoryHolds) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends programs that ask for so much";
+#endif
+  expect_error(Variable::zeros("huge", {std::int64_t{1} << 47}).value(), ErrorCode::out_of_host_memory,
+               {"variable \"huge\"", "[140737488355328]"});
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,87 @@
+// float16 and bfloat16: every value there and back, what rounds to what, and what tensors of them are
+// refused.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "compute/base/number_format.h"
+#include "compute/graph/autodiff.h"
+#include "compute/tensor/tensor.h"
+#include "tests/reference/interpreter.h"
+
+namespace imprint {
+namespace {
+
+TEST(NarrowFloats, EveryValueComesBack) {
+  for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+    const auto narrow = static_cast<std::uint16_t>(bits);
+    if (const float half = float_from_half(narrow); std::isnan(half))
+      EXPECT_TRUE(std::isnan(float_from_half(half_from_float(half))));
+    else
+      EXPECT_EQ(half_from_float(half), narrow);
+    if (const float brain = float_from_bfloat16(narrow); std::isnan(brain))
+      EXPECT_TRUE(std::isnan(float_from_bfloat16(bfloat16_from_float(brain))));
+    else
+      EXPECT_EQ(bfloat16_from_float(brain), narrow);
+  }
+}
+
+TEST(NarrowFloats, RoundToNearestEven) {
+  // Between each half and the next: below the middle down, above it up, on it to the even one.
+  for (std::uint16_t bits = 0; bits < 0x7BFF; ++bits) {
+    const float low = float_from_half(bits), high = float_from_half(static_cast<std::uint16_t>(bits + 1)),
+                middle = (low + high) / 2;
+    EXPECT_EQ(half_from_float(middle), bits % 2 == 0 ? bits : bits + 1);
+    EXPECT_EQ(half_from_float(std::nextafter(middle, low)), bits);
+    EXPECT_EQ(half_from_float(std::nextafter(middle, high)), bits + 1);
+  }
+  EXPECT_EQ(half_from_float(65519.996f), 0x7BFF);
+  EXPECT_EQ(half_from_float(65520.0f), 0x7C00);
+  EXPECT_EQ(half_from_float(-1e10f), 0xFC00);
+  EXPECT_EQ(bfloat16_from_float(std::bit_cast<float>(0x3F808000u)), 0x3F80);
+  EXPECT_EQ(bfloat16_from_float(std::bit_cast<float>(0x3F818000u)), 0x3F82);
+  EXPECT_EQ(bfloat16_from_float(std::numeric_limits<float>::max()), 0x7F80);
+}
+
+TEST(NarrowFloats, TensorsMoveAndContractButDoNotCompute) {
+  const Tensor x = cast(input("x", {4, 8}), DType::float16), w = cast(input("w", {8, 3}), DType::float16);
+  EXPECT_EQ(transpose(x).dtype(), DType::float16);
+  EXPECT_EQ(matmul(x, w).dtype(), DType::float32);
+  EXPECT_FALSE((x + x).ok());
+  EXPECT_FALSE(matmul(x, cast(w, DType::bfloat16)).ok());
+  EXPECT_NE((x + x).error().message.find("float16"), std::string::npos);
+}
+
+TEST(NarrowFloats, GradientsAreFloat32) {
+  const Tensor x = input("x", {4, 8}), w = input("w", {8, 3});
+  const Tensor narrow = cast(w, DType::float16);
+  const Tensor loss = sum(matmul(cast(x, DType::float16), narrow));
+  const std::vector<Tensor> targets{x, w, narrow};
+  const auto found = gradients(loss, targets);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    EXPECT_EQ((*found)[i].dtype(), DType::float32);
+    EXPECT_EQ((*found)[i].shape(), targets[i].shape());
+  }
+  // Of a sum over x w: the sums of w's rows, and those of x's columns. Small integers are exact in either.
+  reference::Bindings bindings;
+  for (int i = 0; i < 32; ++i) bindings["x"].push_back(i % 5 - 2);
+  for (int i = 0; i < 24; ++i) bindings["w"].push_back(i % 7 - 3);
+  const std::vector<std::vector<double>> values = reference::evaluate_all(*found, bindings);
+  for (std::size_t k = 0; k < 8; ++k) {
+    double row = 0, column = 0;
+    for (std::size_t j = 0; j < 3; ++j) row += bindings["w"][k * 3 + j];
+    for (std::size_t i = 0; i < 4; ++i) column += bindings["x"][i * 8 + k];
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(values[0][i * 8 + k], row);
+    for (std::size_t j = 0; j < 3; ++j) {
+      EXPECT_EQ(values[1][k * 3 + j], column);
+      EXPECT_EQ(values[2][k * 3 + j], column);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace imprint

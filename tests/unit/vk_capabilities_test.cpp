@@ -1,0 +1,502 @@
+// What is adopted of a device, against a driver of our own making: no GPU, no loader.
+
+#include "compute/vk/capabilities.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace imprint::vk {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+constexpr VkStructureType kTimeline = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
+constexpr VkStructureType kSync2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES;
+constexpr VkStructureType kStorage16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+constexpr VkStructureType kFloat16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+
+// Stands behind a VkPhysicalDevice handle.
+struct FakeDriver {
+  std::uint32_t version = VK_API_VERSION_1_3;
+  std::vector<std::string> extensions;
+  std::set<VkStructureType> supported;  // structs whose first feature is there
+  std::vector<VkQueueFamilyProperties> families = {{VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT, 1, 64, {}},
+                                                   {VK_QUEUE_TRANSFER_BIT, 1, 0, {}}};
+  std::vector<VkStructureType> asked;
+  std::vector<VkCooperativeMatrixPropertiesNV> matrices_nv;
+  std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+  std::uint32_t most_extent = 1024, most_invocations = 256;  // of a workgroup's matrices
+  std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
+
+  VkPhysicalDevice handle() { return reinterpret_cast<VkPhysicalDevice>(this); }
+  static FakeDriver& of(VkPhysicalDevice device) { return *reinterpret_cast<FakeDriver*>(device); }
+};
+
+template <class T>
+VkResult list_out(const std::vector<T>& own, std::uint32_t* count, T* out) {
+  if (out) std::copy_n(own.begin(), *count, out);
+  *count = static_cast<std::uint32_t>(own.size());
+  return VK_SUCCESS;
+}
+
+VkCooperativeMatrixPropertiesNV matrices_nv_of(std::uint32_t columns, VkComponentTypeNV sums) {
+  VkCooperativeMatrixPropertiesNV one{VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV, nullptr, 16,
+                                      columns, 16};
+  one.AType = one.BType = VK_COMPONENT_TYPE_FLOAT16_NV;
+  one.CType = one.DType = sums;
+  one.scope = VK_SCOPE_SUBGROUP_NV;
+  return one;
+}
+
+VkCooperativeMatrixPropertiesKHR matrices_of(std::uint32_t columns, VkComponentTypeKHR sums) {
+  VkCooperativeMatrixPropertiesKHR one{VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR, nullptr, 16,
+                                       columns, 16};
+  one.AType = one.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  one.CType = one.ResultType = sums;
+  one.scope = VK_SCOPE_SUBGROUP_KHR;
+  return one;
+}
+
+VkCooperativeMatrixFlexibleDimensionsPropertiesNV flexible_of(std::uint32_t granularity,
+                                                              std::uint32_t invocations) {
+  VkCooperativeMatrixFlexibleDimensionsPropertiesNV one{
+      VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV, nullptr, granularity,
+      granularity, 16};
+  one.AType = one.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  one.CType = one.ResultType = VK_COMPONENT_TYPE_FLOAT32_KHR;
+  one.scope = VK_SCOPE_WORKGROUP_KHR;
+  one.workgroupInvocations = invocations;
+  return one;
+}
+
+Functions capability_functions() {
+  Functions f;
+  f.vkGetPhysicalDeviceProperties2 = [](VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties) {
+    properties->properties.apiVersion = FakeDriver::of(device).version;
+    std::strcpy(properties->properties.deviceName, "paper GPU");
+    properties->properties.driverVersion = 42;
+    properties->properties.limits.maxStorageBufferRange = 1u << 27;
+    properties->properties.limits.maxPerStageDescriptorStorageBuffers = 4;
+    properties->properties.limits.maxDescriptorSetStorageBuffers = 24;
+    for (auto* link = static_cast<VkBaseOutStructure*>(properties->pNext); link; link = link->pNext) {
+      FakeDriver::of(device).asked.push_back(link->sType);
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
+        std::strcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverName, "paper");
+        std::strcpy(reinterpret_cast<VkPhysicalDeviceDriverProperties*>(link)->driverInfo, "1.2.3");
+      }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
+        reinterpret_cast<VkPhysicalDeviceSubgroupProperties*>(link)->subgroupSize = 32;
+      }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV) {
+        auto& most = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2PropertiesNV*>(link);
+        most.cooperativeMatrixFlexibleDimensionsMaxDimension = FakeDriver::of(device).most_extent;
+        most.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize = FakeDriver::of(device).most_invocations;
+      }
+    }
+  };
+  f.vkGetPhysicalDeviceFeatures2 = [](VkPhysicalDevice device, VkPhysicalDeviceFeatures2* features) {
+    for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link; link = link->pNext) {
+      FakeDriver::of(device).asked.push_back(link->sType);
+      const VkBool32 value = FakeDriver::of(device).supported.contains(link->sType);
+      std::memcpy(reinterpret_cast<char*>(link) + sizeof(VkBaseOutStructure), &value, sizeof value);
+    }
+  };
+  f.vkGetPhysicalDeviceQueueFamilyProperties = [](VkPhysicalDevice device, std::uint32_t* count,
+                                                  VkQueueFamilyProperties* families) {
+    const auto& own = FakeDriver::of(device).families;
+    if (families) std::copy_n(own.begin(), *count, families);
+    *count = static_cast<std::uint32_t>(own.size());
+  };
+  f.vkEnumerateDeviceExtensionProperties = [](VkPhysicalDevice device, const char*, std::uint32_t* count,
+                                              VkExtensionProperties* list) {
+    const auto& own = FakeDriver::of(device).extensions;
+    for (std::uint32_t i = 0; list && i < *count; ++i) std::strcpy(list[i].extensionName, own[i].c_str());
+    *count = static_cast<std::uint32_t>(own.size());
+    return VK_SUCCESS;
+  };
+  f.vkGetPhysicalDeviceCooperativeMatrixPropertiesNV = [](VkPhysicalDevice device, std::uint32_t* count,
+                                                          VkCooperativeMatrixPropertiesNV* out) {
+    return list_out(FakeDriver::of(device).matrices_nv, count, out);
+  };
+  f.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = [](VkPhysicalDevice device, std::uint32_t* count,
+                                                           VkCooperativeMatrixPropertiesKHR* out) {
+    return list_out(FakeDriver::of(device).matrices, count, out);
+  };
+  f.vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV =
+      [](VkPhysicalDevice device, std::uint32_t* count,
+         VkCooperativeMatrixFlexibleDimensionsPropertiesNV* out) {
+        return list_out(FakeDriver::of(device).flexible, count, out);
+      };
+  f.vkSetDebugUtilsObjectNameEXT = [](VkDevice, const VkDebugUtilsObjectNameInfoEXT*) { return VK_SUCCESS; };
+  return f;
+}
+
+class CapabilitiesTest : public ::testing::Test {
+ protected:
+  Result<CapabilityReport> read() {
+    description_.physical_device = driver_.handle();
+    description_.features = features_.pNext ? &features_ : nullptr;
+    description_.device_extensions = extensions_;
+    description_.instance_extensions = instance_extensions_;
+    return read_capabilities(description_, capability_functions());
+  }
+  template <class T>
+  void declare(T& features) {
+    features.pNext = features_.pNext;
+    features_.pNext = &features;
+  }
+  static const CapabilityLoss* loss(const CapabilityReport& report, const std::string& item) {
+    for (const auto& loss : report.losses) {
+      if (loss.item == item) return &loss;
+    }
+    return nullptr;
+  }
+
+  FakeDriver driver_;
+  DeviceDescription description_{.api_version = VK_API_VERSION_1_3};
+  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  std::vector<const char*> extensions_, instance_extensions_;
+
+  VkPhysicalDeviceVulkan11Features core11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+  VkPhysicalDeviceVulkan12Features core12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline_{kTimeline};
+  VkPhysicalDeviceSynchronization2Features sync2_{kSync2};
+  VkPhysicalDevice16BitStorageFeatures storage16_{kStorage16};
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv_{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2_{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
+  VkPhysicalDeviceDescriptorIndexingFeatures other_{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES};
+};
+
+TEST_F(CapabilitiesTest, CountsNothingThatIsNotDeclared) {
+  driver_.supported = {kTimeline, kSync2, kStorage16, kFloat16};
+  driver_.extensions = {"VK_EXT_memory_budget"};
+  const auto report = read();
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_FALSE(report->capabilities.timeline_semaphore);
+  EXPECT_FALSE(report->capabilities.synchronization2);
+  EXPECT_FALSE(report->capabilities.memory_budget);
+  EXPECT_FALSE(report->capabilities.debug_utils);
+  const auto* timeline = loss(*report, "timelineSemaphore");
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->cause, "not declared");
+  EXPECT_THAT(timeline->cost, HasSubstr("fences or frame numbers"));
+  EXPECT_THAT(timeline->remedy,
+              HasSubstr("enable timelineSemaphore (vulkan 1.2 or VK_KHR_timeline_semaphore)"));
+  EXPECT_TRUE(loss(*report, "VK_EXT_memory_budget"));
+}
+
+TEST_F(CapabilitiesTest, CountsWhatIsDeclaredAndSupported) {
+  driver_.supported = {kTimeline, kSync2};
+  driver_.extensions = {"VK_EXT_memory_budget"};
+  extensions_ = {"VK_EXT_memory_budget"};
+  instance_extensions_ = {"VK_EXT_debug_utils"};
+  core12_.timelineSemaphore = VK_TRUE;
+  sync2_.synchronization2 = VK_TRUE;
+  declare(core12_);
+  declare(sync2_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->capabilities.timeline_semaphore);
+  EXPECT_TRUE(report->capabilities.synchronization2);
+  EXPECT_TRUE(report->capabilities.memory_budget);
+  EXPECT_TRUE(report->capabilities.debug_utils);
+  EXPECT_FALSE(report->capabilities.host_query_reset);
+  for (const char* item :
+       {"timelineSemaphore", "synchronization2", "VK_EXT_memory_budget", "VK_EXT_debug_utils"}) {
+    EXPECT_FALSE(loss(*report, item)) << item;
+  }
+}
+
+TEST_F(CapabilitiesTest, ReportsWhatIsDeclaredButNotThere) {
+  extensions_ = {"VK_EXT_memory_budget"};
+  timeline_.timelineSemaphore = VK_TRUE;
+  declare(timeline_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->capabilities.timeline_semaphore);
+  EXPECT_FALSE(report->capabilities.memory_budget);
+  ASSERT_TRUE(loss(*report, "timelineSemaphore"));
+  EXPECT_EQ(loss(*report, "timelineSemaphore")->cause, "declared but not supported by the device");
+}
+
+TEST_F(CapabilitiesTest, TakesAFeatureBeforeItsCoreVersionOnlyWithItsExtension) {
+  driver_.supported = {kTimeline};
+  driver_.extensions = {"VK_KHR_timeline_semaphore"};
+  description_.api_version = VK_API_VERSION_1_1;
+  timeline_.timelineSemaphore = VK_TRUE;
+  declare(timeline_);
+  const auto without = read();
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(without->capabilities.timeline_semaphore);
+  ASSERT_TRUE(loss(*without, "timelineSemaphore"));
+  EXPECT_THAT(loss(*without, "timelineSemaphore")->cause, HasSubstr("not part of the declared vulkan 1.1"));
+  EXPECT_THAT(loss(*without, "timelineSemaphore")->remedy,
+              HasSubstr("vulkan 1.2 or VK_KHR_timeline_semaphore"));
+
+  extensions_ = {"VK_KHR_timeline_semaphore"};
+  const auto with = read();
+  ASSERT_TRUE(with.ok());
+  EXPECT_TRUE(with->capabilities.timeline_semaphore);
+}
+
+TEST_F(CapabilitiesTest, ReadsStructsOfWholeVersionsOnlyFromThatVersionOn) {
+  driver_.supported = {kTimeline, kStorage16};
+  core11_.storageBuffer16BitAccess = VK_TRUE;
+  core12_.timelineSemaphore = VK_TRUE;
+  declare(core11_);
+  declare(core12_);
+  for (const auto& [version, counts] :
+       {std::pair{VK_API_VERSION_1_1, false}, {VK_API_VERSION_1_2, true}, {VK_API_VERSION_1_3, true}}) {
+    description_.api_version = version;
+    const auto report = read();
+    ASSERT_TRUE(report.ok());
+    EXPECT_EQ(report->capabilities.timeline_semaphore, counts);
+    EXPECT_EQ(report->capabilities.storage_16bit, counts)
+        << "the struct came with 1.2, though the feature came with 1.1";
+    EXPECT_EQ(report->capabilities.api_version, version);
+  }
+}
+
+TEST_F(CapabilitiesTest, Reads16BitStorageOf11ByItsOwnStruct) {
+  driver_.supported = {kStorage16};
+  description_.api_version = VK_API_VERSION_1_1;
+  storage16_.storageBuffer16BitAccess = VK_TRUE;
+  declare(storage16_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->capabilities.storage_16bit);
+}
+
+TEST_F(CapabilitiesTest, AsksTheDeviceOnlyForStructsThatItKnows) {
+  driver_.version = VK_API_VERSION_1_1;
+  driver_.extensions = {"VK_KHR_synchronization2"};
+  ASSERT_TRUE(read().ok());
+  EXPECT_THAT(driver_.asked, UnorderedElementsAre(kStorage16, kSync2,
+                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES));
+}
+
+TEST_F(CapabilitiesTest, TakesTheLowerOfBothVersions) {
+  driver_.version = VK_API_VERSION_1_1;
+  description_.api_version = VK_API_VERSION_1_3;
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
+}
+
+// The feature says that there are matrices; which ones, the physical device lists.
+TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
+  driver_.extensions = {"VK_KHR_cooperative_matrix"};
+  driver_.supported = {matrix_.sType};
+  extensions_ = {"VK_KHR_cooperative_matrix"};
+  matrix_.cooperativeMatrix = VK_TRUE;
+  declare(matrix_);
+  const auto has = [&] { return read()->capabilities.cooperative_matrix_khr; };
+  EXPECT_FALSE(has()) << "none listed";
+  driver_.matrices = {matrices_of(8, VK_COMPONENT_TYPE_FLOAT32_KHR),
+                      matrices_of(8, VK_COMPONENT_TYPE_FLOAT16_KHR)};
+  EXPECT_FALSE(has()) << "others";
+  driver_.matrices.push_back(matrices_of(16, VK_COMPONENT_TYPE_FLOAT32_KHR));
+  EXPECT_FALSE(has()) << "sums in float32 alone";
+  driver_.matrices.push_back(matrices_of(16, VK_COMPONENT_TYPE_FLOAT16_KHR));
+  EXPECT_TRUE(has());
+  driver_.matrices.back().scope = VK_SCOPE_WORKGROUP_KHR;
+  EXPECT_FALSE(has()) << "not of a subgroup";
+  const auto report = read();
+  const CapabilityLoss* told = loss(*report, "cooperativeMatrix (VK_KHR_cooperative_matrix)");
+  ASSERT_TRUE(told);
+  EXPECT_THAT(told->cause, HasSubstr("other shapes")) << "the host has declared nothing wrong";
+  EXPECT_EQ(told->kind, RemedyKind::none);
+  extensions_.clear();
+  driver_.matrices.back().scope = VK_SCOPE_SUBGROUP_KHR;
+  EXPECT_FALSE(has()) << "not declared";
+}
+
+TEST_F(CapabilitiesTest, TakesMatricesOfTheOlderExtensionInThoseShapesOnly) {
+  driver_.extensions = {"VK_NV_cooperative_matrix"};
+  extensions_ = {"VK_NV_cooperative_matrix"};
+  driver_.supported = {matrix_nv_.sType};
+  matrix_nv_.cooperativeMatrix = VK_TRUE;
+  declare(matrix_nv_);
+  const auto has = [&] { return read()->capabilities.cooperative_matrix_nv; };
+  driver_.matrices_nv = {matrices_nv_of(8, VK_COMPONENT_TYPE_FLOAT32_NV),
+                         matrices_nv_of(16, VK_COMPONENT_TYPE_FLOAT16_NV)};
+  EXPECT_FALSE(has());
+  driver_.matrices_nv.push_back(matrices_nv_of(16, VK_COMPONENT_TYPE_FLOAT32_NV));
+  EXPECT_TRUE(has());
+}
+
+TEST_F(CapabilitiesTest, TakesMatricesOfAWorkgroupWithAllThatTheirKernelsUse) {
+  driver_.extensions = {"VK_NV_cooperative_matrix2"};
+  driver_.flexible = {flexible_of(32, 128), flexible_of(32, 256)};
+  extensions_ = {"VK_NV_cooperative_matrix2"};
+  Functions functions = capability_functions();
+  functions.vkGetPhysicalDeviceFeatures2 = [](VkPhysicalDevice, VkPhysicalDeviceFeatures2* features) {
+    for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link; link = link->pNext)
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV) {
+        auto& own = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2FeaturesNV*>(link);
+        own.cooperativeMatrixWorkgroupScope = own.cooperativeMatrixFlexibleDimensions = VK_TRUE;
+        own.cooperativeMatrixPerElementOperations = own.cooperativeMatrixTensorAddressing = VK_TRUE;
+      }
+  };
+  description_.physical_device = driver_.handle();
+  description_.device_extensions = extensions_;
+  declare(matrix2_);
+  description_.features = &features_;
+  const auto has = [&] {
+    return read_capabilities(description_, functions)->capabilities.cooperative_matrix2_nv;
+  };
+  matrix2_.cooperativeMatrixTensorAddressing = matrix2_.cooperativeMatrixWorkgroupScope =
+      matrix2_.cooperativeMatrixFlexibleDimensions = VK_TRUE;
+  EXPECT_FALSE(has()) << "one of four is not declared";
+  EXPECT_THAT(driver_.asked,
+              Not(Contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV)))
+      << "an older layer would say so";
+  matrix2_.cooperativeMatrixPerElementOperations = VK_TRUE;
+  EXPECT_TRUE(has());
+  EXPECT_THAT(driver_.asked, Contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV));
+  driver_.flexible = {flexible_of(32, 256)};
+  EXPECT_FALSE(has()) << "not of 128 invocations";
+  driver_.flexible = {flexible_of(32, 128), flexible_of(128, 256)};
+  EXPECT_FALSE(has()) << "too coarse";
+  driver_.flexible = {flexible_of(32, 128), flexible_of(32, 256)};
+  EXPECT_TRUE(has());
+  driver_.most_extent = 128;
+  EXPECT_FALSE(has()) << "too small";
+  driver_.most_extent = 256;
+  driver_.most_invocations = 128;
+  EXPECT_FALSE(has()) << "of too few invocations";
+}
+
+TEST_F(CapabilitiesTest, PassesOverStructsThatItDoesNotKnow) {
+  driver_.supported = {kTimeline};
+  timeline_.timelineSemaphore = VK_TRUE;
+  declare(timeline_);
+  declare(other_);
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->capabilities.timeline_semaphore);
+}
+
+TEST_F(CapabilitiesTest, NamesTheDriverWhenTheDeviceCan) {
+  EXPECT_EQ(read()->capabilities.driver_name, "paper 1.2.3");
+  EXPECT_EQ(read()->capabilities.device_name, "paper GPU");
+  EXPECT_EQ(read()->capabilities.subgroup_size, 32u);
+  EXPECT_EQ(read()->capabilities.max_storage_buffers_per_stage, 4u);
+  EXPECT_EQ(read()->capabilities.timestamp_valid_bits, 64u);
+  driver_.version = VK_API_VERSION_1_1;
+  EXPECT_EQ(read()->capabilities.driver_name, "driver 42");
+  driver_.extensions = {"VK_KHR_driver_properties"};
+  EXPECT_EQ(read()->capabilities.driver_name, "paper 1.2.3");
+}
+
+TEST_F(CapabilitiesTest, RefusesVersionsBelow11NamingTheField) {
+  for (const std::uint32_t version : {0u, VK_API_VERSION_1_0}) {
+    description_.api_version = version;
+    const auto report = read();
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(report.error().message, HasSubstr("api_version is vulkan 1.0"));
+    EXPECT_THAT(report.error().message, HasSubstr("VkApplicationInfo::apiVersion"));
+  }
+  description_.api_version = VK_API_VERSION_1_1;
+  driver_.version = VK_API_VERSION_1_0;
+  const auto report = read();
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.error().message, HasSubstr("the physical device is vulkan 1.0"));
+}
+
+TEST_F(CapabilitiesTest, RefusesQueueFamiliesThatAreMissingOrDoNotCompute) {
+  description_.queue_family = 2;
+  EXPECT_EQ(read().error().code, ErrorCode::invalid_argument);
+  description_.queue_family = 1;
+  const auto report = read();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(report.error().message, HasSubstr("queue family 1 has no compute"));
+}
+
+TEST_F(CapabilitiesTest, RefusesBrokenDescriptions) {
+  extensions_ = {"VK_EXT_memory_budget", nullptr};
+  const auto null_name = read();
+  ASSERT_FALSE(null_name.ok());
+  EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1] is null"));
+  extensions_.clear();
+  declare(timeline_);
+  features_.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  EXPECT_EQ(read().error().code, ErrorCode::invalid_argument);
+}
+
+TEST_F(CapabilitiesTest, ReportsAFamilyWithoutTimestamps) {
+  driver_.families[0].timestampValidBits = 0;
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  ASSERT_TRUE(loss(*report, "timestamps"));
+  EXPECT_THAT(loss(*report, "timestamps")->cost, HasSubstr("estimated"));
+}
+
+TEST_F(CapabilitiesTest, GivesEveryLossACauseACostAndARemedy) {
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_GE(report->losses.size(), 10u);
+  std::set<std::string> items;
+  for (const auto& loss : report->losses) {
+    EXPECT_TRUE(items.insert(loss.item).second) << loss.item << " twice";
+    EXPECT_THAT(loss.cause, Not(IsEmpty())) << loss.item;
+    EXPECT_THAT(loss.cost, Not(IsEmpty())) << loss.item;
+    EXPECT_THAT(loss.remedy, Not(IsEmpty())) << loss.item;
+  }
+}
+
+// What gains nothing is said so, and is nobody's loss.
+TEST_F(CapabilitiesTest, NamesWhatItDoesWithoutAndWhy) {
+  const auto report = read();
+  ASSERT_TRUE(report.ok());
+  EXPECT_GE(unused_bonuses().size(), 3u);
+  for (const UnusedBonus& bonus : unused_bonuses()) {
+    EXPECT_THAT(std::string(bonus.reason), Not(IsEmpty())) << bonus.item;
+    EXPECT_FALSE(loss(*report, bonus.item)) << bonus.item;
+  }
+}
+
+// A loader hands out whatever the core version has; only what is effective is called.
+TEST(Functions, KeepOnlyWhatIsDeclared) {
+  Functions f;
+  f.vkCmdPipelineBarrier2 = [](VkCommandBuffer, const VkDependencyInfo*) {};
+  f.vkResetQueryPool = [](VkDevice, VkQueryPool, std::uint32_t, std::uint32_t) {};
+  f.vkGetSemaphoreCounterValue = [](VkDevice, VkSemaphore, std::uint64_t*) { return VK_SUCCESS; };
+  Capabilities capabilities;
+  capabilities.host_query_reset = true;
+  drop_undeclared(f, capabilities);
+  EXPECT_EQ(f.vkCmdPipelineBarrier2, nullptr);
+  EXPECT_EQ(f.vkGetSemaphoreCounterValue, nullptr);
+  EXPECT_NE(f.vkResetQueryPool, nullptr);
+}
+
+TEST(Capabilities, SaysWhichSubgroupsItsKernelsMayAskFor) {
+  Capabilities fixed;
+  fixed.subgroup_size = 64;
+  EXPECT_TRUE(fixed.runs_subgroups_of(64));
+  EXPECT_FALSE(fixed.runs_subgroups_of(32));
+  Capabilities chosen = fixed;
+  chosen.min_subgroup_size = 32;
+  chosen.max_subgroup_size = 64;
+  EXPECT_TRUE(chosen.runs_subgroups_of(32));
+  EXPECT_FALSE(chosen.runs_subgroups_of(16));
+}
+
+}  // namespace
+}  // namespace imprint::vk
