@@ -1,0 +1,38 @@
+#pragma once
+// One string from its parts: text("batch: found ", found, ", expected 1 .. ", limit).
+
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace imprint {
+
+namespace detail {
+
+inline void append_text(std::string& out, std::string_view part) { out += part; }
+inline void append_text(std::string& out, char part) { out += part; }
+inline void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
+
+// Integers, and floating-point numbers in the fewest digits that read back as the same number. Independent of
+// the process's locale, which is the host's.
+template <class Number>
+  requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char> && !std::same_as<Number, bool>)
+void append_text(std::string& out, Number part) {
+  char digits[64];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, part);
+  if (error == std::errc()) out.append(digits, end);
+}
+
+}  // namespace detail
+
+// Strings, characters, booleans and numbers, one after the other.
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::string out;
+  (detail::append_text(out, parts), ...);
+  return out;
+}
+
+}  // namespace imprint
