@@ -13,7 +13,8 @@ namespace detail {
 
 inline void append_text(std::string& out, std::string_view part) { out += part; }
 inline void append_text(std::string& out, char part) { out += part; }
-inline void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
+// A template, so that a pointer does not become a bool.
+void append_text(std::string& out, std::same_as<bool> auto part) { out += part ? "true" : "false"; }
 
 // Integers, and floating-point numbers in the fewest digits that read back as the same number. Independent of
 // the process's locale, which is the host's.
