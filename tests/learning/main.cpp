@@ -13,7 +13,7 @@
 int main(int argc, char** argv) {
   learning::Plan plan;
   std::string json_file;
-  uint64_t seeds = 0;
+  std::uint64_t seeds = 0;
   CLI::App app{"Teaches the pet with scripted players and prints figures against bars."};
   app.add_flag("--fast", plan.fast, "two seeds and shorter lessons");
   app.add_option("--seeds", seeds, "how many seeds; 10, with --fast 2")->check(CLI::Range(1, 1000));

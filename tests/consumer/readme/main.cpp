@@ -1,4 +1,4 @@
-// The snippet of README.md in a small game (the host of samples/02-run-policy): it opens, is told a command,
+// The snippet of README.md in a small game (samples/host): it opens, is told a command,
 // is praised for one action and scolded for the others, prefers it in the end, and closes.
 
 #include <array>

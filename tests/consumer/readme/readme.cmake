@@ -26,7 +26,7 @@ endfunction()
 
 extract(cpp ${OUT}/readme_snippet.h)
 get_filename_component(plugin_folder ${PLUGIN} DIRECTORY)
-set(host ${SOURCE}/samples/02-run-policy)
+set(host ${SOURCE}/samples/host)
 execute_process(COMMAND ${COMPILER} -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Werror -I ${OUT} -I ${SOURCE}/plugin/include -I ${host}
   -idirafter ${VOLK} -idirafter ${VULKAN} ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${host}/host.cpp -x c++ -w ${VOLK}/volk.c -x none
   ${PLUGIN} -Wl,-rpath,${plugin_folder} -ldl -o ${OUT}/readme RESULT_VARIABLE status ERROR_VARIABLE errors)
