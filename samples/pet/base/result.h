@@ -65,13 +65,13 @@ using Status = Result<void>;
 #define PET_CONCAT(a, b) PET_CONCAT_INNER(a, b)
 
 // Evaluates a Status; returns its error to the caller.
-#define PET_CHECK(expression)                                      \
-  do {                                                             \
+#define PET_CHECK(expression)                                                   \
+  do {                                                                          \
     if (auto pet_status = (expression); !pet_status) return pet_status.error(); \
   } while (false)
 
-// Evaluates a Result<T>; returns its error to the caller, or assigns the value to `target`, a declaration or an
-// lvalue.
+// Evaluates a Result<T>; returns its error to the caller, or assigns the value to `target`, a declaration or
+// an lvalue.
 #define PET_ASSIGN(target, expression) PET_ASSIGN_INNER(PET_CONCAT(pet_result_, __LINE__), target, expression)
 #define PET_ASSIGN_INNER(result, target, expression) \
   auto result = (expression);                        \

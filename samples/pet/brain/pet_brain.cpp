@@ -75,9 +75,7 @@ class AgentMind : public Mind {
   }
 
   // A reward belongs to its command: nothing after it counts.
-  void end_episode() override {
-    context_->good(agent_.end_episode(EpisodeEnd::terminated), "end_episode");
-  }
+  void end_episode() override { context_->good(agent_.end_episode(EpisodeEnd::terminated), "end_episode"); }
 
  private:
   BrainContext* context_;
@@ -144,7 +142,8 @@ Result<std::unique_ptr<BrainContext>> BrainContext::create(const imp_vk_device_i
   imp_host host = imp_host_init();
   host.log = &BrainContext::on_log;
   host.user = made.get();
-  host.shader_cache_directory = made->setup_.shader_cache.empty() ? nullptr : made->setup_.shader_cache.c_str();
+  host.shader_cache_directory =
+      made->setup_.shader_cache.empty() ? nullptr : made->setup_.shader_cache.c_str();
   imp_limits limits = imp_limits_init();
   limits.gpu_us_per_frame = setup.budget_us;
   limits.max_slice_us = setup.slice_us;
@@ -226,8 +225,8 @@ struct PetBrain::LearnerBrain {
   std::vector<std::unique_ptr<AgentMind>> agents;  // pets, then probes
 };
 
-// One body's mind, in whichever brain is in use. A brain that comes into use gets the command in force and the open
-// question.
+// One body's mind, in whichever brain is in use. A brain that comes into use gets the command in force and
+// the open question.
 class PetBrain::BodyMind : public Mind {
  public:
   BodyMind(PetBrain& brain, std::size_t index) : brain_(&brain), index_(index) {}

@@ -58,9 +58,9 @@ class BrainContext {
   Status failure_;
 };
 
-// The brains of one or many pets of one shape. Each pet has an agent that learns and probes that take examinations
-// with the same brain. A pet may have a brain for each of several learners; one is in use, the others keep what
-// they know.
+// The brains of one or many pets of one shape. Each pet has an agent that learns and probes that take
+// examinations with the same brain. A pet may have a brain for each of several learners; one is in use, the
+// others keep what they know.
 class PetBrain {
  public:
   struct Setup {
@@ -99,8 +99,8 @@ class PetBrain {
   std::uint64_t snapshot();
   void restore(std::uint64_t snapshot);  // the brain of that snapshot is in use afterwards
 
-  // The first brain's weights, moments and counters: 32 hexadecimal digits. Not within a frame, and only where
-  // Imprint submits by itself.
+  // The first brain's weights, moments and counters: 32 hexadecimal digits. Not within a frame, and only
+  // where Imprint submits by itself.
   Result<std::string> hash() const;
   imp_brain_stats stats() const;          // of the brain in use; counts for the report are of all brains
   std::uint64_t parameter_count() const;  // of the brain in use
@@ -123,6 +123,6 @@ class PetBrain {
 
 // The hash of a saved brain, computed by a separate context on the game's device. The GPU must be idle.
 Result<std::string> hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
-                          const std::string& path);
+                                  const std::string& path);
 
 }  // namespace pet

@@ -9,10 +9,11 @@
 
 namespace pet {
 
-// One line per pet, in the order of the kennel: "unease 0.93". Pets without a line are at ease. Fails as read_lines.
+// One line per pet, in the order of the kennel: "unease 0.93". Pets without a line are at ease. Fails as
+// read_lines.
 Result<std::vector<float>> read_life(const std::string& file);
-// unease: 0 .. 1 for each pet. Pets at ease need no file. Keeps the old file where read_life refuses it, or refused it
-// before (unread). Returns as replace_lines.
+// unease: 0 .. 1 for each pet. Pets at ease need no file. Keeps the old file where read_life refuses it, or
+// refused it before (unread). Returns as replace_lines.
 std::string write_life(const std::string& file, std::span<const float> unease, bool unread = false);
 
 }  // namespace pet

@@ -63,7 +63,8 @@ Result<std::unique_ptr<Stage>> Stage::create(const StageOptions& options) {
   const bool quick = p.window && p.host->properties().deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (quick) p.scene = SceneView(4);
   PET_ASSIGN(p.renderer, Renderer::create(*p.host, extent, quick));
-  PET_ASSIGN(p.overlay, Overlay::create(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr));
+  PET_ASSIGN(p.overlay,
+             Overlay::create(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr));
   p.input.attach(p.camera, *p.overlay);
   return std::unique_ptr<Stage>(new Stage(std::move(parts)));
 }
@@ -129,7 +130,7 @@ Status Stage::draw(const Show& show, const OverlayState& overlay) {
   p.scene.draw(yards, show.ghost, p.camera, youngest_sign, show.then, p.list);
   const Vec2 half = p.scene.half();
   PET_CHECK(p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)),
-                   p.scene.center(), std::hypot(half.x, half.y) + 0.3f));
+                             p.scene.center(), std::hypot(half.x, half.y) + 0.3f));
 
   Anchors anchors;
   anchors.youngest_sign = youngest_sign;

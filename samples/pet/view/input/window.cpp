@@ -139,11 +139,13 @@ bool Window::hidden() const {
 
 Result<VkSurfaceFormatKHR> Window::choose_format() const {
   std::uint32_t count = 0;
-  PET_CHECK(check(vkGetPhysicalDeviceSurfaceFormatsKHR(host_->physical_device(), host_->surface(), &count, nullptr),
-        "vkGetPhysicalDeviceSurfaceFormatsKHR"));
+  PET_CHECK(
+      check(vkGetPhysicalDeviceSurfaceFormatsKHR(host_->physical_device(), host_->surface(), &count, nullptr),
+            "vkGetPhysicalDeviceSurfaceFormatsKHR"));
   std::vector<VkSurfaceFormatKHR> formats(count);
-  PET_CHECK(check(vkGetPhysicalDeviceSurfaceFormatsKHR(host_->physical_device(), host_->surface(), &count, formats.data()),
-        "vkGetPhysicalDeviceSurfaceFormatsKHR"));
+  PET_CHECK(check(vkGetPhysicalDeviceSurfaceFormatsKHR(host_->physical_device(), host_->surface(), &count,
+                                                       formats.data()),
+                  "vkGetPhysicalDeviceSurfaceFormatsKHR"));
   if (formats.empty()) return Error{"window: found no picture format"};
   // The renderer has encoded its colours for the screen: the copy must not change them.
   for (const VkSurfaceFormatKHR& format : formats)
@@ -160,7 +162,7 @@ Status Window::create_swapchain() {
   }
   VkSurfaceCapabilitiesKHR can;
   PET_CHECK(check(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(host_->physical_device(), host_->surface(), &can),
-        "vkGetPhysicalDeviceSurfaceCapabilitiesKHR"));
+                  "vkGetPhysicalDeviceSurfaceCapabilitiesKHR"));
   VkExtent2D extent = can.currentExtent;
   if (extent.width == UINT32_MAX) {
     extent = size();
@@ -179,7 +181,8 @@ Status Window::create_swapchain() {
   std::uint32_t count = 0;
   PET_CHECK(check(vkGetSwapchainImagesKHR(device, swapchain_, &count, nullptr), "vkGetSwapchainImagesKHR"));
   images_.resize(count);
-  PET_CHECK(check(vkGetSwapchainImagesKHR(device, swapchain_, &count, images_.data()), "vkGetSwapchainImagesKHR"));
+  PET_CHECK(
+      check(vkGetSwapchainImagesKHR(device, swapchain_, &count, images_.data()), "vkGetSwapchainImagesKHR"));
   finished_.resize(count);
   const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
   for (VkSemaphore& s : finished_)

@@ -51,8 +51,9 @@ class Window {
   GLFWwindow* handle() const { return window_; }
   VkExtent2D size() const;  // pixels
 
-  // A frame: acquire, show, submit with the semaphores, present. `slot` is the frame in flight, whose last frame
-  // is complete. False while there is nothing to draw on. Waits for the GPU when it replaces the swapchain.
+  // A frame: acquire, show, submit with the semaphores, present. `slot` is the frame in flight, whose last
+  // frame is complete. False while there is nothing to draw on. Waits for the GPU when it replaces the
+  // swapchain.
   Result<bool> acquire(std::uint32_t slot);
   // Records a copy of `image` (TRANSFER_SRC_OPTIMAL) into the acquired picture.
   void show(VkCommandBuffer commands, VkImage image, VkExtent2D extent);

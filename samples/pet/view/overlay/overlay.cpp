@@ -68,7 +68,8 @@ Status Overlay::start_backend() {
   pool.maxSets = 4;
   pool.poolSizeCount = 1;
   pool.pPoolSizes = &size;
-  PET_CHECK(check(vkCreateDescriptorPool(host_.device(), &pool, nullptr, &descriptors_), "vkCreateDescriptorPool"));
+  PET_CHECK(
+      check(vkCreateDescriptorPool(host_.device(), &pool, nullptr, &descriptors_), "vkCreateDescriptorPool"));
 
   ImGui_ImplVulkan_InitInfo info{};
   info.Instance = host_.instance();
@@ -105,8 +106,8 @@ void Overlay::stop_backend() {
 void Overlay::scale_text(float factor) { text_scale_ = std::clamp(text_scale_ * factor, 0.7f, 2.0f); }
 
 Status Overlay::apply_scale(VkExtent2D size) {
-  // Shrinks with a small window so that everything fits; grows more slowly with a large one. Steps of 1/16 keep
-  // the dragging of an edge smooth.
+  // Shrinks with a small window so that everything fits; grows more slowly with a large one. Steps of 1/16
+  // keep the dragging of an edge smooth.
   const float fit =
       std::min(static_cast<float>(size.width) / 1280.0f, static_cast<float>(size.height) / 700.0f);
   const float wanted =

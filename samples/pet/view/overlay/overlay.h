@@ -1,6 +1,6 @@
 #pragma once
-// The overlay over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui draws it, without a window
-// too.
+// The overlay over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui draws it, without a
+// window too.
 
 #include <memory>
 #include <vector>

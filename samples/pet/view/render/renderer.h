@@ -1,6 +1,6 @@
 #pragma once
-// A small renderer: sun with soft shadows, sky light, marks on the ground, one translucent layer. It draws into
-// its own image; a window shows that image, or a picture is read from it.
+// A small renderer: sun with soft shadows, sky light, marks on the ground, one translucent layer. It draws
+// into its own image; a window shows that image, or a picture is read from it.
 
 #include <array>
 #include <cstdint>
@@ -69,7 +69,7 @@ class Renderer {
 
   // Records the scene. `center` and `reach`: the ground that shadows cover, metres.
   Status draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center,
-            float reach);
+              float reach);
   // An overlay may be drawn between these two calls, with pipelines made for overlay_pass(). Every frame that
   // draws makes both calls.
   void begin_overlay(VkCommandBuffer commands);
@@ -112,7 +112,7 @@ class Renderer {
   void draw_shadows(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t count) const;
   // Batches of layer l are those from layers[l] to layers[l + 1].
   Result<std::vector<Batch>> write_instances(FrameBuffers& buffers, const DrawList& list,
-                                     std::array<std::size_t, kLayerCount + 1>& layers);
+                                             std::array<std::size_t, kLayerCount + 1>& layers);
   void draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from,
                     std::size_t to) const;
 

@@ -146,34 +146,37 @@ Result<VkPipeline> Renderer::create_pipeline(const PipelineRecipe& recipe, VkSha
 
 Status Renderer::create_pipelines() {
   PET_ASSIGN(shadow_, create_pipeline(PipelineRecipe{.pass = shadow_pass_,
-                             .vertex = shadow_vert,
-                             .multisampled = false,
-                             .cull = false,
-                             .depth_bias = 1.5f,
-                             .depth_slope_bias = 2.0f}));
-  PET_ASSIGN(solid_, create_pipeline(PipelineRecipe{.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag}));
+                                                     .vertex = shadow_vert,
+                                                     .multisampled = false,
+                                                     .cull = false,
+                                                     .depth_bias = 1.5f,
+                                                     .depth_slope_bias = 2.0f}));
+  PET_ASSIGN(solid_,
+             create_pipeline(PipelineRecipe{.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag}));
   PET_ASSIGN(sky_, create_pipeline(PipelineRecipe{.pass = scene_pass_,
-                          .vertex = sky_vert,
-                          .fragment = sky_frag,
-                          .meshes = false,
-                          .depth_test = VK_COMPARE_OP_LESS_OR_EQUAL,
-                          .depth_write = false,
-                          .cull = false}));
+                                                  .vertex = sky_vert,
+                                                  .fragment = sky_frag,
+                                                  .meshes = false,
+                                                  .depth_test = VK_COMPARE_OP_LESS_OR_EQUAL,
+                                                  .depth_write = false,
+                                                  .cull = false}));
   PET_ASSIGN(mark_, create_pipeline(PipelineRecipe{.pass = scene_pass_,
-                           .vertex = mark_vert,
-                           .fragment = mark_frag,
-                           .depth_write = false,
-                           .blend = true,
-                           .cull = false,
-                           .depth_bias = -4.0f,
-                           .depth_slope_bias = -1.0f}));
-  PET_ASSIGN(ghost_depth_, create_pipeline(PipelineRecipe{.pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .color_write = false}));
+                                                   .vertex = mark_vert,
+                                                   .fragment = mark_frag,
+                                                   .depth_write = false,
+                                                   .blend = true,
+                                                   .cull = false,
+                                                   .depth_bias = -4.0f,
+                                                   .depth_slope_bias = -1.0f}));
+  PET_ASSIGN(ghost_depth_,
+             create_pipeline(PipelineRecipe{
+                 .pass = scene_pass_, .vertex = lit_vert, .fragment = lit_frag, .color_write = false}));
   PET_ASSIGN(ghost_color_, create_pipeline(PipelineRecipe{.pass = scene_pass_,
-                                  .vertex = lit_vert,
-                                  .fragment = lit_frag,
-                                  .depth_test = VK_COMPARE_OP_EQUAL,
-                                  .depth_write = false,
-                                  .blend = true}));
+                                                          .vertex = lit_vert,
+                                                          .fragment = lit_frag,
+                                                          .depth_test = VK_COMPARE_OP_EQUAL,
+                                                          .depth_write = false,
+                                                          .blend = true}));
   return {};
 }
 

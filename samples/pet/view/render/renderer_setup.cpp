@@ -19,7 +19,7 @@ bool supports(VkPhysicalDevice device, VkFormat format, VkFormatFeatureFlags fea
 }
 
 Result<VkFramebuffer> framebuffer(VkDevice device, VkRenderPass pass, VkExtent2D extent,
-                          const std::vector<VkImageView>& views) {
+                                  const std::vector<VkImageView>& views) {
   VkFramebufferCreateInfo info{VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO};
   info.renderPass = pass;
   info.attachmentCount = static_cast<std::uint32_t>(views.size());
@@ -33,8 +33,8 @@ Result<VkFramebuffer> framebuffer(VkDevice device, VkRenderPass pass, VkExtent2D
 }
 
 Result<VkRenderPass> render_pass(VkDevice device, std::span<const VkAttachmentDescription> attachments,
-                         const VkSubpassDescription& subpass,
-                         std::span<const VkSubpassDependency> dependencies) {
+                                 const VkSubpassDescription& subpass,
+                                 std::span<const VkSubpassDependency> dependencies) {
   VkRenderPassCreateInfo info{VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO};
   info.attachmentCount = static_cast<std::uint32_t>(attachments.size());
   info.pAttachments = attachments.data();
@@ -222,7 +222,8 @@ Status Renderer::create_layout() {
   VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set.bindingCount = 2;
   set.pBindings = bindings;
-  PET_CHECK(check(vkCreateDescriptorSetLayout(device, &set, nullptr, &set_layout_), "vkCreateDescriptorSetLayout"));
+  PET_CHECK(
+      check(vkCreateDescriptorSetLayout(device, &set, nullptr, &set_layout_), "vkCreateDescriptorSetLayout"));
   VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   layout.setLayoutCount = 1;
   layout.pSetLayouts = &set_layout_;
@@ -240,8 +241,8 @@ Status Renderer::create_descriptors() {
   pool.pPoolSizes = sizes;
   PET_CHECK(check(vkCreateDescriptorPool(device, &pool, nullptr, &descriptors_), "vkCreateDescriptorPool"));
   for (FrameBuffers& frame : frames_) {
-    PET_ASSIGN(frame.uniforms, GpuBuffer::create(host_, sizeof(SceneUniforms),
-                                                 VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, true));
+    PET_ASSIGN(frame.uniforms,
+               GpuBuffer::create(host_, sizeof(SceneUniforms), VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, true));
     VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
     allocate.descriptorPool = descriptors_;
     allocate.descriptorSetCount = 1;
@@ -270,9 +271,9 @@ Status Renderer::create_targets() {
   PET_ASSIGN(color_, GpuImage::create(host_, extent_, kColorFormat,
                                       VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT,
                                       VK_IMAGE_ASPECT_COLOR_BIT));
-  PET_ASSIGN(depth_, GpuImage::create(host_, extent_, depth_format_,
-                                      VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT, VK_IMAGE_ASPECT_DEPTH_BIT,
-                                      samples_));
+  PET_ASSIGN(depth_,
+             GpuImage::create(host_, extent_, depth_format_, VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT,
+                              VK_IMAGE_ASPECT_DEPTH_BIT, samples_));
   std::vector<VkImageView> views = {color_.view(), depth_.view()};
   if (samples_ != VK_SAMPLE_COUNT_1_BIT) {
     PET_ASSIGN(multisampled_,

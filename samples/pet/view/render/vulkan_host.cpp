@@ -76,8 +76,8 @@ Status check(VkResult result, const char* call) {
   return {};
 }
 
-// The features that the device is created with, as one chain. It stays alive because Imprint reads it too. The
-// structs per extension are valid on every version that has them, in core or as an extension.
+// The features that the device is created with, as one chain. It stays alive because Imprint reads it too.
+// The structs per extension are valid on every version that has them, in core or as an extension.
 struct VulkanHost::EnabledFeatures {
   VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
@@ -156,8 +156,9 @@ Status VulkanHost::create_instance(const VulkanOptions& options) {
 }
 
 Status VulkanHost::choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers) {
-  PET_ASSIGN(const auto available, enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
-                                                                    vkEnumerateInstanceExtensionProperties, nullptr));
+  PET_ASSIGN(const auto available,
+             enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
+                                              vkEnumerateInstanceExtensionProperties, nullptr));
   window_extensions_ = options.instance_extensions;
   for (const std::string& name : window_extensions_) instance_extensions_.push_back(name.c_str());
   if (!options.validation) {
@@ -171,7 +172,8 @@ Status VulkanHost::choose_extensions(const VulkanOptions& options, std::vector<c
     return std::strcmp(layer.layerName, kValidationLayer) == 0;
   };
   if (std::none_of(found.begin(), found.end(), validates))
-    return Error{"--validation: found no VK_LAYER_KHRONOS_validation. Install it (Debian: vulkan-validationlayers)."};
+    return Error{
+        "--validation: found no VK_LAYER_KHRONOS_validation. Install it (Debian: vulkan-validationlayers)."};
   layers.push_back(kValidationLayer);
   instance_extensions_.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   instance_extensions_.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
@@ -209,9 +211,10 @@ std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
 }
 
 Status VulkanHost::choose_physical_device(const std::string& wanted) {
-  PET_ASSIGN(const auto devices,
-             enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices", vkEnumeratePhysicalDevices, instance_));
-  if (devices.empty()) return Error{"Vulkan device: found none. Install a driver (Debian: mesa-vulkan-drivers)."};
+  PET_ASSIGN(const auto devices, enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices",
+                                                             vkEnumeratePhysicalDevices, instance_));
+  if (devices.empty())
+    return Error{"Vulkan device: found none. Install a driver (Debian: mesa-vulkan-drivers)."};
   const bool by_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(),
                                                        [](unsigned char c) { return std::isdigit(c); });
 
@@ -255,9 +258,9 @@ void VulkanHost::describe_physical_device() {
 }
 
 Status VulkanHost::create_device() {
-  PET_ASSIGN(const auto available,
-      enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
-                                       vkEnumerateDeviceExtensionProperties, physical_device_, nullptr));
+  PET_ASSIGN(const auto available, enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
+                                                                    vkEnumerateDeviceExtensionProperties,
+                                                                    physical_device_, nullptr));
   const std::uint32_t version = std::min(api_version_, properties_.apiVersion);
   const auto in_core_or_enabled = [&](std::uint32_t core_version, const char* extension) {
     if (version >= core_version) return true;
@@ -305,7 +308,8 @@ Status VulkanHost::create_frames() {
     commands.commandPool = slot.pool;
     commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     commands.commandBufferCount = 1;
-    PET_CHECK(check(vkAllocateCommandBuffers(device_, &commands, &slot.commands), "vkAllocateCommandBuffers"));
+    PET_CHECK(
+        check(vkAllocateCommandBuffers(device_, &commands, &slot.commands), "vkAllocateCommandBuffers"));
 
     VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     fence.flags = VK_FENCE_CREATE_SIGNALED_BIT;
@@ -387,7 +391,8 @@ Status VulkanHost::run_once(const std::function<void(VkCommandBuffer)>& record) 
 Result<std::uint32_t> VulkanHost::memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags flags) const {
   for (std::uint32_t i = 0; i < memory_.memoryTypeCount; ++i)
     if ((type_bits >> i & 1) && (memory_.memoryTypes[i].propertyFlags & flags) == flags) return i;
-  return Error{"memory type: found none with flags " + std::to_string(flags) + " among " + std::to_string(type_bits)};
+  return Error{"memory type: found none with flags " + std::to_string(flags) + " among " +
+               std::to_string(type_bits)};
 }
 
 VkBool32 VulkanHost::on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,

@@ -1,6 +1,6 @@
 #pragma once
-// The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. An engine has all
-// of this already. Only device_info() is for Imprint: it declares what this file created.
+// The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. An engine
+// has all of this already. Only device_info() is for Imprint: it declares what this file created.
 
 #include <imprint/imprint.h>
 #include <vulkan/vulkan.h>
@@ -59,11 +59,11 @@ class VulkanHost {
   // ---- a frame: begin_frame, record, end_frame ----
   // Waits until the GPU has finished the frame before the last one.
   Result<FrameStart> begin_frame();
-  // Submits. The semaphores are for a window's images, null without a window. Colour output and transfers wait
-  // for `wait`.
+  // Submits. The semaphores are for a window's images, null without a window. Colour output and transfers
+  // wait for `wait`.
   Status end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
-  // Waits for all submitted frames; not while one is open. For shutting down and for replacing resources of the
-  // last frames (a resize).
+  // Waits for all submitted frames; not while one is open. For shutting down and for replacing resources of
+  // the last frames (a resize).
   Status wait_idle();
   std::uint64_t safe_frame() const { return safe_frame_; }
 

@@ -6,7 +6,7 @@ namespace pet {
 namespace {
 
 Result<VkDeviceMemory> allocate(const VulkanHost& host, const VkMemoryRequirements& needs,
-                        VkMemoryPropertyFlags properties) {
+                                VkMemoryPropertyFlags properties) {
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   info.allocationSize = needs.size;
   PET_ASSIGN(info.memoryTypeIndex, host.memory_type(needs.memoryTypeBits, properties));
@@ -29,10 +29,13 @@ Result<GpuBuffer> GpuBuffer::create(const VulkanHost& host, VkDeviceSize size, V
   VkMemoryRequirements needs;
   vkGetBufferMemoryRequirements(made.device_, made.buffer_, &needs);
   PET_ASSIGN(made.memory_, allocate(host, needs,
-                     host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-                                  : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT));
+                                    host_visible ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                                       VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                                                 : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT));
   PET_CHECK(check(vkBindBufferMemory(made.device_, made.buffer_, made.memory_, 0), "vkBindBufferMemory"));
-  if (host_visible) PET_CHECK(check(vkMapMemory(made.device_, made.memory_, 0, VK_WHOLE_SIZE, 0, &made.mapped_), "vkMapMemory"));
+  if (host_visible)
+    PET_CHECK(
+        check(vkMapMemory(made.device_, made.memory_, 0, VK_WHOLE_SIZE, 0, &made.mapped_), "vkMapMemory"));
   return made;
 }
 
