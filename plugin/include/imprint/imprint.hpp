@@ -16,7 +16,7 @@
 //   Made<Agent> agent = brain->create_agent();
 //
 // Every call returns an Outcome or a Made<T>. Owners destroy what they hold: declare them in the
-// order context, tensor, brain, agent. A C struct is taken wherever its C++ form is.
+// order context, tensor, brain, agent. Parameters of a C struct take its C++ form.
 
 #include "imprint_descs.hpp"
 #include "imprint_types.hpp"
@@ -144,9 +144,6 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   Outcome demonstrate(const imp_demonstration& demonstration) {
     return call(&imp_api::agent_demonstrate, &demonstration);
   }
-  Outcome demonstrate(const Demonstration& demonstration) {
-    return demonstrate(detail::c_form(demonstration));
-  }
   Outcome reward(float reward) { return call(&imp_api::agent_reward, reward); }
   Outcome end_episode(EpisodeEnd end) {
     return call(&imp_api::agent_end_episode, static_cast<imp_episode_end>(end));
@@ -224,11 +221,6 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
         library.api()->tools->context_create_standalone(&device, &host, &limits, &context);
     return {Context(library.api(), context), {library.api(), result}};
   }
-  static Made<Context> create_standalone(const Library& library, const StandaloneDevice& device,
-                                         const imp_host& host = Host(),
-                                         const imp_limits& limits = Limits()) {
-    return create_standalone(library, detail::c_form(device), host, limits);
-  }
   // Destroys now and tells the outcome; on failure the context stays.
   Outcome destroy() {
     const Outcome destroyed = call(&imp_api::context_destroy);
@@ -245,30 +237,21 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
       return {{},
               {api_, IMP_ERROR_INVALID_ARGUMENT,
                "brain_create: observation_scale: expected observation_count factors, or none"}};
-    return create_brain(detail::c_form(desc));
+    return create_brain(static_cast<imp_brain_desc>(desc));
   }
   Made<Brain> create_brain_from_onnx(const imp_policy_desc& desc) {
     const Made<imp_brain> made = fill(imp_brain{}, &imp_api::brain_create_from_onnx, &desc);
     return {Brain(api_, made.value), made.outcome};
-  }
-  Made<Brain> create_brain_from_onnx(const PolicyDesc& desc) {
-    return create_brain_from_onnx(detail::c_form(desc));
   }
   Made<Tensor> import_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& buffer) {
     const Made<imp_tensor> made =
         fill(imp_tensor{}, &imp_vulkan_api::tensor_import_vk, &desc, &buffer);
     return {Tensor(api_, made.value), made.outcome};
   }
-  Made<Tensor> import_tensor(const TensorDesc& desc, const Buffer& buffer) {
-    return import_tensor(detail::c_form(desc), detail::c_form(buffer));
-  }
   Made<Tensor> create_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& wish) {
     const Made<imp_tensor> made =
         fill(imp_tensor{}, &imp_vulkan_api::tensor_create_vk, &desc, &wish);
     return {Tensor(api_, made.value), made.outcome};
-  }
-  Made<Tensor> create_tensor(const TensorDesc& desc, const Buffer& wish) {
-    return create_tensor(detail::c_form(desc), detail::c_form(wish));
   }
 
   Outcome warmup() { return call(&imp_api::context_warmup, nullptr, nullptr); }
@@ -406,34 +389,31 @@ class MergedDevice {
 };
 
 // How many features Imprint would use; fills `into` unless it is empty.
-inline Made<std::uint32_t> query_requirements(const Library& library, const Plan& plan,
+inline Made<std::uint32_t> query_requirements(const Library& library, const imp_vk_plan& plan,
                                               std::span<imp_vk_wish> into = {}) {
   if (!library) return {};
   Made<std::uint32_t> made{detail::count_of(into.size()), {}};
-  const imp_vk_plan given = detail::c_form(plan);
   made.outcome = {library.api(), library.api()->vulkan->plan_query_requirements(
-                                     &given, &made.value, into.empty() ? nullptr : into.data())};
+                                     &plan, &made.value, into.empty() ? nullptr : into.data())};
   return made;
 }
 
 // How many queue families would help; fills `into` unless it is empty.
-inline Made<std::uint32_t> query_extra_queues(const Library& library, const Plan& plan,
+inline Made<std::uint32_t> query_extra_queues(const Library& library, const imp_vk_plan& plan,
                                               std::span<imp_vk_extra_queue> into = {}) {
   if (!library) return {};
   Made<std::uint32_t> made{detail::count_of(into.size()), {}};
-  const imp_vk_plan given = detail::c_form(plan);
   made.outcome = {library.api(), library.api()->vulkan->plan_query_extra_queues(
-                                     &given, &made.value, into.empty() ? nullptr : into.data())};
+                                     &plan, &made.value, into.empty() ? nullptr : into.data())};
   return made;
 }
 
-inline Made<MergedDevice> merge_device_create_info(const Library& library, const Plan& plan,
+inline Made<MergedDevice> merge_device_create_info(const Library& library, const imp_vk_plan& plan,
                                                    const VkDeviceCreateInfo& create_info) {
   if (!library) return {};
   imp_vk_merged merged = imp_vk_merged_init();
-  const imp_vk_plan given = detail::c_form(plan);
   const imp_result result =
-      library.api()->vulkan->plan_merge_device_create_info(&given, &create_info, &merged);
+      library.api()->vulkan->plan_merge_device_create_info(&plan, &create_info, &merged);
   return {MergedDevice(library.api(), merged), {library.api(), result}};
 }
 

@@ -2,7 +2,8 @@
 #define IMPRINT_IMPRINT_DESCS_HPP_
 // Part of imprint.hpp, which includes it: what contexts, brains and tensors are made from. Spans
 // and names are borrowed until the call that takes the descriptor has returned. Units, ranges and
-// defaults are those of the C struct named in each comment.
+// defaults are those of the C struct named in each comment, to which each converts. The C form
+// borrows from the C++ form.
 
 #include <type_traits>
 #include <variant>
@@ -219,6 +220,17 @@ struct Device {
   imp_vk_device_info memory_ = imp_vk_device_info_init();
 };
 
+namespace detail {
+
+inline imp_learner learner_of(const NoLearner&) { return IMP_LEARNER_NONE; }
+inline imp_learner learner_of(const FeedbackOptions&) { return IMP_LEARNER_FEEDBACK; }
+inline imp_learner learner_of(const CloningOptions&) { return IMP_LEARNER_CLONING; }
+inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
+inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
+inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
+
+}  // namespace detail
+
 // imp_brain_desc. `learner` says how the brain learns, and with which options:
 //   desc.learner = DqnOptions();
 struct BrainDesc {
@@ -240,6 +252,36 @@ struct BrainDesc {
       learner;
   imp_tensor observations{};
   imp_tensor actions{};
+
+  operator imp_brain_desc() const {
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.name = name;
+    desc.observation_count = observation_count;
+    desc.observation_scale = observation_scale.empty() ? nullptr : observation_scale.data();
+    desc.goal_count = goal_count;
+    desc.branch_count = detail::count_of(branch_sizes.size());
+    desc.branch_sizes = branch_sizes.data();
+    desc.continuous_count = continuous_count;
+    desc.hidden_count = detail::count_of(hidden_sizes.size());
+    desc.hidden_sizes = hidden_sizes.data();
+    desc.activation = static_cast<imp_activation>(activation);
+    desc.brain_count = brain_count;
+    desc.agents_per_brain = agents_per_brain;
+    desc.seed = seed;
+    desc.action_latency_frames = action_latency_frames;
+    desc.decision_period_frames = decision_period_frames;
+    desc.snapshot_count = snapshot_count;
+    desc.observations = observations;
+    desc.actions = actions;
+    std::visit(
+        [&desc](const auto& options) {
+          desc.learner = detail::learner_of(options);
+          if constexpr (!std::is_same_v<decltype(options), const NoLearner&>)
+            desc.header.next = &options;
+        },
+        learner);
+    return desc;
+  }
 };
 
 // imp_policy_desc: a trained network from the bytes of an ONNX file.
@@ -250,6 +292,18 @@ struct PolicyDesc {
   std::uint32_t action_latency_frames = 2;
   imp_tensor observations{};
   imp_tensor actions{};
+
+  operator imp_policy_desc() const {
+    imp_policy_desc desc = imp_policy_desc_init();
+    desc.name = name;
+    desc.data = file.data();
+    desc.size = file.size();
+    desc.agent_capacity = agent_capacity;
+    desc.action_latency_frames = action_latency_frames;
+    desc.observations = observations;
+    desc.actions = actions;
+    return desc;
+  }
 };
 
 // imp_demonstration.
@@ -259,6 +313,17 @@ struct Demonstration {
   List<std::uint32_t, IMP_MAX_BRANCHES> branches;
   List<float, IMP_MAX_CONTINUOUS> continuous;
   float weight = 2;
+
+  operator imp_demonstration() const {
+    imp_demonstration shown = imp_demonstration_init();
+    shown.observation = observation.data();
+    shown.observation_count = detail::count_of(observation.size());
+    shown.goal = goal;
+    std::copy_n(branches.data(), IMP_MAX_BRANCHES, shown.branches);
+    std::copy_n(continuous.data(), IMP_MAX_CONTINUOUS, shown.continuous);
+    shown.weight = weight;
+    return shown;
+  }
 };
 
 // imp_tensor_desc.
@@ -266,6 +331,15 @@ struct TensorDesc {
   const char* name = "tensor";
   Element element = Element::float32;
   List<std::uint64_t, IMP_MAX_RANK> shape;
+
+  operator imp_tensor_desc() const {
+    imp_tensor_desc desc = imp_tensor_desc_init();
+    desc.name = name;
+    desc.dtype = static_cast<imp_dtype>(element);
+    desc.rank = detail::count_of(shape.size());
+    std::copy_n(shape.data(), IMP_MAX_RANK, desc.shape);
+    return desc;
+  }
 };
 
 // imp_vk_buffer.
@@ -281,12 +355,36 @@ struct Buffer {
   std::uint32_t stages = 0;
   std::uint32_t access = 0;
   std::uint64_t memory = 0;
+
+  operator imp_vk_buffer() const {
+    imp_vk_buffer made = imp_vk_buffer_init();
+    made.buffer = buffer;
+    made.offset = offset;
+    made.size = size;
+    made.usage = usage;
+    made.sharing = sharing;
+    made.family_count = detail::count_of(families.size());
+    made.families = families.data();
+    made.memory_flags = memory_flags;
+    made.device_address = device_address;
+    made.stages = stages;
+    made.access = access;
+    made.memory = memory;
+    return made;
+  }
 };
 
 // imp_standalone_info.
 struct StandaloneDevice {
   const char* device = nullptr;  // null: the best GPU
   bool validation = false;
+
+  operator imp_standalone_info() const {
+    imp_standalone_info info = imp_standalone_info_init();
+    info.device = device;
+    info.validation = validation ? 1 : 0;
+    return info;
+  }
 };
 
 // imp_vk_plan: a device that the host is about to make.
@@ -295,96 +393,18 @@ struct Plan {
   VkInstance instance = nullptr;
   VkPhysicalDevice physical_device = nullptr;
   std::uint32_t api_version = 0;
+
+  operator imp_vk_plan() const {
+    imp_vk_plan plan = imp_vk_plan_init();
+    plan.get_instance_proc_addr = get_instance_proc_addr;
+    plan.instance = instance;
+    plan.physical_device = physical_device;
+    plan.api_version = api_version;
+    return plan;
+  }
 };
 
 namespace detail {
-
-inline imp_learner learner_of(const NoLearner&) { return IMP_LEARNER_NONE; }
-inline imp_learner learner_of(const FeedbackOptions&) { return IMP_LEARNER_FEEDBACK; }
-inline imp_learner learner_of(const CloningOptions&) { return IMP_LEARNER_CLONING; }
-inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
-inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
-inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
-
-// The C form, which borrows from the C++ form.
-inline imp_brain_desc c_form(const BrainDesc& from) {
-  imp_brain_desc desc = imp_brain_desc_init();
-  desc.name = from.name;
-  desc.observation_count = from.observation_count;
-  desc.observation_scale = from.observation_scale.empty() ? nullptr : from.observation_scale.data();
-  desc.goal_count = from.goal_count;
-  desc.branch_count = count_of(from.branch_sizes.size());
-  desc.branch_sizes = from.branch_sizes.data();
-  desc.continuous_count = from.continuous_count;
-  desc.hidden_count = count_of(from.hidden_sizes.size());
-  desc.hidden_sizes = from.hidden_sizes.data();
-  desc.activation = static_cast<imp_activation>(from.activation);
-  desc.brain_count = from.brain_count;
-  desc.agents_per_brain = from.agents_per_brain;
-  desc.seed = from.seed;
-  desc.action_latency_frames = from.action_latency_frames;
-  desc.decision_period_frames = from.decision_period_frames;
-  desc.snapshot_count = from.snapshot_count;
-  desc.observations = from.observations;
-  desc.actions = from.actions;
-  std::visit(
-      [&desc](const auto& options) {
-        desc.learner = learner_of(options);
-        if constexpr (!std::is_same_v<decltype(options), const NoLearner&>)
-          desc.header.next = &options;
-      },
-      from.learner);
-  return desc;
-}
-
-inline imp_policy_desc c_form(const PolicyDesc& from) {
-  imp_policy_desc desc = imp_policy_desc_init();
-  desc.name = from.name;
-  desc.data = from.file.data();
-  desc.size = from.file.size();
-  desc.agent_capacity = from.agent_capacity;
-  desc.action_latency_frames = from.action_latency_frames;
-  desc.observations = from.observations;
-  desc.actions = from.actions;
-  return desc;
-}
-
-inline imp_demonstration c_form(const Demonstration& from) {
-  imp_demonstration shown = imp_demonstration_init();
-  shown.observation = from.observation.data();
-  shown.observation_count = count_of(from.observation.size());
-  shown.goal = from.goal;
-  std::copy_n(from.branches.data(), IMP_MAX_BRANCHES, shown.branches);
-  std::copy_n(from.continuous.data(), IMP_MAX_CONTINUOUS, shown.continuous);
-  shown.weight = from.weight;
-  return shown;
-}
-
-inline imp_tensor_desc c_form(const TensorDesc& from) {
-  imp_tensor_desc desc = imp_tensor_desc_init();
-  desc.name = from.name;
-  desc.dtype = static_cast<imp_dtype>(from.element);
-  desc.rank = count_of(from.shape.size());
-  std::copy_n(from.shape.data(), IMP_MAX_RANK, desc.shape);
-  return desc;
-}
-
-inline imp_vk_buffer c_form(const Buffer& from) {
-  imp_vk_buffer buffer = imp_vk_buffer_init();
-  buffer.buffer = from.buffer;
-  buffer.offset = from.offset;
-  buffer.size = from.size;
-  buffer.usage = from.usage;
-  buffer.sharing = from.sharing;
-  buffer.family_count = count_of(from.families.size());
-  buffer.families = from.families.data();
-  buffer.memory_flags = from.memory_flags;
-  buffer.device_address = from.device_address;
-  buffer.stages = from.stages;
-  buffer.access = from.access;
-  buffer.memory = from.memory;
-  return buffer;
-}
 
 // Without families, which Imprint does not fill.
 inline Buffer cpp_form(const imp_vk_buffer& from) {
@@ -400,22 +420,6 @@ inline Buffer cpp_form(const imp_vk_buffer& from) {
   buffer.access = from.access;
   buffer.memory = from.memory;
   return buffer;
-}
-
-inline imp_standalone_info c_form(const StandaloneDevice& from) {
-  imp_standalone_info info = imp_standalone_info_init();
-  info.device = from.device;
-  info.validation = from.validation ? 1 : 0;
-  return info;
-}
-
-inline imp_vk_plan c_form(const Plan& from) {
-  imp_vk_plan plan = imp_vk_plan_init();
-  plan.get_instance_proc_addr = from.get_instance_proc_addr;
-  plan.instance = from.instance;
-  plan.physical_device = from.physical_device;
-  plan.api_version = from.api_version;
-  return plan;
 }
 
 }  // namespace detail
