@@ -231,7 +231,7 @@ typedef struct imp_api {
   /* [any] The host itself met a device loss; imp_host::device_lost is not called. */
   imp_result(IMP_CALL* context_notify_device_lost)(imp_context context);
 
-  /* [create] Opens a frame, which makes this thread the frame thread. */
+  /* [frame] Opens a frame, which makes this thread the frame thread. */
   imp_result(IMP_CALL* frame_begin)(imp_context context, const imp_frame_info* info);
   /* [frame] At most one submit or record per frame. budget_us: UINT32_MAX = gpu_us_per_frame.
    * After a failure the frame's work waits for the next submit. UNSUPPORTED: record only. */
