@@ -50,7 +50,7 @@ int use() {
   Services services;
   Memory memory;
   std::mutex mutex;
-  Device device;
+  DeviceDesc device;
   const VkPhysicalDeviceFeatures2 features{};
   device.features = features;
   device.set_memory(memory);
@@ -58,14 +58,15 @@ int use() {
     return submits.empty() ? VK_SUCCESS : VK_ERROR_UNKNOWN;
   };
   auto run = [](auto work) { work(VkQueue{}); };
-  for (const Queue& queue :
-       {Queue::record_only(0), Queue::single_thread(nullptr, 0), Queue::internally_synchronized(nullptr, 0),
-        Queue::exclusive(nullptr, 0), Queue::locked(nullptr, 0, mutex),
-        Queue::submitted_by(nullptr, 0, submit), Queue::run_by(nullptr, 0, run)})
+  for (const QueueDesc& queue :
+       {QueueDesc::record_only(0), QueueDesc::single_thread(nullptr, 0),
+        QueueDesc::internally_synchronized(nullptr, 0), QueueDesc::exclusive(nullptr, 0),
+        QueueDesc::locked(nullptr, 0, mutex), QueueDesc::submitted_by(nullptr, 0, submit),
+        QueueDesc::run_by(nullptr, 0, run)})
     device.queue = queue;
   Limits limits;
   limits.gpu_us_per_frame = 300;
-  Made<Context> context = Context::create(library, device, Host(services), limits);
+  Made<Context> context = Context::create(library, device, HostDesc(services), limits);
   if (!context) return 1;
   const float seen[4] = {};
   DqnOptions options;
@@ -84,7 +85,7 @@ int use() {
   shown.observation = seen;
   shown.branches = {1};
   (void)agent->demonstrate(shown);
-  Made<Tensor> tensor = context->create_tensor(TensorDesc{.name = "x", .shape = {2, 3}}, Buffer());
+  Made<Tensor> tensor = context->create_tensor(TensorDesc{.name = "x", .shape = {2, 3}}, BufferDesc());
   (void)tensor->buffer();
   char text[100];
   (void)context->report_text(text);
@@ -92,7 +93,7 @@ int use() {
   std::byte cache[100];
   (void)context->pipeline_cache(cache);
   (void)context->missing_feature_remedy(0, Engine::godot);
-  Made<MergedDevice> merged = merge_device_create_info(library, Plan(), VkDeviceCreateInfo{});
+  Made<MergedDevice> merged = merge_device_create_info(library, PlanDesc(), VkDeviceCreateInfo{});
   device.features = merged->features();
   device.device_extensions = merged->device_extensions();
   const Made<Action> action = agent->act();

@@ -170,7 +170,7 @@ TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
   ASSERT_TRUE(made) << made.outcome.message();
   context = std::move(*made);
   imp_report report = imp_report_init();
-  ASSERT_EQ(Library(imp_get_api).api()->context_get_report(context.handle(), &report), IMP_OK);
+  ASSERT_EQ(Library(imp_get_api).api()->tools->context_get_report(context.handle(), &report), IMP_OK);
   EXPECT_EQ(report.submits, 1u);
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
   if (!name || std::string(name) != "cpu") return;

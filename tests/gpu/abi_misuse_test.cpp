@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using namespace imprint::game;
 
 const imp_api* api() {
-  static const imp_api* table = Library(imp_get_api);
+  static const imp_api* table = Library(imp_get_api).api();
   return table;
 }
 
@@ -755,7 +755,7 @@ TEST_F(Misuse, TheReportComesInTwoCalls) {
 // Whatever a descriptor of the coat says is what the library is told.
 TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
   const std::string name = device_name();
-  StandaloneDevice device;
+  StandaloneDesc device;
   device.device = name.empty() ? nullptr : name.c_str();
   struct Services {
     void log(LogLevel, const char*) { ++lines; }
@@ -763,7 +763,8 @@ TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
   } services;
   Limits limits;
   limits.gpu_us_per_frame = 700;
-  Made<Context> context = Context::create_standalone(Library(imp_get_api), device, Host(services), limits);
+  Made<Context> context =
+      Context::create_standalone(Library(imp_get_api), device, HostDesc(services), limits);
   ASSERT_TRUE(context) << context.outcome.message();
   const float scale[] = {1, 2, 3, 4};
   BrainDesc desc;
@@ -793,7 +794,7 @@ TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
   desc.learner = FeedbackOptions();
   Made<Brain> taught = context->create_brain(desc);
   Made<Agent> agent = taught->create_agent();
-  ASSERT_WORKS(agent.outcome);
+  ASSERT_TRUE(agent) << agent.outcome.message();
   ASSERT_TRUE(context->warmup());
   ASSERT_TRUE(context->frame_begin(1, 0.1));
   Demonstration shown;

@@ -155,7 +155,8 @@ void live(const Course& course, Lived& outcome) {
     limits.gpu_us_per_frame = gpu_us;
     limits.max_slice_us = slice_us;
     limits.cpu_us_per_frame = cpu_us;
-    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, way), Host(), limits);
+    Made<Context> context =
+        Context::create(Library(imp_get_api), info_of(device, side, way), HostDesc(), limits);
     ASSERT_TRUE(context) << context.outcome.message();
     const std::uint32_t branch = 5;
     BrainDesc desc;
@@ -320,7 +321,7 @@ TEST(T6Modes, AThreadThatSubmitsIsOneOfOurs) {
   imp_limits limits = imp_limits_init();
   limits.worker_threads = 0;
   const Made<Context> context =
-      Context::create(Library(imp_get_api), info_of(device, side, Way::exclusive), Host(), limits);
+      Context::create(Library(imp_get_api), info_of(device, side, Way::exclusive), HostDesc(), limits);
   EXPECT_EQ(context.outcome.code(), Code::invalid_argument);
   EXPECT_NE(std::string(context.outcome.message()).find("limits.worker_threads: found 0"), std::string::npos)
       << context.outcome.message();

@@ -201,17 +201,11 @@ TEST(Tuning, AWarmupCanBeToldToStopMeasuring) {
   Game game;
   game.open(600'000, false);
   game.add();
-  struct Told {
-    Game& game;
-    int count = 0;
-  } told{game};
-  ASSERT_WORKS(game.context.warmup(
-      [](void* user, float) {
-        Told& own = *static_cast<Told*>(user);
-        if (++own.count == 3) EXPECT_TRUE(own.game.context.stop_tuning().ok());
-      },
-      &told));
-  EXPECT_LE(told.count, 8);
+  int told = 0;
+  ASSERT_WORKS(game.context.warmup([&](float) {
+    if (++told == 3) EXPECT_TRUE(game.context.stop_tuning());
+  }));
+  EXPECT_LE(told, 8);
   game.play(3);
 }
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
 
 namespace {
 

@@ -66,7 +66,7 @@ void play(bool submits, Guest guest, Figures& figures) {
   game::Made<game::Brain> brain;
   game::Made<game::Agent> agent;
   if (guest != Guest::none) {
-    context = game::Context::create(game::Library(imp_get_api), info, game::Host(), limits);
+    context = game::Context::create(game::Library(imp_get_api), info, game::HostDesc(), limits);
     ASSERT_TRUE(context) << context.outcome.message();
     brain = context->create_brain(pet());
     ASSERT_TRUE(brain) << brain.outcome.message();

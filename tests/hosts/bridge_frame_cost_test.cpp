@@ -119,7 +119,7 @@ TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
   imp_limits limits = imp_limits_init();
   limits.gpu_us_per_frame = 1'000'000;  // all that can run early does
   limits.max_slice_us = 0;
-  auto context = game::Context::create(game::Library(imp_get_api), info, game::Host(), limits);
+  auto context = game::Context::create(game::Library(imp_get_api), info, game::HostDesc(), limits);
   ASSERT_TRUE(context) << context.outcome.message();
   auto brain = context->create_brain(small_brain(1, 0, 1));
   ASSERT_TRUE(brain) << brain.outcome.message();

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint.hpp>
 
 #include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/buffer_host.h"

@@ -1,7 +1,7 @@
 // What a game's frame pays for a pet, and for a kennel, that learns or does not: through the plugin's C ABI
 // as a game uses it, at 60 frames a second.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
 
 #include <algorithm>
 #include <array>

@@ -193,7 +193,7 @@ class Tensor : public detail::Owner<imp_tensor, &imp_vulkan_api::tensor_destroy>
   using Owner::Owner;
 
   // Where it is; families is empty.
-  Made<Buffer> buffer() const {
+  Made<BufferDesc> buffer() const {
     const Made<imp_vk_buffer> made = fill(imp_vk_buffer_init(), &imp_vulkan_api::tensor_export_vk);
     return {detail::cpp_form(made.value), made.outcome};
   }
@@ -206,14 +206,15 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   using Owner::Owner;
 
   static Made<Context> create(const Library& library, const imp_vk_device_info& device,
-                              const imp_host& host = Host(), const imp_limits& limits = Limits()) {
+                              const imp_host& host = HostDesc(),
+                              const imp_limits& limits = Limits()) {
     if (!library) return {};
     imp_context context{};
     const imp_result result = library.api()->context_create(&device, &host, &limits, &context);
     return {Context(library.api(), context), {library.api(), result}};
   }
   static Made<Context> create_standalone(const Library& library, const imp_standalone_info& device,
-                                         const imp_host& host = Host(),
+                                         const imp_host& host = HostDesc(),
                                          const imp_limits& limits = Limits()) {
     if (!library) return {};
     imp_context context{};

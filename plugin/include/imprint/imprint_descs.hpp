@@ -65,15 +65,15 @@ struct Job {
 //   void log(LogLevel level, const char* message);
 //   void device_lost(const char* message);
 //   void submit_job(Job job);
-struct Host {
+struct HostDesc {
   std::span<const std::byte> kernel_archive;  // of imprint bake: bytes or path
   const char* kernel_archive_path = nullptr;
   const char* shader_cache_directory = nullptr;
   const char* shader_dump_directory = nullptr;
 
-  Host() = default;
+  HostDesc() = default;
   template <class Services>
-  explicit Host(Services& services) {
+  explicit HostDesc(Services& services) {
     constexpr bool logs = requires { &Services::log; };
     constexpr bool hears_loss = requires { &Services::device_lost; };
     constexpr bool runs_jobs = requires { &Services::submit_job; };
@@ -109,24 +109,24 @@ struct Host {
 
 // imp_vk_queue: which queue, and how Imprint may use it. Objects given here must live until the
 // context is destroyed.
-class Queue : public imp_vk_queue {
+class QueueDesc : public imp_vk_queue {
  public:
-  static Queue record_only(std::uint32_t family) {
-    return Queue(IMP_QUEUE_RECORD_ONLY, family, nullptr);
+  static QueueDesc record_only(std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_RECORD_ONLY, family, nullptr);
   }
-  static Queue single_thread(VkQueue queue, std::uint32_t family) {
-    return Queue(IMP_QUEUE_SINGLE_THREAD, family, queue);
+  static QueueDesc single_thread(VkQueue queue, std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_SINGLE_THREAD, family, queue);
   }
-  static Queue internally_synchronized(VkQueue queue, std::uint32_t family) {
-    return Queue(IMP_QUEUE_INTERNALLY_SYNCHRONIZED, family, queue);
+  static QueueDesc internally_synchronized(VkQueue queue, std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_INTERNALLY_SYNCHRONIZED, family, queue);
   }
-  static Queue exclusive(VkQueue queue, std::uint32_t family) {
-    return Queue(IMP_QUEUE_EXCLUSIVE, family, queue);
+  static QueueDesc exclusive(VkQueue queue, std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_EXCLUSIVE, family, queue);
   }
   // mutex: lock() and unlock(), as std::mutex has.
   template <class Mutex>
-  static Queue locked(VkQueue queue, std::uint32_t family, Mutex& mutex) {
-    Queue made(IMP_QUEUE_LOCK, family, queue);
+  static QueueDesc locked(VkQueue queue, std::uint32_t family, Mutex& mutex) {
+    QueueDesc made(IMP_QUEUE_LOCK, family, queue);
     made.user = &mutex;
     made.lock = [](void* user, VkQueue) { static_cast<Mutex*>(user)->lock(); };
     made.unlock = [](void* user, VkQueue) { static_cast<Mutex*>(user)->unlock(); };
@@ -134,9 +134,9 @@ class Queue : public imp_vk_queue {
   }
   // submit(VkQueue, std::span<const VkSubmitInfo>, std::uint64_t fence) returns the VkResult.
   template <class Submit>
-  static Queue submitted_by(VkQueue queue, std::uint32_t family, Submit& submit,
-                            bool without_fence = false) {
-    Queue made(IMP_QUEUE_SUBMIT_CALLBACK, family, queue);
+  static QueueDesc submitted_by(VkQueue queue, std::uint32_t family, Submit& submit,
+                                bool without_fence = false) {
+    QueueDesc made(IMP_QUEUE_SUBMIT_CALLBACK, family, queue);
     made.user = &submit;
     made.submit = [](void* user, VkQueue to, std::uint32_t count, const void* submits,
                      std::uint64_t fence) {
@@ -148,8 +148,8 @@ class Queue : public imp_vk_queue {
   }
   // run(work) calls work(queue) where the host may submit, and returns when that has returned.
   template <class Run>
-  static Queue run_by(VkQueue queue, std::uint32_t family, Run& run) {
-    Queue made(IMP_QUEUE_RUN_ON_QUEUE, family, queue);
+  static QueueDesc run_by(VkQueue queue, std::uint32_t family, Run& run) {
+    QueueDesc made(IMP_QUEUE_RUN_ON_QUEUE, family, queue);
     made.user = &run;
     made.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
       (*static_cast<Run*>(user))([work, data](VkQueue on) { work(data, on); });
@@ -157,10 +157,10 @@ class Queue : public imp_vk_queue {
     return made;
   }
 
-  Queue() : Queue(IMP_QUEUE_RECORD_ONLY, 0, nullptr) {}
+  QueueDesc() : QueueDesc(IMP_QUEUE_RECORD_ONLY, 0, nullptr) {}
 
  private:
-  Queue(imp_queue_access how, std::uint32_t of_family, VkQueue which) : imp_vk_queue{} {
+  QueueDesc(imp_queue_access how, std::uint32_t of_family, VkQueue which) : imp_vk_queue{} {
     access = how;
     family = of_family;
     queue = which;
@@ -168,7 +168,7 @@ class Queue : public imp_vk_queue {
 };
 
 // imp_vk_device_info: the host's device, as it was made.
-struct Device {
+struct DeviceDesc {
   imp_get_instance_proc_addr get_instance_proc_addr = nullptr;
   VkInstance instance = nullptr;
   VkPhysicalDevice physical_device = nullptr;
@@ -177,7 +177,7 @@ struct Device {
   std::span<const char* const> instance_extensions;
   std::span<const char* const> device_extensions;
   Borrowed<VkPhysicalDeviceFeatures2> features;
-  Queue queue;
+  QueueDesc queue;
   Borrowed<VkAllocationCallbacks> allocation_callbacks;  // until the context is destroyed
   std::uint64_t pipeline_cache = 0;
   bool allow_own_device = false;
@@ -343,7 +343,7 @@ struct TensorDesc {
 };
 
 // imp_vk_buffer.
-struct Buffer {
+struct BufferDesc {
   std::uint64_t buffer = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -375,7 +375,7 @@ struct Buffer {
 };
 
 // imp_standalone_info.
-struct StandaloneDevice {
+struct StandaloneDesc {
   const char* device = nullptr;  // null: the best GPU
   bool validation = false;
 
@@ -388,7 +388,7 @@ struct StandaloneDevice {
 };
 
 // imp_vk_plan: a device that the host is about to make.
-struct Plan {
+struct PlanDesc {
   imp_get_instance_proc_addr get_instance_proc_addr = nullptr;
   VkInstance instance = nullptr;
   VkPhysicalDevice physical_device = nullptr;
@@ -407,8 +407,8 @@ struct Plan {
 namespace detail {
 
 // Without families, which Imprint does not fill.
-inline Buffer cpp_form(const imp_vk_buffer& from) {
-  Buffer buffer;
+inline BufferDesc cpp_form(const imp_vk_buffer& from) {
+  BufferDesc buffer;
   buffer.buffer = from.buffer;
   buffer.offset = from.offset;
   buffer.size = from.size;

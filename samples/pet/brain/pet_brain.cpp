@@ -17,7 +17,7 @@ using imprint::game::Demonstration;
 using imprint::game::DqnOptions;
 using imprint::game::EpisodeEnd;
 using imprint::game::FeedbackOptions;
-using imprint::game::Host;
+using imprint::game::HostDesc;
 using imprint::game::Library;
 using imprint::game::Limits;
 using imprint::game::LogLevel;
@@ -25,7 +25,7 @@ using imprint::game::Made;
 using imprint::game::Mode;
 using imprint::game::Outcome;
 using imprint::game::PpoOptions;
-using imprint::game::StandaloneDevice;
+using imprint::game::StandaloneDesc;
 
 void expect(const Outcome& status, const char* what) {
   if (!status) throw std::runtime_error(std::string(what) + ": " + status.name() + ": " + status.message());
@@ -160,7 +160,7 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner
 // -------------------------------------------------------------------------------------------------------------------------------
 
 BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
-  Host host(*this);
+  HostDesc host(*this);
   host.shader_cache_directory = setup_.shader_cache.empty() ? nullptr : setup_.shader_cache.c_str();
   Limits limits;
   limits.gpu_us_per_frame = setup_.budget_us;
@@ -168,7 +168,7 @@ BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup)
   limits.memory_cap_bytes = uint64_t{1} << 30;
   const Library library(imp_get_api);
   if (setup_.access == Access::kCpu) {
-    StandaloneDevice none;
+    StandaloneDesc none;
     none.device = "cpu";
     context_ = expect(Context::create_standalone(library, none, host, limits), "imprint");
   } else {
