@@ -13,6 +13,10 @@
 #include "plugin/agent/learn/learn_graph.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+
 namespace {
 
 struct Counts {

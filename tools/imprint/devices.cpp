@@ -16,6 +16,9 @@
 #include "tools/imprint/profiles.h"
 
 namespace imprint::tools {
+
+using namespace graph;
+
 namespace {
 
 using Json = nlohmann::ordered_json;

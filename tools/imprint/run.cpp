@@ -12,6 +12,9 @@
 #include "tools/imprint/computer.h"
 
 namespace imprint::tools {
+
+using namespace program;
+
 namespace {
 
 using onnx::ElementType;
