@@ -16,6 +16,7 @@ namespace imprint {
 
 using namespace graph;
 using namespace kernels;
+using namespace program;
 
 namespace {
 
