@@ -15,6 +15,7 @@ namespace imprint {
 
 using namespace graph;
 using namespace kernels;
+using namespace program;
 using namespace tensor;
 
 namespace {
