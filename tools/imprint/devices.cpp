@@ -18,6 +18,7 @@
 namespace imprint::tools {
 
 using namespace graph;
+using namespace program;
 
 namespace {
 
