@@ -13,8 +13,6 @@
 
 namespace imprint::tools {
 
-using namespace program;
-
 namespace {
 
 using onnx::ElementType;
