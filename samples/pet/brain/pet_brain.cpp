@@ -41,12 +41,12 @@ T expect(Made<T> made, const char* what) {
 
 class AgentMind : public Mind {
  public:
-  AgentMind(Brain& brain, uint32_t index, Mode mode, Learner learner)
+  AgentMind(Brain& brain, std::uint32_t index, Mode mode, Learner learner)
       : agent_(expect(brain.create_agent(index), "create_agent")), learner_(learner) {
     expect(agent_.set_mode(mode), "set_mode");
   }
 
-  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<uint32_t>(cue)), "set_goal"); }
+  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<std::uint32_t>(cue)), "set_goal"); }
 
   void ask(const Observation& observation, const Mask& mask) override {
     expect(agent_.set_mask(mask), "set_mask");
@@ -60,8 +60,8 @@ class AgentMind : public Mind {
     Answer answer;
     answer.action = static_cast<Action>(made.value.branches[0]);
     // Logits on the scale of the others' values, so that what is shown of them is how likely it acts.
-    const float scale = learner_ == Learner::kCoach || learner_ == Learner::kPpo ? 0.2f : 1.0f;
-    for (size_t i = 0; i < kActionCount; ++i) answer.expected[i] = scale * made.value.values[i];
+    const float scale = learner_ == Learner::coach || learner_ == Learner::ppo ? 0.2f : 1.0f;
+    for (std::size_t i = 0; i < kActionCount; ++i) answer.expected[i] = scale * made.value.values[i];
     return answer;
   }
 
@@ -72,11 +72,11 @@ class AgentMind : public Mind {
   void reward(float value) override { expect(agent_.reward(value), "reward"); }
 
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
-    if (learner_ != Learner::kFeedback) return;  // it is led through the trick, and makes nothing of it
+    if (learner_ != Learner::feedback) return;  // it is led through the trick, and makes nothing of it
     Demonstration demonstration;
     demonstration.observation = observation;
-    demonstration.goal = static_cast<uint32_t>(cue);
-    demonstration.branches = {static_cast<uint32_t>(action)};
+    demonstration.goal = static_cast<std::uint32_t>(cue);
+    demonstration.branches = {static_cast<std::uint32_t>(action)};
     expect(agent_.demonstrate(demonstration), "demonstrate");
   }
 
@@ -90,7 +90,7 @@ class AgentMind : public Mind {
 
 namespace {
 
-uint32_t snapshots_of(uint32_t pets) { return pets <= 16 ? 8 : 2; }
+std::uint32_t snapshots_of(std::uint32_t pets) { return pets <= 16 ? 8 : 2; }
 
 // What each learner needs to be good at this, with the reaction time and the memory of this game.
 template <class Options>
@@ -99,7 +99,7 @@ Options tuned(const PetBrain::Setup& setup) {
   options.credit_delay_s = static_cast<float>(setup.reaction_s);
   // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can
   // bind.
-  constexpr uint32_t kSamples = 4096, kKennelSamples = 64 * kSamples;
+  constexpr std::uint32_t kSamples = 4096, kKennelSamples = 64 * kSamples;
   if constexpr (requires { options.replay_capacity; })
     options.replay_capacity = std::min(kSamples, kKennelSamples / setup.pets);
   return options;
@@ -107,10 +107,10 @@ Options tuned(const PetBrain::Setup& setup) {
 
 void tune(BrainDesc& desc, const PetBrain::Setup& setup, Learner learner) {
   switch (learner) {
-    case Learner::kFeedback:
+    case Learner::feedback:
       desc.learner = tuned<FeedbackOptions>(setup);
       break;
-    case Learner::kDqn: {
+    case Learner::dqn: {
       auto options = tuned<DqnOptions>(setup);
       options.learning_rate = 1e-3f;
       options.discount = 0.9f;
@@ -120,13 +120,13 @@ void tune(BrainDesc& desc, const PetBrain::Setup& setup, Learner learner) {
       desc.learner = options;
       break;
     }
-    case Learner::kCoach: {
+    case Learner::coach: {
       auto options = tuned<CoachOptions>(setup);
       options.learning_rate = 0.1f;
       desc.learner = options;
       break;
     }
-    case Learner::kPpo: {
+    case Learner::ppo: {
       auto options = tuned<PpoOptions>(setup);
       options.learning_rate = 1e-3f;
       options.batch_size = 32;
@@ -165,9 +165,9 @@ BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup)
   Limits limits;
   limits.gpu_us_per_frame = setup_.budget_us;
   limits.max_slice_us = setup_.slice_us;
-  limits.memory_cap_bytes = uint64_t{1} << 30;
+  limits.memory_cap_bytes = std::uint64_t{1} << 30;
   const Library library(imp_get_api);
-  if (setup_.access == Access::kCpu) {
+  if (setup_.access == Access::cpu) {
     StandaloneDesc none;
     none.device = "cpu";
     context_ = expect(Context::create_standalone(library, none, host, limits), "imprint");
@@ -188,12 +188,12 @@ void BrainContext::warmup(const std::function<void(float)>& progress) {
   expect(context_.warmup(tell), "warmup");
 }
 
-void BrainContext::begin_frame(uint64_t frame, uint64_t safe_frame, double time_s) {
+void BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
   expect(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
 }
 
 void BrainContext::send_work(VkCommandBuffer commands) {
-  if (setup_.access == Access::kRecord) {
+  if (setup_.access == Access::record) {
     expect(context_.record(commands).outcome, "record");
   } else {
     expect(context_.submit(), "submit");
@@ -202,8 +202,8 @@ void BrainContext::send_work(VkCommandBuffer commands) {
 
 void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
 
-void BrainContext::close(uint64_t last_frame, double time_s) {
-  if (setup_.access != Access::kRecord) return;  // Imprint waits for its own submits
+void BrainContext::close(std::uint64_t last_frame, double time_s) {
+  if (setup_.access != Access::record) return;  // Imprint waits for its own submits
   // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it
   // is.
   if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
@@ -218,10 +218,10 @@ imp_context_stats BrainContext::stats() const { return expect(context_.stats(), 
 struct PetBrain::Self {
   Self(Context& context, const Setup& setup, Learner learns)
       : learner(learns), brain(make_brain(context, setup, learns)) {
-    for (uint32_t pet = 0; pet < setup.pets; ++pet)
+    for (std::uint32_t pet = 0; pet < setup.pets; ++pet)
       agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::learning, learner));
-    for (uint32_t pet = 0; pet < setup.pets; ++pet) {
-      for (uint32_t i = 0; i < setup.probes; ++i)
+    for (std::uint32_t pet = 0; pet < setup.pets; ++pet) {
+      for (std::uint32_t i = 0; i < setup.probes; ++i)
         agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::inference, learner));
     }
   }
@@ -235,7 +235,7 @@ struct PetBrain::Self {
 // it, and the question under way.
 class PetBrain::Body : public Mind {
  public:
-  Body(PetBrain& brain, size_t index) : brain_(&brain), index_(index) {}
+  Body(PetBrain& brain, std::size_t index) : brain_(&brain), index_(index) {}
 
   void set_goal(Cue cue) override { agent().set_goal(cue_ = cue); }
   void ask(const Observation& observation, const Mask& mask) override {
@@ -274,23 +274,24 @@ class PetBrain::Body : public Mind {
   AgentMind& agent() { return *brain_->self().agents[index_]; }
 
   PetBrain* brain_;
-  size_t index_;
-  Cue cue_ = Cue::kNone;
+  std::size_t index_;
+  Cue cue_ = Cue::none;
   std::optional<Question> question_;
 };
 
 PetBrain::PetBrain(BrainContext& context, const Setup& setup) : setup_(setup) {
   for (const Learner learner : setup_.learners)
     selves_.push_back(std::make_unique<Self>(context.context(), setup_, learner));
-  for (size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
-  for (size_t i = 1; i < selves_.size(); ++i) expect(selves_[i]->brain.set_learning(false), "set_learning");
+  for (std::size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
+  for (std::size_t i = 1; i < selves_.size(); ++i)
+    expect(selves_[i]->brain.set_learning(false), "set_learning");
 }
 
 PetBrain::~PetBrain() = default;
 
-Mind& PetBrain::pet(size_t index) { return *bodies_[index]; }
+Mind& PetBrain::pet(std::size_t index) { return *bodies_[index]; }
 
-Mind& PetBrain::probe(size_t pet, size_t index) {
+Mind& PetBrain::probe(std::size_t pet, std::size_t index) {
   return *bodies_[setup_.pets + pet * setup_.probes + index];
 }
 
@@ -301,7 +302,7 @@ bool PetBrain::use(Learner learner) {
     return each->learner == learner;
   });
   if (found == selves_.end()) return false;
-  const auto wanted = static_cast<size_t>(found - selves_.begin());
+  const auto wanted = static_cast<std::size_t>(found - selves_.begin());
   if (wanted == used_) return true;
   for (const auto& body : bodies_) body->leave();
   expect(self().brain.set_learning(false), "set_learning");
@@ -317,7 +318,7 @@ void PetBrain::set_learning(bool on) {
 }
 
 void PetBrain::save(const std::string& path, Which which) {
-  const size_t index = which == Which::kFirst ? 0 : used_;
+  const std::size_t index = which == Which::first ? 0 : used_;
   expect(selves_[index]->brain.save(path.c_str()), "save");
   saving_ = index;
 }
@@ -333,13 +334,15 @@ void PetBrain::load(const std::string& path) {
   if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
 }
 
-size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
+std::size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
 
 // A brain counts its own from 1: which brain it is goes into what is left over.
-uint64_t PetBrain::snapshot() { return expect(self().brain.snapshot(), "snapshot") * selves_.size() + used_; }
+std::uint64_t PetBrain::snapshot() {
+  return expect(self().brain.snapshot(), "snapshot") * selves_.size() + used_;
+}
 
-void PetBrain::restore(uint64_t snapshot) {
-  const size_t index = snapshot % selves_.size();
+void PetBrain::restore(std::uint64_t snapshot) {
+  const std::size_t index = snapshot % selves_.size();
   use(selves_[index]->learner);
   expect(self().brain.restore(snapshot / selves_.size()), "restore");
 }
@@ -354,7 +357,7 @@ std::string PetBrain::hash() const {
 
 imp_brain_stats PetBrain::stats() const {
   imp_brain_stats stats = expect(self().brain.stats(), "stats");
-  for (size_t i = 0; i < selves_.size(); ++i) {
+  for (std::size_t i = 0; i < selves_.size(); ++i) {
     if (i == used_) continue;
     const imp_brain_stats other = expect(selves_[i]->brain.stats(), "stats");
     stats.decisions += other.decisions;
@@ -366,12 +369,14 @@ imp_brain_stats PetBrain::stats() const {
   return stats;
 }
 
-uint64_t PetBrain::parameter_count() const { return expect(self().brain.info(), "info").parameter_count; }
+std::uint64_t PetBrain::parameter_count() const {
+  return expect(self().brain.info(), "info").parameter_count;
+}
 
 std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
                           const std::string& path) {
   BrainContext::Setup quiet;
-  quiet.access = Access::kSubmit;
+  quiet.access = Access::submit;
   BrainContext context(submit_device, quiet);
   PetBrain::Setup first = setup;
   first.learners.resize(1);
