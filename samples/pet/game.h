@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 
 #include "samples/pet/base/result.h"
 #include "samples/pet/options.h"

@@ -43,15 +43,14 @@ class BrainContext {
   imp_context_stats stats() const;
   const std::string& driver() const { return driver_; }  // of the device that computes
   imprint::game::Context& context() { return context_; }
+  void log(imprint::game::LogLevel level, const char* message);  // called by Imprint, on any thread
 
   // Minds and brains have no Status to return: their first failure stays here. True when `status` is good.
-  bool good(const imprint::game::Status& status, const char* what);
+  bool good(const imprint::game::Outcome& status, const char* what);
   const Status& failure() const { return failure_; }
 
  private:
   explicit BrainContext(const Setup& setup) : setup_(setup) {}
-  static void IMP_CALL on_log(void* user, imp_log_level level, const char* message);
-
   Setup setup_;
   imprint::game::Context context_;
   std::string driver_;

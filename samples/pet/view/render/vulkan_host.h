@@ -2,7 +2,7 @@
 // The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. An engine
 // has all of this already. Only device_info() is for Imprint: it declares what this file created.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 #include <vulkan/vulkan.h>
 
 #include <array>
