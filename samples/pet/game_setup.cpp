@@ -57,9 +57,9 @@ BrainContext::Setup context_setup(const Options& options,
 }
 
 std::vector<std::vector<Mind*>> probes(PetBrain& brain) {
-  std::vector<std::vector<Mind*>> minds(brain->setup().pets);
-  for (std::uint32_t pet = 0; pet < brain->setup().pets; ++pet) {
-    for (std::uint32_t i = 0; i < brain->setup().probes; ++i) minds[pet].push_back(&brain->probe(pet, i));
+  std::vector<std::vector<Mind*>> minds(brain.setup().pets);
+  for (std::uint32_t pet = 0; pet < brain.setup().pets; ++pet) {
+    for (std::uint32_t i = 0; i < brain.setup().probes; ++i) minds[pet].push_back(&brain.probe(pet, i));
   }
   return minds;
 }
