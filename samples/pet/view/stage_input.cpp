@@ -10,14 +10,13 @@
 namespace pet {
 namespace {
 
-// A hand on the pet, in metres there.
-constexpr float kBody = 0.65f;   // within this of its middle it is touched
-constexpr float kLeaves = 1.1f;  // beyond this the hand leads it away
-constexpr float kLeastDrag =
-    0.4f;  // less is a tap by a hand that shakes, or the pet has walked away from under it
-constexpr float kStroke = 1.4f;     // so much to and fro, or round and round, is a stroke
-constexpr float kHeldAgain = 0.8f;  // seconds between two words of praise while it is held: about an action
-constexpr float kStraight = 0.6f;   // what goes further away than this share of its way is not to and fro
+// A hand on the pet, in metres at the pet.
+constexpr float kBody = 0.65f;      // within this of its middle it is touched
+constexpr float kLeaves = 1.1f;     // beyond this the hand leads it away
+constexpr float kLeastDrag = 0.4f;  // less is a tap: the hand shakes, or the pet walks away
+constexpr float kStroke = 1.4f;     // this much movement on the pet is a stroke
+constexpr float kHeldAgain = 0.8f;  // seconds between praises while P is held: about one action
+constexpr float kStraight = 0.6f;   // a stroke stays within this share of its length from its start
 
 }  // namespace
 
@@ -224,8 +223,7 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
     ++pending_.scold;
     return;
   }
-  if (drag_ != Drag::none)
-    return;  // the hand is full: a pet that is led is let go by the button that took it
+  if (drag_ != Drag::none) return;  // only the button that began a drag ends it
   drag_button_ = button;
   if (button == GLFW_MOUSE_BUTTON_LEFT) {
     if (on_ball(at)) {
@@ -244,7 +242,7 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
   }
 }
 
-// Stroked where it is, or led away.
+// A hand on the pet: a stroke in place, or a lead away.
 void StageInput::handle_pet(Vec2 at, Vec2 by) {
   const auto pet = camera_->project(pet_);
   const float metre = pixels_per_metre(pet_);
@@ -261,7 +259,7 @@ void StageInput::handle_pet(Vec2 at, Vec2 by) {
   if (off || stroked_ < kStroke || std::hypot(at.x - took_.x, at.y - took_.y) / metre > kStraight * handled_)
     return;
   strokes_ = true;
-  stroked_ = -kStroke;  // to go on, it takes more than to begin
+  stroked_ = -kStroke;  // the next praise takes a longer stroke
   ++pending_.praise;
 }
 
