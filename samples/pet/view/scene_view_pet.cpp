@@ -3,7 +3,7 @@
 namespace pet {
 namespace {
 
-constexpr float kSize = 1.25f;         // a large dog: it is what one looks at
+constexpr float kSize = 1.25f;         // a large dog, because the player looks at it
 constexpr float kHipsBehind = 0.235f;  // of the hips behind the pet's middle
 
 std::array<Vec3, 4> standing_feet() {
@@ -168,7 +168,7 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   wag_phase_ = std::fmod(wag_phase_ + seconds * mix(4.0f, 26.0f, joy), 2.0f * kPi);
   const bool quick = view.pose == Pose::walk || view.pose == Pose::jump || view.pose == Pose::bark ||
                      view.pose == Pose::spin || view.pose == Pose::eat;
-  // Poses melt into each other in about a tenth of a second; what cycles follows at once.
+  // Poses blend in about a tenth of a second; cyclic movement follows at once.
   const float share = jump_cut ? 1.0f : 1.0f - std::exp(-seconds * (quick ? 28.0f : 13.0f));
   approach(now_.hips, wanted.hips, share);
   approach(now_.lean, wanted.lean, share);

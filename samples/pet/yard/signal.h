@@ -10,12 +10,12 @@
 namespace pet {
 
 enum class SignalKind : std::uint8_t {
-  redraw,       // place everything anew; `number` is the random seed
+  redraw,       // a new layout; `number` is the random seed
   cue,          // give the command `cue`; none calls it off
   praise,       // +1
   scold,        // -1, and stops a walk under way
   treat,        // +1, counts double
-  click,        // +1 for exactly what it does now
+  click,        // +1 for exactly the current action
   show,         // "show me": lead the pet through the whole trick of the command in force
   move_player,  // to `position`
   move_ball,    // to `position`

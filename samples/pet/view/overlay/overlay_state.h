@@ -47,7 +47,7 @@ struct OverlayState {
   std::optional<std::size_t>
       then;  // the ghost is the pet at this snapshot; nothing: the pet that never learned
 
-  // What learning costs.
+  // Cost of learning.
   float infer_gpu_us = 0.0f;  // per frame, smoothed
   float learn_gpu_us = 0.0f;
   float budget_us = 0.0f;
