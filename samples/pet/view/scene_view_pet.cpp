@@ -23,21 +23,9 @@ void step(Posture& p, float cycle, float stride, float lift) {
 // Two barks in one action.
 float bark_opening(float progress) { return std::max(0.0f, std::sin(4.0f * kPi * progress)); }
 
-Posture wanted_posture(const PetView& view) {
-  Posture p;
-  p.feet = standing_feet();
-  p.ears = view.expected;
-  p.tail = 0.25f + 0.75f * view.expected;
-  p.head_turn = view.head_turn;
-  const float t = view.pose_progress;
+// Poses on the ground.
+void set_resting(Posture& p, const PetView& view) {
   switch (view.pose) {
-    case Pose::stand:
-      break;
-    case Pose::walk:
-      step(p, t, 0.17f, 0.10f);
-      p.head_pitch = 0.06f * std::sin(4.0f * kPi * t);
-      p.lean = 0.03f * std::sin(4.0f * kPi * t + 0.6f);
-      break;
     case Pose::sit:
       p.hips = 0.215f;
       p.lean = 0.62f;
@@ -62,6 +50,20 @@ Posture wanted_posture(const PetView& view) {
       p.head_turn = 0.55f + 0.4f * view.head_turn;
       p.eyes = view.acting || std::abs(view.head_turn) < 0.05f ? 0.0f : 1.0f;
       p.tail = -0.35f;
+      break;
+    default:
+      break;
+  }
+}
+
+// Poses of the whole body.
+void set_moving(Posture& p, const PetView& view) {
+  const float t = view.pose_progress;
+  switch (view.pose) {
+    case Pose::walk:
+      step(p, t, 0.17f, 0.10f);
+      p.head_pitch = 0.06f * std::sin(4.0f * kPi * t);
+      p.lean = 0.03f * std::sin(4.0f * kPi * t + 0.6f);
       break;
     case Pose::spin:
       p.forward = -0.04f;
@@ -94,6 +96,15 @@ Posture wanted_posture(const PetView& view) {
       p.ears = 0.8f;
       break;
     }
+    default:
+      break;
+  }
+}
+
+// Poses of the head: picking up, giving, eating, and gestures.
+void set_head_pose(Posture& p, const PetView& view) {
+  const float t = view.pose_progress;
+  switch (view.pose) {
     case Pose::pick:
     case Pose::give: {
       const float down = smooth(0.0f, 0.4f, t) * (1.0f - smooth(0.75f, 1.0f, t));
@@ -132,7 +143,20 @@ Posture wanted_posture(const PetView& view) {
       p.ears = 1.0f;
       p.jaw = 0.35f;
       break;
+    default:
+      break;
   }
+}
+
+Posture wanted_posture(const PetView& view) {
+  Posture p;
+  p.feet = standing_feet();
+  p.ears = view.expected;
+  p.tail = 0.25f + 0.75f * view.expected;
+  p.head_turn = view.head_turn;
+  set_resting(p, view);
+  set_moving(p, view);
+  set_head_pose(p, view);
   if (view.holding) p.jaw = std::max(p.jaw, 0.62f);
   return p;
 }

@@ -59,6 +59,10 @@ void StageInput::key(int key, int modifiers) {
     if (key == GLFW_KEY_1 + n || key == GLFW_KEY_KP_1 + n)
       (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = kTricks[i];
   }
+  if (!teaching_key(key) && !game_key(key, modifiers)) view_key(key);
+}
+
+bool StageInput::teaching_key(int key) {
   switch (key) {
     case GLFW_KEY_P:
       ++pending_.praise;
@@ -78,6 +82,14 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_N:
       pending_.interrupt = true;
       break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+bool StageInput::game_key(int key, int modifiers) {
+  switch (key) {
     case GLFW_KEY_SPACE:
       pending_.toggle_pause = true;
       break;
@@ -109,13 +121,6 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_Y:
       pending_.then = true;
       break;
-    case GLFW_KEY_ENTER:
-    case GLFW_KEY_KP_ENTER:
-      overlay_->ask_word();
-      break;
-    case GLFW_KEY_F3:
-      overlay_->ask_name();
-      break;
     case GLFW_KEY_F2:
       pending_.measure = true;
       break;
@@ -124,6 +129,21 @@ void StageInput::key(int key, int modifiers) {
       break;
     case GLFW_KEY_Z:
       pending_.undo = pending_.undo || (modifiers & GLFW_MOD_CONTROL);
+      break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+void StageInput::view_key(int key) {
+  switch (key) {
+    case GLFW_KEY_ENTER:
+    case GLFW_KEY_KP_ENTER:
+      overlay_->ask_word();
+      break;
+    case GLFW_KEY_F3:
+      overlay_->ask_name();
       break;
     case GLFW_KEY_F1:
       overlay_->toggle_help();

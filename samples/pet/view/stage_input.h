@@ -28,6 +28,11 @@ class StageInput {
  private:
   enum class Drag : std::uint8_t { none, walk, ball, pet, view };
   void key(int key, int modifiers);
+  // The keys of teaching and of the game; false for other keys.
+  bool teaching_key(int key);
+  bool game_key(int key, int modifiers);
+  // The keys of overlay, help and camera.
+  void view_key(int key);
   void mouse(int button, bool pressed, Vec2 at);
   void moved(Vec2 at, Vec2 by);
   void handle_pet(Vec2 at, Vec2 by);
