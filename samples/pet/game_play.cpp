@@ -1,4 +1,4 @@
-// What happens in a frame of a game: signals, time, examinations, and what the screen shows of them.
+// A frame of a game: signals, time, examinations, and their display.
 
 #include "samples/pet/game_state.h"
 

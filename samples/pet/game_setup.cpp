@@ -1,4 +1,4 @@
-// Creates a game: brains, pets, teachers and log, then what was saved.
+// Creates a game: brains, pets, teachers and log. Then loads the saved pet.
 
 #include <algorithm>
 #include <filesystem>

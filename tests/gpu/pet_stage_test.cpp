@@ -154,7 +154,7 @@ TEST_F(PetStage, DeclaresItsDeviceToImprint) {
   EXPECT_NE(record.features, nullptr);
 }
 
-// What StageInput and Overlay make of a hand and of keys, without a window.
+// StageInput and Overlay with a hand and keys, without a window.
 class PetInput : public PetStage {
  protected:
   void SetUp() override {
@@ -212,7 +212,7 @@ class PetInput : public PetStage {
       hand_ = next;
     }
   }
-  // One frame of the overlay. What it asks for is in input_.
+  // One frame of the overlay. Its input goes to input_.
   void build() {
     Anchors anchors;
     anchors.camera = &camera_;

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   app.add_option("--markdown", markdown_file, "write the table as Markdown");
   app.add_option("experiments", plan.only,
                  "off demo praise careless retention save undo then hash replay kennel sofa lure learners "
-                 "switch; all when none is named");
+                 "switch; default: all");
   CLI11_PARSE(app, argc, argv);
   plan.seeds = seeds > 0 ? seeds : plan.fast ? 2 : 10;
   pet::Result<learning::Table> made = learning::Table::create(plan);

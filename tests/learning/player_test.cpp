@@ -1,4 +1,4 @@
-// What the person at the window has: a pet that nothing overwrites, and a reaction time of their own.
+// The player's own files: a pet that nothing else overwrites, and a reaction time.
 
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST(Keeping, RemembersHowQuickThePlayerIs) {
   EXPECT_FALSE(write_reaction("", 1.0));
 }
 
-// Presses so many seconds after each onset; with the wrong word every third time.
+// Presses reaction_s seconds after each onset; errs: with the wrong word every third time.
 double measured(double reaction_s, bool errs, std::uint32_t* presses = nullptr) {
   ReactionMeter test(3);
   double onset = -1.0;

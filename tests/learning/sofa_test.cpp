@@ -139,7 +139,7 @@ TEST(Sofa, ScoldedOnItsWayItStopsAndThereAndHereExactlyThatIsMeant) {
 }
 
 TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
-  // What lying there brings it, without anybody's word.
+  // The reward of lying there, without feedback.
   const auto felt = [](Alone& pet) {
     pet.mind.rewards.clear();
     const int scolded = pet.mind.scolded;

@@ -16,7 +16,7 @@
 namespace pet {
 namespace {
 
-// What a pet that knows everything would do, from what it sees alone.
+// The right action, from the observation alone.
 Action know(const Observation& o, const Mask&) {
   if (o[static_cast<std::size_t>(Cue::spin)] > 0.5f) return Action::spin;
   if (o[static_cast<std::size_t>(Cue::come)] > 0.5f) return Action::go_player;
@@ -307,7 +307,7 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
   EXPECT_FLOAT_EQ(lessons.scores()[0].success, 0.8f);
 }
 
-// Commands given at once, to one who knows and to one who only sits.
+// Commands given at once, to a pet that knows all tricks and to one that only sits.
 TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
   struct Outcome {
     std::vector<Cue> ended;

@@ -98,7 +98,7 @@ namespace {
 
 std::uint32_t snapshots_of(std::uint32_t pets) { return pets <= 16 ? 8 : 2; }
 
-// What each learner needs to be good at this, with the reaction time and the memory of this game.
+// Options of each learner for this game: its reaction time, its memory, and rates that suit it.
 template <class Options>
 Options tuned(const PetBrain::Setup& setup) {
   Options options;
