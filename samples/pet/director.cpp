@@ -81,7 +81,7 @@ std::string Director::notice(const Game& game) {
   if (success && before.cue == Cue::spin && once(Event::spin))
     return at(now.time_s) + "\"spin\", all by itself";
   if (success && before.cue == Cue::bed && now.time_s > 20.0 && once(Event::bed))
-    return at(now.time_s) + "\"bed\", without a word more";
+    return at(now.time_s) + "\"bed\", without any help";
   if (own && now.cue == Cue::fetch && now.pet.pose == Pose::give && now.time_s > 30.0 && once(Event::gave)) {
     return at(now.time_s) + "\"fetch\": there, run, take, back, give";
   }

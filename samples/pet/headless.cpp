@@ -51,17 +51,18 @@ std::string cost(const char* what, const Spread& us) {
 
 void print_end(const Report& report) {
   const char* whom = report.pets > 1 ? "The pets" : "The pet";
-  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom,
+  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s of real time)", whom,
               report.pets > 1 ? "follow" : "follows", whole_percent(report.final_success),
               report.simulated_seconds, report.wall_seconds);
-  if (report.held_90_at_s) std::printf("; above 90 %% for good measure since %.0f s", *report.held_90_at_s);
+  if (report.held_90_at_s) std::printf("; 90 %% or more since %.0f s", *report.held_90_at_s);
   std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n",
               static_cast<unsigned long long>(report.decisions),
               static_cast<unsigned long long>(report.feedbacks),
               static_cast<unsigned long long>(report.demonstrations),
               static_cast<unsigned long long>(report.minibatches));
   std::printf(
-      "%s a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. Calls of the frame %.0f us "
+      "%s per frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. CPU time of the calls: "
+      "%.0f us "
       "(median).\n",
       report.access == Access::cpu ? "CPU" : "GPU", cost("infer", report.infer_gpu_us).c_str(),
       cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,

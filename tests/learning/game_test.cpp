@@ -55,7 +55,7 @@ class PetGame : public testing::Test {
   Report play(const Options& options, const std::function<void(Game&)>& first = {}) {
     complaint_.clear();
     const auto run =
-        Run::create(nullptr, options, [this](const std::string& message) { complaint_ += message; });
+        pet::Run::create(nullptr, options, [this](const std::string& message) { complaint_ += message; });
     EXPECT_TRUE(run) << run.error().message;
     if (!run) return {};
     Game& game = (*run)->game();
@@ -207,9 +207,9 @@ TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
 TEST_F(PetGame, EachSaveHasItsOwnProblem) {
   const std::string bad = folder_ + "/bad.imprint", good = folder_ + "/good.imprint";
   std::filesystem::create_directory(names_file(bad) + ".new");  // names cannot be written there
-  const auto made = Run::create(nullptr, short_game(), [](const std::string&) {});
+  const auto made = pet::Run::create(nullptr, short_game(), [](const std::string&) {});
   ASSERT_TRUE(made) << made.error().message;
-  Run& run = **made;
+  pet::Run& run = **made;
   run.game().input(name_cue(Cue::sit, "Platz"));
   ASSERT_TRUE(run.frame());
   const std::size_t first = run.game().save(bad);
