@@ -6,7 +6,7 @@
 #include "compute/model/file.h"
 #include "compute/program/device_profile.h"
 #include "plugin/agent/brain_programs.h"
-#include "tests/gpu/agent_world.h"
+#include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {
 namespace {
@@ -50,11 +50,11 @@ std::vector<std::byte> policy_file() {
   return read_file(std::string(IMPRINT_TEST_MODELS) + "/godot/BallChase.onnx").value();
 }
 
-class BakeBrains : public WorldTest {
+class BakeBrains : public AgentSystemTest {
  protected:
   void SetUp() override {
     if (device_options().device == "cpu") GTEST_SKIP() << "the processor's kernels are part of the library";
-    WorldTest::SetUp();
+    AgentSystemTest::SetUp();
   }
 
   // The world's device again, which now asks the archive first.
@@ -64,7 +64,7 @@ class BakeBrains : public WorldTest {
     options.options.memory.block_bytes = block_bytes;
     options.options.kernels = vk::KernelArchive::parse(archive).value();
     world.reset();
-    auto opened = World::open(options);
+    auto opened = AgentSystem::open(options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     world = std::move(*opened);
   }
@@ -106,7 +106,7 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
 TEST_F(BakeBrains, ObservationsInPlaceAndSharedActionsAreBakedToo) {
   const BrainSpec spec = pet();
   const Variable seen = Variable::external("observations", {40, 28}),
-                 done = Variable::external("actions", {spec.seat_count(), action_width(spec)});
+                 done = Variable::external("actions", {spec.agent_capacity(), action_width(spec)});
   Baker in_place = baker(), numbers = baker();
   ASSERT_OK(bake_brain(in_place, spec, {seen}, {done}));
   ASSERT_OK(bake_brain(numbers, spec));

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "compute/base/philox.h"
-#include "tests/gpu/agent_world.h"
+#include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {
 namespace {
@@ -42,30 +42,30 @@ BrainSpec toy_spec() {
   return spec;
 }
 
-class Toy : public WorldTest {
+class Toy : public AgentSystemTest {
  protected:
   // Seats that see the same and are praised and scolded each for what it does. Returns the share of right
   // choices.
-  double live(Brain& of, std::span<const std::uint32_t> seats, int moments, bool teach) {
+  double live(Brain& of, std::span<const std::uint32_t> agents, int moments, bool teach) {
     int right = 0, asked = 0;
     for (int i = 0; i < moments; ++i, ++moment_) {
       const std::uint32_t thing = moment_ * 7 % kThings, goal = moment_ / kThings % kGoals;
       pass([&] {
-        for (const std::uint32_t seat : seats) {
-          EXPECT_OK(of.set_goal(seat, goal));
-          EXPECT_OK(of.observe(seat, sight(thing, moment_)));
+        for (const std::uint32_t agent : agents) {
+          EXPECT_OK(of.set_goal(agent, goal));
+          EXPECT_OK(of.observe(agent, sight(thing, moment_)));
         }
       });
       pass();
       pass([&] {
-        for (const std::uint32_t seat : seats) {
-          const auto answer = of.act(seat);
+        for (const std::uint32_t agent : agents) {
+          const auto answer = of.act(agent);
           EXPECT_TRUE(answer.ok());
           if (!answer.ok()) continue;
           const bool good = (*answer)->choice.branches[0] == right_choice(thing, goal);
           right += good;
           ++asked;
-          if (teach) EXPECT_OK(of.feedback(seat, {good ? 1.0f : -1.0f, 1.0f, CreditKind::current, now()}));
+          if (teach) EXPECT_OK(of.feedback(agent, {good ? 1.0f : -1.0f, 1.0f, CreditKind::current, now()}));
         }
       });
     }
@@ -73,10 +73,10 @@ class Toy : public WorldTest {
   }
 
   std::uint32_t seat_of(Brain& of, std::uint32_t index, Mode mode) {
-    const auto seat = of.add_agent(index);
-    EXPECT_TRUE(seat.ok());
-    EXPECT_OK(of.set_mode(*seat, mode));
-    return *seat;
+    const auto agent = of.add_agent(index);
+    EXPECT_TRUE(agent.ok());
+    EXPECT_OK(of.set_mode(*agent, mode));
+    return *agent;
   }
 
   std::uint32_t moment_ = 0;
@@ -85,10 +85,10 @@ class Toy : public WorldTest {
 TEST_F(Toy, PraiseAndScoldingTeach) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t seat[] = {seat_of(*brain, 0, Mode::learning)};
-  live(*brain, seat, 200, true);
-  EXPECT_OK(brain->set_mode(seat[0], Mode::inference));
-  EXPECT_GE(live(*brain, seat, 40, false), 0.95);
+  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
+  live(*brain, agent, 200, true);
+  EXPECT_OK(brain->set_mode(agent[0], Mode::inference));
+  EXPECT_GE(live(*brain, agent, 40, false), 0.95);
   const BrainStats stats = brain->stats();
   EXPECT_EQ(stats.counters.feedbacks, 200u);
   EXPECT_EQ(stats.counters.decisions, 240u);
@@ -105,13 +105,13 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
   brain = add(spec);
   ASSERT_TRUE(brain);
   ASSERT_OK(brain->set_learning(false));
-  const std::uint32_t seat = seat_of(*brain, 0, Mode::learning);
+  const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
   const auto choice = [&](const std::function<void()>& afterwards) {
     std::uint32_t made = kChoices;
-    pass([&] { EXPECT_OK(brain->observe(seat, sight(0, 0))); });
+    pass([&] { EXPECT_OK(brain->observe(agent, sight(0, 0))); });
     pass();
     pass([&] {
-      const auto answer = brain->act(seat);
+      const auto answer = brain->act(agent);
       ASSERT_TRUE(answer.ok()) << answer.error().message;
       made = (*answer)->choice.branches[0];
       afterwards();
@@ -119,13 +119,13 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
     return made;
   };
   const auto scold = [&](CreditKind credit) {
-    EXPECT_OK(brain->feedback(seat, {-1.0f, 1.0f, credit, now()}));
+    EXPECT_OK(brain->feedback(agent, {-1.0f, 1.0f, credit, now()}));
   };
-  const std::uint32_t first = choice([&] { EXPECT_OK(brain->reward(seat, -1.0f)); });
-  EXPECT_EQ(choice([&] { EXPECT_OK(brain->reward(seat, -1000.0f)); }), first);
+  const std::uint32_t first = choice([&] { EXPECT_OK(brain->reward(agent, -1.0f)); });
+  EXPECT_EQ(choice([&] { EXPECT_OK(brain->reward(agent, -1000.0f)); }), first);
   EXPECT_EQ(choice([&] { scold(CreditKind::current); }), first);
   EXPECT_NE(choice([] {}), first);
-  EXPECT_OK(brain->set_goal(seat, 0));
+  EXPECT_OK(brain->set_goal(agent, 0));
   EXPECT_EQ(choice([] {}), first);
 }
 
@@ -137,21 +137,21 @@ TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
     const std::shared_ptr<Brain> made = add(spec);
     EXPECT_TRUE(made);
     if (!made) return 0.0f;
-    const std::uint32_t seat = seat_of(*made, 0, Mode::learning);
+    const std::uint32_t agent = seat_of(*made, 0, Mode::learning);
     float chosen = 0, highest = 0;
     for (int i = 0; i < 2; ++i) {
-      pass([&] { EXPECT_OK(made->observe(seat, sight(0, 0))); });
+      pass([&] { EXPECT_OK(made->observe(agent, sight(0, 0))); });
       pass();
       pass([&] {
-        const auto answer = made->act(seat);
+        const auto answer = made->act(agent);
         ASSERT_TRUE(answer.ok()) << answer.error().message;
         const std::uint32_t choice = (*answer)->choice.branches[0];
         chosen = (*answer)->values[choice];
         highest = -1e9f;
         for (std::uint32_t c = 0; c < kChoices; ++c)
           if (c != choice) highest = std::max(highest, (*answer)->values[c]);
-        EXPECT_OK(praise ? made->feedback(seat, {1.0f, 1.0f, CreditKind::current, now()})
-                         : made->reward(seat, 1.0f));
+        EXPECT_OK(praise ? made->feedback(agent, {1.0f, 1.0f, CreditKind::current, now()})
+                         : made->reward(agent, 1.0f));
       });
       for (int passed = 0; i == 0 && passed < 600; ++passed) pass();
     }
@@ -165,10 +165,10 @@ TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
 TEST_F(Toy, WithLearningOffNothingChanges) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t seat[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
   ASSERT_OK(brain->set_learning(false));
   const Hash128 before = hash(*brain);
-  live(*brain, seat, 30, true);
+  live(*brain, agent, 30, true);
   EXPECT_EQ(hash(*brain), before);
   EXPECT_EQ(brain->stats().counters.minibatches, 0u);
   EXPECT_EQ(brain->stats().samples, 0u);
@@ -178,9 +178,9 @@ TEST_F(Toy, ABudgetOfZeroIsInferenceOnly) {
   open({0, 1000});
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t seat[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
   const Hash128 before = hash(*brain);
-  live(*brain, seat, 10, true);
+  live(*brain, agent, 10, true);
   EXPECT_EQ(hash(*brain), before);
   world->set_budget({500, 1000});
   for (int i = 0; i < 6; ++i) pass();
@@ -194,24 +194,24 @@ TEST_F(Toy, DemonstrationsTeachChoicesAndContinuousActions) {
   spec.action = {{kChoices, 2}, 1};
   brain = add(spec);
   ASSERT_TRUE(brain);
-  const std::uint32_t seat = seat_of(*brain, 0, Mode::record);
+  const std::uint32_t agent = seat_of(*brain, 0, Mode::record);
   const auto target = [](std::uint32_t thing) { return 0.5f * static_cast<float>(thing) - 0.75f; };
   for (std::uint32_t i = 0; i < 64; ++i) {
     pass([&] {
       const std::uint32_t thing = i % kThings, branches[] = {right_choice(thing, 1), thing / 2};
       const float continuous[] = {target(thing)};
-      EXPECT_OK(brain->observe(seat, sight(thing, i)));
-      EXPECT_OK(brain->act_by_heuristic(seat, branches, continuous));
+      EXPECT_OK(brain->observe(agent, sight(thing, i)));
+      EXPECT_OK(brain->act_by_heuristic(agent, branches, continuous));
     });
   }
   EXPECT_EQ(brain->stats().counters.demonstrations, 64u);
   for (int i = 0; i < 600; ++i) pass();
-  EXPECT_OK(brain->set_mode(seat, Mode::inference));
+  EXPECT_OK(brain->set_mode(agent, Mode::inference));
   for (std::uint32_t thing = 0; thing < kThings; ++thing) {
-    pass([&] { EXPECT_OK(brain->observe(seat, sight(thing, 1000 + thing))); });
+    pass([&] { EXPECT_OK(brain->observe(agent, sight(thing, 1000 + thing))); });
     pass();
     pass([&] {
-      const auto answer = brain->act(seat);
+      const auto answer = brain->act(agent);
       ASSERT_TRUE(answer.ok());
       EXPECT_EQ((*answer)->choice.branches[0], right_choice(thing, 1));
       EXPECT_EQ((*answer)->choice.branches[1], thing / 2);
@@ -226,16 +226,16 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   constexpr std::uint32_t kPets = 4;
   std::vector<std::vector<std::uint32_t>> chosen(kPets);
   std::vector<std::vector<float>> values(kPets);
-  const auto play = [&](Brain& of, std::span<const std::uint32_t> seats,
+  const auto play = [&](Brain& of, std::span<const std::uint32_t> agents,
                         const std::function<void(std::size_t, const Answer&)>& keep) {
     for (std::uint32_t i = 0; i < 20; ++i) {
       pass([&] {
-        for (const std::uint32_t seat : seats) EXPECT_OK(of.observe(seat, sight(i % kThings, i)));
+        for (const std::uint32_t agent : agents) EXPECT_OK(of.observe(agent, sight(i % kThings, i)));
       });
       pass();
       pass([&] {
-        for (std::size_t s = 0; s < seats.size(); ++s) {
-          const auto answer = of.act(seats[s]);
+        for (std::size_t s = 0; s < agents.size(); ++s) {
+          const auto answer = of.act(agents[s]);
           ASSERT_TRUE(answer.ok());
           keep(s, **answer);
         }
@@ -246,9 +246,9 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   spec.brain_count = kPets;
   brain = add(spec);
   ASSERT_TRUE(brain);
-  std::vector<std::uint32_t> seats;
-  for (std::uint32_t p = 0; p < kPets; ++p) seats.push_back(seat_of(*brain, p, Mode::learning));
-  play(*brain, seats, [&](std::size_t p, const Answer& answer) {
+  std::vector<std::uint32_t> agents;
+  for (std::uint32_t p = 0; p < kPets; ++p) agents.push_back(seat_of(*brain, p, Mode::learning));
+  play(*brain, agents, [&](std::size_t p, const Answer& answer) {
     chosen[p].push_back(answer.choice.branches[0]);
     values[p].insert(values[p].end(), answer.values.begin(), answer.values.end());
   });
@@ -258,10 +258,10 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
     alone.seed += p;
     const std::shared_ptr<Brain> single = add(alone);
     ASSERT_TRUE(single);
-    const std::uint32_t seat[] = {seat_of(*single, 0, Mode::learning)};
+    const std::uint32_t agent[] = {seat_of(*single, 0, Mode::learning)};
     std::vector<std::uint32_t> own;
     std::vector<float> own_values;
-    play(*single, seat, [&](std::size_t, const Answer& answer) {
+    play(*single, agent, [&](std::size_t, const Answer& answer) {
       own.push_back(answer.choice.branches[0]);
       own_values.insert(own_values.end(), answer.values.begin(), answer.values.end());
     });
@@ -285,15 +285,15 @@ TEST_F(Toy, ACrowdDecidesInTurns) {
     spec.decision_period_frames = period;
     const std::shared_ptr<Brain> crowd = add(spec);
     ASSERT_TRUE(crowd);
-    std::vector<std::uint32_t> seats;
+    std::vector<std::uint32_t> agents;
     for (std::uint32_t i = 0; i < kAgents * kBrains; ++i)
-      seats.push_back(seat_of(*crowd, i / kAgents, Mode::inference));
+      agents.push_back(seat_of(*crowd, i / kAgents, Mode::inference));
     std::uint64_t before = 0;
     for (std::uint32_t i = 0; i < frames; ++i) {
       pass([&] {
-        for (std::size_t s = 0; s < seats.size(); ++s) {
-          if (const auto answer = crowd->act(seats[s]); answer.ok()) see(i, s, **answer);
-          EXPECT_OK(crowd->observe(seats[s], sight(static_cast<std::uint32_t>(s + i) % kThings, i)));
+        for (std::size_t s = 0; s < agents.size(); ++s) {
+          if (const auto answer = crowd->act(agents[s]); answer.ok()) see(i, s, **answer);
+          EXPECT_OK(crowd->observe(agents[s], sight(static_cast<std::uint32_t>(s + i) % kThings, i)));
         }
       });
       const std::uint64_t decided = crowd->stats().counters.decisions - before;
@@ -344,12 +344,12 @@ TEST_F(Toy, AKennelLearnsApart) {
 TEST_F(Toy, SamplesBeyondTheQueueAreDroppedAndCounted) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t seat = seat_of(*brain, 0, Mode::learning);
+  const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
   pass([&] {
     const auto seen = sight(0, 0);
     const std::uint32_t branches[] = {0};
     for (std::uint32_t i = 0; i < kWaitingSamples + 10; ++i)
-      EXPECT_OK(brain->demonstrate(seat, {seen, 0, branches, {}, 1.0f}));
+      EXPECT_OK(brain->demonstrate(agent, {seen, 0, branches, {}, 1.0f}));
   });
   EXPECT_EQ(brain->stats().dropped_samples, 10u);
   for (int i = 0; i < 4; ++i) pass();
@@ -365,24 +365,24 @@ TEST_F(Toy, NumbersThatAreNotFiniteStopLearningAndUndoSetsItGoing) {
   spec.hidden_sizes = {16, 16, 16, 16};
   brain = add(spec);
   ASSERT_TRUE(brain);
-  const std::uint32_t seat = seat_of(*brain, 0, Mode::learning);
+  const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
   const auto snapshot = brain->snapshot();
   ASSERT_TRUE(snapshot.ok());
   pass();
   const Hash128 start = hash(*brain);
   const auto seen = sight(0, 0);
   const std::uint32_t branches[] = {0};
-  pass([&] { EXPECT_OK(brain->demonstrate(seat, {seen, 0, branches, {}, 1.0f})); });
+  pass([&] { EXPECT_OK(brain->demonstrate(agent, {seen, 0, branches, {}, 1.0f})); });
   for (int i = 0; i < 200 && brain->stats().stopped_brains == 0; ++i) pass();
   EXPECT_EQ(brain->stats().stopped_brains, 1u);
   EXPECT_FALSE(std::isfinite(brain->stats().last_loss));
   ASSERT_EQ(messages.texts.size(), 1u);
   EXPECT_THAT(messages.texts[0], ::testing::HasSubstr("not finite"));
   messages.texts.clear();
-  pass([&] { EXPECT_OK(brain->observe(seat, seen)); });
+  pass([&] { EXPECT_OK(brain->observe(agent, seen)); });
   pass();
   pass([&] {
-    const auto answer = brain->act(seat);
+    const auto answer = brain->act(agent);
     ASSERT_TRUE(answer.ok());
     EXPECT_LT((*answer)->choice.branches[0], kChoices) << "it still acts";
   });
@@ -395,15 +395,15 @@ TEST_F(Toy, NumbersThatAreNotFiniteStopLearningAndUndoSetsItGoing) {
 TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t seat[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
   const std::uint64_t allocations = world->stats().allocations;
-  live(*brain, seat, 50, true);
+  live(*brain, agent, 50, true);
   pass([&] {
     EXPECT_TRUE(brain->snapshot().ok());
     EXPECT_OK(brain->save(::testing::TempDir() + "imprint-frame.brain"));
   });
   EXPECT_OK(saved(*brain));
-  const WorldStats stats = world->stats();
+  const AgentSystemStats stats = world->stats();
   EXPECT_EQ(stats.frame_compiles, 0u);
   EXPECT_EQ(stats.frame_allocations, 0u);
   EXPECT_EQ(stats.frame_waits, 0u);
@@ -411,7 +411,7 @@ TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
 }
 
 // learning.md, the pet: 28 observations, 6 cues of 10 actions.
-TEST_F(WorldTest, APetsMinibatchIsAtMostTwelveDispatches) {
+TEST_F(AgentSystemTest, APetsMinibatchIsAtMostTwelveDispatches) {
   if (!world->context().vulkan()) GTEST_SKIP() << "the processor runs kernel after kernel";
   BrainSpec spec;
   spec.observation.count = 28;

@@ -7,13 +7,13 @@
 
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
-#include "tests/gpu/agent_world.h"
+#include "tests/gpu/agent_system.h"
 #include "tests/unit/model_onnx_builder.h"
 
 namespace imprint::agent::test {
 namespace {
 
-class PolicyTest : public WorldTest {
+class PolicyTest : public AgentSystemTest {
  protected:
   void start(std::span<const std::byte> file, std::uint32_t agents) {
     PolicySpec spec;
@@ -23,28 +23,28 @@ class PolicyTest : public WorldTest {
     ASSERT_TRUE(made.ok()) << made.error().message;
     brain = *made;
     ASSERT_OK(world->warmup([](float) {}));
-    seats_.clear();
+    agents_.clear();
     for (std::uint32_t i = 0; i < agents; ++i) {
-      const auto seat = brain->add_agent(0);
-      ASSERT_TRUE(seat.ok());
-      seats_.push_back(*seat);
+      const auto agent = brain->add_agent(0);
+      ASSERT_TRUE(agent.ok());
+      agents_.push_back(*agent);
     }
   }
 
   // Asks one agent and waits for its answer.
-  std::vector<float> ask(std::uint32_t seat, std::span<const float> observation) {
+  std::vector<float> ask(std::uint32_t agent, std::span<const float> observation) {
     std::vector<float> values;
-    pass([&] { EXPECT_OK(brain->observe(seat, observation)); });
+    pass([&] { EXPECT_OK(brain->observe(agent, observation)); });
     pass();
     pass([&] {
-      const auto answer = brain->act(seat);
+      const auto answer = brain->act(agent);
       ASSERT_TRUE(answer.ok());
       values = (*answer)->values;
     });
     return values;
   }
 
-  std::vector<std::uint32_t> seats_;
+  std::vector<std::uint32_t> agents_;
 };
 
 TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
@@ -64,12 +64,12 @@ TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
     EXPECT_EQ(brain->info().continuous_count, outputs);
     pass([&] {
       for (std::uint32_t i = 0; i < agents; ++i)
-        EXPECT_OK(brain->observe(seats_[i], std::span(seen).subspan(i * width, width)));
+        EXPECT_OK(brain->observe(agents_[i], std::span(seen).subspan(i * width, width)));
     });
     pass();
     pass([&] {
       for (std::uint32_t i = 0; i < agents; ++i) {
-        const auto answer = brain->act(seats_[i]);
+        const auto answer = brain->act(agents_[i]);
         ASSERT_TRUE(answer.ok());
         ASSERT_EQ((*answer)->values.size(), outputs);
         for (std::size_t k = 0; k < outputs; ++k) {
@@ -95,18 +95,18 @@ TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   start(builder.bytes(), 3);
   const float one[] = {1, 10};
   using ::testing::ElementsAre;
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(2, 20));
-  EXPECT_THAT(ask(seats_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(3, 30))
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(1, 10));
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(2, 20));
+  EXPECT_THAT(ask(agents_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(3, 30))
       << "frames in which it did not ask leave its memory alone";
-  pass([&] { EXPECT_OK(brain->end_episode(seats_[0], EpisodeEnd::terminated)); });
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
-  EXPECT_THAT(ask(seats_[1], one), ElementsAre(2, 20));
-  brain->remove_agent(seats_[1]);
+  pass([&] { EXPECT_OK(brain->end_episode(agents_[0], EpisodeEnd::terminated)); });
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(1, 10));
+  EXPECT_THAT(ask(agents_[1], one), ElementsAre(2, 20));
+  brain->remove_agent(agents_[1]);
   const auto again = brain->add_agent(0);
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(*again, seats_[1]);
+  EXPECT_EQ(*again, agents_[1]);
   EXPECT_THAT(ask(*again, one), ElementsAre(1, 10)) << "a new agent begins anew";
 }
 
@@ -121,7 +121,7 @@ TEST_F(PolicyTest, APolicyKeepsNothing) {
   EXPECT_EQ(brain->hash().error().code, ErrorCode::unsupported);
   EXPECT_EQ(brain->set_learning(true).error().code, ErrorCode::unsupported);
   pass([&] {
-    EXPECT_EQ(brain->feedback(seats_[0], {1, 1, CreditKind::current, 0}).error().code,
+    EXPECT_EQ(brain->feedback(agents_[0], {1, 1, CreditKind::current, 0}).error().code,
               ErrorCode::unsupported);
   });
 }

@@ -7,12 +7,12 @@
 
 #include "compute/base/philox.h"
 #include "compute/model/file.h"
-#include "tests/gpu/agent_world.h"
+#include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {
 namespace {
 
-class StateTest : public WorldTest, public ::testing::WithParamInterface<LearnerKind> {
+class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<LearnerKind> {
  protected:
   static BrainSpec small_spec() {
     BrainSpec spec;
@@ -40,11 +40,11 @@ class StateTest : public WorldTest, public ::testing::WithParamInterface<Learner
   void start(const BrainSpec& spec) {
     brain = add(spec);
     ASSERT_TRUE(brain);
-    seats_.clear();
+    agents_.clear();
     for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-      const auto seat = brain->add_agent(p);
-      ASSERT_TRUE(seat.ok());
-      seats_.push_back(*seat);
+      const auto agent = brain->add_agent(p);
+      ASSERT_TRUE(agent.ok());
+      agents_.push_back(*agent);
     }
   }
 
@@ -54,24 +54,25 @@ class StateTest : public WorldTest, public ::testing::WithParamInterface<Learner
     std::vector<std::uint32_t> actions;
     for (int i = 0; i < frames; ++i, ++moment_) {
       pass([&] {
-        for (const std::uint32_t seat : seats_) {
+        for (const std::uint32_t agent : agents_) {
           float seen[4];
           for (std::uint32_t k = 0; k < 4; ++k)
-            seen[k] = static_cast<float>(philox_uniform(moment_, k, seat, 7, 7));
-          if (const auto answer = of.act(seat); answer.ok()) {
+            seen[k] = static_cast<float>(philox_uniform(moment_, k, agent, 7, 7));
+          if (const auto answer = of.act(agent); answer.ok()) {
             actions.push_back((*answer)->choice.branches[0]);
             const float value = (*answer)->choice.branches[0] == moment_ % 3 ? 1.0f : -0.5f;
-            if (moment_ % 4 == seat) EXPECT_OK(of.feedback(seat, {value, 1.0f, CreditKind::current, now()}));
+            if (moment_ % 4 == agent)
+              EXPECT_OK(of.feedback(agent, {value, 1.0f, CreditKind::current, now()}));
           }
-          if (moment_ % 10 == 0) EXPECT_OK(of.set_goal(seat, moment_ / 10 % 2));
+          if (moment_ % 10 == 0) EXPECT_OK(of.set_goal(agent, moment_ / 10 % 2));
           if (moment_ % 25 == 3 && traits_of(GetParam()).demonstrations) {
             const std::uint32_t branches[] = {1};
-            EXPECT_OK(of.demonstrate(seat, {seen, 1, branches, {}, 2.0f}));
+            EXPECT_OK(of.demonstrate(agent, {seen, 1, branches, {}, 2.0f}));
           }
-          EXPECT_OK(of.observe(seat, seen));
+          EXPECT_OK(of.observe(agent, seen));
           if (moment_ % 20 == 11)
             EXPECT_OK(
-                of.end_episode(seat, moment_ % 40 == 11 ? EpisodeEnd::terminated : EpisodeEnd::truncated));
+                of.end_episode(agent, moment_ % 40 == 11 ? EpisodeEnd::terminated : EpisodeEnd::truncated));
         }
       });
     }
@@ -84,35 +85,35 @@ class StateTest : public WorldTest, public ::testing::WithParamInterface<Learner
     const bool learns = of.spec().learner != LearnerKind::none;
     if (learns) EXPECT_OK(of.set_learning(false));
     for (int i = 0; i < 6; ++i) pass();  // a step under way ends
-    for (const std::uint32_t seat : seats_) EXPECT_OK(of.set_mode(seat, Mode::inference));
+    for (const std::uint32_t agent : agents_) EXPECT_OK(of.set_mode(agent, Mode::inference));
     for (std::uint32_t look = 0; look < 40; ++look) {
       pass([&] {
-        for (const std::uint32_t seat : seats_) {
-          if (const auto answer = of.act(seat); look > 3 && answer.ok())
+        for (const std::uint32_t agent : agents_) {
+          if (const auto answer = of.act(agent); look > 3 && answer.ok())
             chosen.push_back((*answer)->choice.branches[0]);
           float seen[4];
           for (std::uint32_t k = 0; k < 4; ++k)
             seen[k] = static_cast<float>(8 * philox_uniform(look, k, 0, 5, 5) - 4);
-          EXPECT_OK(of.set_goal(seat, look % 2));
-          EXPECT_OK(of.observe(seat, seen));
+          EXPECT_OK(of.set_goal(agent, look % 2));
+          EXPECT_OK(of.observe(agent, seen));
         }
       });
     }
-    for (const std::uint32_t seat : seats_) EXPECT_OK(of.set_mode(seat, Mode::learning));
+    for (const std::uint32_t agent : agents_) EXPECT_OK(of.set_mode(agent, Mode::learning));
     if (learns) EXPECT_OK(of.set_learning(true));
     return chosen;
   }
 
   // A new context and brain, as after quitting the game.
   void restart(const BrainSpec& spec, const bridge::Budget& budget = {}) {
-    seats_.clear();
+    agents_.clear();
     open(budget);
     start(spec);
   }
 
   std::string path(const char* name) { return ::testing::TempDir() + "imprint-" + name; }
 
-  std::vector<std::uint32_t> seats_;
+  std::vector<std::uint32_t> agents_;
   std::uint32_t moment_ = 0;
 };
 
@@ -153,10 +154,10 @@ TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   // lives go on from the same point.
   for (int i = 0; i < 3; ++i) {
     pass([&] {
-      for (const std::uint32_t seat : seats_) (void)brain->act(seat);
+      for (const std::uint32_t agent : agents_) (void)brain->act(agent);
     });
   }
-  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->end_episode(seat, EpisodeEnd::terminated));
+  for (const std::uint32_t agent : agents_) ASSERT_OK(brain->end_episode(agent, EpisodeEnd::terminated));
   ASSERT_OK(brain->save(path("life.brain")));
   ASSERT_OK(world->drain(10000));
   ASSERT_OK(brain->save_status());
@@ -172,7 +173,7 @@ TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   ASSERT_OK(brain->load(path("life.brain")));
   EXPECT_EQ(hash(*brain), saved);
   moment_ = moment;
-  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->set_goal(seat, (moment - 1) / 10 % 2));
+  for (const std::uint32_t agent : agents_) ASSERT_OK(brain->set_goal(agent, (moment - 1) / 10 % 2));
   EXPECT_EQ(live(*brain, 90), actions);
   EXPECT_EQ(hash(*brain), end);
 }
@@ -424,7 +425,7 @@ TEST_P(StateTest, BusyBrainsMayBeDestroyed) {
     ASSERT_OK(brain->save(path("busy.brain")));
     ++frame;
     ASSERT_OK(world->frame_begin({frame, 0}, now()));
-    ASSERT_OK(brain->observe(seats_[0], std::array<float, 4>{}));
+    ASSERT_OK(brain->observe(agents_[0], std::array<float, 4>{}));
     ASSERT_OK(world->submit(UINT32_MAX));
     ASSERT_OK(world->frame_end());
     world->remove_brain(brain);

@@ -92,21 +92,21 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   for (std::uint32_t i = 0; i < 2 * 3 * 4; ++i) bindings["noise"].push_back(0.5 * draw(i, 1));
   bindings["mask"] = {1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
   const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
-  for (std::uint32_t seat = 0; seat < 6; ++seat) {
-    const Numbers observation(bindings["observation"].begin() + seat * 3,
-                              bindings["observation"].begin() + seat * 3 + 3);
-    const Numbers heads = forward(spec, weights_of(*network, seat / 3, 2), observation);
+  for (std::uint32_t agent = 0; agent < 6; ++agent) {
+    const Numbers observation(bindings["observation"].begin() + agent * 3,
+                              bindings["observation"].begin() + agent * 3 + 3);
+    const Numbers heads = forward(spec, weights_of(*network, agent / 3, 2), observation);
     int best = -1;
     double best_rating = -1e300;
     for (int choice = 0; choice < 4; ++choice) {
-      const double value = heads[static_cast<std::size_t>(bindings["goal"][seat] * 4 + choice)];
-      EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][seat * 4 + choice], value, 1e-12);
-      const double rating = value + bindings["noise"][seat * 4 + choice];
-      if (bindings["mask"][seat * 4 + choice] == 0 || rating <= best_rating) continue;
+      const double value = heads[static_cast<std::size_t>(bindings["goal"][agent] * 4 + choice)];
+      EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][agent * 4 + choice], value, 1e-12);
+      const double rating = value + bindings["noise"][agent * 4 + choice];
+      if (bindings["mask"][agent * 4 + choice] == 0 || rating <= best_rating) continue;
       best = choice;
       best_rating = rating;
     }
-    EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[0])][seat], best) << "seat " << seat;
+    EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[0])][agent], best) << "agent " << agent;
   }
 }
 

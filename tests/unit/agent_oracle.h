@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compute/base/philox.h"
-#include "plugin/agent/network.h"
-#include "plugin/agent/schema.h"
+#include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/network.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::agent::oracle {

@@ -243,8 +243,8 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   spec.rollout_steps = spec.batch_size = 4;
   ReplayState replay = ReplayState::empty(spec);
   const SampleLayout layout = SampleLayout::of(spec);
-  const auto push = [&](std::uint32_t brain, std::uint32_t seat, float reward, float begins) {
-    const std::span<float> row = replay.waiting.push(brain, {seat, 0});
+  const auto push = [&](std::uint32_t brain, std::uint32_t agent, float reward, float begins) {
+    const std::span<float> row = replay.waiting.push(brain, {agent, 0});
     std::ranges::fill(row, 0.0f);
     row[layout.reward] = reward;
     row[layout.begins] = begins;
