@@ -42,10 +42,11 @@ void Agents::remove(std::uint32_t agent) {
   decisions_.agent(agent).vacate();
 }
 
-void Agents::set_mode(std::uint32_t agent, Mode mode) {
+Status Agents::set_mode(std::uint32_t agent, Mode mode) {
   AgentSlot& slot = decisions_.agent(agent);
   if (learning_ && mode != slot.mode()) learning_->experience().mode_changes(agent);
   slot.set_mode(mode);
+  return {};
 }
 
 Status Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
@@ -205,12 +206,13 @@ Status Agents::reward(std::uint32_t agent, float reward) {
   return {};
 }
 
-void Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
+Status Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
   AgentSlot& slot = decisions_.agent(agent);
   if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s);
   slot.end_episode();
   decisions_.reset_state(agent);
   ++counts_.episodes;
+  return {};
 }
 
 }  // namespace imprint::agent

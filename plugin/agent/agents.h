@@ -41,7 +41,7 @@ class Agents {
   void remove(std::uint32_t agent);
 
   // ---- frame thread, or between frames ----
-  void set_mode(std::uint32_t agent, Mode mode);
+  Status set_mode(std::uint32_t agent, Mode mode);
   Status set_goal(std::uint32_t agent, std::uint32_t goal);
   Status set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed);  // empty = all
 
@@ -58,7 +58,7 @@ class Agents {
   Status demonstrate(std::uint32_t agent, const Demonstration& demonstration);
   // No effect for a learner that takes no feedback: games report rewards whatever the brain learns from.
   Status reward(std::uint32_t agent, float reward);
-  void end_episode(std::uint32_t agent, EpisodeEnd end);
+  Status end_episode(std::uint32_t agent, EpisodeEnd end);
 
  private:
   Status check_compiled(const char* call) const;

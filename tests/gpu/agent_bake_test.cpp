@@ -1,4 +1,4 @@
-// What is baked for brains and policies is all that they ask for, on this device and in worlds of any other
+// Baking a brain or policy adds every kernel that it needs, on this device and in agent systems of any other
 // brains.
 
 #include <gmock/gmock.h>
@@ -57,18 +57,18 @@ class BakeBrains : public AgentSystemTest {
     AgentSystemTest::SetUp();
   }
 
-  // The world's device again, which now asks the archive first.
+  // The same device again, which now looks into the archive first.
   void reopen(const std::vector<std::byte>& archive, std::uint64_t block_bytes) {
     bridge::StandaloneOptions options = device_options();
     options.options.log = messages.sink();
     options.options.memory.block_bytes = block_bytes;
     options.options.kernels = vk::KernelArchive::parse(archive).value();
-    world.reset();
+    system.reset();
     auto opened = AgentSystem::open(options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
-    world = std::move(*opened);
+    system = std::move(*opened);
   }
-  Baker baker() { return Baker({profile_of(world->context().device())}); }
+  Baker baker() { return Baker({profile_of(system->context().device())}); }
 };
 
 TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
@@ -91,13 +91,13 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
     reopen(*archive, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
     for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, pet()}) {
-      auto made = world->add_brain(spec);
+      auto made = system->add_brain(spec);
       ASSERT_TRUE(made.ok()) << made.error().message;
       brains.push_back(*made);
     }
-    EXPECT_OK(world->add_policy({.file = file, .agent_capacity = 4}));
-    ASSERT_OK(world->warmup([](float) {}));
-    const vk::PipelineStats stats = world->context().device().pipelines().stats();
+    EXPECT_OK(system->add_policy({.file = file, .agent_capacity = 4}));
+    ASSERT_OK(system->warmup([](float) {}));
+    const vk::PipelineStats stats = system->context().device().pipelines().stats();
     EXPECT_EQ(stats.glsl_compiles, 0u) << "blocks of " << block_bytes;
     EXPECT_GT(stats.archive_hits, 0u);
   }

@@ -19,7 +19,7 @@ std::uint32_t right_choice(std::uint32_t thing, std::uint32_t goal) {
   return goal == 0 ? thing : (thing + 1) % kChoices;
 }
 
-std::array<float, kThings + 2> sight(std::uint32_t thing, std::uint32_t moment) {
+std::array<float, kThings + 2> observation_of(std::uint32_t thing, std::uint32_t moment) {
   std::array<float, kThings + 2> observation{};
   observation[thing] = 1;
   for (std::uint32_t i = 0; i < 2; ++i)
@@ -52,20 +52,21 @@ class Toy : public AgentSystemTest {
       const std::uint32_t thing = moment_ * 7 % kThings, goal = moment_ / kThings % kGoals;
       pass([&] {
         for (const std::uint32_t agent : agents) {
-          EXPECT_OK(of.set_goal(agent, goal));
-          EXPECT_OK(of.observe(agent, sight(thing, moment_)));
+          EXPECT_OK(of.agents().set_goal(agent, goal));
+          EXPECT_OK(of.agents().observe(agent, observation_of(thing, moment_)));
         }
       });
       pass();
       pass([&] {
         for (const std::uint32_t agent : agents) {
-          const auto answer = of.act(agent);
+          const auto answer = of.agents().act(agent);
           EXPECT_TRUE(answer.ok());
           if (!answer.ok()) continue;
           const bool good = (*answer)->choice.branches[0] == right_choice(thing, goal);
           right += good;
           ++asked;
-          if (teach) EXPECT_OK(of.feedback(agent, {good ? 1.0f : -1.0f, 1.0f, CreditKind::current, now()}));
+          if (teach)
+            EXPECT_OK(of.agents().feedback(agent, {good ? 1.0f : -1.0f, 1.0f, CreditKind::current, now()}));
         }
       });
     }
@@ -73,9 +74,9 @@ class Toy : public AgentSystemTest {
   }
 
   std::uint32_t seat_of(Brain& of, std::uint32_t index, Mode mode) {
-    const auto agent = of.add_agent(index);
+    const auto agent = of.agents().add(index);
     EXPECT_TRUE(agent.ok());
-    EXPECT_OK(of.set_mode(*agent, mode));
+    EXPECT_OK(of.agents().set_mode(*agent, mode));
     return *agent;
   }
 
@@ -87,7 +88,7 @@ TEST_F(Toy, PraiseAndScoldingTeach) {
   ASSERT_TRUE(brain);
   const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
   live(*brain, agent, 200, true);
-  EXPECT_OK(brain->set_mode(agent[0], Mode::inference));
+  EXPECT_OK(brain->agents().set_mode(agent[0], Mode::inference));
   EXPECT_GE(live(*brain, agent, 40, false), 0.95);
   const BrainStats stats = brain->stats();
   EXPECT_EQ(stats.counters.feedbacks, 200u);
@@ -108,10 +109,10 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
   const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
   const auto choice = [&](const std::function<void()>& afterwards) {
     std::uint32_t made = kChoices;
-    pass([&] { EXPECT_OK(brain->observe(agent, sight(0, 0))); });
+    pass([&] { EXPECT_OK(brain->agents().observe(agent, observation_of(0, 0))); });
     pass();
     pass([&] {
-      const auto answer = brain->act(agent);
+      const auto answer = brain->agents().act(agent);
       ASSERT_TRUE(answer.ok()) << answer.error().message;
       made = (*answer)->choice.branches[0];
       afterwards();
@@ -119,13 +120,13 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
     return made;
   };
   const auto scold = [&](CreditKind credit) {
-    EXPECT_OK(brain->feedback(agent, {-1.0f, 1.0f, credit, now()}));
+    EXPECT_OK(brain->agents().feedback(agent, {-1.0f, 1.0f, credit, now()}));
   };
-  const std::uint32_t first = choice([&] { EXPECT_OK(brain->reward(agent, -1.0f)); });
-  EXPECT_EQ(choice([&] { EXPECT_OK(brain->reward(agent, -1000.0f)); }), first);
+  const std::uint32_t first = choice([&] { EXPECT_OK(brain->agents().reward(agent, -1.0f)); });
+  EXPECT_EQ(choice([&] { EXPECT_OK(brain->agents().reward(agent, -1000.0f)); }), first);
   EXPECT_EQ(choice([&] { scold(CreditKind::current); }), first);
   EXPECT_NE(choice([] {}), first);
-  EXPECT_OK(brain->set_goal(agent, 0));
+  EXPECT_OK(brain->agents().set_goal(agent, 0));
   EXPECT_EQ(choice([] {}), first);
 }
 
@@ -140,18 +141,18 @@ TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
     const std::uint32_t agent = seat_of(*made, 0, Mode::learning);
     float chosen = 0, highest = 0;
     for (int i = 0; i < 2; ++i) {
-      pass([&] { EXPECT_OK(made->observe(agent, sight(0, 0))); });
+      pass([&] { EXPECT_OK(made->agents().observe(agent, observation_of(0, 0))); });
       pass();
       pass([&] {
-        const auto answer = made->act(agent);
+        const auto answer = made->agents().act(agent);
         ASSERT_TRUE(answer.ok()) << answer.error().message;
         const std::uint32_t choice = (*answer)->choice.branches[0];
         chosen = (*answer)->values[choice];
         highest = -1e9f;
         for (std::uint32_t c = 0; c < kChoices; ++c)
           if (c != choice) highest = std::max(highest, (*answer)->values[c]);
-        EXPECT_OK(praise ? made->feedback(agent, {1.0f, 1.0f, CreditKind::current, now()})
-                         : made->reward(agent, 1.0f));
+        EXPECT_OK(praise ? made->agents().feedback(agent, {1.0f, 1.0f, CreditKind::current, now()})
+                         : made->agents().reward(agent, 1.0f));
       });
       for (int passed = 0; i == 0 && passed < 600; ++passed) pass();
     }
@@ -182,7 +183,7 @@ TEST_F(Toy, ABudgetOfZeroIsInferenceOnly) {
   const Hash128 before = hash(*brain);
   live(*brain, agent, 10, true);
   EXPECT_EQ(hash(*brain), before);
-  world->set_budget({500, 1000});
+  system->set_budget({500, 1000});
   for (int i = 0; i < 6; ++i) pass();
   EXPECT_NE(hash(*brain), before) << "what was given in the meantime waited";
 }
@@ -200,18 +201,18 @@ TEST_F(Toy, DemonstrationsTeachChoicesAndContinuousActions) {
     pass([&] {
       const std::uint32_t thing = i % kThings, branches[] = {right_choice(thing, 1), thing / 2};
       const float continuous[] = {target(thing)};
-      EXPECT_OK(brain->observe(agent, sight(thing, i)));
-      EXPECT_OK(brain->act_by_heuristic(agent, branches, continuous));
+      EXPECT_OK(brain->agents().observe(agent, observation_of(thing, i)));
+      EXPECT_OK(brain->agents().act_by_heuristic(agent, branches, continuous));
     });
   }
   EXPECT_EQ(brain->stats().counters.demonstrations, 64u);
   for (int i = 0; i < 600; ++i) pass();
-  EXPECT_OK(brain->set_mode(agent, Mode::inference));
+  EXPECT_OK(brain->agents().set_mode(agent, Mode::inference));
   for (std::uint32_t thing = 0; thing < kThings; ++thing) {
-    pass([&] { EXPECT_OK(brain->observe(agent, sight(thing, 1000 + thing))); });
+    pass([&] { EXPECT_OK(brain->agents().observe(agent, observation_of(thing, 1000 + thing))); });
     pass();
     pass([&] {
-      const auto answer = brain->act(agent);
+      const auto answer = brain->agents().act(agent);
       ASSERT_TRUE(answer.ok());
       EXPECT_EQ((*answer)->choice.branches[0], right_choice(thing, 1));
       EXPECT_EQ((*answer)->choice.branches[1], thing / 2);
@@ -230,12 +231,13 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
                         const std::function<void(std::size_t, const Answer&)>& keep) {
     for (std::uint32_t i = 0; i < 20; ++i) {
       pass([&] {
-        for (const std::uint32_t agent : agents) EXPECT_OK(of.observe(agent, sight(i % kThings, i)));
+        for (const std::uint32_t agent : agents)
+          EXPECT_OK(of.agents().observe(agent, observation_of(i % kThings, i)));
       });
       pass();
       pass([&] {
         for (std::size_t s = 0; s < agents.size(); ++s) {
-          const auto answer = of.act(agents[s]);
+          const auto answer = of.agents().act(agents[s]);
           ASSERT_TRUE(answer.ok());
           keep(s, **answer);
         }
@@ -268,7 +270,7 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
     EXPECT_EQ(own, chosen[p]) << "brain " << p;
     ASSERT_EQ(own_values.size(), values[p].size());
     for (std::size_t i = 0; i < own_values.size(); ++i) ASSERT_NEAR(own_values[i], values[p][i], 1e-5f);
-    world->remove_brain(single);
+    system->remove_brain(single);
   }
 }
 
@@ -292,8 +294,9 @@ TEST_F(Toy, ACrowdDecidesInTurns) {
     for (std::uint32_t i = 0; i < frames; ++i) {
       pass([&] {
         for (std::size_t s = 0; s < agents.size(); ++s) {
-          if (const auto answer = crowd->act(agents[s]); answer.ok()) see(i, s, **answer);
-          EXPECT_OK(crowd->observe(agents[s], sight(static_cast<std::uint32_t>(s + i) % kThings, i)));
+          if (const auto answer = crowd->agents().act(agents[s]); answer.ok()) see(i, s, **answer);
+          EXPECT_OK(crowd->agents().observe(agents[s],
+                                            observation_of(static_cast<std::uint32_t>(s + i) % kThings, i)));
         }
       });
       const std::uint64_t decided = crowd->stats().counters.decisions - before;
@@ -301,7 +304,7 @@ TEST_F(Toy, ACrowdDecidesInTurns) {
       EXPECT_EQ(decided, kBrains * ((kAgents - 1 - turn) / period + 1)) << "frame " << i;
       before += decided;
     }
-    world->remove_brain(crowd);
+    system->remove_brain(crowd);
   };
   // Every situation's values, from a crowd that decides in every frame.
   std::vector<std::vector<std::vector<float>>> values(16, std::vector<std::vector<float>>(kAgents * kBrains));
@@ -335,7 +338,7 @@ TEST_F(Toy, AKennelLearnsApart) {
                       other[] = {seat_of(*brain, 2, Mode::inference)};
   const double before = live(*brain, other, 40, false);
   live(*brain, taught, 200, true);
-  EXPECT_OK(brain->set_mode(taught[0], Mode::inference));
+  EXPECT_OK(brain->agents().set_mode(taught[0], Mode::inference));
   EXPECT_GE(live(*brain, taught, 40, false), 0.95);
   moment_ = 0;
   EXPECT_EQ(live(*brain, other, 40, false), before) << "its neighbour learned, it did not";
@@ -346,10 +349,10 @@ TEST_F(Toy, SamplesBeyondTheQueueAreDroppedAndCounted) {
   ASSERT_TRUE(brain);
   const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
   pass([&] {
-    const auto seen = sight(0, 0);
+    const auto seen = observation_of(0, 0);
     const std::uint32_t branches[] = {0};
     for (std::uint32_t i = 0; i < kWaitingSamples + 10; ++i)
-      EXPECT_OK(brain->demonstrate(agent, {seen, 0, branches, {}, 1.0f}));
+      EXPECT_OK(brain->agents().demonstrate(agent, {seen, 0, branches, {}, 1.0f}));
   });
   EXPECT_EQ(brain->stats().dropped_samples, 10u);
   for (int i = 0; i < 4; ++i) pass();
@@ -366,27 +369,27 @@ TEST_F(Toy, NumbersThatAreNotFiniteStopLearningAndUndoSetsItGoing) {
   brain = add(spec);
   ASSERT_TRUE(brain);
   const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
-  const auto snapshot = brain->snapshot();
+  const auto snapshot = brain->state().snapshot();
   ASSERT_TRUE(snapshot.ok());
   pass();
   const Hash128 start = hash(*brain);
-  const auto seen = sight(0, 0);
+  const auto seen = observation_of(0, 0);
   const std::uint32_t branches[] = {0};
-  pass([&] { EXPECT_OK(brain->demonstrate(agent, {seen, 0, branches, {}, 1.0f})); });
+  pass([&] { EXPECT_OK(brain->agents().demonstrate(agent, {seen, 0, branches, {}, 1.0f})); });
   for (int i = 0; i < 200 && brain->stats().stopped_brains == 0; ++i) pass();
   EXPECT_EQ(brain->stats().stopped_brains, 1u);
   EXPECT_FALSE(std::isfinite(brain->stats().last_loss));
   ASSERT_EQ(messages.texts.size(), 1u);
   EXPECT_THAT(messages.texts[0], ::testing::HasSubstr("not finite"));
   messages.texts.clear();
-  pass([&] { EXPECT_OK(brain->observe(agent, seen)); });
+  pass([&] { EXPECT_OK(brain->agents().observe(agent, seen)); });
   pass();
   pass([&] {
-    const auto answer = brain->act(agent);
+    const auto answer = brain->agents().act(agent);
     ASSERT_TRUE(answer.ok());
     EXPECT_LT((*answer)->choice.branches[0], kChoices) << "it still acts";
   });
-  EXPECT_OK(brain->restore(*snapshot));
+  EXPECT_OK(brain->state().restore(*snapshot));
   EXPECT_EQ(brain->stats().stopped_brains, 0u);
   for (int i = 0; i < 3; ++i) pass();
   EXPECT_EQ(hash(*brain), start);
@@ -396,14 +399,14 @@ TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
   const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
-  const std::uint64_t allocations = world->stats().allocations;
+  const std::uint64_t allocations = system->stats().allocations;
   live(*brain, agent, 50, true);
   pass([&] {
-    EXPECT_TRUE(brain->snapshot().ok());
-    EXPECT_OK(brain->save(::testing::TempDir() + "imprint-frame.brain"));
+    EXPECT_TRUE(brain->state().snapshot().ok());
+    EXPECT_OK(brain->state().save(::testing::TempDir() + "imprint-frame.brain"));
   });
   EXPECT_OK(saved(*brain));
-  const AgentSystemStats stats = world->stats();
+  const AgentSystemStats stats = system->stats();
   EXPECT_EQ(stats.frame_compiles, 0u);
   EXPECT_EQ(stats.frame_allocations, 0u);
   EXPECT_EQ(stats.frame_waits, 0u);
@@ -412,7 +415,7 @@ TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
 
 // learning.md, the pet: 28 observations, 6 cues of 10 actions.
 TEST_F(AgentSystemTest, APetsMinibatchIsAtMostTwelveDispatches) {
-  if (!world->context().vulkan()) GTEST_SKIP() << "the processor runs kernel after kernel";
+  if (!system->context().vulkan()) GTEST_SKIP() << "the processor runs kernel after kernel";
   BrainSpec spec;
   spec.observation.count = 28;
   spec.action.branch_sizes = {10};

@@ -1,6 +1,6 @@
 #pragma once
-// A world for tests: brains on a device of our own, or with IMPRINT_TEST_DEVICE=cpu on the processor, and
-// frames that pass at 60 a second.
+// An agent system for tests: brains on Imprint's own device, or on the CPU with IMPRINT_TEST_DEVICE=cpu, and
+// frames at 60 per second.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ inline bridge::StandaloneOptions device_options() {
   return options;
 }
 
-// Messages of the log from warnings up; validation errors arrive here too.
+// Log messages from warnings up, validation errors included.
 struct Messages {
   std::vector<std::string> texts;
 
@@ -57,67 +57,67 @@ class AgentSystemTest : public ::testing::Test {
   void SetUp() override { open({}); }
   void TearDown() override {
     brain.reset();
-    world.reset();
+    system.reset();
     EXPECT_TRUE(messages.texts.empty()) << messages.texts.front();
   }
 
   void open(const bridge::Budget& budget) {
     brain.reset();
-    world.reset();
+    system.reset();
     frame = 0;
     bridge::StandaloneOptions options = device_options();
     options.options.log = messages.sink();
     options.budget = budget;
     if (options.device == "cpu") {
-      world = AgentSystem::open_on_cpu(options.options, budget).value();
+      system = AgentSystem::open_on_cpu(options.options, budget).value();
       return;
     }
     auto opened = AgentSystem::open(options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
-    world = std::move(*opened);
+    system = std::move(*opened);
   }
 
   std::shared_ptr<Brain> add(const BrainSpec& spec) {
-    auto made = world->add_brain(spec);
+    auto made = system->add_brain(spec);
     EXPECT_TRUE(made.ok()) << made.error().message;
     if (!made.ok()) return nullptr;
-    EXPECT_OK(world->warmup([](float) {}));
+    EXPECT_OK(system->warmup([](float) {}));
     return *made;
   }
 
-  // One frame with `play` between its begin and its submission. As in a game, the GPU has time until the
-  // next: answers are never late.
+  // One frame, with `play` between its begin and its submission. The GPU finishes before the next frame, so
+  // answers are never late.
   void pass(const std::function<void()>& play = {}) {
     ++frame;
-    ASSERT_OK(world->frame_begin({frame, 0}, static_cast<double>(frame) * kFrame));
+    ASSERT_OK(system->frame_begin({frame, 0}, static_cast<double>(frame) * kFrame));
     if (play) play();
-    ASSERT_OK(world->submit(UINT32_MAX));
-    ASSERT_OK(world->frame_end());
-    if (vk::Queue* queue = world->context().queue())
-      ASSERT_OK(queue->wait(world->context().device().last_ticket(), 10'000'000'000));
+    ASSERT_OK(system->submit(UINT32_MAX));
+    ASSERT_OK(system->frame_end());
+    if (vk::Queue* queue = system->context().queue())
+      ASSERT_OK(queue->wait(system->context().device().last_ticket(), 10'000'000'000));
   }
 
-  // Frames pass until the file is written: that takes its own time, which is not the game's.
+  // Runs frames until the file is written.
   Status saved(Brain& of) {
     for (int i = 0; i < 1000; ++i) {
-      const Status status = of.save_status();
+      const Status status = of.state().save_status();
       if (status.ok() || status.error().code != ErrorCode::not_ready) return status;
       pass();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    return of.save_status();
+    return of.state().save_status();
   }
 
   double now() const { return static_cast<double>(frame) * kFrame; }
 
   Hash128 hash(Brain& of) {
-    const auto result = of.hash();
+    const auto result = of.state().hash();
     EXPECT_TRUE(result.ok()) << result.error().message;
     return result.ok() ? *result : Hash128{};
   }
 
   Messages messages;
-  std::unique_ptr<AgentSystem> world;
+  std::unique_ptr<AgentSystem> system;
   std::shared_ptr<Brain> brain;
   std::uint64_t frame = 0;
 };

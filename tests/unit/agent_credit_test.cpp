@@ -61,16 +61,16 @@ TEST(Credit, TiesGoToTheNewest) {
 
 TEST(Noise, DependsOnWhoseDecisionItIsAndOnNothingElse) {
   std::vector<float> a(10), b(10), single(10), part(3);
-  fill_noise(a, 0.2f, 7, 3, 41);
-  fill_noise(b, 0.2f, 7, 3, 41);
+  fill_noise(a, 0.2f, {7, 3, 41});
+  fill_noise(b, 0.2f, {7, 3, 41});
   EXPECT_EQ(a, b);
-  fill_noise(part, 0.2f, 7, 3, 41);
+  fill_noise(part, 0.2f, {7, 3, 41});
   EXPECT_TRUE(std::equal(part.begin(), part.end(), a.begin()));
-  fill_noise(single, 0.2f, 7, 4, 41);
+  fill_noise(single, 0.2f, {7, 4, 41});
   EXPECT_NE(a, single);
-  fill_noise(single, 0.2f, 7, 3, 42);
+  fill_noise(single, 0.2f, {7, 3, 42});
   EXPECT_NE(a, single);
-  fill_noise(single, 0.0f, 7, 3, 41);
+  fill_noise(single, 0.0f, {7, 3, 41});
   EXPECT_THAT(single, ::testing::Each(0.0f));
 }
 
@@ -79,7 +79,7 @@ TEST(Noise, IsNormal) {
   constexpr int draws = 20000;
   std::vector<float> noise(10);
   for (int i = 0; i < draws / 10; ++i) {
-    fill_noise(noise, 2.0f, 1, 0, static_cast<std::uint64_t>(i));
+    fill_noise(noise, 2.0f, {1, 0, static_cast<std::uint64_t>(i)});
     for (const float value : noise) sum += value, squares += double{value} * value;
   }
   EXPECT_NEAR(sum / draws, 0.0, 0.05);
@@ -88,7 +88,7 @@ TEST(Noise, IsNormal) {
 
 class AgentSlotTest : public ::testing::Test {
  protected:
-  AgentSlotTest() : agent({{4}, 0}, 2) { agent.sit(); }
+  AgentSlotTest() : agent({{4}, 0}, 2) { agent.occupy(); }
 
   std::uint64_t ask(std::uint64_t frame) {
     agent.request(frame, std::vector<float>{static_cast<float>(frame)});
@@ -139,7 +139,7 @@ TEST_F(AgentSlotTest, RequestsOfEveryFrameAreAnsweredInEveryFrame) {
 
 TEST_F(AgentSlotTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
   AgentSlot patient({{4}, 0}, 2, true);
-  patient.sit();
+  patient.occupy();
   const auto look = [&](std::uint64_t frame) {
     patient.request(frame, std::vector<float>{static_cast<float>(frame)});
   };
@@ -187,8 +187,8 @@ TEST_F(AgentSlotTest, AskingAgainBeforeItIsTakenReplacesTheRequest) {
 
 TEST_F(AgentSlotTest, ALeftSeatHearsNoAnswerAndDrawsOn) {
   const auto ticket = ask(1);
-  agent.leave();
-  agent.sit();
+  agent.vacate();
+  agent.occupy();
   EXPECT_FALSE(answer(ticket, 1));
   EXPECT_EQ(agent.act(9, 0.9), AgentSlot::Outcome::nothing);
   agent.request(10, std::vector<float>{0});
@@ -242,11 +242,11 @@ TEST_F(AgentSlotTest, EpisodesEndWhatCanBeCredited) {
 TEST_F(AgentSlotTest, EpisodesEndQuestionsAndAnswers) {
   answer(ask(0), 2);
   agent.request(1, std::vector<float>{1});
-  const std::uint64_t under_way = agent.take(11).ticket;
+  const std::uint64_t in_flight = agent.take(11).ticket;
   agent.request(2, std::vector<float>{2});
   agent.end_episode();
   EXPECT_FALSE(agent.wants_decision());
-  EXPECT_FALSE(agent.answer(under_way, std::vector<std::uint32_t>{1}, {}, {}));
+  EXPECT_FALSE(agent.answer(in_flight, std::vector<std::uint32_t>{1}, {}, {}));
   EXPECT_EQ(agent.act(9, 0.2), AgentSlot::Outcome::nothing);
 }
 

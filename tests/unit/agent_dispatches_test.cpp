@@ -10,7 +10,7 @@
 #include "compute/nn/sequential.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_body.h"
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
 
 namespace imprint {
 namespace {

@@ -13,7 +13,9 @@
 #include "compute/base/philox.h"
 #include "plugin/agent/decide/infer_graph.h"
 #include "plugin/agent/decide/shared_tensor.h"
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/updates.h"
 #include "tests/unit/agent_oracle.h"
@@ -257,7 +259,7 @@ class LearnGraphTest : public ::testing::Test {
     auto described = describe_learning(spec, *network);
     ASSERT_TRUE(described.ok()) << described.error().message;
     graph = *described;
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     replay.assign(std::size_t{spec.brain_count} * spec.replay_capacity * layout.width, 0);
     bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
     bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
@@ -265,7 +267,7 @@ class LearnGraphTest : public ::testing::Test {
   }
 
   void remember(std::uint32_t brain, std::uint32_t row, const Sample& sample) {
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     double* columns = replay.data() + (std::size_t{brain} * spec.replay_capacity + row) * layout.width;
     std::copy(sample.observation.begin(), sample.observation.end(), columns + layout.observation);
     columns[layout.goal] = sample.goal;

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/agent_oracle.h"
 
@@ -63,11 +65,11 @@ class RolloutTest : public ::testing::Test {
     const std::size_t rows = std::size_t{spec.brain_count} * spec.rollout_steps;
     state["rows"].assign(rows, -1);
     state["filled"].assign(spec.brain_count, 0);
-    state["samples"].assign(rows * SampleLayout::of(spec).width, 0);
+    state["samples"].assign(rows * learner_of(spec).layout(spec).width, 0);
   }
 
   void give(std::uint32_t brain, std::uint32_t first) {
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     for (std::uint32_t k = 0; k < spec.rollout_steps; ++k) {
       const Done step = done(first + k);
       double* columns =
@@ -242,7 +244,7 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   spec.agents_per_brain = 2;
   spec.rollout_steps = spec.batch_size = 4;
   ReplayState replay = ReplayState::empty(spec);
-  const SampleLayout layout = SampleLayout::of(spec);
+  const SampleLayout layout = learner_of(spec).layout(spec);
   const auto push = [&](std::uint32_t brain, std::uint32_t agent, float reward, float begins) {
     const std::span<float> row = replay.waiting.push(brain, {agent, 0});
     std::ranges::fill(row, 0.0f);

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/agent_oracle.h"
 
@@ -79,7 +81,7 @@ class TraceTest : public ::testing::Test {
     graph = *described;
     const std::size_t rows = std::size_t{spec.brain_count} * rows_per_step(spec);
     bindings["rows"].assign(rows, -1);
-    bindings["samples"].assign(rows * SampleLayout::of(spec).width,
+    bindings["samples"].assign(rows * learner_of(spec).layout(spec).width,
                                0.25);  // what is not there may hold anything
     bindings["filled"].assign(spec.brain_count, 0);
     for (std::size_t p = 0; p < network->parameters().size(); ++p) {
@@ -91,7 +93,7 @@ class TraceTest : public ::testing::Test {
   }
 
   void give(std::uint32_t brain, const std::vector<Deed>& deeds) {
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     for (std::size_t k = 0; k < deeds.size(); ++k) {
       const Deed& deed = deeds[k];
       double* columns =

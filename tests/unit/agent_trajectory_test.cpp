@@ -132,7 +132,7 @@ TEST(Draws, TheHighestOfLogitsAndGumbelNoiseIsADrawFromTheirSoftmax) {
   constexpr int kDraws = 40'000;
   for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
     std::array<float, 5> noise;
-    fill_gumbel(noise, 3, 1, decision);
+    fill_gumbel(noise, {3, 1, decision});
     std::size_t best = 0;
     for (std::size_t i = 1; i < 5; ++i)
       if (logits[i] + noise[i] > logits[best] + noise[best]) best = i;
@@ -153,7 +153,7 @@ TEST(Draws, ARandomChoiceIsOneOfTheOpenOnes) {
   constexpr int kDraws = 20'000;
   for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
     std::array<float, 6> noise{};
-    add_random_choice(noise, allowed, 0.3f, 3, 1, decision);
+    add_random_choice(noise, allowed, 0.3f, {3, 1, decision});
     int found = 0;
     for (std::size_t i = 0; i < 6; ++i)
       if (noise[i] > 1e6f) ++raised[i], ++found;
@@ -164,7 +164,7 @@ TEST(Draws, ARandomChoiceIsOneOfTheOpenOnes) {
   for (const std::size_t i : {1, 3, 4}) EXPECT_NEAR(raised[i] / double{kDraws}, 0.1, 0.01);
   EXPECT_EQ(raised[0] + raised[2] + raised[5], 0);
   std::array<float, 6> noise{};
-  add_random_choice(noise, allowed, 0, 3, 1, 7);
+  add_random_choice(noise, allowed, 0, {3, 1, 7});
   for (const float value : noise) EXPECT_EQ(value, 0);
 }
 

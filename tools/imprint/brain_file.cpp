@@ -9,6 +9,7 @@
 
 #include "compute/base/shallow_json.h"
 #include "compute/model/file.h"
+#include "plugin/agent/validate.h"
 
 namespace imprint::tools {
 namespace {
