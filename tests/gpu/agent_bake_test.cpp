@@ -84,8 +84,7 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
   ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
   const auto archive = all.compile();
   ASSERT_TRUE(archive.ok()) << archive.error().message;
-  // Blocks of several sizes, so that brains share them, fill one alone and lie across two; in the end longer
-  // than any.
+  // Memory blocks of several sizes: brains share one, fill one, span two, and exceed any.
   for (const std::uint64_t block_bytes :
        {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
     reopen(*archive, block_bytes);

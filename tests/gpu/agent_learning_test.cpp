@@ -1,5 +1,5 @@
-// Brains that learn something real on the device, frame by frame: from praise, from demonstrations, alone and
-// in a kennel.
+// Brains learn something real on the device, frame by frame: from praise, from demonstrations, alone and in a
+// kennel.
 
 #include <gmock/gmock.h>
 
@@ -11,8 +11,8 @@
 namespace imprint::agent::test {
 namespace {
 
-// What stands before the agent: one of four things, seen as one of four lights, with noise on two more
-// inputs. The right choice depends on the thing and on the goal.
+// The agent observes one of four things as one of four lights, plus two inputs of noise. The right choice
+// depends on the thing and on the goal.
 constexpr std::uint32_t kThings = 4, kChoices = 4, kGoals = 2;
 
 std::uint32_t right_choice(std::uint32_t thing, std::uint32_t goal) {
@@ -44,7 +44,7 @@ BrainSpec toy_spec() {
 
 class Toy : public AgentSystemTest {
  protected:
-  // Seats that see the same and are praised and scolded each for what it does. Returns the share of right
+  // Agents observe the same and are each praised or scolded for their choice. Returns the share of right
   // choices.
   double live(Brain& of, std::span<const std::uint32_t> agents, int moments, bool teach) {
     int right = 0, asked = 0;
@@ -99,7 +99,7 @@ TEST_F(Toy, PraiseAndScoldingTeach) {
   EXPECT_LT(stats.last_loss, 0.5f);
 }
 
-// Nothing is learned here, so only what is closed can change the choice.
+// Nothing is learned here, so only forbidden choices can change the answer.
 TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
   BrainSpec spec = toy_spec();
   spec.exploration = 0;
@@ -130,7 +130,7 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
   EXPECT_EQ(choice([] {}), first);
 }
 
-// Both teach what the choice is worth; only praise says that another would have been worse.
+// Both teach the value of the choice; only praise also lowers the others.
 TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
   BrainSpec spec = toy_spec();
   spec.exploration = 0;
@@ -221,8 +221,7 @@ TEST_F(Toy, DemonstrationsTeachChoicesAndContinuousActions) {
   }
 }
 
-// Each brain of a kennel starts, acts and explores as a single brain of its own seed; what it learns is its
-// own.
+// Each brain of a kennel starts, acts and explores as a single brain with its seed, and learns for itself.
 TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   constexpr std::uint32_t kPets = 4;
   std::vector<std::vector<std::uint32_t>> chosen(kPets);
@@ -274,8 +273,8 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   }
 }
 
-// Agents that look in every frame decide in turn, each as it would alone, and the program is no larger than a
-// turn.
+// Agents that observe in every frame decide in turns, each as it would alone. The program has one turn's
+// size.
 TEST_F(Toy, ACrowdDecidesInTurns) {
   constexpr std::uint32_t kAgents = 5, kBrains = 2, kPeriod = 3;
   BrainSpec spec = toy_spec();
@@ -306,7 +305,7 @@ TEST_F(Toy, ACrowdDecidesInTurns) {
     }
     system->remove_brain(crowd);
   };
-  // Every situation's values, from a crowd that decides in every frame.
+  // The values of every situation, from a crowd that decides in every frame.
   std::vector<std::vector<std::vector<float>>> values(16, std::vector<std::vector<float>>(kAgents * kBrains));
   std::vector<std::vector<std::uint32_t>> choices(16, std::vector<std::uint32_t>(kAgents * kBrains));
   play(1, 14, [&](std::uint32_t i, std::size_t s, const Answer& answer) {
@@ -359,8 +358,8 @@ TEST_F(Toy, SamplesBeyondTheQueueAreDroppedAndCounted) {
   EXPECT_EQ(brain->stats().samples, 3 * kRowsPerStep) << "one step every two frames takes in so many";
 }
 
-// A learning rate that no network survives: the step that would write infinities is left out on the device,
-// learning stops, and undo goes on.
+// A learning rate that no network survives: the device skips the step that would write infinities, learning
+// stops, and a restored snapshot continues.
 TEST_F(Toy, NumbersThatAreNotFiniteStopLearningAndUndoSetsItGoing) {
   BrainSpec spec = toy_spec();
   spec.learning_rate = 1e6f;
@@ -413,7 +412,7 @@ TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
   EXPECT_EQ(stats.allocations, allocations);
 }
 
-// learning.md, the pet: 28 observations, 6 cues of 10 actions.
+// As the pet: 28 observations, 6 cues, 10 actions.
 TEST_F(AgentSystemTest, APetsMinibatchIsAtMostTwelveDispatches) {
   if (!system->context().vulkan()) GTEST_SKIP() << "the processor runs kernel after kernel";
   BrainSpec spec;

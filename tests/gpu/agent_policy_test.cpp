@@ -1,5 +1,4 @@
-// Policies that others trained, acting inside frames: equal to their references, with state that belongs to
-// the agent.
+// Imported policies act inside frames: equal to their references, with state per agent.
 
 #include <gmock/gmock.h>
 
@@ -84,7 +83,7 @@ TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
   }
 }
 
-// state' = state + observation, action = state': it counts what an agent saw, for that agent alone.
+// state' = state + observation, action = state': it sums each agent's own observations.
 TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   imprint::test::OnnxBuilder builder;
   builder.input("obs", {"batch", "2"})

@@ -1,4 +1,4 @@
-// What a brain keeps: files, snapshots, and the same bits whatever the budget.
+// Files, snapshots and eviction: the same bits whatever the budget.
 
 #include <gmock/gmock.h>
 
@@ -49,8 +49,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     }
   }
 
-  // Frames of a life that depends on the moment and on the answers alone: every frame asks, acts and is now
-  // and then praised or shown something.
+  // Frames that depend only on the moment and the answers: each asks and acts; some praise or demonstrate.
   std::vector<std::uint32_t> live(Brain& of, int frames) {
     std::vector<std::uint32_t> actions;
     for (int i = 0; i < frames; ++i, ++moment_) {
@@ -80,7 +79,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     return actions;
   }
 
-  // What the first agent of each brain chooses by the weights alone, without learning or exploring.
+  // The choices of each brain's first agent, without learning or exploration.
   std::vector<std::uint32_t> by_weights(Brain& of) {
     std::vector<std::uint32_t> chosen;
     const bool learns = of.spec().learner != LearnerKind::none;
@@ -151,8 +150,7 @@ TEST_P(StateTest, AnotherSeedIsAnotherBrain) {
 TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   start(small_spec());
   live(*brain, 100);
-  // Quitting loses what agents were asked and might still be credited for: let that run out, so that both
-  // lives go on from the same point.
+  // Quitting loses open requests and credit. They end here, so that both runs continue from the same point.
   for (int i = 0; i < 3; ++i) {
     pass([&] {
       for (const std::uint32_t agent : agents_) (void)brain->agents().act(agent);
@@ -199,7 +197,7 @@ TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
   }
 }
 
-// Trained by one agent a brain and with a learner; to serve three agents that only infer, or another learner.
+// Trained with one agent per brain; loaded for three agents that only infer, and for another learner.
 TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   start(small_spec());
   live(*brain, 120);
@@ -298,8 +296,8 @@ TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
   EXPECT_OK(saved(*brain));
 }
 
-// Called in a frame, in the middle of a step, with feedback after the call: the file holds the next boundary,
-// without that feedback.
+// Saved in a frame, in the middle of a learn step, with feedback after the call: the file holds the next
+// boundary, without that feedback.
 TEST_P(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
   start(small_spec());
   live(*brain, 40);
@@ -328,7 +326,7 @@ TEST_P(StateTest, UndoBringsBackTheBits) {
   ASSERT_OK(brain->state().restore(*first));
   ASSERT_OK(system->drain(10000));
   EXPECT_EQ(hash(*brain), before);
-  // Again, from inside a frame: restored at the next boundary, and the life after it is the same both times.
+  // Again, from inside a frame: restored at the next boundary, and the same frames follow both times.
   std::vector<std::vector<std::uint32_t>> lives;
   std::vector<Hash128> ends;
   for (int run = 0; run < 2; ++run) {
@@ -366,7 +364,7 @@ TEST_P(StateTest, TheOldestSnapshotGivesWay) {
   EXPECT_EQ(brain->state().snapshot().error().code, ErrorCode::unsupported);
 }
 
-// Requests in one frame: keep A, go on from B, save. Each sees what those before it left.
+// Requests of one frame: keep A, restore B, save. Each sees the effect of those before it.
 TEST_P(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   start(small_spec());
   live(*brain, 30);
@@ -390,7 +388,7 @@ TEST_P(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   EXPECT_NE(hash(*brain), early) << "the save came before the restore, and holds the later brain";
 }
 
-// With or without a memory that has to go along.
+// With and without a replay memory to evict.
 TEST_P(StateTest, LearningLeavesTheDeviceAndComesBack) {
   start(small_spec());
   live(*brain, 5);

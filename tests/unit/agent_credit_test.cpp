@@ -1,4 +1,4 @@
-// Which actions praise and scolding reach, and what an agent is asked, answered and forbidden.
+// Credit of praise and scolding; requests, answers and masks of an agent slot.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// How many dispatches and barriers a GPU gets for a step of learning and for a policy: decided on paper, so
-// no GPU is needed. README.md has the same counts beside the times.
+// Dispatches and barriers of a learn step and of a policy. Planning decides them, so no GPU is needed.
 
 #include <gtest/gtest.h>
 
@@ -86,7 +85,7 @@ TEST(Dispatches, OfAPolicyAreOne) {
   }
 }
 
-// The pet's network and learner, as the plugin runs it.
+// The pet's network and learner, as the plugin runs them.
 TEST(Dispatches, OfAKennelsMinibatchAreAHandful) {
   agent::BrainSpec spec;
   spec.name = "pet";

@@ -1,5 +1,5 @@
-// The programs of a brain, held against plain loops in double precision: what is chosen, what is lost, and
-// where a step leads.
+// The programs of a brain against plain loops in double precision: choices, losses, and the state after a
+// step.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,8 +25,7 @@ namespace {
 
 using namespace oracle;
 using reference::Bindings;
-// ---- arrays that the host shares
-// ------------------------------------------------------------------------------------------------------------------
+// ---- arrays that the host shares ----
 
 std::vector<std::int64_t> rows_of(const Shape& shape, std::uint64_t reach, std::uint64_t step) {
   const auto parts = split("rows", shape, DType::float32, reach, step);
@@ -79,8 +78,7 @@ TEST(SharedTensor, IsWrittenAcrossItsParts) {
   EXPECT_EQ(reference::content(parts[2], state), (Numbers{1, 2}));
 }
 
-// ---- inference
-// --------------------------------------------------------------------------------------------------------------------------------------
+// ---- inference ----
 
 TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   BrainSpec spec = pet_spec(2);
@@ -134,8 +132,7 @@ TEST(InferGraph, BranchesAndContinuousActionsLieBehindEachOther) {
                 1e-12);
 }
 
-// ---- learning
-// ---------------------------------------------------------------------------------------------------------------------------------------
+// ---- learning ----
 
 struct Sample {
   Numbers observation;
@@ -205,7 +202,7 @@ auto dqn_loss(const Weights& target) {
 
 using Loss = std::function<double(const BrainSpec&, const Weights&, const Sample&)>;
 
-// One step of one brain as the header says it, gradients by central differences.
+// One step of one brain as the learner's header defines it, gradients by central differences.
 struct Expected {
   double loss = 0;
   Weights weights, first, second;
@@ -300,7 +297,7 @@ class LearnGraphTest : public ::testing::Test {
     return batch;
   }
 
-  // What a run leaves in each variable, by state name; and the losses.
+  // The content of each variable after a run, by state name; and the losses.
   std::map<std::string, Numbers> run() {
     bindings["replay"] = replay;
     std::vector<Tensor> wanted{graph.description.outputs[LearnGraph::kLoss]};
@@ -332,7 +329,7 @@ class LearnGraphTest : public ::testing::Test {
         ASSERT_NEAR(results.at("adam.first_moment." + parameter.name)[at], expected.first[p][i], 1e-8)
             << parameter.name << " " << i;
         ASSERT_NEAR(results.at("adam.second_moment." + parameter.name)[at], expected.second[p][i], 1e-8);
-        // Adam's first step is nearly the sign of the gradient: where that is tiny, differences decide.
+        // Adam's first step is nearly the gradient's sign, which rounding decides where the gradient is tiny.
         const double tolerance =
             std::abs(expected.first[p][i]) > 1e-6 ? 2e-6 : 2 * double{spec.learning_rate};
         ASSERT_NEAR(results.at("network." + parameter.name)[at], expected.weights[p][i], tolerance)
@@ -403,8 +400,8 @@ TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
   expect_step(1, results, cloning_loss);
 }
 
-// Rewards far and near, ends and no ends, goals that change, choices that are closed; the target network is
-// another than the one that learns.
+// Rewards of several sizes, terminated and continuing steps, changing goals, forbidden choices; the target
+// network differs from the one that learns.
 class DqnGraphTest : public LearnGraphTest {
  protected:
   void build_dqn(const std::function<void(BrainSpec&)>& change) {
@@ -508,7 +505,7 @@ TEST_F(LearnGraphTest, NumbersThatAreNotFiniteStayOutOfTheWeights) {
   expect_untouched(1, results);
 }
 
-// With one sample each there is nothing to draw, so a kennel and single brains meet the same minibatches.
+// With one sample each the draw has no choice, so a kennel and single brains get the same minibatches.
 TEST_F(LearnGraphTest, AKennelIsThatManySingleBrains) {
   build(pet_spec(4));
   for (std::uint32_t p = 0; p < 4; ++p) remember(p, 0, feedback_sample(p));

@@ -1,4 +1,4 @@
-// What the host keeps of a brain: its schema, samples on their way to memory, and the file it is saved as.
+// The host's part of a brain: schema, waiting samples, saved files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -127,8 +127,7 @@ TEST(ReplayState, TakesAFewSamplesAStepAndOverwritesTheOldest) {
   EXPECT_EQ(state.sample_count(), 5u);
 }
 
-// ---- files
-// -----------------------------------------------------------------------------------------------------------------------------------------
+// ---- files ----
 
 class SavedBrainTest : public ::testing::Test {
  protected:
@@ -228,7 +227,7 @@ TEST_F(SavedBrainTest, ABrainOfAnotherSchemaIsRefusedInWords) {
 }
 
 TEST_F(SavedBrainTest, NumbersThatAreNotFiniteOrOutOfRangeAreRefused) {
-  // No library writes such a file: another number of one that it wrote, and the hashes that go with it.
+  // A version that no library writes, with valid hashes.
   const float marked = 1234.5f, nan = std::nanf("");
   std::memcpy(state[0].data(), &marked, sizeof marked);
   std::vector<std::byte> file = encode();

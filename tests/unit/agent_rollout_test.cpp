@@ -1,5 +1,4 @@
-// Updates from rollouts: what is taken, what it was worth, and where an update leads, held against plain
-// loops in double precision.
+// Updates from rollouts against plain loops in double precision: rows taken, advantages, weights afterwards.
 
 #include <gtest/gtest.h>
 
@@ -145,7 +144,7 @@ TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
   }
 }
 
-// One epoch of one minibatch, so that the order is nobody's business.
+// One epoch of one minibatch, so that the order does not matter.
 TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
   build(ppo_spec(3));
   give(0, 0);
@@ -180,8 +179,7 @@ TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
   }
 }
 
-// The first minibatch's gradient: the ratio is 1, so it is that of -A log pi, of the value's error and of the
-// entropy.
+// The first minibatch's ratio is 1, so the loss is -A log pi plus the value's error minus the entropy.
 TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
   BrainSpec wanted = ppo_spec(1);
   wanted.max_gradient_norm = 0;

@@ -1,5 +1,4 @@
-// Steps with an eligibility trace, held against the rule one step after the other, gradients by central
-// differences.
+// Learn steps with an eligibility trace against the rule, step by step; gradients by central differences.
 
 #include <gtest/gtest.h>
 
@@ -134,7 +133,7 @@ class TraceTest : public ::testing::Test {
     return results;
   }
 
-  // max_norm: of the change before the rate.
+  // max_norm: limit of the change before the rate.
   void expect_rule(std::uint32_t brain, const std::map<std::string, Numbers>& results,
                    double max_norm = 1e30) {
     const Weights weights = weights_of(*network, brain, spec.brain_count);
@@ -189,7 +188,7 @@ class TraceTest : public ::testing::Test {
 
 TEST_F(TraceTest, ARunOfStepsIsWhatItsHeaderSays) {
   build(coach_spec());
-  // Feedback for some, an episode that begins in the middle; as many as there is room for; nobody.
+  // Feedback for some steps, an episode that begins in the middle; a full intake; an empty one.
   give(0, {deed(0, 0, false), deed(1, 1, false), deed(2, -0.5, true), deed(3, 0, false), deed(4, 2, false)});
   std::vector<Deed> all;
   for (std::uint32_t i = 0; i < 8; ++i) all.push_back(deed(i + 5, i % 3 == 0 ? 1.0 : -0.25, i == 0));

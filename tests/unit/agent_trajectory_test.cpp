@@ -1,4 +1,4 @@
-// Steps on their way to become samples, and the draws that choose among actions.
+// Trajectories, and the random numbers that choose actions.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Choice choice(std::uint64_t action, float seen) {
 
 constexpr double kReach = 1.4;
 
-TEST(Trajectory, AStepIsWholeWhenTheNextActionBeginsAndNobodyCanPraiseItAnyMore) {
+TEST(Trajectory, AStepIsWholeWhenTheNextActionBeginsAndPraiseCannotReachItAnyMore) {
   Trajectory trajectory;
   trajectory.act(choice(1, 10), 0);
   EXPECT_FALSE(trajectory.settled(100, kReach)) << "what it leads to is not known";
@@ -81,7 +81,7 @@ TEST(Trajectory, AnEndSettlesAllOfItsEpisode) {
   EXPECT_TRUE(trajectory.settled(10, kReach)->begins);
 }
 
-TEST(Trajectory, ATruncatedEndGoesOnWhereSomebodyLooked) {
+TEST(Trajectory, ATruncatedEndContinuesFromTheLastObservation) {
   Trajectory trajectory;
   const Choice last = choice(0, 99);
   trajectory.act(choice(1, 10), 0);
