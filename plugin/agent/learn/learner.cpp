@@ -30,7 +30,7 @@ Status check_one_branch(const BrainSpec& spec) {
 
 Status check_branches_only(const BrainSpec& spec) {
   if (spec.action.continuous_count == 0) return {};
-  return bad_actions(spec, "serves no continuous actions. Use branches");
+  return bad_actions(spec, "draws from choices only. Use branches");
 }
 
 }  // namespace imprint::agent
