@@ -67,7 +67,7 @@ Result<const safetensors::Array*> find_array(const safetensors::File& file, cons
   return &array;
 }
 
-Status check_finite(const std::string& name, std::span<const std::byte> bytes) {
+Status check_bytes_finite(const std::string& name, std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
     float value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -76,8 +76,8 @@ Status check_finite(const std::string& name, std::span<const std::byte> bytes) {
   return {};
 }
 
-Status check_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
-                   std::int32_t high) {
+Status check_bytes_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
+                         std::int32_t high) {
   for (std::size_t at = 0; at + sizeof(std::int32_t) <= bytes.size(); at += sizeof(std::int32_t)) {
     std::int32_t value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -90,7 +90,7 @@ Result<std::vector<std::int32_t>> read_ints(const safetensors::File& file, const
                                             std::uint32_t count, std::int32_t low, std::int32_t high) {
   IMPRINT_ASSIGN(const safetensors::Array* array,
                  find_array(file, name, safetensors::Type::int32, Shape{count}));
-  IMPRINT_CHECK(check_range(name, array->bytes, low, high));
+  IMPRINT_CHECK(check_bytes_range(name, array->bytes, low, high));
   return array->ints();
 }
 
@@ -133,8 +133,8 @@ Error other_schema(const safetensors::File& file, const BrainSpec& spec, const c
 }
 
 Status check_content(const std::string& name, std::span<const std::byte> bytes, const StateVariable& entry) {
-  return entry.variable.dtype() == DType::float32 ? check_finite(name, bytes)
-                                                  : check_range(name, bytes, entry.low, entry.high);
+  return entry.variable.dtype() == DType::float32 ? check_bytes_finite(name, bytes)
+                                                  : check_bytes_range(name, bytes, entry.low, entry.high);
 }
 
 // The array `name`, checked against `entry`.
@@ -158,7 +158,7 @@ Status read_waiting(const safetensors::File& file, const BrainSpec& spec, Replay
   for (const std::int32_t count : counts) total += count;
   IMPRINT_ASSIGN(const safetensors::Array* rows,
                  find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));
-  IMPRINT_CHECK(check_finite("waiting.rows", rows->bytes));
+  IMPRINT_CHECK(check_bytes_finite("waiting.rows", rows->bytes));
   const std::byte* next = rows->bytes.data();
   for (std::uint32_t p = 0; p < spec.brain_count; ++p)
     for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float)) {

@@ -9,7 +9,7 @@
 namespace imprint::agent {
 namespace {
 
-constexpr double kForbidden = -1e30;  // below every value that a network can hold
+constexpr double kNeverBest = -1e30;  // below every value that a network can hold
 
 class DqnObjective final : public Objective {
  public:
@@ -29,9 +29,9 @@ class DqnObjective final : public Objective {
     Tensor best;
     if (spec_.double_estimate) {
       const Tensor own = Network::of_goal(network.heads(next), next_goal);
-      best = sum(rated * one_hot(argmax(where(allowed, own, kForbidden), 2), choices), {2});
+      best = sum(rated * one_hot(argmax(where(allowed, own, kNeverBest), 2), choices), {2});
     } else {
-      best = max(where(allowed, rated, kForbidden), {2});
+      best = max(where(allowed, rated, kNeverBest), {2});
     }
     // A choice rather than a product: after a terminal state nothing was allowed, and `best` is not a value.
     const Tensor later =
