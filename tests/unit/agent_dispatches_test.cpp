@@ -12,6 +12,11 @@
 #include "plugin/agent/learn/describe_learning.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace program;
+
 namespace {
 
 struct Counts {

@@ -10,6 +10,9 @@
 #include "plugin/agent/spec/field_check.h"
 
 namespace imprint::agent {
+
+using namespace tensor;
+
 namespace {
 
 // [1, A] flags as a condition over [A, ...].
