@@ -1,5 +1,7 @@
 #include "compute/nn/parameter.h"
 
+#include "compute/base/text.h"
+
 namespace imprint::nn {
 
 void Parameters::add(std::string name, Variable variable) {
@@ -39,9 +41,8 @@ std::int64_t Parameters::element_count() const {
 Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source,
                                               const Tensor& rate) {
   if (target.size() != source.size())
-    return make_error(ErrorCode::invalid_argument, "cannot copy " + std::to_string(source.size()) +
-                                                       " parameters to " + std::to_string(target.size()) +
-                                                       "; build both networks alike");
+    return make_error(ErrorCode::invalid_argument, text("cannot copy ", source.size(), " parameters to ",
+                                                        target.size(), "; build both networks alike"));
   std::vector<Update> updates;
   for (std::size_t i = 0; i < target.size(); ++i) {
     const Tensor to = target[i].value(), from = source[i].value();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/nn/ppo_loss.h"
 #include "compute/tensor/build.h"
 
@@ -23,20 +24,17 @@ Status sensible(const PpoOptions& options) {
                                     {options.steps, "steps"},
                                     {options.minibatch, "minibatch"},
                                     {options.epochs, "epochs"}})
-    if (value < 1)
-      return refuse(std::string(name) + " is " + std::to_string(value) + ", expected at least 1");
+    if (value < 1) return refuse(text(name, " is ", value, ", expected at least 1"));
   for (const std::int64_t choices : options.action.branches)
-    if (choices < 1)
-      return refuse("a branch has " + std::to_string(choices) + " choices, expected at least 1");
+    if (choices < 1) return refuse(text("a branch has ", choices, " choices, expected at least 1"));
   if (options.action.outputs() < 1 || options.action.continuous < 0)
     return refuse("there is nothing to choose: give branches or continuous actions");
   if (options.masked && options.action.branches.empty())
     return refuse("only discrete choices can be masked, and there are none");
   const std::int64_t samples = options.agents * options.steps;
   if (samples % options.minibatch != 0)
-    return refuse("minibatches of " + std::to_string(options.minibatch) + " do not divide " +
-                  std::to_string(options.agents) + " agents x " + std::to_string(options.steps) +
-                  " steps = " + std::to_string(samples));
+    return refuse(text("minibatches of ", options.minibatch, " do not divide ", options.agents, " agents x ",
+                       options.steps, " steps = ", samples));
   if (options.epochs * samples > 0x7fffffff) return refuse("an update takes more than 2^31 - 1 samples");
   return {};
 }
@@ -127,8 +125,8 @@ Ppo::Ppo(const PpoOptions& options)
                discounted_return_});
 }
 
-// Orthogonal weights, with which the first policy is nearly even: Andrychowicz et al., What Matters in
-// On-Policy Reinforcement Learning?, 2021.
+// Orthogonal weights: the first policy is nearly uniform. Andrychowicz et al., What Matters in On-Policy
+// Reinforcement Learning?, 2021.
 Ppo::ActorCritic Ppo::network(const std::string& name) const {
   const auto make = [&](const std::string& part, std::int64_t outputs, double gain) {
     std::vector<std::int64_t> extents{options_.observations};
@@ -233,8 +231,8 @@ Ppo::Seen Ppo::observe(const Experience& experience, std::vector<Update>& update
   return seen;
 }
 
-// What the action before brought, into the row where it was taken. At the first step that is row -1, which
-// nobody has.
+// Stores the results of the last action in the row where it was taken. At the first step that is row -1,
+// which Update::scatter_rows skips.
 void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& updates) const {
   const Tensor before = clock_.value(), started = before >= Tensor(0);
   const Tensor continues =
@@ -249,10 +247,10 @@ void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& upd
     return_moments_.assign(moments, updates);
     updates.push_back(Update::assign(discounted_return_, where(logical_and(started, is_finite(returned)),
                                                                returned * continues, zeros_like(returned))));
-    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10,
-                   10);  // scaled alone: which rewards are losses is the game's to say
+    // Scaled, not shifted: the sign of a reward is the game's choice.
+    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);
   }
-  // A truncated episode's last state is valued when the rollout is in, with all others.
+  // The last state of a truncated episode is evaluated with all others, after the rollout.
   const bool values_last = !is_empty(experience.last_observation) && options_.bootstrap_truncated;
   if (values_last) {
     Tensor last = experience.last_observation;

@@ -1,10 +1,11 @@
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
 namespace {
 
-// What is subtracted before exp so that nothing overflows. It cancels out of value and derivative, so no
-// gradient needs to pass.
+// The shift before exp that prevents overflow. It cancels out of value and derivative, so no gradient passes
+// through it.
 Tensor shift_of(const Tensor& x, const Axes& axes) {
   const Tensor largest = max(x, axes, true);
   return stop_gradient(where(is_inf(largest), 0.0f, largest));
@@ -17,8 +18,7 @@ std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
         ErrorCode::dtype_mismatch, op,
         describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
   if (!normalize_axis(axis, x.rank()))
-    return failure(ErrorCode::shape_mismatch, op,
-                   "axis " + std::to_string(axis) + " is outside " + describe(x));
+    return failure(ErrorCode::shape_mismatch, op, text("axis ", axis, " is outside ", describe(x)));
   return std::nullopt;
 }
 
@@ -49,7 +49,7 @@ Tensor log_softmax(const Tensor& x, int axis) {
 
 Tensor softmin(const Tensor& x, int axis) { return softmax(-x, axis); }
 
-// Scaled by what is largest, the 1 too.
+// Scaled by the largest term, the 1 included.
 Tensor quiet_softmax(const Tensor& x, int axis) {
   if (std::optional<Tensor> refused = refuse("quiet_softmax", x, axis)) return *refused;
   const Tensor largest = stop_gradient(clamp_min(max(x, {axis}, true), 0));
@@ -65,8 +65,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     if (!operand.ok()) return operand;
     if (operand.shape() != Shape{x.extent(-1)})
       return failure(ErrorCode::shape_mismatch, "layer_norm",
-                     name + describe(operand) + " must have shape [" + std::to_string(x.extent(-1)) +
-                         "], the last extent of " + describe(x));
+                     text(name, describe(operand), " must have shape [", x.extent(-1),
+                          "], the last extent of ", describe(x)));
   }
   const Tensor centred = x - mean(x, {-1}, true);
   const Tensor spread = mean(square(centred), {-1}, true);

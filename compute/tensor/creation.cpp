@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "compute/base/number_format.h"
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -55,7 +56,7 @@ Tensor iota(Shape shape, int axis) {
   const std::optional<int> position = normalize_axis(axis, shape.rank());
   if (!position)
     return failure(ErrorCode::shape_mismatch, "iota",
-                   "axis " + std::to_string(axis) + " is outside shape " + shape.text());
+                   text("axis ", axis, " is outside shape ", shape.text()));
   return make(Op::iota, std::span<const Tensor>(),
               {.ints = {*position}, .shape = shape, .dtype = DType::int32});
 }
@@ -66,8 +67,8 @@ Tensor arange(double start, double stop, double step) {
   const double count = std::ceil((stop - start) / step);
   if (!std::isfinite(count) || step == 0 || count > 2147483647.0)
     return failure(ErrorCode::invalid_argument, "arange",
-                   "from " + std::to_string(start) + " to " + std::to_string(stop) + " in steps of " +
-                       std::to_string(step) + " is not a finite sequence; the step must not be 0");
+                   text("from ", start, " to ", stop, " in steps of ", step,
+                        " is not a finite sequence; the step must not be 0"));
   const Tensor index = arange(static_cast<std::int64_t>(std::fmax(count, 0)));
   return cast(index, DType::float32) * Tensor(step) + Tensor(start);
 }
@@ -80,12 +81,11 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes) {
                        ", expected int32 indices; cast it first");
   if (classes < 0 || indices.rank() == Shape::kMaxRank)
     return failure(ErrorCode::invalid_argument, "one_hot",
-                   std::to_string(classes) + " classes for " + describe(indices) +
-                       "; expected 0 or more classes and room for another axis");
+                   text(classes, " classes for ", describe(indices),
+                        "; expected 0 or more classes and room for another axis"));
   Shape shape = indices.shape();
   shape.append(classes);
-  // Elementwise on purpose: x * one_hot(i) and its gradient stay inside one kernel, where a gather would read
-  // memory.
+  // Elementwise, so that x * one_hot(i) and its gradient stay in one kernel. A gather would read memory.
   return cast(equal(unsqueeze(indices, -1), iota(shape, -1)), DType::float32);
 }
 

@@ -1,3 +1,4 @@
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -10,7 +11,7 @@ Tensor with_axis(Op op, const Tensor& data, int axis, Build build) {
   const std::optional<int> position = normalize_axis(axis, data.rank());
   if (!position)
     return failure(ErrorCode::shape_mismatch, op_info(op).name,
-                   "axis " + std::to_string(axis) + " is outside " + describe(data));
+                   text("axis ", axis, " is outside ", describe(data)));
   return build(*position);
 }
 

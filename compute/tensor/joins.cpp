@@ -1,5 +1,6 @@
-// Tensors put together and taken apart along an axis.
+// Joining and splitting tensors along an axis.
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -11,7 +12,7 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   const std::optional<int> position = normalize_axis(axis, tensors[0].rank());
   if (!position)
     return failure(ErrorCode::shape_mismatch, "concat",
-                   "axis " + std::to_string(axis) + " is outside " + describe(tensors[0]));
+                   text("axis ", axis, " is outside ", describe(tensors[0])));
   if (tensors.size() == 1) return tensors[0];
   return make(Op::concat, tensors, {.ints = {*position}});
 }
@@ -43,8 +44,8 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || size < 1)
     return {failure(ErrorCode::shape_mismatch, "split",
-                    "pieces of " + std::to_string(size) + " along axis " + std::to_string(axis) + " of " +
-                        describe(x) + "; the size must be at least 1 and the axis inside")};
+                    text("pieces of ", size, " along axis ", axis, " of ", describe(x),
+                         "; the size must be at least 1 and the axis inside"))};
   std::vector<Tensor> pieces;
   const std::int64_t extent = x.extent(*position);
   for (std::int64_t start = 0; start < extent || pieces.empty(); start += size)
@@ -56,9 +57,8 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
            double value) {
   if (!x.ok()) return x;
   if (static_cast<int>(before_after.size()) != x.rank())
-    return failure(
-        ErrorCode::shape_mismatch, "pad",
-        std::to_string(before_after.size()) + " pairs for " + describe(x) + ", expected one pair an axis");
+    return failure(ErrorCode::shape_mismatch, "pad",
+                   text(before_after.size(), " pairs for ", describe(x), ", expected one pair an axis"));
   std::vector<std::int64_t> amounts;
   bool any = false;
   for (const auto& [before, after] : before_after) {
@@ -75,8 +75,8 @@ Tensor repeat(const Tensor& x, int axis, std::int64_t times) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || times < 0 || x.rank() == Shape::kMaxRank)
     return failure(ErrorCode::shape_mismatch, "repeat",
-                   std::to_string(times) + " times along axis " + std::to_string(axis) + " of " +
-                       describe(x) + "; expected 0 or more times, an axis inside, and fewer than 8 axes");
+                   text(times, " times along axis ", axis, " of ", describe(x),
+                        "; expected 0 or more times, an axis inside, and fewer than 8 axes"));
   Shape repeated = x.shape();
   repeated[*position] *= times;
   Shape expanded;

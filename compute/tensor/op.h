@@ -1,32 +1,32 @@
 #pragma once
-// The primitive vocabulary: what a node can be. Everything else in tensor.h (softmax, gelu, layer norm,
-// conv2d, ...) is composed of these, so that shape rules, derivatives, code generation and the oracle each
-// have one case per line below.
+// The primitive operations that a node can be. All other operations of tensor.h (softmax, gelu, layer norm,
+// conv2d, ...) are composed of them. Shape rules, derivatives, code generation and the oracle have one case
+// per line below.
 
 #include <cstdint>
 #include <string_view>
 
 namespace imprint {
 
-// How an op relates its output elements to its inputs; drives fusion.
+// How an op's output elements depend on its inputs; decides how it fuses.
 enum class OpKind : std::uint8_t {
   leaf,         // memory that exists before the program runs
   generate,     // computed from the output index alone (and a counter)
   elementwise,  // output[i] from inputs[i]; all operands have the output's shape
   view,         // output[i] = input[map(i)]; free where the consumer can index through it
-  select,       // view whose map reads memory or chooses between inputs (concat, pad, gather)
+  select,       // a view whose map reads memory or selects an input (concat, pad, gather)
   reduce,       // folds axes
   contract,     // matmul
   scan,         // ordered along an axis
   scatter       // sums inputs into positions named by indices
 };
 
-// X(name, kind, inputs): inputs -1 = any number.
-// Attributes are in Node::ints / Node::floats, in the order given behind each line.
+// X(name, kind, inputs); inputs -1: any number. Attributes are in Node::ints and Node::floats, in the order
+// that each line gives.
 #define IMPRINT_OPS(X)                                                                                  \
   /* leaves */                                                                                          \
   X(constant, leaf, 0) /* data: Node::constant */                                                       \
-  X(input, leaf, 0)    /* fed by the caller at each run; Node::label is its name */                     \
+  X(input, leaf, 0)    /* provided by the caller at each run; Node::label is its name */                     \
   X(variable, leaf, 0) /* state that lives across runs: Node::variable */                               \
   /* generators */                                                                                      \
   X(full, generate, 0) /* floats {value} */                                                             \
@@ -34,7 +34,7 @@ enum class OpKind : std::uint8_t {
   X(random_uniform, generate,                                                                           \
     1) /* input: int32[4] generator state {seed_lo, seed_hi, step, 0}; ints {stream}; in [0,1) */       \
   X(random_permutation, generate,                                                                       \
-    1) /* as random_uniform; int32: every line of the last axis is 0 .. n - 1 in an order of its own */ \
+    1) /* as random_uniform; int32: each line of the last axis permutes 0 .. n - 1 */ \
   /* elementwise, float32 or int32 -> same */                                                           \
   X(abs, elementwise, 1) X(neg, elementwise, 1) X(sign, elementwise, 1)                                            \
   /* elementwise, float32 -> float32 */                                                                            \
@@ -67,7 +67,7 @@ enum class OpKind : std::uint8_t {
   /* views */                                                                                                      \
   X(reshape, view, 1)   /* target in Node::shape */                                                                \
   X(permute, view, 1)   /* ints {source axis of each output axis} */                                               \
-  X(expand, view, 1)    /* input of equal rank; extents of 1 are repeated to Node::shape */                        \
+  X(expand, view, 1)    /* input of equal rank; extents of 1 repeat to Node::shape */                        \
   X(slice, view, 1)     /* ints {start, step} per axis: output[i] = input[start + i * step]; step may be negative */ \
   X(window, view, 1)    /* ints {axis, size, stride, dilation}: axis becomes positions, a last axis of `size` is added */ \
   /* selects */                                                                                                    \
@@ -85,10 +85,10 @@ enum class OpKind : std::uint8_t {
   /* scans and scatters */                                                                                         \
   X(cumsum, scan, 1)        /* ints {axis, exclusive, reverse} */                                                  \
   X(linear_recurrence, scan, 2) /* terms, factors of one shape; ints {axis, 0, reverse}: out[t] = factors[t] * out[t - 1] + terms[t] */ \
-  X(custom, scan, -1) /* ints {1, 0, 0}; Node::constant is the text of the caller's GLSL, run once a row: tensor.h, custom_rows */ \
+  X(custom, scan, -1) /* ints {1, 0, 0}; Node::constant is the caller's GLSL, run once per row: tensor.h, custom_rows */ \
   X(scatter_add, scatter, 3) /* base, int32 indices, updates; ints {axis}: base with updates added, as torch's scatter_add; */ \
                              /* an index outside is dropped; order of addition fixed */                            \
-  X(unwindow, scatter, 1)    /* ints {axis, size, stride, dilation, extent}: sums windows back, the adjoint of window */
+  X(unwindow, scatter, 1)    /* ints {axis, size, stride, dilation, extent}: the adjoint of window: adds windows back */
 
 enum class Op : std::uint8_t {
 #define X(name, kind, inputs) name,

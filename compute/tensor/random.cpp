@@ -29,7 +29,7 @@ Tensor random_categorical(const Tensor& generator, const Tensor& logits, std::ui
   if (logits.rank() == 0 || logits.dtype() != DType::float32)
     return failure(ErrorCode::shape_mismatch, "random_categorical",
                    "logits " + describe(logits) + " must be float32 [..., classes]");
-  // A zero would become an infinitely improbable draw; half a step above it is as close as 24 bits know.
+  // 0 would become an infinitely unlikely draw. Half a step above 0 is the closest that 24 bits allow.
   const Tensor uniform = clamp_min(random_uniform(generator, logits.shape(), stream), 0x1p-25);
   return argmax(logits - log(-log(uniform)), -1);
 }

@@ -2,12 +2,13 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
 namespace {
 
-// The axes that a reduction folds, ascending; all when none are named.
+// The axes that a reduction folds, ascending. All axes when none are named.
 Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const Axes& axes) {
   std::vector<int> out;
   if (axes.empty())
@@ -15,9 +16,7 @@ Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const
   for (int axis : axes) {
     const std::optional<int> position = normalize_axis(axis, x.rank());
     if (!position)
-      return failure(ErrorCode::shape_mismatch, op,
-                     "axis " + std::to_string(axis) + " is outside " + describe(x))
-          .error();
+      return failure(ErrorCode::shape_mismatch, op, text("axis ", axis, " is outside ", describe(x))).error();
     out.push_back(*position);
   }
   std::ranges::sort(out);
@@ -59,7 +58,7 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
         ErrorCode::dtype_mismatch, name,
         describe(x) + " is bool, expected float32 or int32; cast it first (any and all take bool)");
   Shape kept = x.shape();
-  std::vector<std::int64_t> wide;  // folding an extent of 1 is no work
+  std::vector<std::int64_t> wide;  // axes of extent 1 need no folding
   for (int axis : *folded) {
     if (x.extent(axis) != 1) wide.push_back(axis);
     kept[axis] = 1;
@@ -80,7 +79,7 @@ Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!folded) return Tensor(folded.error());
   Shape kept = x.shape();
   for (int axis : *folded) kept[axis] = 1;
-  Tensor line = x;  // with one axis to fold
+  Tensor line = x;  // with a single axis to fold
   int fold = folded->size() == 1 ? folded->front() : 0;
   if (folded->size() != 1) {
     Axes order;
@@ -96,7 +95,7 @@ Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   return out.ok() ? reshape(out, keep_dims ? kept : without(x.shape(), *folded)) : out;
 }
 
-// Of too few elements there is nothing to say. Not by 0 * inf: some devices take that for 0.
+// NaN, for reductions of too few elements. Not 0 * inf, which is 0 on some devices.
 Tensor not_a_number(const Tensor& like) {
   return like.ok() ? full(like.shape(), std::numeric_limits<double>::quiet_NaN()) : like;
 }

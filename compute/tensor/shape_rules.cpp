@@ -1,8 +1,9 @@
-// Shape and dtype of every primitive's result. One case an op; public functions broadcast first, so operands
+// Shape and dtype of every primitive's result, one rule per op. Public functions broadcast first, so operands
 // arrive with equal shapes.
 
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
 
-// What a rule looks at, with the words for refusing it.
+// A rule's operands and attributes, and helpers for its errors.
 struct Rule {
   Op op;
   std::span<const NodeRef> inputs;
@@ -37,7 +38,7 @@ struct Rule {
     if (attributes.ints.size() <= attribute) return bad_attributes();
     const std::int64_t axis = ints(attribute);
     if (axis >= 0 && axis < shape(input).rank()) return static_cast<int>(axis);
-    return bad_shape("axis " + std::to_string(axis) + " is outside " + describe(*inputs[input]));
+    return bad_shape(text("axis ", axis, " is outside ", describe(*inputs[input])));
   }
   Status require_indices(std::size_t i) const {
     if (dtype(i) != DType::int32) return bad_dtype(i, "int32 indices");
@@ -66,7 +67,7 @@ Result<Inferred> iota(const Rule& rule) {
   IMPRINT_ASSIGN(const Inferred made, leaf(rule));
   if (rule.attributes.ints.size() != 1) return rule.refuse(ErrorCode::internal, "needs one axis");
   if (rule.ints(0) < 0 || rule.ints(0) >= made.shape.rank())
-    return rule.bad_shape("axis " + std::to_string(rule.ints(0)) + " is outside shape " + made.shape.text());
+    return rule.bad_shape(text("axis ", rule.ints(0), " is outside shape ", made.shape.text()));
   return Inferred{DType::int32, made.shape};
 }
 
@@ -88,17 +89,24 @@ Result<Inferred> random_permutation(const Rule& rule) {
 
 // ---- elementwise ----
 
-// All operands of one dtype among those accepted; `result` of the same dtype unless it is bool.
-Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool bools, bool to_bool) {
+// The dtypes that an elementwise op accepts. Its operands share one of them, which is also the result's, or
+// bool.
+struct Accepted {
+  bool floats = false, ints = false, bools = false;
+  bool to_bool = false;
+};
+
+Result<Inferred> elementwise_rule(const Rule& rule, const Accepted& accepts) {
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const DType dtype = rule.dtype(i);
-    const bool accepted = (floats && dtype == DType::float32) || (ints && dtype == DType::int32) ||
-                          (bools && dtype == DType::boolean);
+    const bool accepted = (accepts.floats && dtype == DType::float32) ||
+                          (accepts.ints && dtype == DType::int32) ||
+                          (accepts.bools && dtype == DType::boolean);
     if (!accepted) {
       std::string expected;
-      for (auto [wanted, name] :
-           {std::pair{floats, "float32"}, std::pair{ints, "int32"}, std::pair{bools, "bool"}})
-        if (wanted) expected += (expected.empty() ? "" : " or ") + std::string(name);
+      for (auto [wanted, name] : {std::pair{accepts.floats, "float32"}, std::pair{accepts.ints, "int32"},
+                                  std::pair{accepts.bools, "bool"}})
+        if (wanted) expected += text(expected.empty() ? "" : " or ", name);
       return rule.bad_dtype(i, expected);
     }
     if (dtype != rule.dtype(0))
@@ -110,7 +118,7 @@ Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool
       return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) +
                             " differ; expand them to one shape first");
   }
-  return Inferred{to_bool ? DType::boolean : rule.dtype(0), rule.shape()};
+  return Inferred{accepts.to_bool ? DType::boolean : rule.dtype(0), rule.shape()};
 }
 
 Result<Inferred> cast(const Rule& rule) {
@@ -124,7 +132,8 @@ Result<Inferred> cast(const Rule& rule) {
 Result<Inferred> where(const Rule& rule) {
   if (rule.dtype(0) != DType::boolean) return rule.bad_dtype(0, "a bool condition");
   const Rule branches{rule.op, rule.inputs.subspan(1), rule.attributes};
-  IMPRINT_ASSIGN(const Inferred made, elementwise_rule(branches, true, true, true, false));
+  IMPRINT_ASSIGN(const Inferred made,
+                 elementwise_rule(branches, {.floats = true, .ints = true, .bools = true}));
   if (rule.shape(0) != made.shape)
     return rule.bad_shape("condition " + describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[1]) +
                           " differ; expand them to one shape first");
@@ -140,9 +149,8 @@ Result<Inferred> reshape(const Rule& rule) {
       return rule.bad_shape("target " + target.text() + " of " + describe(*rule.inputs[0]) +
                             " has a negative extent");
   if (target.element_count() != rule.shape().element_count())
-    return rule.bad_shape(describe(*rule.inputs[0]) + " has " + std::to_string(rule.shape().element_count()) +
-                          " elements, target " + target.text() + " has " +
-                          std::to_string(target.element_count()));
+    return rule.bad_shape(text(describe(*rule.inputs[0]), " has ", rule.shape().element_count(),
+                               " elements, target ", target.text(), " has ", target.element_count()));
   return Inferred{rule.dtype(), target};
 }
 
@@ -197,17 +205,15 @@ Result<Inferred> window(const Rule& rule) {
   if (rule.attributes.ints.size() != 4) return rule.bad_attributes();
   const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3);
   if (size < 1 || stride < 1 || dilation < 1)
-    return rule.refuse(ErrorCode::invalid_argument,
-                       "size " + std::to_string(size) + ", stride " + std::to_string(stride) +
-                           " and dilation " + std::to_string(dilation) + " must each be at least 1");
+    return rule.refuse(ErrorCode::invalid_argument, text("size ", size, ", stride ", stride, " and dilation ",
+                                                         dilation, " must each be at least 1"));
   if (rule.shape().rank() == Shape::kMaxRank)
     return rule.bad_shape(describe(*rule.inputs[0]) + " has no room for another axis");
   const std::int64_t extent = rule.shape()[axis];
-  // Divided rather than multiplied, so that no size can overflow.
+  // Divides instead of multiplying, so that no size overflows.
   if (extent < 1 || (size - 1) > (extent - 1) / dilation)
-    return rule.bad_shape("a window of " + std::to_string(size) + " with dilation " +
-                          std::to_string(dilation) + " does not fit axis " + std::to_string(axis) + " of " +
-                          describe(*rule.inputs[0]));
+    return rule.bad_shape(text("a window of ", size, " with dilation ", dilation, " does not fit axis ", axis,
+                               " of ", describe(*rule.inputs[0])));
   Shape out = rule.shape();
   out[axis] = (extent - dilation * (size - 1) - 1) / stride + 1;
   out.append(size);
@@ -222,10 +228,10 @@ Result<Inferred> pad(const Rule& rule) {
     const std::int64_t before = rule.ints(2 * static_cast<std::size_t>(axis)),
                        after = rule.ints(2 * static_cast<std::size_t>(axis) + 1);
     if (before < 0 || after < 0 || before > kLargestCount || after > kLargestCount)
-      return rule.refuse(ErrorCode::invalid_argument,
-                         "padding of " + std::to_string(before) + " before and " + std::to_string(after) +
-                             " after axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
-                             "; amounts must be 0 or more (narrow removes elements)");
+      return rule.refuse(
+          ErrorCode::invalid_argument,
+          text("padding of ", before, " before and ", after, " after axis ", axis, " of ",
+               describe(*rule.inputs[0]), "; amounts must be 0 or more (narrow removes elements)"));
     out[axis] += before + after;
   }
   if (out.element_count() > kLargestCount)
@@ -248,28 +254,28 @@ Result<Inferred> concat(const Rule& rule) {
     bool fits = rule.shape(i).rank() == out.rank();
     for (int k = 0; fits && k < out.rank(); ++k) fits = k == axis || rule.shape(i)[k] == out[k];
     if (!fits)
-      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) +
-                            " must agree on every axis but " + std::to_string(axis));
+      return rule.bad_shape(text(describe(*rule.inputs[0]), " and ", describe(*rule.inputs[i]),
+                                 " must agree on every axis but ", axis));
     out[axis] += rule.shape(i)[axis];
   }
   return Inferred{rule.dtype(), out};
 }
 
-// Of the first input, `what`, and the second, the indices.
-Status require_same_but(const Rule& rule, const std::string& what, int axis) {
+// `name`: what the first input is. The second holds the indices.
+Status require_equal_except(const Rule& rule, const std::string& name, int axis) {
   const Shape& first = rule.shape(0);
   const Shape& indices = rule.shape(1);
   bool same = first.rank() == indices.rank();
   for (int k = 0; same && k < first.rank(); ++k) same = k == axis || first[k] == indices[k];
   if (same) return {};
-  return rule.bad_shape(what + " " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) +
-                        " must agree on every axis but " + std::to_string(axis));
+  return rule.bad_shape(text(name, " ", describe(*rule.inputs[0]), " and indices ", describe(*rule.inputs[1]),
+                             " must agree on every axis but ", axis));
 }
 
 Result<Inferred> gather(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
-  IMPRINT_CHECK(require_same_but(rule, "data", axis));
+  IMPRINT_CHECK(require_equal_except(rule, "data", axis));
   return Inferred{rule.dtype(), rule.shape(1)};
 }
 
@@ -306,8 +312,8 @@ Result<Inferred> arg_reduce(const Rule& rule) {
   Shape out = rule.shape();
   out[axis] = 1;
   if (rule.shape()[axis] == 0 && out.element_count() > 0)
-    return rule.bad_shape("axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
-                          " is empty and has no extreme element");
+    return rule.bad_shape(
+        text("axis ", axis, " of ", describe(*rule.inputs[0]), " is empty and has no extreme element"));
   return Inferred{DType::int32, out};
 }
 
@@ -362,8 +368,8 @@ Result<Inferred> custom(const Rule& rule) {
     const Shape& shape = rule.shape(i);
     const bool fits = shape.rank() == 1 || (shape.rank() == 2 && shape[0] == out[0]);
     if (!fits || shape[shape.rank() - 1] < 1)
-      return rule.bad_shape(describe(*rule.inputs[i]) + " must be [" + std::to_string(out[0]) +
-                            ", n] or [n], n at least 1");
+      return rule.bad_shape(
+          text(describe(*rule.inputs[i]), " must be [", out[0], ", n] or [n], n at least 1"));
   }
   return Inferred{DType::float32, out};
 }
@@ -377,7 +383,7 @@ Result<Inferred> scatter_add(const Rule& rule) {
   if (rule.shape(1) != rule.shape(2))
     return rule.bad_shape("indices " + describe(*rule.inputs[1]) + " and updates " +
                           describe(*rule.inputs[2]) + " must have one shape");
-  IMPRINT_CHECK(require_same_but(rule, "base", axis));
+  IMPRINT_CHECK(require_equal_except(rule, "base", axis));
   return Inferred{rule.dtype(), rule.shape()};
 }
 
@@ -398,31 +404,20 @@ Result<Inferred> unwindow(const Rule& rule) {
   return Inferred{rule.dtype(), out};
 }
 
-}  // namespace
-
-Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes) {
-  const Rule rule{op, inputs, attributes};
-  const int expected = op_info(op).input_count;
-  if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
-    return rule.refuse(ErrorCode::internal,
-                       std::to_string(inputs.size()) + " operands, expected " + std::to_string(expected));
+std::optional<Accepted> accepted_by(Op op) {
   switch (op) {
-    case Op::constant:
-    case Op::input:
-    case Op::variable:
-    case Op::full:
-      return leaf(rule);
-    case Op::iota:
-      return iota(rule);
-    case Op::random_uniform:
-      return random_uniform(rule);
-    case Op::random_permutation:
-      return random_permutation(rule);
-
     case Op::abs:
     case Op::neg:
     case Op::sign:
-      return elementwise_rule(rule, true, true, false, false);
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::remainder:
+    case Op::fmod:
+    case Op::minimum:
+    case Op::maximum:
+      return Accepted{.floats = true, .ints = true};
     case Op::ceil:
     case Op::floor:
     case Op::round:
@@ -447,51 +442,63 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::atanh:
     case Op::erf:
     case Op::sigmoid:
-      return elementwise_rule(rule, true, false, false, false);
-    case Op::is_nan:
-    case Op::is_inf:
-      return elementwise_rule(rule, true, false, false, true);
-    case Op::logical_not:
-      return elementwise_rule(rule, false, false, true, false);
-    case Op::bit_not:
-      return elementwise_rule(rule, false, true, false, false);
-    case Op::cast:
-      return cast(rule);
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::remainder:
-    case Op::fmod:
-    case Op::minimum:
-    case Op::maximum:
-      return elementwise_rule(rule, true, true, false, false);
     case Op::pow:
     case Op::atan2:
-      return elementwise_rule(rule, true, false, false, false);
-    case Op::equal:
-    case Op::not_equal:
-      return elementwise_rule(rule, true, true, true, true);
+      return Accepted{.floats = true};
+    case Op::is_nan:
+    case Op::is_inf:
+      return Accepted{.floats = true, .to_bool = true};
     case Op::less:
     case Op::less_equal:
     case Op::greater:
     case Op::greater_equal:
-      return elementwise_rule(rule, true, true, false, true);
+      return Accepted{.floats = true, .ints = true, .to_bool = true};
+    case Op::equal:
+    case Op::not_equal:
+      return Accepted{.floats = true, .ints = true, .bools = true, .to_bool = true};
+    case Op::logical_not:
     case Op::logical_and:
     case Op::logical_or:
     case Op::logical_xor:
-      return elementwise_rule(rule, false, false, true, false);
+      return Accepted{.bools = true};
+    case Op::bit_not:
     case Op::bit_and:
     case Op::bit_or:
     case Op::bit_xor:
     case Op::shift_left:
     case Op::shift_right:
-      return elementwise_rule(rule, false, true, false, false);
+      return Accepted{.ints = true};
+    case Op::stop_gradient:
+      return Accepted{.floats = true, .ints = true, .bools = true};
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes) {
+  const Rule rule{op, inputs, attributes};
+  const int expected = op_info(op).input_count;
+  if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
+    return rule.refuse(ErrorCode::internal, text("found ", inputs.size(), " operands, expected ", expected));
+  if (const std::optional<Accepted> accepted = accepted_by(op)) return elementwise_rule(rule, *accepted);
+  switch (op) {
+    case Op::constant:
+    case Op::input:
+    case Op::variable:
+    case Op::full:
+      return leaf(rule);
+    case Op::iota:
+      return iota(rule);
+    case Op::random_uniform:
+      return random_uniform(rule);
+    case Op::random_permutation:
+      return random_permutation(rule);
+    case Op::cast:
+      return cast(rule);
     case Op::where:
       return where(rule);
-    case Op::stop_gradient:
-      return elementwise_rule(rule, true, true, true, false);
-
     case Op::reshape:
       return reshape(rule);
     case Op::permute:

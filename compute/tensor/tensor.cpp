@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -17,8 +18,8 @@ template <class T>
 Tensor from_values(std::span<const T> values, const Shape& shape, DType dtype) {
   if (shape.element_count() != static_cast<std::int64_t>(values.size()))
     return failure(ErrorCode::shape_mismatch, "from",
-                   std::to_string(values.size()) + " values cannot fill shape " + shape.text() +
-                       ", which has " + std::to_string(shape.element_count()) + " elements");
+                   text(values.size(), " values cannot fill shape ", shape.text(), ", which has ",
+                        shape.element_count(), " elements"));
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();
@@ -71,11 +72,11 @@ Tensor Tensor::named(std::string name) const {
   if (!ok()) return *this;
   const bool has_own_name = node_->op == Op::input || node_->op == Op::variable;
   if (node_.use_count() == 1 && !has_own_name) {
-    // Only this handle knows the node, so nobody can be reading its label.
+    // Only this handle refers to the node, so no other thread reads its label.
     const_cast<Node&>(*node_).label = std::move(name);
     return *this;
   }
-  // Shared already: an identity view carries the name, so that gradients still flow to the node itself.
+  // Already shared: an identity view carries the name, so that gradients still flow to the node itself.
   Tensor view = make(Op::reshape, {*this}, {.shape = shape()});
   if (view.ok()) const_cast<Node&>(*view.node()).label = std::move(name);
   return view;

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <new>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -40,11 +41,11 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype,
   if (initial.size() != expected * dtype_size(dtype)) {
     return {{},
             {},
-            std::make_shared<const Error>(make_error(
-                ErrorCode::shape_mismatch, "variable \"" + made.state->name +
-                                               "\": " + std::to_string(initial.size() / dtype_size(dtype)) +
-                                               " initial values cannot fill shape " + shape.text() +
-                                               ", which has " + std::to_string(expected) + " elements"))};
+            std::make_shared<const Error>(
+                make_error(ErrorCode::shape_mismatch,
+                           text("variable \"", made.state->name, "\": ", initial.size() / dtype_size(dtype),
+                                " initial values cannot fill shape ", shape.text(), ", which has ", expected,
+                                " elements")))};
   }
   made.state->initial.assign(initial.begin(), initial.end());
   return made;
@@ -68,9 +69,8 @@ Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> 
 
 Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   Variable out;
-  MadeVariable made =
-      make_variable(std::move(name), shape,
-                    dtype);  // a shape that is refused is so before anything of its size is allocated
+  // Refuses a bad shape before it allocates the content.
+  MadeVariable made = make_variable(std::move(name), shape, dtype);
   if (made.state) {
     try {
       made.state->initial.resize(static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype));
@@ -99,6 +99,10 @@ Variable Variable::external(std::string name, Shape shape, DType dtype) {
   return out;
 }
 
+std::uint64_t VariableState::bytes() const {
+  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+}
+
 const std::string& Variable::name() const {
   static const std::string kNone;
   return state_ ? state_->name : kNone;
@@ -110,6 +114,8 @@ const Shape& Variable::shape() const {
 }
 
 DType Variable::dtype() const { return state_ ? state_->dtype : DType::float32; }
+
+std::uint64_t Variable::bytes() const { return state_ ? state_->bytes() : 0; }
 
 Tensor Variable::value() const {
   if (error_) return Tensor(*error_);

@@ -1,8 +1,9 @@
-// Views: the input's elements in another arrangement. Views of views are composed here, so that a consumer
-// indexes through at most one of a kind.
+// Views: the input's elements rearranged. Views of views are composed here, so that a consumer indexes
+// through at most one of each kind.
 
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -10,7 +11,7 @@ namespace {
 
 Tensor source_of(const Tensor& tensor) { return Tensor(tensor.node()->inputs[0]); }
 
-// Arranging one repeated value changes nothing but the shape.
+// Rearranging one repeated value only changes the shape.
 std::optional<Tensor> refill(const Tensor& x, const Shape& shape) {
   const std::optional<double> value = full_value(x);
   if (!value) return std::nullopt;
@@ -18,12 +19,12 @@ std::optional<Tensor> refill(const Tensor& x, const Shape& shape) {
 }
 
 Tensor bad_axis(std::string_view op, int axis, const Tensor& x) {
-  return failure(ErrorCode::shape_mismatch, op,
-                 "axis " + std::to_string(axis) + " is outside " + describe(x) + ", expected " +
-                     std::to_string(-x.rank()) + " to " + std::to_string(x.rank() - 1));
+  return failure(
+      ErrorCode::shape_mismatch, op,
+      text("axis ", axis, " is outside ", describe(x), ", expected ", -x.rank(), " to ", x.rank() - 1));
 }
 
-// A slice over all axes; starts and steps are valid for the extents.
+// A slice over all axes. Starts and steps are valid for the extents.
 Tensor slice_axes(const Tensor& x, std::vector<std::int64_t> starts_and_steps, const Shape& shape) {
   bool identity = shape == x.shape();
   for (std::size_t i = 0; identity && i < starts_and_steps.size(); i += 2)
@@ -61,8 +62,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   if (unknown >= 0) {
     if (known <= 0 || x.shape().element_count() % known != 0)
       return failure(ErrorCode::shape_mismatch, "reshape",
-                     describe(x) + " has " + std::to_string(x.shape().element_count()) +
-                         " elements, which leave no whole extent for the -1 of " + wanted.text());
+                     text(describe(x), " has ", x.shape().element_count(),
+                          " elements, which leave no whole extent for the -1 of ", wanted.text()));
     target[unknown] = x.shape().element_count() / known;
   }
   if (target == x.shape()) return x;
@@ -82,8 +83,7 @@ Tensor flatten(const Tensor& x, int first_axis, int last_axis) {
   if (!last) return bad_axis("flatten", last_axis, x);
   if (*first > *last)
     return failure(ErrorCode::shape_mismatch, "flatten",
-                   "first axis " + std::to_string(*first) + " of " + describe(x) + " lies behind last axis " +
-                       std::to_string(*last));
+                   text("first axis ", *first, " of ", describe(x), " lies behind last axis ", *last));
   Shape target;
   std::int64_t folded = 1;
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -102,9 +102,9 @@ Tensor squeeze(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("squeeze", axis, x);
   if (x.extent(*position) != 1)
-    return failure(ErrorCode::shape_mismatch, "squeeze",
-                   "axis " + std::to_string(axis) + " of " + describe(x) + " has extent " +
-                       std::to_string(x.extent(*position)) + ", expected 1");
+    return failure(
+        ErrorCode::shape_mismatch, "squeeze",
+        text("axis ", axis, " of ", describe(x), " has extent ", x.extent(*position), ", expected 1"));
   Shape target;
   for (int k = 0; k < x.rank(); ++k)
     if (k != *position) target.append(x.extent(k));
@@ -116,7 +116,7 @@ Tensor unsqueeze(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank() + 1);
   if (!position || x.rank() == Shape::kMaxRank)
     return failure(ErrorCode::shape_mismatch, "unsqueeze",
-                   "no place for an axis " + std::to_string(axis) + " in " + describe(x));
+                   text("no place for an axis ", axis, " in ", describe(x)));
   Shape target;
   for (int k = 0; k <= x.rank(); ++k) {
     if (k == *position) target.append(1);
@@ -136,7 +136,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
   const Result<Inferred> inferred =
       infer(Op::permute, std::span<const NodeRef>(&x.node(), 1), {.ints = order});
   if (!inferred) return Tensor(inferred.error());
-  // What moves only extents of 1 keeps the elements in order.
+  // Moving only axes of extent 1 keeps the elements in order.
   bool in_order = true;
   std::int64_t previous = -1;
   for (std::int64_t axis : order) {
@@ -148,8 +148,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
   if (std::optional<Tensor> simple = refill(x, inferred->shape)) return *simple;
   if (is_op(x, Op::permute)) {
     Axes composed;
-    for (std::int64_t axis : order)
-      composed.push_back(static_cast<int>(x.node()->ints[static_cast<std::size_t>(axis)]));
+    for (std::int64_t axis : order) composed.push_back(static_cast<int>(x.node()->ints[at(axis)]));
     return permute(source_of(x), composed);
   }
   return make(Op::permute, {x}, {.ints = std::move(order)});
@@ -162,7 +161,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
   if (!b) return bad_axis("transpose", axis_b, x);
   Axes order;
   for (int axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
-  std::swap(order[static_cast<std::size_t>(*a)], order[static_cast<std::size_t>(*b)]);
+  std::swap(order[at(*a)], order[at(*b)]);
   return permute(x, order);
 }
 
@@ -189,9 +188,8 @@ Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, s
   if (!position) return bad_axis("slice", axis, x);
   if (step == 0)
     return failure(ErrorCode::invalid_argument, "slice",
-                   "step 0 along axis " + std::to_string(axis) + " of " + describe(x) +
-                       "; use 1 or more, or -1 or less");
-  // Python's rules: negative positions count from the end, and what lies outside is clamped to what exists.
+                   text("step 0 along axis ", axis, " of ", describe(x), "; use 1 or more, or -1 or less"));
+  // Python's rules: negative positions count from the end; positions outside are clamped.
   const std::int64_t extent = x.extent(*position);
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? extent : extent - 1;
   const std::int64_t first = std::clamp(start < 0 ? start + extent : start, lowest, highest);
@@ -217,9 +215,9 @@ Tensor narrow(const Tensor& x, int axis, std::int64_t start, std::int64_t length
   if (!position) return bad_axis("narrow", axis, x);
   const std::int64_t extent = x.extent(*position);
   if (start < 0 || length < 0 || start > extent || length > extent - start)
-    return failure(ErrorCode::shape_mismatch, "narrow",
-                   std::to_string(length) + " elements from " + std::to_string(start) +
-                       " on lie outside axis " + std::to_string(axis) + " of " + describe(x));
+    return failure(
+        ErrorCode::shape_mismatch, "narrow",
+        text(length, " elements from ", start, " on lie outside axis ", axis, " of ", describe(x)));
   return slice(x, *position, start, start + length);
 }
 
@@ -227,7 +225,7 @@ Tensor flip(const Tensor& x, int axis) {
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("flip", axis, x);
-  // The stop lies before the first element, which only a number below -extent can say.
+  // The stop is before the first element: only a number below -extent says so.
   return slice(x, *position, x.extent(*position) - 1, -x.extent(*position) - 1, -1);
 }
 

@@ -1,5 +1,6 @@
-// The loops of the processor: the same bits from every instruction set, and right where functions are hard.
+// The CPU kernels: equal bits from every instruction set, and correct results where functions are hard.
 
+#include "compute/base/text.h"
 #include "compute/cpu/kernels.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ std::vector<const KernelSet*> sets_of_this_processor() {
   return sets;
 }
 
-// Bit patterns of every kind: small and large numbers, subnormals, infinities and NaN among them.
+// Bit patterns of every kind: small and large numbers, subnormals, infinities and NaN.
 std::vector<float> floats_of_all_kinds(std::uint32_t stream) {
   std::vector<float> values{0.0f,    -0.0f,   1.0f, -1.0f, kInf,    -kInf,         kNaN, 1e-45f,
                             -1e-40f, 3.4e38f, 0.5f, 88.8f, -103.9f, 2147483648.0f, 1e9f};
@@ -47,7 +48,7 @@ std::vector<std::uint32_t> bits_of(const void* values, std::size_t count) {
   return bits;
 }
 
-// A NaN is a NaN, whatever its bits.
+// All NaNs are equal, whatever their bits.
 std::vector<std::uint32_t> normalised(std::vector<std::uint32_t> bits) {
   for (std::uint32_t& word : bits)
     if ((word & 0x7fffffffu) > 0x7f800000u) word = 0x7fc00000u;
@@ -113,7 +114,7 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
           std::vector<std::vector<float>> found;
           for (const KernelSet* set : sets_of_this_processor()) {
             std::vector<float> c(static_cast<std::size_t>(rows * columns), kNaN);
-            // a by its columns, b by its rows, or the other way round.
+            // a column by column and b row by row, or the other way around.
             set->matmul({.a = a.data(),
                          .b = b.data(),
                          .c = c.data(),
@@ -127,8 +128,7 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
                          .scratch = scratch.data()});
             found.push_back(c);
           }
-          SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(depth) + "x" + std::to_string(columns) +
-                       (transposed ? " transposed" : ""));
+          SCOPED_TRACE(text(rows, "x", depth, "x", columns, (transposed ? " transposed" : "")));
           for (const std::vector<float>& c : found) ASSERT_EQ(c, found[0]);
           for (std::int64_t row = 0; row < rows; ++row)
             for (std::int64_t column = 0; column < columns; ++column) {

@@ -1,10 +1,11 @@
-// Training steps on the processor, as the oracle takes them.
+// Training steps on the CPU agree with the oracle's.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/ppo_loss.h"
@@ -59,7 +60,7 @@ Step ppo_step(std::int64_t batch, std::int64_t hidden) {
                   {loss.total, loss.policy, loss.value, loss.entropy, loss.divergence});
 }
 
-// Networks beside each other, each with rows of its own.
+// A kennel: several networks, each with its own rows.
 Step kennel_step() {
   constexpr std::int64_t kNetworks = 5, kRows = 37;
   nn::Sequential network =
@@ -96,7 +97,7 @@ TEST_F(CpuLearningTest, APpoStepIsTheOracles) {
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 16}, {31, 33}, {100, 16}, {257, 33}};  // rows, hidden
   for (const auto& [batch, hidden] : sizes) {
-    SCOPED_TRACE("batch " + std::to_string(batch) + " hidden " + std::to_string(hidden));
+    SCOPED_TRACE(text("batch ", batch, " hidden ", hidden));
     expect_as_the_oracle(session(), ppo_step(batch, hidden), ppo_step(batch, hidden));
   }
 }
@@ -118,11 +119,11 @@ TEST_F(CpuLearningTest, EqualRunsGiveEqualBits) {
   EXPECT_EQ(learned(), learned());
 }
 
-// Whatever place a row has among others: where numbers are large, a rounding that depends on it is a large
-// difference.
+// A row's result does not depend on its position among others. With large numbers, a rounding that did would
+// show.
 TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
   for (const std::int64_t width : {3, 169, 512, 700, 1100}) {
-    SCOPED_TRACE("rows of " + std::to_string(width));
+    SCOPED_TRACE(text("rows of ", width));
     constexpr std::int64_t kRows = 300;
     const std::vector<float> row = wave(width, 1e9f, 1);
     std::vector<float> rows;
@@ -138,7 +139,7 @@ TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
   }
 }
 
-// More than there is is an error, at the public face too.
+// Asking for more memory than there is gives an error, in the public interface too.
 TEST_F(CpuLearningTest, WantOfMemoryIsAnError) {
   const auto vast = session().evaluate(full({std::int64_t{1} << 47, 2}, 1.0));
   ASSERT_FALSE(vast.ok());
@@ -179,7 +180,7 @@ TEST_F(CpuLearningTest, SaysWhatItCannotRun) {
 }
 
 TEST_F(CpuLearningTest, LargeProductsAndLongFoldsTakeTheirTurns) {
-  // Several blocks of depth, panels that are copied, rows and columns left over.
+  // Several blocks of depth, copied panels, and incomplete tiles of rows and columns.
   const Tensor x = input("x", {3, 70, 1100}), w = input("w", {1100, 131});
   const Tensor y = matmul(x, w);
   const Tensor outputs[] = {y, sum(tanh(y), {0, 1}), matmul(transpose(y, 1, 2), x), max(y, {0, 2})};

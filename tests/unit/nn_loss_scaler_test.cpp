@@ -73,7 +73,7 @@ TEST(LossScaler, GroupsHaveScalesOfTheirOwn) {
     EXPECT_EQ(scale_of(scaler, state, group), scale);
 }
 
-// Whatever the loss was multiplied by, what an optimiser gets is of the loss as it was.
+// The optimiser gets the gradients of the unscaled loss, whatever the scale.
 TEST(LossScaler, ClippingUndoesTheScaleFirst) {
   for (const std::int64_t groups : {0, 2}) {
     const Shape shape = groups > 0 ? Shape{groups, 3} : Shape{3};

@@ -62,7 +62,7 @@ TEST(Losses, CrossEntropy) {
 }
 
 TEST(Losses, MaskedLogitsStayFinite) {
-  // A branch at -infinity that is not the target neither costs nor teaches.
+  // A choice at -infinity that is not the target has loss 0 and gradient 0.
   const Tensor logits = input("logits", {1, 3});
   const Tensor loss = cross_entropy(logits, Tensor::from_ints(std::array{1}, {1}));
   const Result<std::vector<Tensor>> gradient = gradients(loss, std::span<const Tensor>(&logits, 1));

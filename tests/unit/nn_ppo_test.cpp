@@ -1,4 +1,4 @@
-// What proximal policy optimisation is made of, against plain loops and differences.
+// The parts of proximal policy optimisation, against plain loops and differences.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(RunningMoments, AreThoseOfEverythingSeen) {
   }
 }
 
-// Two branches, the second partly masked, and one number.
+// Two branches, the second partly masked, and one continuous number.
 struct Mixed {
   ActionSpace space{{3, 2}, 1};
   Tensor outputs = input("outputs", {2, 6}), log_deviation = input("log_deviation", {1}),

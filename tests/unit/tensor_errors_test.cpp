@@ -1,4 +1,4 @@
-// What a bad operation says: the op, the operands by name, both shapes, and what was expected.
+// Error texts: the op, the operands by name, both shapes, and what was expected.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
