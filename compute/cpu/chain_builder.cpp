@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
 
 namespace imprint::cpu {
@@ -34,10 +35,8 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
     instruction.function =
         lowering_.kernels_.elementwise(entry.op, lowering_.graph_[entry.inputs[0]].dtype, entry.dtype);
     if (!instruction.function)
-      return make_error(ErrorCode::internal,
-                        std::string(op_info(entry.op).name) + " of " +
-                            std::string(dtype_name(lowering_.graph_[entry.inputs[0]].dtype)) +
-                            " has no kernel");
+      return make_error(ErrorCode::internal, text("found no CPU kernel for ", op_info(entry.op).name, " of ",
+                                                  dtype_name(lowering_.graph_[entry.inputs[0]].dtype)));
     return add(chain_.block, instruction);
   }
   IMPRINT_ASSIGN(const Strided found, lowering_.find(node));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/graph/cost.h"
 
 namespace imprint::cpu {
@@ -42,7 +43,7 @@ Status Lowering::run() {
 // it.
 Status Lowering::lower(const Task& task) {
   if (task.kind == TaskKind::region)
-    return make_error(ErrorCode::internal, "a row-local region in a schedule for the processor");
+    return make_error(ErrorCode::internal, "found a row-local region in a schedule for the CPU");
   task_ = &task;
   // Rows first: their inputs may be overwritten by the chain, and their targets are not read by the task.
   for (const Store& store : task.stores)
@@ -101,10 +102,9 @@ Result<Strided> Lowering::find_row_major(NodeIndex node) {
 Status Lowering::compute(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
   if (entry.op == Op::custom)
-    return make_error(
-        ErrorCode::unsupported,
-        "'" + entry.source->label +
-            "' is custom_rows, whose text is GLSL: it runs on a Vulkan device only, not on the CPU");
+    return make_error(ErrorCode::unsupported,
+                      text("custom_rows '", entry.source->label,
+                           "': found the CPU device, expected a Vulkan device, since it is GLSL"));
   switch (entry.kind()) {
     case OpKind::view: {  // a reshape that moves elements
       IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));

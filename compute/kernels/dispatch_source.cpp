@@ -318,21 +318,21 @@ void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector
 Status check_counts(const Graph& graph, const Schedule& schedule) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
-    return make_error(ErrorCode::unsupported, text(node_text(graph, n), ": ", count, " ", of,
-                                                   "; kernels count to ", kMost, ": take it in parts"));
+    return make_error(ErrorCode::unsupported, text(node_text(graph, n), ": found ", count, " ", of,
+                                                   "; kernels count to ", kMost, ". Split it."));
   };
   for (NodeIndex n = 0; n < graph.size(); ++n) {
     const GraphNode& node = graph[n];
     const bool is_numbered = node.op == Op::reshape ||
                              (node.kind() == OpKind::generate && node.op != Op::full && node.op != Op::iota);
     if (is_numbered && node.shape.element_count() > kMost)
-      return refuse(n, node.shape.element_count(), "elements are numbered");
+      return refuse(n, node.shape.element_count(), "numbered elements");
     if (const std::int64_t terms = fold_length(graph, n); terms > kMost)
-      return refuse(n, terms, "terms are folded into one");
+      return refuse(n, terms, "terms of one fold");
   }
   for (const Task& task : schedule.tasks)
     if (task.element_count > kMost && !task.stores.empty())
-      return refuse(task.stores[0].node, task.element_count, "elements are computed");
+      return refuse(task.stores[0].node, task.element_count, "elements");
   return {};
 }
 
@@ -356,14 +356,14 @@ Result<std::vector<DispatchSource>> build_dispatches(
     for (const Store& store : task.stores) own.insert(buffer_of(store.place));
     if (own.size() > limits.storage_buffers)
       return make_error(ErrorCode::unsupported,
-                        text("one kernel would read and write ", own.size(),
-                             " memory blocks, the device binds ", limits.storage_buffers,
-                             " a stage: raise the memory pool's block size (", task_text(graph, task), ")"));
+                        text(task_text(graph, task), ": found ", own.size(),
+                             " memory blocks in one kernel, expected at most ", limits.storage_buffers,
+                             ". Raise the memory pool's block size."));
     const std::size_t own_entries = task.reads.size() + task.stores.size();
     if (own_entries > limits.table_entries)
-      return make_error(ErrorCode::unsupported,
-                        text("one kernel would read and write ", own_entries, " tensors, its table holds ",
-                             limits.table_entries, ": join them in steps"));
+      return make_error(ErrorCode::unsupported, text(task_text(graph, task), ": found ", own_entries,
+                                                     " tensors in one kernel, expected at most ",
+                                                     limits.table_entries, ". Join them in steps."));
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;

@@ -357,7 +357,8 @@ void RegionEmitter::load_weights(const RegionStage& stage) {
     for (std::int64_t first = 0; first < count; first += step) {
       IndexExpression element = named("lane") + first;
       if (first + step > count)
-        element = bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));  // reads the last one again
+        element =
+            bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));  // reads the last one again
       const std::string name = fresh('w');
       line(std::string(wide > 1 ? "vec4 " : "float ") + name + " = " + array + "[" +
            (source / wide + element).str() + "];");

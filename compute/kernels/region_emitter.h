@@ -86,7 +86,8 @@ class RegionEmitter : public Emitter {
   std::string declare_sum(DType dtype, const std::string& start);
   std::string declare_lasting(DType dtype, const std::string& start);
   Row row(const IndexExpression& local);
-  std::vector<Row> open_rows_loop(const std::string& name, std::int64_t most);  // over the rows inside the batch
+  std::vector<Row> open_rows_loop(const std::string& name,
+                                  std::int64_t most);  // over the rows inside the batch
   ElementIndex element(NodeIndex node, const IndexExpression& row, const IndexExpression& feature);
   void evaluate(const RegionStage& stage, const IndexExpression& feature, const Row& row);
   void keep(NodeIndex member, const ElementIndex& index, const Row& row);
@@ -105,7 +106,7 @@ class RegionEmitter : public Emitter {
   using Vector = std::array<std::string, 4>;
 
   const Region& region_;
-  bool ragged_;  // the last block has fewer rows
+  bool ragged_;             // the last block has fewer rows
   std::int64_t taken_ = 0;  // invocations with work since the last barrier
   std::int64_t first_ = 0;  // the first invocation of the last stage that took some
   std::string sums_;        // declarations that last through all turns
@@ -114,9 +115,9 @@ class RegionEmitter : public Emitter {
     std::string sum;
     std::int64_t first, offset;
   };
-  std::vector<Beside> beside_;      // folds with one invocation per row; added at the end
-  std::int64_t beside_floats_ = 0;  // of shared memory that they use at the end
-  std::vector<std::function<void()>> partial_stores_;           // stores after the last turn
+  std::vector<Beside> beside_;                         // folds with one invocation per row; added at the end
+  std::int64_t beside_floats_ = 0;                     // of shared memory that they use at the end
+  std::vector<std::function<void()>> partial_stores_;  // stores after the last turn
   std::unordered_map<std::string, IndexExpression> local_row_;  // by the name of the global row
   std::map<std::string, Vector> vectors_;                       // by position
 };

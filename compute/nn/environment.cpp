@@ -36,8 +36,8 @@ Status Environments::check() const {
   if (environment_.state >= 1 && environment_.observations >= 1) return {};
   return make_error(
       ErrorCode::invalid_argument,
-      text("environment '", environment_.name, "' has ", environment_.state, " numbers of state and shows ",
-           environment_.observations, "; expected at least one of each"));
+      text("environment '", environment_.name, "': found ", environment_.state, " floats of state and ",
+           environment_.observations, " observations, expected at least 1 each"));
 }
 
 Status Environments::check(const Actions& actions) const {
@@ -49,9 +49,9 @@ Status Environments::check(const Actions& actions) const {
   const auto refuse = [&](const Tensor& given, const char* what, std::int64_t width) {
     if (!given.ok() && !is_empty(given)) return given.error();
     return make_error(ErrorCode::shape_mismatch,
-                      text("environment '", environment_.name, "': ", what, " are ",
-                           (given.ok() ? describe(given) : std::string("not given")), "; expected [", count_,
-                           ", ", width, "]"));
+                      text("environment '", environment_.name, "': found ",
+                           (given.ok() ? describe(given) : std::string("no actions")), ", expected ", what,
+                           " [", count_, ", ", width, "]"));
   };
   if (branches > 0 && !fits(actions.discrete, DType::int32, branches))
     return refuse(actions.discrete, "int32 choices", branches);

@@ -34,9 +34,9 @@ Tensor Linear::operator()(const Tensor& x) const {
     if (!fits) {
       const std::string in_text = text(in);
       const std::string expected = groups_ > 0 ? text(groups_, ", batch, ", in_text) : "..., " + in_text;
-      return Tensor(make_error(ErrorCode::shape_mismatch,
-                               "linear " + name_ + ": input " + x.shape().text() + " does not fit weight " +
-                                   weight.shape().text() + "; its shape must be [" + expected + "]"));
+      return Tensor(make_error(
+          ErrorCode::shape_mismatch,
+          text("linear '", name_, "': found input ", x.shape().text(), ", expected [", expected, "]")));
     }
   }
   const Tensor product = matmul(x, weight);

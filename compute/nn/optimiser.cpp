@@ -23,29 +23,28 @@ Status check_per_group(const char* what, const Tensor& tensor, std::int64_t grou
   const bool fits = groups == 0 ? tensor.shape().element_count() == 1
                                 : tensor.rank() == 0 || tensor.shape() == Shape{groups};
   if (fits && tensor.dtype() == DType::float32) return {};
-  return make_error(ErrorCode::shape_mismatch, std::string(what) + " is " +
-                                                   std::string(dtype_name(tensor.dtype())) + " " +
-                                                   tensor.shape().text() + ", expected a float32 scalar" +
-                                                   (groups > 0 ? text(" or [", groups, "]") : ""));
+  return make_error(ErrorCode::shape_mismatch, text(what, ": found ", dtype_name(tensor.dtype()), " ",
+                                                    tensor.shape().text(), ", expected a float32 scalar",
+                                                    groups > 0 ? text(" or [", groups, "]") : std::string()));
 }
 
 Status check_gradients(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups) {
   if (gradients.size() != parameters.size())
     return make_error(ErrorCode::invalid_argument,
-                      text("optimiser: ", gradients.size(), " gradients for ", parameters.size(),
-                           " parameters; give one each, in order"));
+                      text("optimiser: found ", gradients.size(), " gradients, expected ", parameters.size(),
+                           ", one per parameter in order"));
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Tensor value = parameters[i].value();
     if (!value.ok()) return value.error();
     if (!gradients[i].ok()) return gradients[i].error();
     if (gradients[i].shape() != value.shape())
-      return make_error(ErrorCode::shape_mismatch, "optimiser: the gradient of " + parameters[i].name +
-                                                       " is " + gradients[i].shape().text() + ", expected " +
-                                                       value.shape().text());
+      return make_error(ErrorCode::shape_mismatch,
+                        text("optimiser: found gradient ", gradients[i].shape().text(), " for ",
+                             parameters[i].name, ", expected ", value.shape().text()));
     if (groups > 0 && value.extent(0) != groups)
       return make_error(ErrorCode::shape_mismatch,
-                        text("optimiser: ", parameters[i].name, " ", value.shape().text(), " is not of ",
-                             groups, " groups; its first extent must count them"));
+                        text("optimiser: found ", parameters[i].name, " ", value.shape().text(),
+                             ", expected a first extent of ", groups, " groups"));
   }
   return {};
 }
@@ -100,8 +99,8 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
     if (!gradient.ok()) return gradient.error();
     if (groups > 0 && gradient.extent(0) != groups)
       return make_error(ErrorCode::shape_mismatch,
-                        text("clip_by_global_norm: gradient ", gradient.shape().text(), " is not of ", groups,
-                             " groups; its first extent must count them"));
+                        text("clip_by_global_norm: found gradient ", gradient.shape().text(),
+                             ", expected a first extent of ", groups, " groups"));
     Axes axes;
     for (int axis = groups > 0 ? 1 : 0; axis < gradient.rank(); ++axis) axes.push_back(axis);
     squares = squares + (axes.empty() ? square(gradient) : sum(square(gradient), axes));

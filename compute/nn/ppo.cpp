@@ -24,18 +24,19 @@ Status sensible(const PpoOptions& options) {
                                     {options.steps, "steps"},
                                     {options.minibatch, "minibatch"},
                                     {options.epochs, "epochs"}})
-    if (value < 1) return refuse(text(name, " is ", value, ", expected at least 1"));
+    if (value < 1) return refuse(text("found ", name, " ", value, ", expected at least 1"));
   for (const std::int64_t choices : options.action.branches)
-    if (choices < 1) return refuse(text("a branch has ", choices, " choices, expected at least 1"));
+    if (choices < 1) return refuse(text("found a branch with ", choices, " choices, expected at least 1"));
   if (options.action.outputs() < 1 || options.action.continuous < 0)
-    return refuse("there is nothing to choose: give branches or continuous actions");
+    return refuse("found no actions, expected branches or continuous numbers");
   if (options.masked && options.action.branches.empty())
-    return refuse("only discrete choices can be masked, and there are none");
+    return refuse("found a mask without branches. Only discrete choices can be masked.");
   const std::int64_t samples = options.agents * options.steps;
   if (samples % options.minibatch != 0)
-    return refuse(text("minibatches of ", options.minibatch, " do not divide ", options.agents, " agents x ",
-                       options.steps, " steps = ", samples));
-  if (options.epochs * samples > 0x7fffffff) return refuse("an update takes more than 2^31 - 1 samples");
+    return refuse(text("found minibatches of ", options.minibatch, ", expected a divisor of ", options.agents,
+                       " agents x ", options.steps, " steps = ", samples));
+  if (options.epochs * samples > 0x7fffffff)
+    return refuse("found an update of more than 2^31 - 1 samples. Use fewer epochs, agents or steps.");
   return {};
 }
 
@@ -179,9 +180,9 @@ Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
 
 Result<ProgramDescription> Ppo::step(const PpoStep& what) const {
   if (!what.observe && (!what.act || what.truncates))
-    return make_error(
-        ErrorCode::invalid_argument,
-        "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
+    return make_error(ErrorCode::invalid_argument,
+                      text("ppo '", options_.name,
+                           "': found a step that neither observes nor acts, or truncates without observing"));
   ProgramDescription program{.name = options_.name +
                                      (what.observe ? what.act ? ".step" : ".observe" : ".act") +
                                      (what.truncates ? "_truncated" : "")};

@@ -11,23 +11,24 @@ Status Ppo::check(const Environments& environments) const {
                                 "': " + text);
   };
   if (options_.masked)
-    return refuse(ErrorCode::unsupported, "a environment does not say which choices are open");
+    return refuse(ErrorCode::unsupported, "found masked choices. Environments have no masks.");
   if (environments.environment().observations != options_.observations)
-    return refuse(ErrorCode::invalid_argument,
-                  text("the environment shows ", environments.environment().observations,
-                       " numbers, the learner expects ", options_.observations));
+    return refuse(ErrorCode::invalid_argument, text("found ", environments.environment().observations,
+                                                    " observations, expected ", options_.observations));
   if (environments.environment().action.branches != options_.action.branches ||
       environments.environment().action.continuous != options_.action.continuous)
-    return refuse(ErrorCode::invalid_argument, "they differ in what there is to do");
+    return refuse(ErrorCode::invalid_argument,
+                  "found other actions than the learner's, expected equal action spaces");
   return {};
 }
 
 Result<ProgramDescription> Ppo::start(const Environments& environments) const {
   IMPRINT_CHECK(check(environments));
   if (environments.count() != options_.agents)
-    return make_error(ErrorCode::invalid_argument,
-                      text("ppo '", options_.name, "': ", environments.count(), " copies of environment '",
-                           environments.environment().name, "' for ", options_.agents, " agents"));
+    return make_error(
+        ErrorCode::invalid_argument,
+        text("ppo '", options_.name, "': found ", environments.count(), " copies of environment '",
+             environments.environment().name, "', expected ", options_.agents, ", one per agent"));
   ProgramDescription program{.name = options_.name + ".start"};
   const Environments::Transition begun = environments.start();
   environments.assign(begun, program.updates);

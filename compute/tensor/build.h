@@ -60,6 +60,11 @@ bool is_empty(const Tensor& tensor);
 std::string describe(const Node& node);  // its name (or its op) and shape: `weight [64, 8]`
 std::string describe(const Tensor& tensor);
 Tensor failure(ErrorCode code, std::string_view op, std::string text);  // "op: text"
+// "op: found axis 2 of x [3, 5], expected -2 .. 1".
+Tensor bad_axis(std::string_view op, int axis, const Tensor& x);
+// "op: x [3, 5] is int32, expected float32. Cast it first."
+Tensor bad_dtype(std::string_view op, const Tensor& x, std::string_view expected);
+std::string dtype_text(const Node& node, std::string_view expected);  // the text of bad_dtype
 // The first error among tensors, if any.
 const Tensor* first_error(std::span<const Tensor> tensors);
 

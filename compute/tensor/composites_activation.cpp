@@ -31,8 +31,9 @@ Tensor prelu(const Tensor& x, const Tensor& slope) {
   if (x.ok() && slope.ok()) {
     const std::optional<Shape> wider = broadcast(x.shape(), slope.shape());
     if (!wider || *wider != x.shape())
-      return failure(ErrorCode::shape_mismatch, "prelu",
-                     "slope " + describe(slope) + " does not broadcast to " + describe(x));
+      return failure(
+          ErrorCode::shape_mismatch, "prelu",
+          text("found slope ", describe(slope), ", expected a shape that broadcasts to ", describe(x)));
   }
   return where(x > 0.0f, x, slope * x);
 }
@@ -89,7 +90,7 @@ Tensor glu(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || x.extent(*position) % 2 != 0)
     return failure(ErrorCode::shape_mismatch, "glu",
-                   text("axis ", axis, " of ", describe(x), " must exist and have an even extent"));
+                   text("found axis ", axis, " of ", describe(x), ", expected an axis with an even extent"));
   const std::int64_t half = x.extent(*position) / 2;
   return narrow(x, *position, 0, half) * sigmoid(narrow(x, *position, half, half));
 }

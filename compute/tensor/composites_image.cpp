@@ -23,8 +23,8 @@ Tensor windows(const Tensor& x, std::int64_t height, std::int64_t width, std::in
 
 Tensor bad_image(std::string_view op, const Tensor& x) {
   return failure(ErrorCode::shape_mismatch, op,
-                 describe(x) + " (" + std::string(dtype_name(x.dtype())) +
-                     ") must be float32 [batch, channels, height, width]");
+                 text("found ", dtype_name(x.dtype()), " ", describe(x),
+                      ", expected float32 [batch, channels, height, width]"));
 }
 
 // Names the image in the error; the window primitive only knows the axis.
@@ -39,8 +39,8 @@ Tensor pooled_windows(std::string_view op, const Tensor& x, const Pool2dOptions&
   if (x.rank() != 4 || x.dtype() != DType::float32) return bad_image(op, x);
   if (options.padding < 0 || 2 * options.padding > options.size)
     return failure(ErrorCode::invalid_argument, op,
-                   text("padding ", options.padding, " must be 0 or more and at most half the size ",
-                        options.size, ", so that every window sees the image"));
+                   text("found padding ", options.padding, " and size ", options.size,
+                        ", expected padding of 0 .. size / 2, so that every window overlaps the image"));
   return named_windows(
       op, x,
       windows(pad_image(x, options.padding, padding_value), options.size, options.size, options.stride, 1));
@@ -56,18 +56,18 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   const std::int64_t groups = options.groups;
   if (groups < 1 || options.padding < 0)
     return failure(ErrorCode::invalid_argument, "conv2d",
-                   text(groups, " groups and padding ", options.padding,
-                        "; expected at least 1 group and padding of 0 or more"));
+                   text("found ", groups, " groups and padding ", options.padding,
+                        ", expected at least 1 group and padding of 0 or more"));
   if (weight.rank() != 4 || x.extent(1) != weight.extent(1) * groups || weight.extent(0) % groups != 0)
     return failure(
         ErrorCode::shape_mismatch, "conv2d",
-        text("image ", describe(x), " and weight ", describe(weight), " in ", groups,
-             " groups; expected [batch, in, height, width] and [out, in / groups, rows, columns]"));
+        text("found image ", describe(x), " and weight ", describe(weight), " in ", groups,
+             " groups, expected [batch, in, height, width] and [out, in / groups, rows, columns]"));
   const std::int64_t out_channels = weight.extent(0), kernel_rows = weight.extent(2),
                      kernel_columns = weight.extent(3);
   if (bias.ok() && bias.shape() != Shape{out_channels})
     return failure(ErrorCode::shape_mismatch, "conv2d",
-                   text("bias ", describe(bias), " must have shape [", out_channels, "]"));
+                   text("found bias ", describe(bias), ", expected [", out_channels, "]"));
 
   const Tensor seen = named_windows("conv2d", x,
                                     windows(pad_image(x, options.padding, 0), kernel_rows, kernel_columns,

@@ -13,12 +13,8 @@ Tensor shift_of(const Tensor& x, const Axes& axes) {
 
 std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
   if (!x.ok()) return x;
-  if (x.dtype() != DType::float32)
-    return failure(
-        ErrorCode::dtype_mismatch, op,
-        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
-  if (!normalize_axis(axis, x.rank()))
-    return failure(ErrorCode::shape_mismatch, op, text("axis ", axis, " is outside ", describe(x)));
+  if (x.dtype() != DType::float32) return bad_dtype(op, x, "float32");
+  if (!normalize_axis(axis, x.rank())) return bad_axis(op, axis, x);
   return std::nullopt;
 }
 
@@ -26,10 +22,7 @@ std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
-  if (x.dtype() != DType::float32)
-    return failure(
-        ErrorCode::dtype_mismatch, "logsumexp",
-        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+  if (x.dtype() != DType::float32) return bad_dtype("logsumexp", x, "float32");
   const Tensor shift = shift_of(x, axes);
   const Tensor kept = log(sum(exp(x - shift), axes, true)) + shift;
   return keep_dims || !kept.ok() ? kept : reshape(kept, sum(x, axes, false).shape());
@@ -65,7 +58,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     if (!operand.ok()) return operand;
     if (operand.shape() != Shape{x.extent(-1)})
       return failure(ErrorCode::shape_mismatch, "layer_norm",
-                     text(name, describe(operand), " must have shape [", x.extent(-1),
+                     text("found ", name, describe(operand), ", expected [", x.extent(-1),
                           "], the last extent of ", describe(x)));
   }
   const Tensor centred = x - mean(x, {-1}, true);

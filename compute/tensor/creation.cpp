@@ -37,7 +37,7 @@ Tensor number(double value, const Tensor& like) { return full({}, value, like.dt
 
 Tensor input(std::string name, Shape shape, DType dtype) {
   Tensor made = make(Op::input, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
-  if (!made.ok()) return failure(made.error().code, "input \"" + name + "\"", made.error().message);
+  if (!made.ok()) return failure(made.error().code, text("input '", name, "'"), made.error().message);
   const_cast<Node&>(*made.node()).label = std::move(name);  // not shared yet
   return made;
 }
@@ -56,7 +56,7 @@ Tensor iota(Shape shape, int axis) {
   const std::optional<int> position = normalize_axis(axis, shape.rank());
   if (!position)
     return failure(ErrorCode::shape_mismatch, "iota",
-                   text("axis ", axis, " is outside shape ", shape.text()));
+                   text("found axis ", axis, " of shape ", shape.text(), ", expected an axis inside"));
   return make(Op::iota, std::span<const Tensor>(),
               {.ints = {*position}, .shape = shape, .dtype = DType::int32});
 }
@@ -67,22 +67,19 @@ Tensor arange(double start, double stop, double step) {
   const double count = std::ceil((stop - start) / step);
   if (!std::isfinite(count) || step == 0 || count > 2147483647.0)
     return failure(ErrorCode::invalid_argument, "arange",
-                   text("from ", start, " to ", stop, " in steps of ", step,
-                        " is not a finite sequence; the step must not be 0"));
+                   text("found ", start, " to ", stop, " in steps of ", step,
+                        ", expected at most 2^31 - 1 elements and a step that is not 0"));
   const Tensor index = arange(static_cast<std::int64_t>(std::fmax(count, 0)));
   return cast(index, DType::float32) * Tensor(step) + Tensor(start);
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t classes) {
   if (!indices.ok()) return indices;
-  if (indices.dtype() != DType::int32)
-    return failure(ErrorCode::dtype_mismatch, "one_hot",
-                   describe(indices) + " is " + std::string(dtype_name(indices.dtype())) +
-                       ", expected int32 indices; cast it first");
+  if (indices.dtype() != DType::int32) return bad_dtype("one_hot", indices, "int32 indices");
   if (classes < 0 || indices.rank() == Shape::kMaxRank)
     return failure(ErrorCode::invalid_argument, "one_hot",
-                   text(classes, " classes for ", describe(indices),
-                        "; expected 0 or more classes and room for another axis"));
+                   text("found ", classes, " classes for ", describe(indices),
+                        ", expected 0 or more classes and at most 7 axes"));
   Shape shape = indices.shape();
   shape.append(classes);
   // Elementwise, so that x * one_hot(i) and its gradient stay in one kernel. A gather would read memory.

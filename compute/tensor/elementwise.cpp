@@ -16,8 +16,8 @@ Tensor adopt(Op op, const Tensor& literal, const Tensor& neighbour) {
   const DType dtype = neighbour.dtype();
   if (dtype != DType::float32 && representable(value, dtype) != value)
     return failure(ErrorCode::dtype_mismatch, op_info(op).name,
-                   text(value, " beside ", describe(neighbour), " is no ", dtype_name(dtype),
-                        "; cast the tensor to float32 first"));
+                   text("found ", value, " beside ", dtype_name(dtype), " ", describe(neighbour),
+                        ", expected a number of that dtype. Cast the tensor to float32 first."));
   return number(value, neighbour);
 }
 
@@ -37,12 +37,10 @@ void adopt_dtypes(Op op, std::vector<Tensor>& operands, std::size_t first) {
 }
 
 std::string no_broadcast(std::span<const Tensor> operands) {
-  std::string text;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (i > 0) text += i + 1 == operands.size() ? " and " : ", ";
-    text += describe(operands[i]);
-  }
-  return text + " do not broadcast; counted from the last axis, extents must be equal or 1";
+  std::string found = "found ";
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    found += text(i == 0 ? "" : i + 1 == operands.size() ? " and " : ", ", describe(operands[i]));
+  return found + ", expected shapes that broadcast: from the last axis, extents are equal or 1";
 }
 
 }  // namespace

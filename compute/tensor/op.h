@@ -23,19 +23,19 @@ enum class OpKind : std::uint8_t {
 
 // X(name, kind, inputs); inputs -1: any number. Attributes are in Node::ints and Node::floats, in the order
 // that each line gives.
-#define IMPRINT_OPS(X)                                                                                  \
-  /* leaves */                                                                                          \
-  X(constant, leaf, 0) /* data: Node::constant */                                                       \
-  X(input, leaf, 0)    /* provided by the caller at each run; Node::label is its name */                     \
-  X(variable, leaf, 0) /* state that lives across runs: Node::variable */                               \
-  /* generators */                                                                                      \
-  X(full, generate, 0) /* floats {value} */                                                             \
-  X(iota, generate, 0) /* ints {axis}: output = index along axis, int32 */                              \
-  X(random_uniform, generate,                                                                           \
-    1) /* input: int32[4] generator state {seed_lo, seed_hi, step, 0}; ints {stream}; in [0,1) */       \
-  X(random_permutation, generate,                                                                       \
-    1) /* as random_uniform; int32: each line of the last axis permutes 0 .. n - 1 */ \
-  /* elementwise, float32 or int32 -> same */                                                           \
+#define IMPRINT_OPS(X)                                                                            \
+  /* leaves */                                                                                    \
+  X(constant, leaf, 0) /* data: Node::constant */                                                 \
+  X(input, leaf, 0)    /* provided by the caller at each run; Node::label is its name */          \
+  X(variable, leaf, 0) /* state that lives across runs: Node::variable */                         \
+  /* generators */                                                                                \
+  X(full, generate, 0) /* floats {value} */                                                       \
+  X(iota, generate, 0) /* ints {axis}: output = index along axis, int32 */                        \
+  X(random_uniform, generate,                                                                     \
+    1) /* input: int32[4] generator state {seed_lo, seed_hi, step, 0}; ints {stream}; in [0,1) */ \
+  X(random_permutation, generate,                                                                 \
+    1) /* as random_uniform; int32: each line of the last axis permutes 0 .. n - 1 */             \
+  /* elementwise, float32 or int32 -> same */                                                     \
   X(abs, elementwise, 1) X(neg, elementwise, 1) X(sign, elementwise, 1)                                            \
   /* elementwise, float32 -> float32 */                                                                            \
   X(ceil, elementwise, 1) X(floor, elementwise, 1) X(round, elementwise, 1) /* half to even */                     \

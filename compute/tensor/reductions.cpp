@@ -15,13 +15,14 @@ Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const
     for (int axis = 0; axis < x.rank(); ++axis) out.push_back(axis);
   for (int axis : axes) {
     const std::optional<int> position = normalize_axis(axis, x.rank());
-    if (!position)
-      return failure(ErrorCode::shape_mismatch, op, text("axis ", axis, " is outside ", describe(x))).error();
+    if (!position) return bad_axis(op, axis, x).error();
     out.push_back(*position);
   }
   std::ranges::sort(out);
   if (std::ranges::adjacent_find(out) != out.end())
-    return failure(ErrorCode::invalid_argument, op, "an axis of " + describe(x) + " is named twice").error();
+    return failure(ErrorCode::invalid_argument, op,
+                   text("found an axis of ", describe(x), " twice, expected each at most once"))
+        .error();
   return out;
 }
 
@@ -53,10 +54,7 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   if (!x.ok()) return x;
   const Result<std::vector<int>> folded = folded_axes(name, x, axes);
   if (!folded) return Tensor(folded.error());
-  if (x.dtype() == DType::boolean)
-    return failure(
-        ErrorCode::dtype_mismatch, name,
-        describe(x) + " is bool, expected float32 or int32; cast it first (any and all take bool)");
+  if (x.dtype() == DType::boolean) return bad_dtype(name, x, "float32 or int32 (any and all take bool)");
   Shape kept = x.shape();
   std::vector<std::int64_t> wide;  // axes of extent 1 need no folding
   for (int axis : *folded) {
@@ -125,10 +123,7 @@ Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) {
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
-  if (x.dtype() != DType::float32)
-    return failure(
-        ErrorCode::dtype_mismatch, "mean",
-        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+  if (x.dtype() != DType::float32) return bad_dtype("mean", x, "float32");
   const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
   if (!folded) return Tensor(folded.error());
   const std::int64_t count = count_folded(x.shape(), *folded);

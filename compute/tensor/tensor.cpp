@@ -9,8 +9,8 @@ namespace imprint {
 namespace {
 
 const Error& uninitialised() {
-  static const Error kError =
-      make_error(ErrorCode::invalid_argument, "uninitialised tensor: default-constructed and never assigned");
+  static const Error kError = make_error(
+      ErrorCode::invalid_argument, "uninitialised tensor: it was default-constructed. Assign a value first.");
   return kError;
 }
 
@@ -18,8 +18,8 @@ template <class T>
 Tensor from_values(std::span<const T> values, const Shape& shape, DType dtype) {
   if (shape.element_count() != static_cast<std::int64_t>(values.size()))
     return failure(ErrorCode::shape_mismatch, "from",
-                   text(values.size(), " values cannot fill shape ", shape.text(), ", which has ",
-                        shape.element_count(), " elements"));
+                   text("found ", values.size(), " values for shape ", shape.text(), ", expected ",
+                        shape.element_count()));
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();
@@ -85,7 +85,21 @@ Tensor Tensor::named(std::string name) const {
 bool is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
 
 Tensor failure(ErrorCode code, std::string_view op, std::string text) {
-  return Tensor(make_error(code, std::string(op) + ": " + std::move(text)));
+  return Tensor(make_error(code, imprint::text(op, ": ", text)));
+}
+
+Tensor bad_axis(std::string_view op, int axis, const Tensor& x) {
+  const std::string expected =
+      x.rank() == 0 ? ", which is a scalar" : text(", expected ", -x.rank(), " .. ", x.rank() - 1);
+  return failure(ErrorCode::shape_mismatch, op, text("found axis ", axis, " of ", describe(x), expected));
+}
+
+std::string dtype_text(const Node& node, std::string_view expected) {
+  return text(describe(node), " is ", dtype_name(node.dtype), ", expected ", expected, ". Cast it first.");
+}
+
+Tensor bad_dtype(std::string_view op, const Tensor& x, std::string_view expected) {
+  return failure(ErrorCode::dtype_mismatch, op, dtype_text(*x.node(), expected));
 }
 
 const Tensor* first_error(std::span<const Tensor> tensors) {

@@ -15,7 +15,7 @@ struct MadeVariable {
 
 MadeVariable make_variable(std::string name, const Shape& shape, DType dtype) {
   MadeVariable made;
-  const std::string quoted = "variable \"" + name + "\"";
+  const std::string quoted = text("variable '", name, "'");
   Tensor value = make(Op::variable, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!value.ok()) {
     made.error =
@@ -41,11 +41,10 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype,
   if (initial.size() != expected * dtype_size(dtype)) {
     return {{},
             {},
-            std::make_shared<const Error>(
-                make_error(ErrorCode::shape_mismatch,
-                           text("variable \"", made.state->name, "\": ", initial.size() / dtype_size(dtype),
-                                " initial values cannot fill shape ", shape.text(), ", which has ", expected,
-                                " elements")))};
+            std::make_shared<const Error>(make_error(
+                ErrorCode::shape_mismatch,
+                text("variable '", made.state->name, "': found ", initial.size() / dtype_size(dtype),
+                     " initial values for shape ", shape.text(), ", expected ", expected)))};
   }
   made.state->initial.assign(initial.begin(), initial.end());
   return made;
@@ -75,12 +74,12 @@ Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
     try {
       made.state->initial.resize(static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype));
     } catch (const std::bad_alloc&) {
-      made = {{},
-              {},
-              std::make_shared<const Error>(make_error(ErrorCode::out_of_host_memory,
-                                                       "variable \"" + made.state->name +
-                                                           "\": there is no memory for the zeros of shape " +
-                                                           shape.text()))};
+      made = {
+          {},
+          {},
+          std::make_shared<const Error>(make_error(
+              ErrorCode::out_of_host_memory,
+              text("variable '", made.state->name, "': not enough host memory for shape ", shape.text())))};
     }
   }
   out.state_ = std::move(made.state);
@@ -121,7 +120,7 @@ Tensor Variable::value() const {
   if (error_) return Tensor(*error_);
   if (!node_)
     return failure(ErrorCode::invalid_argument, "variable",
-                   "value() of a variable that was default-constructed and never assigned");
+                   "value() of a default-constructed variable. Assign a variable first.");
   return Tensor(node_);
 }
 

@@ -18,12 +18,6 @@ std::optional<Tensor> refill(const Tensor& x, const Shape& shape) {
   return full(shape, *value, x.dtype());
 }
 
-Tensor bad_axis(std::string_view op, int axis, const Tensor& x) {
-  return failure(
-      ErrorCode::shape_mismatch, op,
-      text("axis ", axis, " is outside ", describe(x), ", expected ", -x.rank(), " to ", x.rank() - 1));
-}
-
 // A slice over all axes. Starts and steps are valid for the extents.
 Tensor slice_axes(const Tensor& x, std::vector<std::int64_t> starts_and_steps, const Shape& shape) {
   bool identity = shape == x.shape();
@@ -52,8 +46,9 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   for (int axis = 0; axis < target.rank(); ++axis) {
     if (target[axis] == -1) {
       if (unknown >= 0)
-        return failure(ErrorCode::shape_mismatch, "reshape",
-                       "target " + wanted.text() + " of " + describe(x) + " has more than one -1");
+        return failure(
+            ErrorCode::shape_mismatch, "reshape",
+            text("found target ", wanted.text(), " for ", describe(x), ", expected at most one -1"));
       unknown = axis;
     } else {
       known *= target[axis];
@@ -62,8 +57,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   if (unknown >= 0) {
     if (known <= 0 || x.shape().element_count() % known != 0)
       return failure(ErrorCode::shape_mismatch, "reshape",
-                     text(describe(x), " has ", x.shape().element_count(),
-                          " elements, which leave no whole extent for the -1 of ", wanted.text()));
+                     text("found target ", wanted.text(), " for ", describe(x),
+                          ", expected extents that divide its ", x.shape().element_count(), " elements"));
     target[unknown] = x.shape().element_count() / known;
   }
   if (target == x.shape()) return x;
@@ -83,7 +78,8 @@ Tensor flatten(const Tensor& x, int first_axis, int last_axis) {
   if (!last) return bad_axis("flatten", last_axis, x);
   if (*first > *last)
     return failure(ErrorCode::shape_mismatch, "flatten",
-                   text("first axis ", *first, " of ", describe(x), " lies behind last axis ", *last));
+                   text("found first axis ", *first, " and last axis ", *last, " of ", describe(x),
+                        ", expected them in order"));
   Shape target;
   std::int64_t folded = 1;
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -104,7 +100,7 @@ Tensor squeeze(const Tensor& x, int axis) {
   if (x.extent(*position) != 1)
     return failure(
         ErrorCode::shape_mismatch, "squeeze",
-        text("axis ", axis, " of ", describe(x), " has extent ", x.extent(*position), ", expected 1"));
+        text("found axis ", axis, " of ", describe(x), " with extent ", x.extent(*position), ", expected 1"));
   Shape target;
   for (int k = 0; k < x.rank(); ++k)
     if (k != *position) target.append(x.extent(k));
@@ -116,7 +112,8 @@ Tensor unsqueeze(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank() + 1);
   if (!position || x.rank() == Shape::kMaxRank)
     return failure(ErrorCode::shape_mismatch, "unsqueeze",
-                   text("no place for an axis ", axis, " in ", describe(x)));
+                   text("found new axis ", axis, " for ", describe(x), ", expected ", -x.rank() - 1, " .. ",
+                        x.rank(), " and at most 7 axes"));
   Shape target;
   for (int k = 0; k <= x.rank(); ++k) {
     if (k == *position) target.append(1);
@@ -171,7 +168,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   const std::optional<Shape> wider = broadcast(x.shape(), shape);
   if (!wider || *wider != shape)
     return failure(ErrorCode::shape_mismatch, "expand",
-                   describe(x) + " does not broadcast to " + shape.text());
+                   text("found ", describe(x), ", expected a shape that broadcasts to ", shape.text()));
   if (std::optional<Tensor> simple = refill(x, shape)) return *simple;
   Shape aligned;
   for (int axis = x.rank(); axis < shape.rank(); ++axis) aligned.append(1);
@@ -187,8 +184,9 @@ Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, s
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("slice", axis, x);
   if (step == 0)
-    return failure(ErrorCode::invalid_argument, "slice",
-                   text("step 0 along axis ", axis, " of ", describe(x), "; use 1 or more, or -1 or less"));
+    return failure(
+        ErrorCode::invalid_argument, "slice",
+        text("found step 0 along axis ", axis, " of ", describe(x), ", expected 1 or more, or -1 or less"));
   // Python's rules: negative positions count from the end; positions outside are clamped.
   const std::int64_t extent = x.extent(*position);
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? extent : extent - 1;
@@ -215,9 +213,9 @@ Tensor narrow(const Tensor& x, int axis, std::int64_t start, std::int64_t length
   if (!position) return bad_axis("narrow", axis, x);
   const std::int64_t extent = x.extent(*position);
   if (start < 0 || length < 0 || start > extent || length > extent - start)
-    return failure(
-        ErrorCode::shape_mismatch, "narrow",
-        text(length, " elements from ", start, " on lie outside axis ", axis, " of ", describe(x)));
+    return failure(ErrorCode::shape_mismatch, "narrow",
+                   text("found ", length, " elements from ", start, " along axis ", axis, " of ", describe(x),
+                        ", expected 0 .. ", extent));
   return slice(x, *position, start, start + length);
 }
 

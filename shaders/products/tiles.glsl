@@ -10,7 +10,8 @@
 //   LEFT(batch, row, term, loaded), RIGHT(batch, term, column, loaded)
 //     load what the invocation copies in its LEFT_TURNS or RIGHT_TURNS; the arguments are the first
 //     position; zero outside. A turn loads LEFT_WIDTH or RIGHT_WIDTH neighbours (1 or 4) as a LEFT_TYPE or
-//     RIGHT_TYPE: along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, else along rows or columns
+//     RIGHT_TYPE: along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, else along rows or
+//     columns
 //   STORE(batch, row, column, sums)
 //     stores four neighbouring outputs of a row, except those outside
 // and once per kernel the tile's extents, INVOCATIONS (a multiple of 32, at least the tile's rows and

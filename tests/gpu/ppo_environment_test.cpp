@@ -157,14 +157,14 @@ TEST_F(EnvironmentTest, SaysWhatAWorldLacks) {
   Environment blind = cart_pole();
   blind.observations = 0;
   EXPECT_THAT(Environments(blind, 2, 1).start().state.error().message,
-              HasSubstr("environment 'cart_pole' has 4 numbers of state and shows 0"));
+              HasSubstr("environment 'cart_pole': found 4 floats of state and 0 observations"));
   EXPECT_FALSE(Environments(blind, 2, 1).advance({}).reward.ok());
   EXPECT_THAT(Environments(cart_pole(), 2, 1).advance({}).reward.error().message,
-              HasSubstr("int32 choices are not given; expected [2, 1]"));
+              HasSubstr("found no actions, expected int32 choices [2, 1]"));
   Actions actions;
   actions.discrete = input("choice", {3, 1}, DType::int32);
   EXPECT_THAT(Environments(cart_pole(), 2, 1).advance(actions).reward.error().message,
-              HasSubstr("expected [2, 1]"));
+              HasSubstr("int32 choices [2, 1]"));
   actions.discrete = input("choice", {2, 1});
   EXPECT_FALSE(Environments(cart_pole(), 2, 1).advance(actions).reward.ok());
 }
@@ -277,12 +277,12 @@ TEST_F(EnvironmentTest, RefusesLearnersThatDoNotFit) {
   PpoOptions options = Resident::make(4, 8, 32, 1);
   const auto few = Ppo::create(options).value().rollout(environments);
   ASSERT_FALSE(few.ok());
-  EXPECT_THAT(few.error().message, HasSubstr("8 copies of environment 'cart_pole' for 4 agents"));
+  EXPECT_THAT(few.error().message, HasSubstr("8 copies of environment 'cart_pole', expected 4"));
   options.agents = 8;
   options.observations = 5;
   const auto blind = Ppo::create(options).value().start(environments);
   ASSERT_FALSE(blind.ok());
-  EXPECT_THAT(blind.error().message, HasSubstr("the environment shows 4 numbers, the learner expects 5"));
+  EXPECT_THAT(blind.error().message, HasSubstr("found 4 observations, expected 5"));
 }
 
 }  // namespace

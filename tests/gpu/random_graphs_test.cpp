@@ -1,6 +1,6 @@
-// Random programs, run fused, with other kernel variants and with one kernel per operation, against the double
-// oracle: layers, activations, norms, gathers, joins, reductions, losses and their derivatives, on odd shapes
-// and a batch of one. A failure names its seed.
+// Random programs, run fused, with other kernel variants and with one kernel per operation, against the
+// double oracle: layers, activations, norms, gathers, joins, reductions, losses and their derivatives, on odd
+// shapes and a batch of one. A failure names its seed.
 //   IMPRINT_RANDOM_GRAPHS=5000   how many (the default keeps a software device under a minute)
 //   IMPRINT_RANDOM_SEED=1        the first seed; the others follow
 

@@ -176,7 +176,7 @@ TEST_F(CpuLearningTest, SaysWhatItCannotRun) {
                   .outputs = {custom_rows("cart", "void row() {}", std::span(&state, 1), 2)}});
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(program.error().message, testing::HasSubstr("'cart' is custom_rows, whose text is GLSL"));
+  EXPECT_THAT(program.error().message, testing::HasSubstr("custom_rows 'cart': found the CPU device"));
 }
 
 TEST_F(CpuLearningTest, LargeProductsAndLongFoldsTakeTheirTurns) {
