@@ -33,7 +33,7 @@ enum class OpKind : std::uint8_t {
   X(full, generate, 0)            /* floats {value} */ \
   X(iota, generate, 0)            /* ints {axis}; int32: the index along the axis */ \
   X(random_uniform, generate, 1)  /* int32[4] generator {seed low, seed high, step, 0}; ints {stream} */ \
-  X(random_permutation, generate, 1)  /* as random_uniform; int32: each last-axis line permutes 0 .. n - 1 */ \
+  X(random_permutation, generate, 1)  /* as random_uniform; int32: each line permutes 0 .. n - 1 */ \
   /* elementwise, float32 or int32 -> same */ \
   X(abs, elementwise, 1) X(neg, elementwise, 1) X(sign, elementwise, 1) \
   /* elementwise, float32 -> float32 */ \
@@ -82,7 +82,7 @@ enum class OpKind : std::uint8_t {
   X(reduce_min, reduce, 1)  /* all four: ints {axes...}, ascending */ \
   X(argmax, reduce, 1) X(argmin, reduce, 1)  /* ints {axis}; int32; the first of equals */ \
   /* contraction */ \
-  X(matmul, contract, 2)  /* [..., m, k] x [..., k, n] of one float dtype -> float32; equal leading extents */ \
+  X(matmul, contract, 2)  /* [..., m, k] x [..., k, n] of a float dtype -> float32; equal leading extents */ \
   /* scans and scatters */ \
   X(cumsum, scan, 1)             /* ints {axis, exclusive, reverse} */ \
   X(linear_recurrence, scan, 2)  /* terms, factors of one shape; ints {axis, 0, reverse}: */ \
