@@ -140,10 +140,10 @@ std::string ProductEmitter::operand_place(const MatrixOperand& operand, std::siz
   const Place& place = schedule_.place[at(operand.strides.memory)];
   const Shape batch = batch_shape(graph_[graph_[task_.anchor].inputs[slot]].shape);
   IndexExpression element = start_of(place, DType::float16) + operand.strides.start;
-  std::int64_t behind = batch.element_count();  // binds no names: this is the text of a macro
+  std::int64_t inner = batch.element_count();  // binds no names: this is the text of a macro
   for (int axis = 0; axis < batch.rank(); ++axis) {
-    behind /= batch[axis];
-    const IndexExpression along = named("(batch)") / behind;
+    inner /= batch[axis];
+    const IndexExpression along = named("(batch)") / inner;
     element = element + (axis == 0 ? along : along % batch[axis]) * operand.strides.axis[at(axis)];
   }
   return operand.in_eights ? "((" + (element / 8).str() + ") * 8)" : "(" + element.str() + ")";

@@ -177,7 +177,7 @@ void RowEmitter::fold_row(std::size_t pass) {
 ElementIndex RowEmitter::number_index() const { return {std::nullopt, row_axes_}; }
 
 // Once per row, not once per element: outside the loops that use them.
-void RowEmitter::compute_numbers(NodeIndex behind) {
+void RowEmitter::compute_numbers(NodeIndex last_fold) {
   const Shape& numbers = graph_[task_.anchor].shape;
   std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
   for (NodeIndex fold : task_.folds) stack.push_back(fold);
@@ -205,7 +205,7 @@ void RowEmitter::compute_numbers(NodeIndex behind) {
       else
         waits.insert(waits.end(), graph_[input].inputs.begin(), graph_[input].inputs.end());
     }
-    if (last == behind) value(node, number_index());
+    if (last == last_fold) value(node, number_index());
   }
 }
 

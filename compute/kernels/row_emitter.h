@@ -36,7 +36,7 @@ class RowEmitter : public Emitter {
   void store_row();
   template <class Body>
   void take_turns(const Body& body);
-  void compute_numbers(NodeIndex behind);  // one per row; those that depend on no later fold
+  void compute_numbers(NodeIndex last_fold);  // one per row; those that depend on no later fold
   ElementIndex number_index() const;
   bool is_member(NodeIndex node) const;
   bool is_read(NodeIndex node) const;  // from memory

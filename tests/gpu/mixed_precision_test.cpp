@@ -241,7 +241,7 @@ TEST_F(MixedPrecision, CostsAFewDispatches) {
   EXPECT_LE(compile(mixed.description).stats().dispatches, compile(whole.description).stats().dispatches + 2);
 }
 
-TEST_F(MixedPrecision, TheProcessorComputesInFloat32) {
+TEST_F(MixedPrecision, TheCpuComputesInFloat32) {
   const auto cpu = Runtime::create_on_cpu();
   Session on_cpu(*cpu);
   const auto product = [&](Precision precision) {

@@ -204,7 +204,7 @@ TEST_F(PpoProgramTest, AnUpdateIsTheSameToTheBitHoweverItIsCut) {
 }
 
 TEST_F(PpoProgramTest, AMinibatchIsAHandfulOfDispatches) {
-  if (runtime().on_cpu()) GTEST_SKIP() << "the processor runs kernel after kernel";
+  if (runtime().on_cpu()) GTEST_SKIP() << "the CPU runs one kernel at a time";
   PpoOptions options;
   options.observations = 32;
   options.action = {{8}, 0};

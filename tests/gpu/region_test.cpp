@@ -54,14 +54,14 @@ Step ppo_step(std::int64_t batch, std::int64_t hidden, bool fuse) {
 // A software device needs long to compile about fifty kernels, one per operation: except for the last size,
 // the CPU runs them.
 TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
-  const std::unique_ptr<Runtime> processor = Runtime::create_on_cpu();
-  Session on_processor(*processor);
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 16}, {31, 33}, {100, 16}, {257, 33}};  // rows, hidden
   for (const auto& [batch, hidden] : sizes) {
     SCOPED_TRACE(text("batch ", batch, " hidden ", hidden));
     Step fused = ppo_step(batch, hidden, true), plain = ppo_step(batch, hidden, false);
-    Session& other = batch == std::end(sizes)[-1].first ? session() : on_processor;
+    Session& other = batch == std::end(sizes)[-1].first ? session() : on_cpu;
     auto a = Program::compile(session().runtime(), fused.description),
          b = Program::compile(other.runtime(), plain.description);
     ASSERT_TRUE(a) << a.error().message;

@@ -20,7 +20,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<const KernelSet*> sets_of_this_processor() {
+std::vector<const KernelSet*> sets_of_this_cpu() {
   std::vector<const KernelSet*> sets{&kBaselineKernels};
 #if defined(__x86_64__) && !defined(_WIN32)
   if (__builtin_cpu_supports("avx2")) sets.push_back(&kAvx2Kernels);
@@ -72,7 +72,7 @@ TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
                                                     : ints.data();
       const void* second = dtype == DType::float32 ? static_cast<const void*>(b.data()) : ints.data();
       std::vector<std::uint32_t> expected;
-      for (const KernelSet* set : sets_of_this_processor()) {
+      for (const KernelSet* set : sets_of_this_cpu()) {
         const Elementwise function = set->elementwise(op, dtype, dtype);
         ASSERT_EQ(function == nullptr, kBaselineKernels.elementwise(op, dtype, dtype) == nullptr);
         if (!function) continue;
@@ -89,7 +89,7 @@ TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
   for (const Op op : {Op::reduce_sum, Op::reduce_prod, Op::reduce_max, Op::reduce_min})
     for (const std::int64_t count : {0, 1, 15, 16, 17, 1000}) {
       std::vector<float> found;
-      for (const KernelSet* set : sets_of_this_processor()) {
+      for (const KernelSet* set : sets_of_this_cpu()) {
         float total = 0.25f;
         set->fold_run(op, DType::float32)(a.data() + 15, count, &total);
         found.push_back(total);
@@ -112,7 +112,7 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
       for (const std::int64_t columns : {1, 3, 16, 33, 70})
         for (const bool transposed : {false, true}) {
           std::vector<std::vector<float>> found;
-          for (const KernelSet* set : sets_of_this_processor()) {
+          for (const KernelSet* set : sets_of_this_cpu()) {
             std::vector<float> c(static_cast<std::size_t>(rows * columns), kNaN);
             // a column by column and b row by row, or the other way around.
             set->matmul({.a = a.data(),

@@ -71,8 +71,8 @@ Step kennel_step() {
   return learning(std::move(network), loss, {loss});
 }
 
-void expect_as_the_oracle(Session& session, const Step& ours, const Step& oracle) {
-  auto program = Program::compile(session.runtime(), ours.description);
+void expect_as_the_oracle(Session& session, const Step& own, const Step& oracle) {
+  auto program = Program::compile(session.runtime(), own.description);
   ASSERT_TRUE(program.ok()) << program.error().message;
   reference::Bindings state;
   for (int i = 0; i < 3; ++i) {
@@ -84,7 +84,7 @@ void expect_as_the_oracle(Session& session, const Step& ours, const Step& oracle
           << "output " << o << " of step " << i;
     reference::run_updates(oracle.description.updates, state);
   }
-  for (const Update& update : ours.description.updates) {
+  for (const Update& update : own.description.updates) {
     const auto found = session.read(std::span(&update.target, 1));
     ASSERT_TRUE(found.ok());
     const std::vector<double>& expected = state.at(update.target.name());
