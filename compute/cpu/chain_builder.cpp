@@ -4,6 +4,10 @@
 #include "compute/cpu/lowering.h"
 
 namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 // Whether every block of a chain reads the same elements in the same order, as with a row that repeats.

@@ -19,7 +19,7 @@ namespace imprint::cpu {
 
 // How a graph is fused for the CPU: no regions, since they save launches and memory traffic only on a GPU,
 // and no value is computed twice, since keeping it costs less.
-FusionOptions fusion_options(bool fuse);
+graph::FusionOptions fusion_options(bool fuse);
 
 // Memory of a program's inputs, outputs and variables, by position in FusionRequest. Row-major elements of
 // four bytes, aligned to 4 bytes. Null where a program does not use one.
@@ -31,8 +31,9 @@ struct Bindings {
 class Executable {
  public:
   // Keeps the graph's constants alive, nothing else of it. Error: unsupported for custom_rows, which is GLSL.
-  static Result<std::unique_ptr<Executable>> compile(const Graph& graph, const FusionRequest& request,
-                                                     const Schedule& schedule);
+  static Result<std::unique_ptr<Executable>> compile(const graph::Graph& graph,
+                                                     const graph::FusionRequest& request,
+                                                     const graph::Schedule& schedule);
 
   // Binds memory for the following runs. It must live until they are over.
   void bind(const Bindings& bindings);
@@ -59,7 +60,7 @@ class Executable {
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
-  std::vector<NodeRef> constants_;
+  std::vector<tensor::NodeRef> constants_;
   std::unique_ptr<std::byte[]> arena_;  // intermediates, then the workspace
   Memory memory_;
   std::uint64_t arena_bytes_ = 0, unplanned_bytes_ = 0;

@@ -16,50 +16,51 @@ namespace imprint::cpu {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule, Executable& into);
+  Lowering(const graph::Graph& graph, const graph::FusionRequest& request, const graph::Schedule& schedule,
+           Executable& into);
   Status run();
 
  private:
   friend class ChainBuilder;
 
-  Status lower(const Task& task);
-  Status store_rows(const Store& store);
+  Status lower(const graph::Task& task);
+  Status store_rows(const graph::Store& store);
 
   // ---- values ----
-  bool in_memory(NodeIndex node) const;  // stored by an earlier kernel, or before any kernel
-  Result<Strided> find(NodeIndex node);  // computes the value first where it has no memory
-  Result<Strided> find_row_major(NodeIndex node);
-  Status compute(NodeIndex node, std::int32_t into);  // all of it into a buffer
-  Status compute_reduce(NodeIndex node, std::int32_t into);
-  Status compute_pad(NodeIndex node, std::int32_t into);
-  Status compute_concat(NodeIndex node, std::int32_t into);
+  bool in_memory(graph::NodeIndex node) const;  // stored by an earlier kernel, or before any kernel
+  Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
+  Result<Strided> find_row_major(graph::NodeIndex node);
+  Status compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
+  Status compute_reduce(graph::NodeIndex node, std::int32_t into);
+  Status compute_pad(graph::NodeIndex node, std::int32_t into);
+  Status compute_concat(graph::NodeIndex node, std::int32_t into);
   Status compute_copy(const Strided& from, std::int32_t into);
 
   // ---- memory ----
-  std::int32_t buffer_of(const Place& place);
+  std::int32_t buffer_of(const graph::Place& place);
   bool is_variable(std::int32_t buffer) const;
   std::int32_t arena_buffer(const Shape& shape);
   // The buffer for a value: where the task stores it, else in the arena.
-  std::int32_t destination(NodeIndex node);
+  std::int32_t destination(graph::NodeIndex node);
   void add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers);
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
   void plan_arena();
 
-  const Graph& graph_;
-  const FusionRequest& request_;
-  const Schedule& schedule_;
+  const graph::Graph& graph_;
+  const graph::FusionRequest& request_;
+  const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const Task* task_ = nullptr;                               // the task being lowered
-  std::vector<std::uint8_t> written_;                        // per node: stored by an earlier task
-  std::unordered_map<NodeIndex, Strided> computed_, dense_;  // values without memory in the schedule
-  std::vector<std::pair<Place, std::int32_t>> buffer_of_place_;
+  const graph::Task* task_ = nullptr;                               // the task being lowered
+  std::vector<std::uint8_t> written_;                               // per node: stored by an earlier task
+  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;  // values without memory in the schedule
+  std::vector<std::pair<graph::Place, std::int32_t>> buffer_of_place_;
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;
-    Lifetime lifetime;  // in steps
+    graph::Lifetime lifetime;  // in steps
   };
   std::vector<ArenaValue> arena_;
   std::vector<std::int32_t> arena_index_;    // per buffer: index in arena_, or -1
@@ -71,7 +72,7 @@ class ChainBuilder {
  public:
   ChainBuilder(Lowering& lowering, std::int64_t count) : lowering_(lowering) { chain_.count = count; }
 
-  Result<std::int32_t> value(NodeIndex node);  // its register
+  Result<std::int32_t> value(graph::NodeIndex node);  // its register
   std::int32_t load(const Strided& from);
   void store(std::int32_t result, std::int32_t buffer);
   bool has_stores() const { return !chain_.stores.empty(); }
@@ -85,15 +86,15 @@ class ChainBuilder {
     chain_.registers.emplace_back();
     return static_cast<std::int32_t>(chain_.registers.size()) - 1;
   }
-  Result<std::int32_t> compute(NodeIndex node);
-  Result<std::int32_t> generate(NodeIndex node);
+  Result<std::int32_t> compute(graph::NodeIndex node);
+  Result<std::int32_t> generate(graph::NodeIndex node);
   std::int32_t add(std::vector<Instruction>& to, Instruction instruction);
   void store_in_place();
   void place_registers(std::int32_t kept);
 
   Lowering& lowering_;
   Chain chain_;
-  std::unordered_map<NodeIndex, std::int32_t> register_of_;
+  std::unordered_map<graph::NodeIndex, std::int32_t> register_of_;
 };
 
 }  // namespace imprint::cpu

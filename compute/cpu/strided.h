@@ -27,7 +27,7 @@ struct Strided {
 Strided row_major(std::int32_t buffer, const Shape& shape);
 
 // The layout of a view of the source; empty for a reshape that must move elements.
-std::optional<Strided> through_view(const GraphNode& view, const Strided& source);
+std::optional<Strided> through_view(const graph::GraphNode& view, const Strided& source);
 std::optional<Strided> reshaped(const Strided& source, const Shape& shape);
 
 // The shape as nested loops, as few as possible, innermost last. They walk N layouts of it at once.

@@ -7,6 +7,10 @@
 #include "compute/cpu/step.h"
 
 namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 // A step that runs a function.

@@ -4,7 +4,10 @@
 
 #include "compute/base/text.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 constexpr std::int64_t kUnrolled = 16;  // longer arrays are filled in loops
@@ -104,4 +107,4 @@ bool CustomEmitter::is_member(NodeIndex node) const {
   return std::ranges::find(task_.members, node) != task_.members.end();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

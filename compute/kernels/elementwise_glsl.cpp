@@ -6,7 +6,9 @@
 
 #include "compute/base/text.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace tensor;
 
 std::string_view glsl_type(DType dtype) {
   switch (dtype) {
@@ -177,4 +179,4 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype,
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -7,7 +7,10 @@
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+using namespace tensor;
 
 std::string fold_start(Op op, DType dtype) {
   switch (op) {
@@ -421,4 +424,4 @@ std::string Emitter::reduced_term(NodeIndex node, const std::vector<IndexExpress
   return term;
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -5,7 +5,10 @@
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+using namespace tensor;
 
 std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
@@ -194,4 +197,4 @@ std::string Emitter::unwindow(NodeIndex node, const ElementIndex& index) {
   return result;
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

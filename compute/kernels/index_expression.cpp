@@ -7,7 +7,7 @@
 
 #include "compute/base/text.h"
 
-namespace imprint {
+namespace imprint::kernels {
 namespace {
 
 std::string binary(const std::string& a, const char* op, const std::string& b) {
@@ -122,4 +122,4 @@ IndexExpression operator%(const IndexExpression& a, std::int64_t divisor) {
   return result;
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

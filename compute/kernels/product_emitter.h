@@ -9,7 +9,7 @@
 #include "compute/graph/strides.h"
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 class ProductEmitter : public Emitter {
  public:
@@ -19,7 +19,7 @@ class ProductEmitter : public Emitter {
   std::string function(const std::string& name);
 
   // Declarations that all products of a dispatch share; their tiles are equal.
-  static std::string declarations(const ProductTile& tile);
+  static std::string declarations(const graph::ProductTile& tile);
 
  private:
   // How a tile of an operand is copied: `width` neighbours at a time, along the terms or along the operand's
@@ -33,10 +33,10 @@ class ProductEmitter : public Emitter {
   bool stores_sums() const;      // unchanged, and stores nothing else
   bool stores_matrices() const;  // stores_sums() by whole matrices of a subgroup
   std::string workgroup_function(const std::string& name);
-  std::string operand_place(const MatrixOperand& operand, std::size_t slot);
+  std::string operand_place(const graph::MatrixOperand& operand, std::size_t slot);
   std::string element_function(const std::string& name);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
-  std::string vector_at(const Strides& strides, const ElementIndex& index, std::int32_t width);
+  std::string vector_at(const graph::Strides& strides, const ElementIndex& index, std::int32_t width);
   std::string store_function(const std::string& name);
   // Four neighbouring outputs of a row; refuses where the task's results are not neighbours.
   void write_four();
@@ -44,4 +44,4 @@ class ProductEmitter : public Emitter {
   std::string take_body();  // returns the text so far and starts another function
 };
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -6,7 +6,10 @@
 
 #include "compute/graph/fusion.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 // Products with at most this many terms, and this many multiply-adds per invocation, are written without a
@@ -211,4 +214,4 @@ void RegionEmitter::add_parts(const RegionStage& stage, const Tiling& tiling) {
   close();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

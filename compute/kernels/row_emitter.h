@@ -7,40 +7,40 @@
 
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 class RowEmitter : public Emitter {
  public:
-  RowEmitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
-             std::set<std::string>& includes, int fold_terms);
+  RowEmitter(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
+             MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   // As Emitter::function; workgroup_size is a power of two.
   std::string function(const std::string& name, int workgroup_size, bool wide);
 
  protected:
-  std::string load(NodeIndex node, const ElementIndex& index) override;
+  std::string load(graph::NodeIndex node, const ElementIndex& index) override;
 
  private:
   // A value that stays in registers after the pass that computes it, one register per turn.
   struct Kept {
-    NodeIndex node;
+    graph::NodeIndex node;
     std::string array;
     bool is_there = false;
   };
 
   // Each fold is one pass of the workgroup over its rows; the last pass stores.
-  std::vector<NodeIndex> pass_roots(std::size_t pass) const;
-  std::vector<std::vector<NodeIndex>> visits() const;  // per pass: the row-long values that it visits
+  std::vector<graph::NodeIndex> pass_roots(std::size_t pass) const;
+  std::vector<std::vector<graph::NodeIndex>> visits() const;  // per pass: the row-long values that it visits
   void choose_kept();
   void fold_row(std::size_t pass);
   void store_row();
   template <class Body>
   void take_turns(const Body& body);
-  void compute_numbers(NodeIndex last_fold);  // one per row; those that depend on no later fold
+  void compute_numbers(graph::NodeIndex last_fold);  // one per row; those that depend on no later fold
   ElementIndex number_index() const;
-  bool is_member(NodeIndex node) const;
-  bool is_read(NodeIndex node) const;  // from memory
-  bool is_row(NodeIndex node) const { return graph_[node].shape == shape_; }
+  bool is_member(graph::NodeIndex node) const;
+  bool is_read(graph::NodeIndex node) const;  // from memory
+  bool is_row(graph::NodeIndex node) const { return graph_[node].shape == shape_; }
 
   const Shape shape_;
   const int first_folded_;
@@ -51,4 +51,4 @@ class RowEmitter : public Emitter {
   std::vector<Kept> kept_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -8,6 +8,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 // Far below any logit, but finite: exp gives 0, and its product with 0 is 0.

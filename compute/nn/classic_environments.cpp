@@ -4,6 +4,8 @@
 
 namespace imprint::nn {
 
+using namespace kernels;
+
 Environment cart_pole() {
   Environment environment{.name = "cart_pole",
                           .glsl = std::string(embedded_shader("environments/cart_pole")),

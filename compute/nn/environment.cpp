@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 std::string array(const char* type, const std::string& name, std::int64_t count) {
@@ -109,7 +112,7 @@ Environments::Transition Environments::unpacked(const Tensor& packed) const {
   const auto columns = [&](std::int64_t count) {
     return narrow(packed, 1, std::exchange(first, first + count), count);
   };
-  Step step;
+  Transition step;
   step.state = columns(environment_.state);
   step.observation = columns(environment_.observations);
   step.last_observation = columns(environment_.observations);
@@ -137,7 +140,7 @@ Environments::Transition Environments::advance(const Actions& actions) const {
                               environment_.state + 2 * environment_.observations + 4));
 }
 
-void Environments::assign(const Step& step, std::vector<Update>& updates) const {
+void Environments::assign(const Transition& step, std::vector<Update>& updates) const {
   updates.push_back(Update::assign(state_numbers_, step.state));
   updates.push_back(Update::assign(observation_, step.observation));
   updates.push_back(Update::assign(steps_, step.steps));

@@ -11,7 +11,7 @@
 
 #include "compute/tensor/tensor.h"
 
-namespace imprint {
+namespace imprint::tensor {
 
 // An op's attributes. ints and floats become Node's (op.h). Ops whose result they determine read shape and
 // dtype: leaves, generators, reshape, expand, cast.
@@ -68,4 +68,4 @@ std::string dtype_text(const Node& node, std::string_view expected);  // the tex
 // The first error among tensors, if any.
 const Tensor* first_error(std::span<const Tensor> tensors);
 
-}  // namespace imprint
+}  // namespace imprint::tensor

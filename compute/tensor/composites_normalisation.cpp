@@ -2,6 +2,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 // The shift before exp that prevents overflow. It cancels out of value and derivative, so no gradient passes

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace imprint {
+namespace imprint::tensor {
 
 // How an op's output elements depend on its inputs; decides how it fuses.
 enum class OpKind : std::uint8_t {
@@ -107,4 +107,4 @@ struct OpInfo {
 
 const OpInfo& op_info(Op op);
 
-}  // namespace imprint
+}  // namespace imprint::tensor

@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 // The axes that a reduction folds, ascending. All axes when none are named.

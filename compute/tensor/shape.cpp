@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compute/base/at.h"
 #include "compute/base/text.h"
 
 namespace imprint {

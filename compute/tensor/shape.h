@@ -8,8 +8,6 @@
 #include <span>
 #include <string>
 
-#include "compute/base/at.h"
-
 namespace imprint {
 
 // Extents, outermost axis first. At most kMaxRank axes; each extent is 0 or more. A scalar has rank 0.
@@ -24,8 +22,8 @@ class Shape {
   explicit Shape(std::span<const std::int64_t> extents);
 
   int rank() const { return rank_; }
-  std::int64_t operator[](int axis) const { return extents_[at(axis)]; }
-  std::int64_t& operator[](int axis) { return extents_[at(axis)]; }
+  std::int64_t operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+  std::int64_t& operator[](int axis) { return extents_[static_cast<std::size_t>(axis)]; }
   // Product of the extents; 1 for a scalar. Stops at the largest int64 instead of overflowing.
   std::int64_t element_count() const;
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }

@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 const Error& uninitialised() {
@@ -82,27 +85,27 @@ Tensor Tensor::named(std::string name) const {
   return view;
 }
 
-bool is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
+bool tensor::is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
 
-Tensor failure(ErrorCode code, std::string_view op, std::string text) {
+Tensor tensor::failure(ErrorCode code, std::string_view op, std::string text) {
   return Tensor(make_error(code, imprint::text(op, ": ", text)));
 }
 
-Tensor bad_axis(std::string_view op, int axis, const Tensor& x) {
+Tensor tensor::bad_axis(std::string_view op, int axis, const Tensor& x) {
   const std::string expected =
       x.rank() == 0 ? ", which is a scalar" : text(", expected ", -x.rank(), " .. ", x.rank() - 1);
   return failure(ErrorCode::shape_mismatch, op, text("found axis ", axis, " of ", describe(x), expected));
 }
 
-std::string dtype_text(const Node& node, std::string_view expected) {
+std::string tensor::dtype_text(const Node& node, std::string_view expected) {
   return text(describe(node), " is ", dtype_name(node.dtype), ", expected ", expected, ". Cast it first.");
 }
 
-Tensor bad_dtype(std::string_view op, const Tensor& x, std::string_view expected) {
+Tensor tensor::bad_dtype(std::string_view op, const Tensor& x, std::string_view expected) {
   return failure(ErrorCode::dtype_mismatch, op, dtype_text(*x.node(), expected));
 }
 
-const Tensor* first_error(std::span<const Tensor> tensors) {
+const Tensor* tensor::first_error(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors)
     if (!tensor.ok()) return &tensor;
   return nullptr;

@@ -34,7 +34,7 @@ namespace imprint {
 class Tensor {
  public:
   Tensor();  // empty: carries the error "uninitialised tensor"
-  explicit Tensor(NodeRef node);
+  explicit Tensor(tensor::NodeRef node);
   explicit Tensor(Error error);
   Tensor(float value);  // a float32 scalar; beside a tensor it takes that tensor's dtype
   Tensor(double value) : Tensor(static_cast<float>(value)) {}
@@ -52,13 +52,13 @@ class Tensor {
   DType dtype() const;         // float32 when !ok()
   int rank() const { return shape().rank(); }
   std::int64_t extent(int axis) const;  // 0 when the axis is outside, or !ok()
-  const NodeRef& node() const { return node_; }
+  const tensor::NodeRef& node() const { return node_; }
 
   // The same value with a name for messages and dumps.
   Tensor named(std::string name) const;
 
  private:
-  NodeRef node_;
+  tensor::NodeRef node_;
   std::shared_ptr<const Error> error_;
 };
 
@@ -84,12 +84,12 @@ class Variable {
   DType dtype() const;
   std::uint64_t bytes() const;  // of its elements; 0 when !ok()
   Tensor value() const;         // the content when a program starts
-  const std::shared_ptr<VariableState>& state() const { return state_; }
+  const std::shared_ptr<tensor::VariableState>& state() const { return state_; }
 
  private:
-  std::shared_ptr<VariableState> state_;
+  std::shared_ptr<tensor::VariableState> state_;
   std::shared_ptr<const Error> error_;
-  NodeRef node_;
+  tensor::NodeRef node_;
 };
 
 // ---- creation ----

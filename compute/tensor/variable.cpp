@@ -5,6 +5,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 struct MadeVariable {
@@ -98,7 +101,7 @@ Variable Variable::external(std::string name, Shape shape, DType dtype) {
   return out;
 }
 
-std::uint64_t VariableState::bytes() const {
+std::uint64_t tensor::VariableState::bytes() const {
   return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
 }
 

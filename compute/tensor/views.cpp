@@ -3,10 +3,14 @@
 
 #include <algorithm>
 
+#include "compute/base/at.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 Tensor source_of(const Tensor& tensor) { return Tensor(tensor.node()->inputs[0]); }

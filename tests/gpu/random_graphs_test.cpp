@@ -17,6 +17,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
+
+using namespace graph;
+
 namespace {
 
 // What one seed generates. Generating it again gives the same graph on its own variables.

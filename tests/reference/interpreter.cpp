@@ -6,6 +6,9 @@
 #include "compute/base/text.h"
 
 namespace imprint::reference {
+
+using namespace tensor;
+
 namespace {
 
 std::vector<double> decode(std::span<const std::byte> bytes, DType dtype) {

@@ -1,5 +1,7 @@
 #include "tests/reference/updates.h"
 
+#include "compute/base/at.h"
+
 namespace imprint::reference {
 
 std::vector<double> content(const Variable& variable, const Bindings& state) {

@@ -15,6 +15,9 @@
 #include "compute/base/philox.h"
 
 namespace imprint::cpu {
+
+using namespace tensor;
+
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();

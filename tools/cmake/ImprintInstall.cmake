@@ -18,7 +18,7 @@ install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXP
 install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h")
 # What imprint/compute.h and the two headers of the engine bridge reach, and nothing else of the rooms.
 set(imprint_library_headers
-  compute/base/at.h compute/base/hash.h compute/base/log.h compute/base/result.h
+  compute/base/hash.h compute/base/log.h compute/base/result.h
   compute/graph/autodiff.h compute/graph/variants.h
   compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/safetensors.h
   compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
