@@ -43,9 +43,7 @@ const Variable* BrainState::replay_variable() const {
 
 std::uint64_t BrainState::state_bytes() const {
   std::uint64_t bytes = 0;
-  for (const StateVariable& entry : variables_)
-    bytes += static_cast<std::uint64_t>(entry.variable.shape().element_count()) *
-             dtype_size(entry.variable.dtype());
+  for (const StateVariable& entry : variables_) bytes += entry.variable.bytes();
   return bytes;
 }
 

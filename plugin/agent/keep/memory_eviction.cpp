@@ -11,11 +11,6 @@ constexpr std::uint64_t kFramesBetweenTries = 120;  // to return, after memory r
 
 }  // namespace
 
-std::uint64_t MemoryEviction::replay_bytes() const {
-  return static_cast<std::uint64_t>(parts_.replay->shape().element_count()) *
-         dtype_size(parts_.replay->dtype());
-}
-
 void MemoryEviction::replace_replay(std::vector<std::byte> content) {
   replay_ = std::make_shared<std::vector<std::byte>>(std::move(content));
   parts_.saving.reader().replay_left(replay_);
@@ -122,7 +117,7 @@ void MemoryEviction::evict() {
     saving.replay_left(replay_);
     if (host_copy) host_copy->replay_left(replay_);
     (void)context.runtime().displace(*parts_.replay);  // cannot fail: the variable is placed on a device
-    bytes += (host_copy ? 3 : 2) * replay_bytes();
+    bytes += (host_copy ? 3 : 2) * parts_.replay->bytes();
   }
   bytes_ = bytes;
   phase_ = Phase::evicted;

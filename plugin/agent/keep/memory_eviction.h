@@ -81,7 +81,6 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
   void finish();
   void evict();
   void finish_return();
-  std::uint64_t replay_bytes() const;
 
   Parts parts_;
   Phase phase_ = Phase::present;
