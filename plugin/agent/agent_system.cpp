@@ -146,7 +146,7 @@ Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
 Status AgentSystem::warmup(const std::function<void(float)>& progress) {
   if (context_->lost())
     return make_error(ErrorCode::device_lost,
-                      "warmup: the device was lost. Create a new context on a new device");
+                      "context_warmup: the device was lost. Create a new context on a new device");
   files_.flush();
   progress(0.0f);
   const Status warm = warm_brains(progress);
@@ -185,7 +185,7 @@ Status AgentSystem::drain(std::uint32_t timeout_ms) {
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->settle());
   if (!files_.flush(left_ns()))
     return make_error(ErrorCode::not_ready,
-                      "drain: timeout: found files still being written. Call drain again");
+                      "context_drain: timeout: found files still being written. Call context_drain again");
   return {};
 }
 
@@ -308,11 +308,12 @@ Status AgentSystem::submit(const bridge::SubmitInfo& info) {
   // Before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(ErrorCode::unsupported,
-                      "submit: found a context without a queue, for recording only. Call record");
+                      "frame_submit: found a context without a queue, for recording only. Call frame_record");
   if (owns_device() && !(info.waits.empty() && info.signals.empty()))
-    return make_error(ErrorCode::unsupported,
-                      "submit: found semaphores of the host, but the context has its own device, which can "
-                      "neither wait for nor signal them");
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_submit: found semaphores of the host, but the context has its own device, which can "
+        "neither wait for nor signal them");
   IMPRINT_CHECK(enqueue_brains());
   if (context_->completed_by() == bridge::CompletedBy::frames) {
     any_record_ = true;
@@ -328,13 +329,15 @@ Result<bridge::FrameEstimate> AgentSystem::estimate() {
 
 Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
   if (context_->exclusive())
-    return make_error(ErrorCode::unsupported,
-                      "record: found a context with an exclusive queue, which has no order with the host's "
-                      "command buffers. Call submit");
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_record: found a context with an exclusive queue, which has no order with the host's "
+        "command buffers. Call frame_submit");
   if (owns_device())
-    return make_error(ErrorCode::unsupported,
-                      "record: found a context with its own device, which cannot run the host's command "
-                      "buffers. Call submit");
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_record: found a context with its own device, which cannot run the host's command "
+        "buffers. Call frame_submit");
   IMPRINT_CHECK(enqueue_brains());
   IMPRINT_ASSIGN(const std::uint32_t left, context_->record(command_buffer, budget_us));
   any_record_ = true;

@@ -74,7 +74,7 @@ Status Agents::check_compiled(const char* call) const {
   if (decisions_.compiled()) return {};
   return make_error(ErrorCode::wrong_state,
                     text(call, ": brain '", spec_.name,
-                         "': found no compiled programs; call warmup before the first frame"));
+                         "': found no compiled programs; call context_warmup before the first frame"));
 }
 
 Status Agents::observe(std::uint32_t agent, std::span<const float> observation) {
@@ -95,7 +95,7 @@ Status Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
                            "': found no tensor for observations. Create the brain with one"));
   const std::uint64_t count = observations.element_count();
   if (offset > count - spec_.observation.count)
-    return bad_field(call, "place", text(offset),
+    return bad_field(call, "first", text(offset),
                      text("at most ", count - spec_.observation.count, ", so that ", spec_.observation.count,
                           " numbers fit into tensor '", observations.name, "' of ", count));
   IMPRINT_CHECK(check_compiled(call));

@@ -47,7 +47,7 @@ Status Decisions::check_owned() const {
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
     if (tensor->buffer && !tensor->buffer->ours())
       return make_error(ErrorCode::wrong_state,
-                        text("submit: tensor '", tensor->name, "' of brain '", spec_.name,
+                        text("frame_submit: tensor '", tensor->name, "' of brain '", spec_.name,
                              "': found with the host's queue family, expected with Imprint's. Call "
                              "tensor_acquire in this frame first"));
   return {};

@@ -123,10 +123,11 @@ Result<Hash128> BrainState::hash() {
 Status BrainState::check_can_load(const char* call) const {
   IMPRINT_CHECK(check_changes(call));
   if (saving_->idle() && requests_.empty()) return {};
-  return make_error(ErrorCode::wrong_state,
-                    text(call, ": brain '", spec_.name,
-                         "': found a save, snapshot or restore under way, expected none. Call drain, or run "
-                         "frames until brain_save_status returns the outcome"));
+  return make_error(
+      ErrorCode::wrong_state,
+      text(call, ": brain '", spec_.name,
+           "': found a save, snapshot or restore under way, expected none. Call context_drain, or run "
+           "frames until brain_save_status returns the outcome"));
 }
 
 Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
@@ -211,7 +212,7 @@ Status BrainState::settle() {
     const Request& request = requests_.front();  // stays after an error, for another try
     if (copies_wait())
       return make_error(ErrorCode::not_ready,
-                        text("drain: brain '", spec_.name,
+                        text("context_drain: brain '", spec_.name,
                              "': its snapshots and restores wait until there is device memory for its "
                              "replay memory again"));
     if (request.kind == Request::Kind::copy) {
@@ -235,10 +236,11 @@ Status BrainState::save(const std::string& path) {
   if (services_.context.lost()) return save_host_copy(path);
   if (!saving_->prepared()) {
     if (services_.clock.open)
-      return make_error(ErrorCode::wrong_state,
-                        text("brain_save: brain '", spec_.name,
-                             "' has no memory for its readback, and a frame takes none. Call warmup first; "
-                             "where the memory cap leaves no room, save between frames"));
+      return make_error(
+          ErrorCode::wrong_state,
+          text("brain_save: brain '", spec_.name,
+               "' has no memory for its readback, and a frame takes none. Call context_warmup first; "
+               "where the memory cap leaves no room, save between frames"));
     IMPRINT_CHECK(saving_->prepare(services_.context.runtime()));
   }
   IMPRINT_CHECK(saving_->begin(path, host_state()));
@@ -253,7 +255,7 @@ Status BrainState::save_host_copy(const std::string& path) {
     return make_error(ErrorCode::device_lost,
                       text("brain_save: the device was lost, and brain '", spec_.name,
                            "' has no copy in host memory. Set imp_limits::shadow_period_frames before "
-                           "warmup"));
+                           "context_warmup"));
   (void)save_status();  // fails a save that was under way
   return saving_->write(path, {copy, &copy->file});
 }
@@ -269,8 +271,8 @@ Status BrainState::save_status() {
 Result<std::uint64_t> BrainState::snapshot() {
   IMPRINT_CHECK(check_changes("brain_snapshot"));
   if (snapshots_->programs_to_compile() > 0 && learning_present())
-    return make_error(ErrorCode::wrong_state,
-                      text("brain_snapshot: brain '", spec_.name, "' is not compiled. Call warmup first"));
+    return make_error(ErrorCode::wrong_state, text("brain_snapshot: brain '", spec_.name,
+                                                   "' is not compiled. Call context_warmup first"));
   IMPRINT_ASSIGN(const Snapshots::Taken taken,
                  snapshots_->take(learning_ ? learning_->training().replay() : ReplayState{}));
   requests_.push_back({Request::Kind::copy, taken.copy, false, 0});
