@@ -59,7 +59,7 @@ Result<std::vector<VkExtensionProperties>> device_extensions(const OwnInstance& 
 
 }  // namespace
 
-bool names_processor(std::string_view device) { return lower(device) == "cpu"; }
+bool names_cpu(std::string_view device) { return lower(device) == "cpu"; }
 
 Result<std::vector<Candidate>> candidates(const OwnInstance& instance) {
   IMPRINT_ASSIGN(const std::vector<VkPhysicalDevice> devices, instance.physical_devices());

@@ -17,7 +17,7 @@ namespace imprint::bridge {
 class DeviceLink;  // device_link.h
 
 // "cpu" in any case: not a device but none, for whoever offers the processor in its place (Context::on_cpu).
-bool names_processor(std::string_view device);
+bool names_cpu(std::string_view device);
 
 struct StandaloneOptions {
   std::string

@@ -289,9 +289,9 @@ Status Brain::enqueue_requests(std::uint64_t frame, bool& writes) {
       IMPRINT_CHECK(enqueue_save());
       break;
     }
-    bridge::Job job;
+    bridge::FrameJob job;
     job.program = &snapshots_->program(request.copy, request.restores);
-    job.kind = bridge::JobKind::learn;
+    job.kind = bridge::FrameJobKind::learn;
     job.deadline_frame = frame;
     job.stream = stream();
     IMPRINT_CHECK(at_.context.enqueue(std::move(job)));
@@ -305,7 +305,7 @@ Status Brain::enqueue_requests(std::uint64_t frame, bool& writes) {
 // What is handed over between queue families must be ours while we use it.
 Status Brain::check_turns() const {
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
-    if (tensor->buffer && !tensor->buffer->ours())
+    if (tensor->buffer && !tensor->buffer->owned_by_imprint())
       return make_error(ErrorCode::wrong_state,
                         "submit: agents of '" + spec_.name + "' ask, and the tensor '" + tensor->name +
                             "' is with the host's queue family; call tensor_acquire in this frame first");
@@ -355,7 +355,7 @@ Status Brain::enqueue_inference() {
   }
   counts_->decisions += run.asked.size();
   turn_ = (turn_ + 1) % spec_.decision_period_frames;
-  bridge::Job job;
+  bridge::FrameJob job;
   job.program = &inference_->program();
   job.slot = *slot;
   // Of two words, for which a function needs no memory; give_up() cancels it before this goes.
@@ -438,10 +438,10 @@ Status Brain::start_step() {
   const std::uint64_t deadline = at_.clock.frame + spec_.learn_period_frames;
   if (learner_->begin(*slot, deadline, captured_)) counts_->minibatches += learner_->minibatches_per_step();
   changed_ = true;
-  bridge::Job job;
+  bridge::FrameJob job;
   job.program = &learner_->program();
   job.slot = *slot;
-  job.kind = bridge::JobKind::learn;
+  job.kind = bridge::FrameJobKind::learn;
   job.deadline_frame = deadline;
   job.stream = stream();
   job.on_complete = [this, slot = *slot](std::uint64_t) { finish_step(slot); };

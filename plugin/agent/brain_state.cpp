@@ -25,7 +25,7 @@ Result<Hash128> Brain::hash() {
   StateReader reader(state_);
   if (retreat_ && retreat_->replay) reader.replay_left(retreat_->replay);
   IMPRINT_CHECK(reader.prepare(at_.context.runtime()));
-  IMPRINT_CHECK(at_.context.check_loud("brain_hash"));
+  IMPRINT_CHECK(at_.context.check_running("brain_hash"));
   for (const Commands& commands : reader.commands()) IMPRINT_CHECK(at_.context.run_now(commands));
   Hasher hasher;
   for (std::size_t i = 0; i < state_.size(); ++i) hasher.text(state_[i].name).bytes(reader.bytes(i));

@@ -126,12 +126,12 @@ std::vector<float> play(const HostProfile& profile, Mode mode) {
       if (mode == Mode::record) shaders.write_rows(commands, rows, static_cast<std::uint32_t>(frame), kRows);
       works(context->frame_begin({frame, host.safe_frame()}));
       if (frame >= first) {
-        Job step;
+        FrameJob step;
         step.program = &*learner.program;
-        step.kind = JobKind::learn;
+        step.kind = FrameJobKind::learn;
         step.deadline_frame = frame;
         works(context->enqueue(std::move(step)));
-        Job move;
+        FrameJob move;
         move.program = &*mover.program;
         works(context->enqueue(std::move(move)));
       }
@@ -207,7 +207,7 @@ class T10SharedBuffer : public testing::Test {
   // The frame's work, and the host's wait for it.
   void run(Program& program, std::uint64_t frame) {
     works(context_->frame_begin({frame, 0}));
-    Job job;
+    FrameJob job;
     job.program = &program;
     works(context_->enqueue(std::move(job)));
     works(context_->submit(~0u));
@@ -229,29 +229,29 @@ TEST_F(T10SharedBuffer, RefusesABadDeclarationByItsField) {
     change(bad);
     return bad;
   };
-  refuses(with([](HostBuffer& b) { b.buffer = VK_NULL_HANDLE; }), "buffer is null");
+  refuses(with([](HostBuffer& b) { b.buffer = VK_NULL_HANDLE; }), "buffer: found null");
   refuses(with([](HostBuffer& b) { b.usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT; }),
-          "usage lacks VK_BUFFER_USAGE_STORAGE_BUFFER_BIT");
-  refuses(with([](HostBuffer& b) { b.size = 0; }), "size is 0");
-  refuses(with([](HostBuffer& b) { b.size = 1023; }), "size is 1023");
-  refuses(with([](HostBuffer& b) { b.offset = 2; }), "offset is 2");
+          "usage: found no VK_BUFFER_USAGE_STORAGE_BUFFER_BIT");
+  refuses(with([](HostBuffer& b) { b.size = 0; }), "size: found 0");
+  refuses(with([](HostBuffer& b) { b.size = 1023; }), "size: found 1023");
+  refuses(with([](HostBuffer& b) { b.offset = 2; }), "offset: found 2");
   refuses(with([](HostBuffer& b) { b.offset = 1 << 20; }),
-          "offset 1048576 and size 4096 reach beyond the buffer");
-  refuses(with([](HostBuffer& b) { b.size = 1 << 20; }), "offset 0 and size 1048576 reach beyond the buffer");
-  refuses(with([](HostBuffer& b) { b.sharing = static_cast<VkSharingMode>(7); }), "sharing is 7");
-  refuses(with([&](HostBuffer& b) { b.families = {ours, ours}; }), "families has 2 entries");
-  refuses(with([&](HostBuffer& b) { b.families = {99}; }), "families lists 99");
-  refuses(with([&](HostBuffer& b) { b.sharing = VK_SHARING_MODE_CONCURRENT; }), "families has 0 entries");
+          "offset and size: found 1048576 and 4096, expected a range within the buffer's");
+  refuses(with([](HostBuffer& b) { b.size = 1 << 20; }), "offset and size: found 0 and 1048576");
+  refuses(with([](HostBuffer& b) { b.sharing = static_cast<VkSharingMode>(7); }), "sharing: found 7");
+  refuses(with([&](HostBuffer& b) { b.families = {ours, ours}; }), "families: found 2 entries");
+  refuses(with([&](HostBuffer& b) { b.families = {99}; }), "families: found 99");
+  refuses(with([&](HostBuffer& b) { b.sharing = VK_SHARING_MODE_CONCURRENT; }), "families: found 0 entries");
   refuses(with([&](HostBuffer& b) {
             b.sharing = VK_SHARING_MODE_CONCURRENT, b.families = {ours, ours};
           }),
-          "families lists");
+          "families: found");
   refuses(with([&](HostBuffer& b) { b.sharing = VK_SHARING_MODE_CONCURRENT, b.families = {ours}; }),
-          "families has 1 entries");
+          "families: found 1 entries");
   refuses(with([](HostBuffer& b) { b.memory_flags = VK_MEMORY_PROPERTY_PROTECTED_BIT; }), "memory_flags",
           ErrorCode::unsupported);
   refuses(with([](HostBuffer& b) { b.device_address = 4096; }), "device_address");
-  refuses(with([](HostBuffer& b) { b.stages = 0; }), "access is set and stages is 0");
+  refuses(with([](HostBuffer& b) { b.stages = 0; }), "stages: found 0 with access set");
 }
 
 TEST_F(T10SharedBuffer, RefusesATensorThatDoesNotFit) {
@@ -329,7 +329,7 @@ TEST_F(T10SharedBuffer, OursIsCountedCappedAndGivenBack) {
   context_->device().collect();
   EXPECT_EQ(memory.stats().bytes_reserved, before.bytes_reserved);
   request.size = 0;
-  EXPECT_THAT(context_->create_buffer(request).error().message, HasSubstr("size is 0"));
+  EXPECT_THAT(context_->create_buffer(request).error().message, HasSubstr("size: found 0"));
 }
 
 TEST_F(T10SharedBuffer, MayGoWhileTheGpuIsBusy) {
@@ -340,7 +340,7 @@ TEST_F(T10SharedBuffer, MayGoWhileTheGpuIsBusy) {
     mover.build(context_->runtime(), taken(context_->create_buffer(request)));
   }
   works(context_->frame_begin({1, 0}));
-  Job job;
+  FrameJob job;
   job.program = &*mover.program;
   works(context_->enqueue(std::move(job)));
   works(context_->submit(~0u));
@@ -360,12 +360,12 @@ TEST_F(T10SharedBuffer, HandoversHaveTurns) {
   const auto shared = taken(context_->import_buffer(same)), handed = taken(context_->import_buffer(other));
   EXPECT_FALSE(shared->transfers());
   EXPECT_TRUE(handed->transfers());
-  EXPECT_FALSE(handed->ours());
+  EXPECT_FALSE(handed->owned_by_imprint());
   EXPECT_EQ(context_->acquire(handed).error().code, ErrorCode::wrong_state) << "no frame is open";
   works(context_->frame_begin({1, 0}));
   EXPECT_TRUE(context_->acquire(shared));
   EXPECT_TRUE(context_->release(shared));
-  EXPECT_THAT(context_->release(handed).error().message, HasSubstr("acquire it first"));
+  EXPECT_THAT(context_->release(handed).error().message, HasSubstr("Acquire it first"));
   works(context_->frame_end());
 }
 
@@ -496,12 +496,12 @@ TEST(T10Handover, BuffersPassBetweenQueues) {
       works(context->frame_begin({frame, 0}));
       works(context->acquire(shared_rows));
       if (frame > 1) works(context->acquire(places));
-      Job step;
+      FrameJob step;
       step.program = &*learner.program;
-      step.kind = JobKind::learn;
+      step.kind = FrameJobKind::learn;
       step.deadline_frame = frame;
       works(context->enqueue(std::move(step)));
-      Job move;
+      FrameJob move;
       move.program = &*mover.program;
       works(context->enqueue(std::move(move)));
       works(context->release(shared_rows));
@@ -569,7 +569,7 @@ TEST(T10Semaphores, OrderOurWorkAmongTheHosts) {
       const HostSemaphore none, waits[] = {{first}}, ends[] = {{second}, {timeline, true, 7}};
       SubmitInfo submit;
       submit.waits = {&none, 1};
-      EXPECT_THAT(context->submit(submit).error().message, HasSubstr("waits[0].semaphore is null"));
+      EXPECT_THAT(context->submit(submit).error().message, HasSubstr("waits[0].semaphore: found null"));
       submit.waits = waits;
       submit.signals = ends;
       if (!profile->everything) {

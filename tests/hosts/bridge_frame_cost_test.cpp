@@ -59,10 +59,10 @@ TEST_P(T9FrameCost, AWarmFrameAllocatesNothing) {
   bool good = true;
   for (std::uint64_t frame = 1; frame <= 400; ++frame) {
     const VkCommandBuffer commands = host.begin_frame(frame);
-    Job job;
+    FrameJob job;
     job.program = &*model.train;
     job.slot = static_cast<std::uint32_t>(frame % 3);
-    job.kind = JobKind::learn;
+    job.kind = FrameJobKind::learn;
     job.deadline_frame = frame;
     job.on_complete = [&steps](std::uint64_t) { ++steps; };
     model.fill(job.slot, static_cast<std::uint32_t>(frame));

@@ -204,10 +204,10 @@ TEST(HostContexts, ARefusedFrameComesBeforeTheNext) {
       for (std::uint64_t frame = 1; frame <= 3; ++frame) {
         ASSERT_TRUE(context.frame_begin({frame, 0}));
         if (frame < 3) {
-          Job job;
+          FrameJob job;
           job.program = &*model.train;
           job.slot = static_cast<std::uint32_t>(frame);
-          job.kind = JobKind::learn;
+          job.kind = FrameJobKind::learn;
           job.deadline_frame = frame;
           model.fill(job.slot, static_cast<std::uint32_t>(frame));
           ASSERT_TRUE(context.enqueue(std::move(job)));
@@ -286,7 +286,7 @@ TEST(HostContexts, RecordOnlyCannotSubmit) {
   ASSERT_TRUE((*context)->frame_begin({1, 0}));
   const Status refused = (*context)->submit(0);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::wrong_state);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_FALSE((*context)->record(VK_NULL_HANDLE, 0));
   const VkCommandBuffer commands = host.begin_frame(1);
   ASSERT_TRUE((*context)->record(commands, 0));

@@ -39,16 +39,16 @@ class Player {
     expect(context_.frame_begin({frame, safe_frame}));
     if (frame < kFrames) {
       if (frame % 2 == 0) {
-        Job job;
+        FrameJob job;
         job.program = &*model_.train;
         job.slot = static_cast<std::uint32_t>(frame / 2 % 3);
-        job.kind = JobKind::learn;
+        job.kind = FrameJobKind::learn;
         job.deadline_frame = frame + 1;
         job.on_complete = [this](std::uint64_t) { ++steps; };
         model_.fill(job.slot, static_cast<std::uint32_t>(frame));
         expect(context_.enqueue(std::move(job)));
       }
-      Job job;
+      FrameJob job;
       job.program = &*model_.infer;
       job.slot = static_cast<std::uint32_t>(frame % 3);
       expect(context_.enqueue(std::move(job)));

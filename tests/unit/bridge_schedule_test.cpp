@@ -169,7 +169,7 @@ TEST(FrameSchedule, RefusesAFallingDeadline) {
   const Status refused = schedule.add(b);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_NE(refused.error().message.find("frame 8 lies before frame 9"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("found 8, expected at least 9"), std::string::npos)
       << refused.error().message;
   EXPECT_NE(refused.error().message.find("stream"), std::string::npos);
   b.program = a.program;
