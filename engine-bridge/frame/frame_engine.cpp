@@ -10,26 +10,6 @@
 
 namespace imprint::bridge {
 
-Status check_frame_closed(FrameState state, const char* call) {
-  if (state == FrameState::closed) return {};
-  return make_error(ErrorCode::wrong_state, text(call, ": a frame is open. Call frame_end first."));
-}
-
-Status check_frame_open(FrameState state, const char* call) {
-  switch (state) {
-    case FrameState::open:
-      return {};
-    case FrameState::closed:
-      return make_error(ErrorCode::wrong_state, text(call, ": no frame is open. Call frame_begin first."));
-    case FrameState::submitted:
-    case FrameState::recorded:
-      break;
-  }
-  const char* done = state == FrameState::submitted ? "submitted" : "recorded";
-  return make_error(ErrorCode::wrong_state, text(call, ": this frame's work is already ", done,
-                                                 ". Call it earlier in the next frame."));
-}
-
 // Counts a frame call's time; see enter_call.
 class FrameEngine::Call {
  public:

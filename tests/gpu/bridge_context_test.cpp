@@ -1,4 +1,4 @@
-// Frames on a device of our own: order, budgets, deadlines, completion, and every wrong call.
+// Frames on Imprint's own device: order, budgets, deadlines, completion, and every wrong call.
 
 #include "engine-bridge/context.h"
 
@@ -57,7 +57,7 @@ class ContextTest : public testing::Test {
     return job;
   }
 
-  // Finishes the frame and waits for the GPU, so that the next frame_begin finds all complete.
+  // Ends the frame and waits for the GPU, so that the next frame_begin finds everything complete.
   void end_frame(std::uint32_t budget = kFromBudget) {
     Status status = context().submit(budget);
     ASSERT_TRUE(status) << status.error().message;
@@ -134,7 +134,7 @@ TEST_F(ContextTest, ImmediateJobsOfTheDeadlineFrameSeeTheOldState) {
   EXPECT_NE(answers[2], 0);
 }
 
-// The same hundred steps, cut in every possible way.
+// The same hundred steps, cut in every way.
 TEST_F(ContextTest, AnyCutGivesTheSameBits) {
   struct Way {
     bool optional_features;
@@ -184,7 +184,7 @@ TEST_F(ContextTest, AnyCutGivesTheSameBits) {
 
 TEST_F(ContextTest, AQuietFrameSubmitsNothingAndABusyOneOnce) {
   context().set_budget({1000000, 1000000});
-  begin_frame(1);  // takes the uploads of the variables
+  begin_frame(1);  // issues the uploads of the variables
   end_frame();
   const std::uint64_t before = context().device().counters().submits;
   begin_frame(2);
@@ -202,8 +202,8 @@ TEST_F(ContextTest, AQuietFrameSubmitsNothingAndABusyOneOnce) {
 
 TEST_F(ContextTest, SlicesAreSubmissions) {
   ASSERT_TRUE(context().measure(*model_->train));
-  context().set_budget({0, 1});  // every piece is longer than a microsecond on a software device, or joins
-                                 // its neighbour on a fast one
+  // On a software device every piece takes longer than a microsecond; on a fast one pieces share slices.
+  context().set_budget({0, 1});
   model_->fill(0, 1);
   const std::uint64_t before = context().stats().submits;
   begin_frame(1);

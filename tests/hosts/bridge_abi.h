@@ -1,5 +1,5 @@
 #pragma once
-// What a host in C tells of its device, for tests that go through the table.
+// A host's device description in C, for tests through the function table.
 
 #include <imprint/imprint.h>
 
@@ -12,7 +12,7 @@ inline const imp_api* table() {
   return imp_get_api(IMP_ABI_VERSION, &api) == IMP_OK ? api : nullptr;
 }
 
-// Without a way to submit; borrows from `device`.
+// Without a way to submit. Borrows from `device`.
 inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDescription& device) {
   imp_vk_device_info info = imp_vk_device_info_init();
   info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(device.get_instance_proc_addr);
@@ -30,7 +30,7 @@ inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDes
   return info;
 }
 
-// Few calls to make, and something to learn: four observations, three choices, sixteen samples.
+// A small brain: four observations, three choices, sixteen samples per minibatch.
 inline imp_brain_desc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count,
                                   std::uint64_t seed) {
   static const std::uint32_t branch = 3, hidden = 8;

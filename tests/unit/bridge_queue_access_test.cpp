@@ -1,4 +1,4 @@
-// The host's queue and the order of completion, on a device that is played.
+// The host's queue and the order of completion, on a fake device.
 
 #include "engine-bridge/host/host_queue.h"
 

@@ -1,4 +1,4 @@
-// The thread that submits to a queue of ours alone, on a device that is played.
+// The thread that submits to an exclusive queue, on a fake device.
 
 #include "engine-bridge/host/submit_thread.h"
 
@@ -74,7 +74,7 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
   std::unique_ptr<SubmitThread> thread_;
 };
 
-// Who is told of a lost device finds nobody at its queue.
+// When the host is told of a lost device, no thread submits any more.
 TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
   start();
   set(VK_SUCCESS, false);
@@ -96,7 +96,7 @@ TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
 TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {
   start();
   std::vector<VkCommandBuffer> posted;
-  for (std::uintptr_t i = 1; i <= 500; ++i) {  // more than the ring first holds
+  for (std::uintptr_t i = 1; i <= 500; ++i) {  // more than the ring holds at first
     posted.push_back(handle<VkCommandBuffer>(i));
     post(i);
   }
@@ -169,7 +169,7 @@ TEST_P(SubmitThreadTest, EndsWhileItIsRefused) {
   EXPECT_TRUE(order_.empty());
 }
 
-// On an exclusive queue the host's submit of what waits for a binary semaphore may follow at once.
+// The host may submit its wait for a binary semaphore right after the call.
 TEST_P(SubmitThreadTest, ABinarySignalIsSubmittedBeforeTheCallReturns) {
   QueueAccess access;
   access.queue = handle<VkQueue>(2);
