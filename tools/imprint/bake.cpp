@@ -17,6 +17,9 @@
 #include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
+
+using namespace program;
+
 namespace {
 
 struct BakeOptions {
