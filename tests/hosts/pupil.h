@@ -2,7 +2,8 @@
 // The pet of samples/pet and its scripted teacher, taught through the C ABI in the frames of any host. It
 // knows no Vulkan: the host passes the declaration of its device and, for record, a command buffer per frame.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
+#include <imprint/imprint_vulkan.h>
 
 #include <cstdint>
 #include <memory>
