@@ -101,14 +101,15 @@ CompletedBy ContextImpl::completed_by() const {
 }
 
 Result<HostSemaphore> ContextImpl::semaphore() const {
-  if (!device_) return unsupported_on_cpu("semaphore", "semaphores.");
+  if (!device_) return unsupported_on_cpu("context_get_semaphore", "semaphores.");
   if (completed_by() != CompletedBy::timeline)
-    return make_error(ErrorCode::unsupported,
-                      queue_
-                          ? "semaphore: the device's features do not declare timelineSemaphore. Declare it."
-                          : "semaphore: this context only records. Use the semaphore of your submission.");
+    return make_error(
+        ErrorCode::unsupported,
+        queue_ ? "context_get_semaphore: the device's features do not declare timelineSemaphore. Declare it."
+               : "context_get_semaphore: this context only records. Use the semaphore of your submission.");
   const vk::Ticket last = device_->last_ticket();
-  if (last.value == 0) return make_error(ErrorCode::not_ready, "semaphore: nothing was submitted yet.");
+  if (last.value == 0)
+    return make_error(ErrorCode::not_ready, "context_get_semaphore: nothing was submitted yet.");
   return HostSemaphore{in_flight_->timeline(), true, last.value};
 }
 
@@ -156,8 +157,9 @@ Status ContextImpl::measure(Program& program) {
   IMPRINT_CHECK(engine_->check_closed("measure"));
   FrameJobs& jobs = engine_->jobs();
   if (jobs.has_jobs_of(program))
-    return make_error(ErrorCode::wrong_state, text("measure: '", program.name(),
-                                                   "' has jobs that are not complete. Call drain first."));
+    return make_error(
+        ErrorCode::wrong_state,
+        text("measure: '", program.name(), "' has jobs that are not complete. Call context_drain first."));
   ProgramCost& cost = jobs.cost_of(program);
   IMPRINT_ASSIGN(std::vector<float> us, issuer().measure(program));
   if (us.size() <= 1 && us.size() != program.piece_count()) return {};  // the guess stays
@@ -171,11 +173,11 @@ Status ContextImpl::measure(Program& program) {
 }
 
 Status ContextImpl::drain(std::uint64_t timeout_ns) {
-  IMPRINT_CHECK(engine_->check_closed("drain"));
+  IMPRINT_CHECK(engine_->check_closed("context_drain"));
   if (!can_wait())
     return make_error(
         ErrorCode::unsupported,
-        text("drain: ", queue_ ? "the host's submit passes no fence" : "this context only records",
+        text("context_drain: ", queue_ ? "the host's submit passes no fence" : "this context only records",
              ", so only frames tell what is complete. Run frames until all is."));
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end =
@@ -189,13 +191,13 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
     if (engine_->jobs().empty() && !runtime_->has_uploads()) return {};
     if (Clock::now() >= end)
       return make_error(ErrorCode::not_ready,
-                        "drain: completed jobs kept enqueueing new ones until the timeout.");
+                        "context_drain: completed jobs kept enqueueing new ones until the timeout.");
   }
 }
 
 Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
-  IMPRINT_CHECK(engine_->check_alive("quiesce"));
-  IMPRINT_CHECK(check_frame_closed(engine_->state(), "quiesce"));
+  IMPRINT_CHECK(engine_->check_alive("context_quiesce"));
+  IMPRINT_CHECK(check_frame_closed(engine_->state(), "context_quiesce"));
   if (can_wait()) {
     const Status waited = submit_->wait(timeout_ns);
     // The host waits for what it recorded.
@@ -208,9 +210,10 @@ Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
 }
 
 Status ContextImpl::resume() {
-  IMPRINT_CHECK(engine_->check_alive("resume"));
+  IMPRINT_CHECK(engine_->check_alive("context_resume"));
   if (!engine_->quiesced())
-    return make_error(ErrorCode::wrong_state, "resume: the context is not quiesced. Call quiesce first.");
+    return make_error(ErrorCode::wrong_state,
+                      "context_resume: the context is not quiesced. Call context_quiesce first.");
   engine_->set_quiesced(false);
   return {};
 }
@@ -242,42 +245,43 @@ void ContextImpl::forget(const std::shared_ptr<SharedBuffer>& buffer) {
 }
 
 Status ContextImpl::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
-  IMPRINT_CHECK(engine_->check_open("acquire"));
-  IMPRINT_CHECK(check_buffers("acquire"));
+  IMPRINT_CHECK(engine_->check_open("tensor_acquire"));
+  IMPRINT_CHECK(check_buffers("tensor_acquire"));
   return gpu_frame_->sync().acquire(buffer);
 }
 
 Status ContextImpl::release(const std::shared_ptr<SharedBuffer>& buffer) {
-  IMPRINT_CHECK(engine_->check_open("release"));
-  IMPRINT_CHECK(check_buffers("release"));
+  IMPRINT_CHECK(engine_->check_open("tensor_release"));
+  IMPRINT_CHECK(check_buffers("tensor_release"));
   return gpu_frame_->sync().release(buffer);
 }
 
 // ---- the frame's work ----
 
 Status ContextImpl::submit(const SubmitInfo& info) {
-  IMPRINT_CHECK(engine_->check_open("submit"));
+  IMPRINT_CHECK(engine_->check_open("frame_submit"));
   if (!submit_)
     return make_error(ErrorCode::unsupported,
-                      "submit: this context only records, as it has no queue. Call record.");
+                      "frame_submit: this context only records, as it has no queue. Call frame_record.");
   FrameCall call(*this);
   if (gpu_frame_)
     IMPRINT_CHECK(gpu_frame_->sync().add_semaphores(info.waits, info.signals));
   else if (!info.waits.empty() || !info.signals.empty())
-    return unsupported_on_cpu("submit", "semaphores.");
+    return unsupported_on_cpu("frame_submit", "semaphores.");
   const auto left = engine_->issue(*submit_, info.budget_us, FrameState::submitted);
   return left ? Status() : Status(left.error());
 }
 
 Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
-  IMPRINT_CHECK(engine_->check_open("record"));
-  if (!record_) return unsupported_on_cpu("record", "command buffers. Call submit.");
+  IMPRINT_CHECK(engine_->check_open("frame_record"));
+  if (!record_) return unsupported_on_cpu("frame_record", "command buffers. Call frame_submit.");
   if (exclusive_)
-    return make_error(ErrorCode::unsupported,
-                      "record: the queue is Imprint's alone, and nothing orders it with the host's command "
-                      "buffers. Call submit.");
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_record: the queue is Imprint's alone, and nothing orders it with the host's command "
+        "buffers. Call frame_submit.");
   if (!command_buffer)
-    return make_error(ErrorCode::invalid_argument, "record: command_buffer: found null, expected one.");
+    return make_error(ErrorCode::invalid_argument, "frame_record: command_buffer: found null, expected one.");
   record_->set_command_buffer(command_buffer);
   return engine_->issue(*record_, budget_us, FrameState::recorded);
 }

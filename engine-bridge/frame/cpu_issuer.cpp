@@ -21,7 +21,7 @@ float us_since(Clock::time_point start) {
 
 std::string cpu_report() {
   return text("device: the CPU, ", cpu::kernels().name, " kernels on the frame thread, no Vulkan\n",
-              "completion: when submit returns\n", "time: measured\n");
+              "completion: when frame_submit returns\n", "time: measured\n");
 }
 
 Status CpuIssuer::check(const Commands& commands) const {

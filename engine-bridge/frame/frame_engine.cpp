@@ -43,7 +43,8 @@ Status FrameEngine::check_alive(const char* call) const {
 Status FrameEngine::check_running(const char* call) const {
   IMPRINT_CHECK(check_alive(call));
   if (!quiesced_) return {};
-  return make_error(ErrorCode::wrong_state, text(call, ": the context is quiesced. Call resume first."));
+  return make_error(ErrorCode::wrong_state,
+                    text(call, ": the context is quiesced. Call context_resume first."));
 }
 
 Status FrameEngine::check_closed(const char* call) const {
@@ -99,7 +100,7 @@ Status FrameEngine::enqueue(const Commands& commands, JobCompleted on_complete, 
 }
 
 Result<FrameEstimate> FrameEngine::estimate() {
-  IMPRINT_CHECK(check_open("estimate"));
+  IMPRINT_CHECK(check_open("frame_estimate"));
   Call call(*this);
   return jobs_.estimate(*frame_);
 }

@@ -11,7 +11,7 @@ namespace {
 
 Status check_semaphore(const vk::Device& device, const char* list, std::size_t index,
                        const HostSemaphore& given) {
-  const auto where = [&] { return text("submit: ", list, "[", index, "]"); };
+  const auto where = [&] { return text("frame_submit: ", list, "[", index, "]"); };
   if (!given.semaphore)
     return make_error(ErrorCode::invalid_argument,
                       text(where(), ".semaphore: found null, expected a semaphore."));
@@ -108,7 +108,7 @@ Status FrameSync::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
   if (!buffer->transfers_) return {};
   if (buffer->owned_by_imprint_)
     return make_error(ErrorCode::wrong_state,
-                      text("acquire: shared buffer '", buffer->description_.name,
+                      text("tensor_acquire: shared buffer '", buffer->description_.name,
                            "': found it with Imprint, expected it with the host. Release it first."));
   buffer->owned_by_imprint_ = true;
   acquires_.push_back(buffer);
@@ -119,7 +119,7 @@ Status FrameSync::release(const std::shared_ptr<SharedBuffer>& buffer) {
   if (!buffer->transfers_) return {};
   if (!buffer->owned_by_imprint_ || std::ranges::find(releases_, buffer) != releases_.end())
     return make_error(ErrorCode::wrong_state,
-                      text("release: shared buffer '", buffer->description_.name,
+                      text("tensor_release: shared buffer '", buffer->description_.name,
                            "': found it with the host, expected it with Imprint. Acquire it first."));
   releases_.push_back(buffer);
   return {};

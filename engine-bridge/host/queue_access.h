@@ -15,7 +15,6 @@ namespace imprint::bridge {
 struct QueueAccess {
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t family = 0;
-  std::uint32_t index = 0;
   void (*lock)(void* user, VkQueue queue) = nullptr;
   void (*unlock)(void* user, VkQueue queue) = nullptr;
   VkResult (*submit)(void* user, VkQueue queue, std::uint32_t submit_count, const VkSubmitInfo* submits,
