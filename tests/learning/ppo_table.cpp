@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   app.add_option("problems", only, keys + "(resident: world on the device); default: all");
   CLI11_PARSE(app, argc, argv);
   try {
-    const bool on_cpu = imprint::bridge::names_processor(device);
+    const bool on_cpu = imprint::bridge::names_cpu(device);
     for (const std::string& key : only) {
       const auto row = std::ranges::find(all, key, &Row::key);
       if (row == all.end())
