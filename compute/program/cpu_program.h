@@ -9,7 +9,7 @@
 #include "compute/program/cpu_runtime.h"
 #include "compute/program/program_body.h"
 
-namespace imprint {
+namespace imprint::program {
 
 class CpuProgram : public Program::Body {
  public:
@@ -37,8 +37,8 @@ class CpuProgram : public Program::Body {
  private:
   struct Part {
     std::string name;
-    Graph graph;
-    Schedule schedule;
+    graph::Graph graph;
+    graph::Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
     std::uint32_t repeat = 1;
     std::vector<Port> inputs, outputs;  // offsets in the slot's inputs and outputs
@@ -56,4 +56,4 @@ class CpuProgram : public Program::Body {
   std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

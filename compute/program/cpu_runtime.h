@@ -6,10 +6,10 @@
 
 #include "compute/program/runtime.h"
 
-namespace imprint {
+namespace imprint::program {
 
 // A variable's memory. Programs keep it by the variable's state.
-class CpuVariable : public VariableStorage {
+class CpuVariable : public tensor::VariableStorage {
  public:
   explicit CpuVariable(std::size_t bytes) : bytes_(std::make_unique<std::byte[]>(bytes)) {}
   std::byte* bytes() const { return bytes_.get(); }
@@ -39,7 +39,7 @@ class CpuRuntime : public Runtime {
   void set_tuner(std::shared_ptr<Tuner>) override {}
 
   // ---- for programs ----
-  static Status place(VariableState& variable);
+  static Status place(tensor::VariableState& variable);
   const LogSink& log() const { return log_; }
 
  private:
@@ -48,4 +48,4 @@ class CpuRuntime : public Runtime {
   std::shared_ptr<const VariantTable> variants_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

@@ -18,6 +18,9 @@
 #include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
+
+using namespace program;
+
 namespace {
 
 struct BakeOptions {

@@ -13,6 +13,7 @@
 #include "tools/imprint/computer.h"
 
 namespace imprint::tools {
+
 namespace {
 
 using onnx::ElementType;
