@@ -159,9 +159,11 @@ void add_bake(CLI::App& app) {
       ->check(CLI::IsMember({"float32", "mixed"}))
       ->option_text("TYPE=float32");
   command
-      ->add_option("--agent", options->brains,
-                   "brains as the game creates them: the fields of imp_brain_desc as JSON, one object or a "
-                   "list; may be repeated")
+      ->add_option(
+          "--agent", options->brains,
+          "brains as the game creates them, as JSON: the fields of imp_brain_desc, and its learner's options "
+          "under the learner's name; one object or a "
+          "list; may be repeated")
       ->type_name("DESC.json");
   command
       ->add_option(
