@@ -30,7 +30,7 @@ const std::vector<std::pair<std::regex, const char*>>& replacements() {
       {std::regex(R"(\bin the place of\b)", flags), "\"instead of\""},
       {std::regex(R"(\b(whoever|somebody)\b)", flags), "the name of who does it"},
       {std::regex(R"(\bso many\b)", flags), "a number"},
-      {std::regex(R"(\bof the host's\b)", flags), "\"the host's X\""},
+      {std::regex(R"(\bof the host's\s*([,.;:)]|$))", flags), "\"the host's X\""},
       {std::regex(R"(\bof (ours|our own)\b)", flags), "\"Imprint's\""},
   };
   return all;
