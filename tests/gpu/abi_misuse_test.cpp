@@ -789,7 +789,7 @@ TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
   EXPECT_THAT(context->create_brain(desc).outcome.message(), HasSubstr("observation_scale"));
   desc.observation_scale = {};
   desc.branch_sizes = {2, 2, 2, 2, 2, 2, 2, 2, 2};
-  EXPECT_THAT(context->create_brain(desc).outcome.message(), HasSubstr("branch_sizes"));
+  EXPECT_THAT(context->create_brain(desc).outcome.message(), HasSubstr("branch_count"));
   desc.branch_sizes = {3};
   desc.learner = FeedbackOptions();
   Made<Brain> taught = context->create_brain(desc);
