@@ -1,5 +1,5 @@
 #pragma once
-// The classic control problems in double precision, as in Gymnasium. These worlds run on the CPU.
+// The classic control problems in double precision, as in Gymnasium. These environments run on the CPU.
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,7 @@ class Draws {
 
 struct Outcome {
   double reward = 0;
-  bool terminated = false;  // the world ended the episode
+  bool terminated = false;  // the environment ended the episode
   bool truncated = false;   // the time limit ended it
 };
 
@@ -41,7 +41,7 @@ class Environment {
     start(draws);
     steps_ = 0;
   }
-  // action: the choice's number, or the continuous action, clipped to the world's range.
+  // action: the choice's number, or the continuous action, clipped to the environment's range.
   Outcome step(double action) {
     Outcome outcome = advance(action);
     outcome.truncated = ++steps_ >= step_limit() && !outcome.terminated;

@@ -70,7 +70,7 @@ double action_of(const std::vector<HostTensor>& outputs, std::size_t i) {
   return outputs[0].dtype == DType::int32 ? outputs[0].ints[i] : static_cast<double>(outputs[0].floats[i]);
 }
 
-// Agents in separate worlds, and the learner's inputs from them.
+// Agents in separate environments, and the learner's inputs from them.
 class Crowd {
  public:
   Crowd(const Setting& setting, std::uint64_t seed, std::uint32_t first_stream, std::int64_t agents) {
