@@ -113,11 +113,11 @@ std::string ContextImpl::report() const {
   text += std::string("queue: ") + queue + "\n";
   text += std::string("completion: ") + kCompletion[static_cast<std::size_t>(completed_by())] + "\n";
   text += std::string("gpu time: ") + (c.timestamp_valid_bits ? "timestamps" : "estimated") + "\n";
-  for (const vk::CapabilityLoss& loss : device_->losses()) {
+  for (const vk::MissingFeature& loss : device_->missing_features()) {
     text +=
         "without " + loss.item + " (" + loss.cause + "): " + loss.cost + "; remedy: " + loss.remedy + "\n";
   }
-  for (const vk::UnusedBonus& bonus : vk::unused_bonuses())
+  for (const vk::UnusedFeature& bonus : vk::unused_features())
     text += std::string("not used, declared or not: ") + bonus.item + ": " + bonus.reason + "\n";
   return text;
 }

@@ -14,7 +14,7 @@ namespace imprint::bridge {
 enum class Engine : std::size_t { unity, unreal, godot, vulkan_scene_graph };
 inline constexpr std::size_t kEngineCount = 4;
 
-// What to do in each, [Engine]. Where nothing is particular to an engine it is CapabilityLoss::remedy.
-std::array<std::string, kEngineCount> engine_remedies(const vk::CapabilityLoss& loss);
+// What to do in each, [Engine]. Where nothing is particular to an engine it is MissingFeature::remedy.
+std::array<std::string, kEngineCount> engine_remedies(const vk::MissingFeature& loss);
 
 }  // namespace imprint::bridge

@@ -58,7 +58,7 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
           filled.tensor_sharing = entry.world->link() ? IMP_TENSORS_ACROSS_DEVICES
                                   : filled.own_device ? IMP_TENSORS_NOT_SHARED
                                                       : IMP_TENSORS_ON_ONE_DEVICE;
-          filled.loss_count = static_cast<std::uint32_t>(bridge.device().losses().size());
+          filled.loss_count = static_cast<std::uint32_t>(bridge.device().missing_features().size());
         });
         return {};
       },
@@ -71,15 +71,15 @@ imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_lo
       [&](ContextEntry& entry) -> Status {
         IMPRINT_CHECK(check_filled_struct("context_get_loss", "loss", loss));
         vk::Device* device = entry.world->context().vulkan();
-        const std::span<const vk::CapabilityLoss> losses =
-            device ? std::span<const vk::CapabilityLoss>(device->losses())
-                   : std::span<const vk::CapabilityLoss>();
+        const std::span<const vk::MissingFeature> losses =
+            device ? std::span<const vk::MissingFeature>(device->missing_features())
+                   : std::span<const vk::MissingFeature>();
         if (index >= losses.size())
           return make_error(ErrorCode::not_found, "context_get_loss: index is " + std::to_string(index) +
                                                       "; there are " + std::to_string(losses.size()) +
                                                       " losses");
         if (entry.remedies.empty())
-          for (const vk::CapabilityLoss& one : losses) entry.remedies.push_back(bridge::engine_remedies(one));
+          for (const vk::MissingFeature& one : losses) entry.remedies.push_back(bridge::engine_remedies(one));
         const EngineRemedies& remedies = entry.remedies[index];
         const auto remedy = [&](bridge::Engine engine) {
           return remedies[static_cast<std::size_t>(engine)].c_str();

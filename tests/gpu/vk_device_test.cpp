@@ -32,7 +32,7 @@ T take(Result<T> result) {
 }
 
 bool has_loss(const Device& device, const std::string& item) {
-  for (const auto& loss : device.losses()) {
+  for (const auto& loss : device.missing_features()) {
     if (loss.item == item) return true;
   }
   return false;
@@ -85,7 +85,7 @@ TEST(VkDevice, AdoptsABareDeviceOf11ByExtensionsAlone) {
     ASSERT_TRUE(device);
     EXPECT_EQ(device->capabilities().api_version, VK_API_VERSION_1_1);
     EXPECT_FALSE(device->capabilities().timeline_semaphore);
-    EXPECT_GE(device->losses().size(), 8u);
+    EXPECT_GE(device->missing_features().size(), 8u);
     EXPECT_TRUE(extended_host.second->capabilities().timeline_semaphore);
     EXPECT_TRUE(extended_host.second->functions().vkGetSemaphoreCounterValue) << "found under its KHR name";
   }
