@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/custom_emitter.h"

@@ -7,6 +7,8 @@
 
 namespace imprint::vk {
 
+class Device;
+
 // The device must outlive its pool.
 std::unique_ptr<MemoryPool> create_block_pool(Device& device, const MemoryPoolOptions& options);
 

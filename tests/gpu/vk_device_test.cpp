@@ -117,19 +117,21 @@ TEST(VkDevice, NamesTheFieldThatIsMissing) {
     return device.error().message;
   };
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.get_instance_proc_addr = nullptr; }),
-              HasSubstr("no get_instance_proc_addr"));
-  EXPECT_THAT(refusal([](DeviceDescription& d) { d.instance = VK_NULL_HANDLE; }), HasSubstr("no instance"));
+              HasSubstr("get_instance_proc_addr: found null"));
+  EXPECT_THAT(refusal([](DeviceDescription& d) { d.instance = VK_NULL_HANDLE; }),
+              HasSubstr("instance: found null"));
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.physical_device = VK_NULL_HANDLE; }),
-              HasSubstr("no physical_device"));
-  EXPECT_THAT(refusal([](DeviceDescription& d) { d.device = VK_NULL_HANDLE; }), HasSubstr("no device"));
+              HasSubstr("physical_device: found null"));
+  EXPECT_THAT(refusal([](DeviceDescription& d) { d.device = VK_NULL_HANDLE; }),
+              HasSubstr("device: found null"));
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.queue_family = 77; }),
-              HasSubstr("queue family 77 does not exist"));
+              HasSubstr("queue_family: found 77"));
   EXPECT_THAT(refusal([](DeviceDescription& d) {
                 d.get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
                   return nullptr;
                 };
               }),
-              HasSubstr("gives no vkGetDeviceProcAddr"));
+              HasSubstr("found no vkGetDeviceProcAddr"));
 }
 
 TEST(VkDevice, LivesTwiceInOneProcess) {

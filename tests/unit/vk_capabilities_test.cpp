@@ -409,14 +409,14 @@ TEST_F(CapabilitiesTest, RefusesVersionsBelow11NamingTheField) {
     const auto report = read();
     ASSERT_FALSE(report.ok());
     EXPECT_EQ(report.error().code, ErrorCode::unsupported);
-    EXPECT_THAT(report.error().message, HasSubstr("api_version is vulkan 1.0"));
+    EXPECT_THAT(report.error().message, HasSubstr("api_version: found vulkan 1.0"));
     EXPECT_THAT(report.error().message, HasSubstr("VkApplicationInfo::apiVersion"));
   }
   description_.api_version = VK_API_VERSION_1_1;
   driver_.version = VK_API_VERSION_1_0;
   const auto report = read();
   ASSERT_FALSE(report.ok());
-  EXPECT_THAT(report.error().message, HasSubstr("the physical device is vulkan 1.0"));
+  EXPECT_THAT(report.error().message, HasSubstr("physical device: found vulkan 1.0"));
 }
 
 TEST_F(CapabilitiesTest, RefusesQueueFamiliesThatAreMissingOrDoNotCompute) {
@@ -426,14 +426,14 @@ TEST_F(CapabilitiesTest, RefusesQueueFamiliesThatAreMissingOrDoNotCompute) {
   const auto report = read();
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(report.error().message, HasSubstr("queue family 1 has no compute"));
+  EXPECT_THAT(report.error().message, HasSubstr("queue_family: found 1, which has no compute"));
 }
 
 TEST_F(CapabilitiesTest, RefusesBrokenDescriptions) {
   extensions_ = {"VK_EXT_memory_budget", nullptr};
   const auto null_name = read();
   ASSERT_FALSE(null_name.ok());
-  EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1] is null"));
+  EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1]: found null"));
   extensions_.clear();
   declare(timeline_);
   features_.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;

@@ -1,9 +1,8 @@
-#include "compute/program/program.h"
+#include "compute/program/program_body.h"
 
 #include <algorithm>
 
 #include "compute/base/text.h"
-#include "compute/program/program_body.h"
 
 namespace imprint {
 
