@@ -6,6 +6,7 @@
 
 #include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
 
 namespace imprint::graph {
 

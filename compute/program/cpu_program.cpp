@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "compute/program/task_work.h"
+
 namespace imprint {
 
 using namespace graph;

@@ -4,6 +4,7 @@
 #include "compute/graph/memory_plan.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
+#include "compute/program/task_work.h"
 #include "compute/program/variant_tuner.h"
 #include "compute/vk/access_tracker.h"
 #include "compute/vk/glsl_compiler.h"

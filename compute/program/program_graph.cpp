@@ -14,10 +14,6 @@ using namespace tensor;
 
 namespace {
 
-std::uint64_t tensor_bytes(const Shape& shape, DType dtype) {
-  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
-}
-
 std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype,
                        const Shape& shape) {
   const std::uint64_t bytes = tensor_bytes(shape, dtype);

@@ -20,6 +20,10 @@ inline std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+inline std::uint64_t tensor_bytes(const Shape& shape, DType dtype) {
+  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+}
+
 // An input or output of a program.
 struct Port {
   std::string name;
