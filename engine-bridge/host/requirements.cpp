@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "compute/vk/capabilities.h"
+#include "compute/vk/read_capabilities.h"
 
 namespace imprint::bridge {
 namespace {
