@@ -36,7 +36,7 @@ class CpuRuntime : public Runtime {
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override { variants_ = std::move(table); }
   std::shared_ptr<const VariantTable> variants() const override { return variants_; }
-  void set_tuner(std::shared_ptr<Tuner>) override {}
+  void set_tuner(std::shared_ptr<VariantTuner>) override {}
 
   // ---- for programs ----
   static Status place(tensor::VariableState& variable);

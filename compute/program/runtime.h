@@ -7,6 +7,8 @@
 // at once, and programs run on the thread that asks for it (Program::run_pieces). No Vulkan function is
 // called, and no library of it need be there.
 
+#include <vulkan/vulkan_core.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,12 +19,18 @@
 #include "compute/base/result.h"
 #include "compute/graph/variants.h"
 #include "compute/tensor/tensor.h"
-#include "compute/vk/device.h"
 
 namespace imprint {
 
 class Program;
-class Tuner;  // tuner.h
+
+namespace program {
+class VariantTuner;  // compute/tuning/tuner.h is one
+}
+namespace vk {
+class Device;
+struct Capabilities;
+}  // namespace vk
 
 // What the calling thread does in place of commands, as often as it is asked to.
 class CpuWork {
@@ -127,7 +135,7 @@ class Runtime {
   virtual std::shared_ptr<const VariantTable> variants() const = 0;
   // Measures the variants of programs before they are compiled, and sets the table by that; null, as at
   // first: nobody does.
-  virtual void set_tuner(std::shared_ptr<Tuner> tuner) = 0;
+  virtual void set_tuner(std::shared_ptr<program::VariantTuner> tuner) = 0;
 };
 
 }  // namespace imprint
