@@ -32,9 +32,11 @@ struct Bindings {
 class Executable {
  public:
   // Keeps the graph's constants alive, nothing else of it.
-  // Errors: unsupported (custom_rows: its text is GLSL).
+  // memory_limit: bytes of memory_bytes().
+  // Errors: unsupported (custom_rows: its text is GLSL); out_of_device_memory (memory_limit).
   static Result<std::unique_ptr<Executable>> compile(const Graph& graph, const FusionRequest& request,
-                                                     const Schedule& schedule);
+                                                     const Schedule& schedule,
+                                                     std::uint64_t memory_limit = UINT64_MAX);
 
   // For the kernels run from now on; what is bound must live until then.
   void bind(const Bindings& bindings);
@@ -46,6 +48,7 @@ class Executable {
 
   std::size_t step_count() const { return steps_.size(); }
   std::uint64_t arena_bytes() const { return arena_bytes_; }          // of intermediates, after planning
+  std::uint64_t memory_bytes() const { return memory_bytes_; }        // the arena and the kernels' workspace
   std::uint64_t unplanned_bytes() const { return unplanned_bytes_; }  // the same without reuse
 
  private:
@@ -64,7 +67,7 @@ class Executable {
   std::vector<NodeRef> constants_;
   std::unique_ptr<std::byte[]> arena_;  // and the workspace
   Memory memory_;
-  std::uint64_t arena_bytes_ = 0, unplanned_bytes_ = 0;
+  std::uint64_t arena_bytes_ = 0, memory_bytes_ = 0, unplanned_bytes_ = 0;
 };
 
 }  // namespace imprint::cpu

@@ -17,7 +17,7 @@ namespace imprint::cpu {
 class Lowering {
  public:
   Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule, Executable& into);
-  Status run();
+  Status run(std::uint64_t memory_limit);
 
  private:
   friend class ChainBuilder;
@@ -45,7 +45,7 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
-  void plan_arena();
+  Status plan_arena(std::uint64_t memory_limit);
 
   const GraphNode& at(NodeIndex node) const { return graph_[node]; }
 

@@ -10,6 +10,8 @@
 #include <new>
 #include <system_error>
 
+#include "compute/base/text.h"
+
 #if defined(_WIN32)
 #include <io.h>
 #include <process.h>
@@ -141,37 +143,43 @@ Result<std::uint64_t> file_size(const std::string& path) {
   return static_cast<std::uint64_t>(size);
 }
 
-Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint64_t offset,
-                                              std::uint64_t length) {
-  IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
-  if (offset > size || length > size - offset)
-    return make_error(ErrorCode::corrupt_file, "'" + path + "' has " + std::to_string(size) +
-                                                   " bytes: " + std::to_string(length) + " from " +
-                                                   std::to_string(offset) + " on were asked for");
+Result<FileReader> FileReader::open(const std::string& path) {
+  FileReader reader;
+  IMPRINT_ASSIGN(reader.size_, file_size(path));
+  errno = 0;
+  reader.file_.reset(imprint::open(path_of(path), false).release());
+  if (!reader.file_) return system_error("cannot read", path, errno);
+  reader.path_ = path;
+  return reader;
+}
+
+Result<std::vector<std::byte>> FileReader::read(std::uint64_t offset, std::uint64_t length) {
+  if (offset > size_ || length > size_ - offset)
+    return make_error(ErrorCode::corrupt_file, text("'", path_, "': found ", size_, " bytes, expected ",
+                                                    length, " from byte ", offset, " on"));
   std::vector<std::byte> bytes;
   try {
     bytes.resize(static_cast<std::size_t>(length));
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::out_of_host_memory,
-                      "cannot read '" + path + "': no memory for " + std::to_string(length) + " bytes");
+                      text("cannot read '", path_, "': no memory for ", length, " bytes"));
   }
+  if (bytes.empty()) return bytes;
   errno = 0;
-  const FileHandle file = open(path_of(path), false);
-  if (!file || !seek(file.get(), offset)) return system_error("cannot read", path, errno);
-  if (!bytes.empty() && std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
-    return std::ferror(file.get())
-               ? system_error("cannot read", path, errno)
-               : make_error(ErrorCode::corrupt_file, "'" + path + "' became shorter while it was read");
+  if (!seek(file_.get(), offset)) return system_error("cannot read", path_, errno);
+  if (std::fread(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+    return std::ferror(file_.get())
+               ? system_error("cannot read", path_, errno)
+               : make_error(ErrorCode::corrupt_file, text("'", path_, "' became shorter while it was read"));
   return bytes;
 }
 
 Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t size_limit) {
-  IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
-  if (size > size_limit)
-    return make_error(ErrorCode::invalid_argument, "'" + path + "' has " + std::to_string(size) +
-                                                       " bytes: at most " + std::to_string(size_limit) +
-                                                       " are read");
-  return read_file_part(path, 0, size);
+  IMPRINT_ASSIGN(FileReader reader, FileReader::open(path));
+  if (reader.size() > size_limit)
+    return make_error(ErrorCode::invalid_argument,
+                      text("'", path, "': found ", reader.size(), " bytes, expected at most ", size_limit));
+  return reader.read(0, reader.size());
 }
 
 Status check_replaceable(const std::string& path) {

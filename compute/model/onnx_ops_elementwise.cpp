@@ -102,6 +102,9 @@ void power(OpContext& context) {
   if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 &&
       exponent.rank() <= base.rank() && host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
     return context.set(0, wrapped(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
+  constexpr std::int64_t kOperationsOfPower = 192;
+  if (is_integer(base.type()) && is_integer(exponent.type()) && !context.mover().may_make(kOperationsOfPower))
+    return context.unsupported("more powers of whole numbers than one model may have");
   if (is_integer(base.type()) && is_integer(exponent.type()))
     return context.set(0, wrapped(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
   const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));

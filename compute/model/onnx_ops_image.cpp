@@ -192,7 +192,9 @@ void conv(OpContext& context) {
     const Tensor out = imprint::conv2d(image, weight, bias, options);
     return context.set(0, spatial == 1 && out.ok() ? imprint::squeeze(out, last) : out);
   }
-  if (groups > 256) return context.unsupported(std::to_string(groups) + " groups with this stride");
+  constexpr std::int64_t kOperationsPerGroup = 16;
+  if (groups > 256 || !context.mover().may_make(groups * kOperationsPerGroup))
+    return context.unsupported(std::to_string(groups) + " groups with this stride");
   const Tensor out = convolve_groups(x, weight, along, groups);
   Shape column{weight.extent(0)};
   for (int i = 0; i < spatial; ++i) column.append(1);
@@ -242,7 +244,8 @@ void average_pool(OpContext& context) {
   if (context.failure()) return;
   std::int64_t positions = 0;
   for (const Slide& slide : along) positions += slide.positions;
-  if (!context.mover().may_fold(positions)) return context.unsupported("pooling of this size");
+  if (!context.mover().may_fold(ElementType::float32, positions))
+    return context.unsupported("pooling of this size");
   Tensor result = imprint::sum(windows_of(x, along, 0), window_axes(along.size()));
   double whole = 1;
   for (std::size_t i = 0; i < along.size(); ++i) {

@@ -46,6 +46,8 @@ void batch_norm(OpContext& context) {
   bool known = true;
   for (int input = 1; input < 5; ++input)
     known = known && context.value(input).foldable() && is_float(context.value(input).type());
+  known = known && context.mover().may_fold(ElementType::float32, channels) &&
+          context.mover().may_fold(ElementType::float32, channels);
   if (known) {
     // One factor and one offset a channel, computed once and in double.
     const auto number = [&](int input, std::size_t i) {
