@@ -1,6 +1,6 @@
-/* For the leak sanitizer (preset asan): drivers and layers stay where they are when the loader closes them,
- * so that what they leak has their name and can be told from what we do (tests/lsan.supp). Our own library is
- * really closed: what it leaked would have none. */
+/* For the leak sanitizer (preset asan). Keeps drivers and layers loaded when the loader closes them, so that
+ * a leak report names the driver (tests/lsan.supp). Imprint's own library is closed: a leak of it must show.
+ */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-// A driver that is loaded and unloaded some thirty times in one process may refuse the next time. Programs
-// that open many devices link this: an instance of its own keeps the drivers loaded from before the first
-// test to the end of the process. Where there is no Vulkan there is nothing to keep.
+// Some drivers fail after about thirty loads and unloads in one process. Programs that open many devices link
+// this file. It holds one VkInstance from before the first test to the end of the process, which keeps the
+// drivers loaded. Without Vulkan it does nothing.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class KeptDriver : public testing::Environment {
         get ? reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance")) : nullptr;
     const VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     if (!create || instance_ || create(&info, nullptr, &instance_) != VK_SUCCESS) return;
-    // Some are loaded only when somebody asks for their devices.
+    // The loader loads some drivers only when their devices are enumerated.
     const auto enumerate =
         reinterpret_cast<PFN_vkEnumeratePhysicalDevices>(get(instance_, "vkEnumeratePhysicalDevices"));
     std::uint32_t count = 0;
@@ -29,8 +29,8 @@ class KeptDriver : public testing::Environment {
   }
 
  private:
-  VkInstance instance_ = VK_NULL_HANDLE;  // never destroyed: what the tests leave to the end of the process
-                                          // still needs the driver
+  // Never destroyed: objects that tests leave until the process ends still need the driver.
+  VkInstance instance_ = VK_NULL_HANDLE;
 };
 
 const auto* const kept_driver = testing::AddGlobalTestEnvironment(new KeptDriver);

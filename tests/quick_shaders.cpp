@@ -1,5 +1,5 @@
-// Linked into test programs that compile many kernels and run each a few times: on Mesa's software device
-// LLVM is asked for machine code as it comes, which is there sooner. What a person asks for stays.
+// For test programs that compile many kernels and run each a few times. Turns off LLVM's optimisation in
+// Mesa's software device, which shortens the test. A value already in the environment wins.
 
 #include <cstdlib>
 

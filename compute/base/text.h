@@ -19,8 +19,8 @@ void append_text(std::string& out, std::same_as<bool> auto part) { out += part ?
 // Integers, and floating-point numbers in the fewest digits that read back as the same number. Independent of
 // the process's locale, which is the host's.
 template <class Number>
-  requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char> && !std::same_as<Number, bool>)
-void append_text(std::string& out, Number part) {
+requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char> &&
+         !std::same_as<Number, bool>) void append_text(std::string& out, Number part) {
   char digits[64];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, part);
   if (error == std::errc()) out.append(digits, end);

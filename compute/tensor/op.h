@@ -23,6 +23,7 @@ enum class OpKind : std::uint8_t {
 
 // X(name, kind, inputs): inputs -1 = any number.
 // Attributes are in Node::ints / Node::floats, in the order given behind each line.
+// clang-format off
 #define IMPRINT_OPS(X)                                                                                  \
   /* leaves */                                                                                          \
   X(constant, leaf, 0) /* data: Node::constant */                                                       \
@@ -89,6 +90,7 @@ enum class OpKind : std::uint8_t {
   X(scatter_add, scatter, 3) /* base, int32 indices, updates; ints {axis}: base with updates added, as torch's scatter_add; */ \
                              /* an index outside is dropped; order of addition fixed */                            \
   X(unwindow, scatter, 1)    /* ints {axis, size, stride, dilation, extent}: sums windows back, the adjoint of window */
+// clang-format on
 
 enum class Op : std::uint8_t {
 #define X(name, kind, inputs) name,

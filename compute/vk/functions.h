@@ -8,48 +8,87 @@
 #include "compute/vk/newer_vulkan.h"
 
 // Required of every instance and device of Vulkan 1.1.
-#define IMPRINT_VK_INSTANCE_FUNCTIONS(X)                                                  \
-  X(vkGetDeviceProcAddr)                                                                  \
-  X(vkGetPhysicalDeviceProperties2)                                                       \
-  X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties)                  \
-      X(vkGetPhysicalDeviceMemoryProperties2) X(vkGetPhysicalDeviceQueueFamilyProperties) \
-          X(vkEnumerateDeviceExtensionProperties)
+#define IMPRINT_VK_INSTANCE_FUNCTIONS(X)      \
+  X(vkGetDeviceProcAddr)                      \
+  X(vkGetPhysicalDeviceProperties2)           \
+  X(vkGetPhysicalDeviceFeatures2)             \
+  X(vkGetPhysicalDeviceMemoryProperties)      \
+  X(vkGetPhysicalDeviceMemoryProperties2)     \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) \
+  X(vkEnumerateDeviceExtensionProperties)
 // Null where no driver knows the extension; for reading capabilities only.
 #define IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)      \
   X(vkGetPhysicalDeviceCooperativeMatrixPropertiesNV)  \
   X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
   X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
-#define IMPRINT_VK_DEVICE_FUNCTIONS(X)                                                                       \
-  X(vkAllocateMemory)                                                                                        \
-  X(vkFreeMemory)                                                                                            \
-  X(vkMapMemory) X(vkUnmapMemory) X(vkCreateBuffer) X(vkDestroyBuffer) X(vkBindBufferMemory)                 \
-      X(vkGetBufferMemoryRequirements) X(vkCreateShaderModule) X(vkDestroyShaderModule)                      \
-          X(vkCreateComputePipelines) X(vkDestroyPipeline) X(vkCreatePipelineLayout)                         \
-              X(vkDestroyPipelineLayout) X(vkCreatePipelineCache) X(vkDestroyPipelineCache)                  \
-                  X(vkGetPipelineCacheData) X(vkMergePipelineCaches) X(vkCreateDescriptorSetLayout)          \
-                      X(vkDestroyDescriptorSetLayout) X(vkCreateDescriptorPool) X(vkDestroyDescriptorPool)   \
-                          X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets) X(vkCreateCommandPool)       \
-                              X(vkDestroyCommandPool) X(vkResetCommandPool) X(vkAllocateCommandBuffers)      \
-                                  X(vkFreeCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer)      \
-                                      X(vkResetCommandBuffer) X(vkCmdBindPipeline)                           \
-                                          X(vkCmdBindDescriptorSets) X(vkCmdPushConstants) X(vkCmdDispatch)  \
-                                              X(vkCmdPipelineBarrier) X(vkCmdCopyBuffer) X(vkCmdFillBuffer)  \
-                                                  X(vkCmdUpdateBuffer) X(vkCmdExecuteCommands)               \
-                                                      X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp)          \
-                                                          X(vkCreateQueryPool) X(vkDestroyQueryPool)         \
-                                                              X(vkGetQueryPoolResults) X(vkCreateFence)      \
-                                                                  X(vkDestroyFence) X(vkResetFences)         \
-                                                                      X(vkGetFenceStatus) X(vkWaitForFences) \
-                                                                          X(vkCreateSemaphore)               \
-                                                                              X(vkDestroySemaphore)          \
-                                                                                  X(vkQueueSubmit)
+#define IMPRINT_VK_DEVICE_FUNCTIONS(X) \
+  X(vkAllocateMemory)                  \
+  X(vkFreeMemory)                      \
+  X(vkMapMemory)                       \
+  X(vkUnmapMemory)                     \
+  X(vkCreateBuffer)                    \
+  X(vkDestroyBuffer)                   \
+  X(vkBindBufferMemory)                \
+  X(vkGetBufferMemoryRequirements)     \
+  X(vkCreateShaderModule)              \
+  X(vkDestroyShaderModule)             \
+  X(vkCreateComputePipelines)          \
+  X(vkDestroyPipeline)                 \
+  X(vkCreatePipelineLayout)            \
+  X(vkDestroyPipelineLayout)           \
+  X(vkCreatePipelineCache)             \
+  X(vkDestroyPipelineCache)            \
+  X(vkGetPipelineCacheData)            \
+  X(vkMergePipelineCaches)             \
+  X(vkCreateDescriptorSetLayout)       \
+  X(vkDestroyDescriptorSetLayout)      \
+  X(vkCreateDescriptorPool)            \
+  X(vkDestroyDescriptorPool)           \
+  X(vkAllocateDescriptorSets)          \
+  X(vkUpdateDescriptorSets)            \
+  X(vkCreateCommandPool)               \
+  X(vkDestroyCommandPool)              \
+  X(vkResetCommandPool)                \
+  X(vkAllocateCommandBuffers)          \
+  X(vkFreeCommandBuffers)              \
+  X(vkBeginCommandBuffer)              \
+  X(vkEndCommandBuffer)                \
+  X(vkResetCommandBuffer)              \
+  X(vkCmdBindPipeline)                 \
+  X(vkCmdBindDescriptorSets)           \
+  X(vkCmdPushConstants)                \
+  X(vkCmdDispatch)                     \
+  X(vkCmdPipelineBarrier)              \
+  X(vkCmdCopyBuffer)                   \
+  X(vkCmdFillBuffer)                   \
+  X(vkCmdUpdateBuffer)                 \
+  X(vkCmdExecuteCommands)              \
+  X(vkCmdResetQueryPool)               \
+  X(vkCmdWriteTimestamp)               \
+  X(vkCreateQueryPool)                 \
+  X(vkDestroyQueryPool)                \
+  X(vkGetQueryPoolResults)             \
+  X(vkCreateFence)                     \
+  X(vkDestroyFence)                    \
+  X(vkResetFences)                     \
+  X(vkGetFenceStatus)                  \
+  X(vkWaitForFences)                   \
+  X(vkCreateSemaphore)                 \
+  X(vkDestroySemaphore)                \
+  X(vkQueueSubmit)
 // Null unless Capabilities says so too (Device::adopt): whoever finds one may call it.
-#define IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X)                                                     \
-  X(vkGetSemaphoreCounterValue)                                                                     \
-  X(vkWaitSemaphores)                                                                               \
-  X(vkSignalSemaphore) X(vkQueueSubmit2) X(vkCmdPipelineBarrier2) X(vkResetQueryPool)               \
-      X(vkSetDebugUtilsObjectNameEXT) X(vkCmdBeginDebugUtilsLabelEXT) X(vkCmdEndDebugUtilsLabelEXT) \
-          X(vkQueueBeginDebugUtilsLabelEXT) X(vkQueueEndDebugUtilsLabelEXT)
+#define IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X) \
+  X(vkGetSemaphoreCounterValue)                 \
+  X(vkWaitSemaphores)                           \
+  X(vkSignalSemaphore)                          \
+  X(vkQueueSubmit2)                             \
+  X(vkCmdPipelineBarrier2)                      \
+  X(vkResetQueryPool)                           \
+  X(vkSetDebugUtilsObjectNameEXT)               \
+  X(vkCmdBeginDebugUtilsLabelEXT)               \
+  X(vkCmdEndDebugUtilsLabelEXT)                 \
+  X(vkQueueBeginDebugUtilsLabelEXT)             \
+  X(vkQueueEndDebugUtilsLabelEXT)
 
 namespace imprint::vk {
 

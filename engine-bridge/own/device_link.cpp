@@ -9,10 +9,13 @@
 
 #include "engine-bridge/own/external_handle.h"
 
-#define IMPRINT_LINK_FUNCTIONS(X) \
-  X(vkCreateBuffer)               \
-  X(vkDestroyBuffer)              \
-  X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory) X(vkBindBufferMemory)
+#define IMPRINT_LINK_FUNCTIONS(X)  \
+  X(vkCreateBuffer)                \
+  X(vkDestroyBuffer)               \
+  X(vkGetBufferMemoryRequirements) \
+  X(vkAllocateMemory)              \
+  X(vkFreeMemory)                  \
+  X(vkBindBufferMemory)
 
 namespace imprint::bridge {
 namespace {

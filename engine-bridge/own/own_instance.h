@@ -13,12 +13,16 @@
 #include "compute/base/log.h"
 #include "compute/base/result.h"
 
-#define IMPRINT_OWN_INSTANCE_FUNCTIONS(X)                                                                   \
-  X(vkDestroyInstance)                                                                                      \
-  X(vkEnumeratePhysicalDevices)                                                                             \
-  X(vkGetPhysicalDeviceProperties2) X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties)  \
-      X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkEnumerateDeviceExtensionProperties) X(vkCreateDevice) \
-          X(vkGetDeviceProcAddr)
+#define IMPRINT_OWN_INSTANCE_FUNCTIONS(X)     \
+  X(vkDestroyInstance)                        \
+  X(vkEnumeratePhysicalDevices)               \
+  X(vkGetPhysicalDeviceProperties2)           \
+  X(vkGetPhysicalDeviceFeatures2)             \
+  X(vkGetPhysicalDeviceMemoryProperties)      \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) \
+  X(vkEnumerateDeviceExtensionProperties)     \
+  X(vkCreateDevice)                           \
+  X(vkGetDeviceProcAddr)
 
 namespace imprint::bridge {
 

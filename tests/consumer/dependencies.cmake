@@ -1,10 +1,10 @@
-# cmake -D README= -D SETUP= -P dependencies.cmake: what tools/setup installs and what README.md lists with its licence are the same packages.
+# cmake -D PAGE= -D SETUP= -P dependencies.cmake: what tools/setup installs and what tools/docs/building.md lists with its licence are the same packages.
 cmake_minimum_required(VERSION 3.25)
 
-file(READ ${README} text)
+file(READ ${PAGE} text)
 string(FIND "${text}" "\n## Dependencies\n" begin)
 if(begin EQUAL -1)
-  message(FATAL_ERROR "${README} has no section \"Dependencies\"")
+  message(FATAL_ERROR "${PAGE} has no section \"Dependencies\"")
 endif()
 math(EXPR begin "${begin} + 1")
 string(SUBSTRING "${text}" ${begin} -1 text)
@@ -17,11 +17,11 @@ execute_process(COMMAND ${SETUP} --packages OUTPUT_VARIABLE installed COMMAND_ER
 string(REGEX MATCHALL "[^\n]+" installed "${installed}")
 foreach(package IN LISTS installed)
   if(NOT package IN_LIST listed)
-    message(FATAL_ERROR "tools/setup installs ${package}, which README.md does not list with its licence")
+    message(FATAL_ERROR "tools/setup installs ${package}, which the page does not list with its licence")
   endif()
 endforeach()
 foreach(package IN LISTS listed)
   if(NOT package IN_LIST installed)
-    message(FATAL_ERROR "README.md lists ${package}, which tools/setup does not install")
+    message(FATAL_ERROR "the page lists ${package}, which tools/setup does not install")
   endif()
 endforeach()

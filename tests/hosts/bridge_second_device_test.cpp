@@ -72,10 +72,9 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const 
     return reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##function>(Failing<PFN_##function>::call));
     X(vkCreateBuffer)
     X(vkAllocateMemory)
-        X(vkBindBufferMemory)
+    X(vkBindBufferMemory)
 #undef X
-            ADD_FAILURE()
-        << name << " has no way to fail";
+    ADD_FAILURE() << name << " has no way to fail";
   }
   return trouble.real_device(device, name);
 }

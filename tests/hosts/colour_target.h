@@ -13,19 +13,33 @@
 
 namespace imprint::hosts {
 
-#define HOSTS_DRAW_FUNCTIONS(FUNCTION)                                                                      \
-  FUNCTION(vkCreateImage)                                                                                   \
-  FUNCTION(vkDestroyImage)                                                                                  \
-  FUNCTION(vkGetImageMemoryRequirements) FUNCTION(vkAllocateMemory) FUNCTION(vkFreeMemory)                  \
-      FUNCTION(vkBindImageMemory) FUNCTION(vkCreateImageView) FUNCTION(vkDestroyImageView)                  \
-          FUNCTION(vkCreateRenderPass) FUNCTION(vkDestroyRenderPass) FUNCTION(vkCreateFramebuffer)          \
-              FUNCTION(vkDestroyFramebuffer) FUNCTION(vkCreateShaderModule) FUNCTION(vkDestroyShaderModule) \
-                  FUNCTION(vkCreatePipelineLayout) FUNCTION(vkDestroyPipelineLayout)                        \
-                      FUNCTION(vkCreateGraphicsPipelines) FUNCTION(vkDestroyPipeline)                       \
-                          FUNCTION(vkCmdBindPipeline) FUNCTION(vkCmdSetViewport) FUNCTION(vkCmdSetScissor)  \
-                              FUNCTION(vkCmdPushConstants) FUNCTION(vkCmdDraw)                              \
-                                  FUNCTION(vkCmdBeginRenderPass) FUNCTION(vkCmdEndRenderPass)               \
-                                      FUNCTION(vkCmdCopyImageToBuffer)
+#define HOSTS_DRAW_FUNCTIONS(FUNCTION)   \
+  FUNCTION(vkCreateImage)                \
+  FUNCTION(vkDestroyImage)               \
+  FUNCTION(vkGetImageMemoryRequirements) \
+  FUNCTION(vkAllocateMemory)             \
+  FUNCTION(vkFreeMemory)                 \
+  FUNCTION(vkBindImageMemory)            \
+  FUNCTION(vkCreateImageView)            \
+  FUNCTION(vkDestroyImageView)           \
+  FUNCTION(vkCreateRenderPass)           \
+  FUNCTION(vkDestroyRenderPass)          \
+  FUNCTION(vkCreateFramebuffer)          \
+  FUNCTION(vkDestroyFramebuffer)         \
+  FUNCTION(vkCreateShaderModule)         \
+  FUNCTION(vkDestroyShaderModule)        \
+  FUNCTION(vkCreatePipelineLayout)       \
+  FUNCTION(vkDestroyPipelineLayout)      \
+  FUNCTION(vkCreateGraphicsPipelines)    \
+  FUNCTION(vkDestroyPipeline)            \
+  FUNCTION(vkCmdBindPipeline)            \
+  FUNCTION(vkCmdSetViewport)             \
+  FUNCTION(vkCmdSetScissor)              \
+  FUNCTION(vkCmdPushConstants)           \
+  FUNCTION(vkCmdDraw)                    \
+  FUNCTION(vkCmdBeginRenderPass)         \
+  FUNCTION(vkCmdEndRenderPass)           \
+  FUNCTION(vkCmdCopyImageToBuffer)
 
 struct DrawFunctions {
 #define HOSTS_MEMBER(name) PFN_##name name = nullptr;

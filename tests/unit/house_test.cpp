@@ -26,7 +26,10 @@ std::string joined(const std::vector<std::string>& lines) {
 
 TEST(House, RoomsIncludeOnlyRoomsBeforeThem) { EXPECT_EQ(joined(wrong_includes(kRoot)), ""); }
 TEST(House, GuestsMakeNoForbiddenCalls) { EXPECT_EQ(joined(forbidden_calls(kRoot)), ""); }
-TEST(House, FilesStayReadable) { EXPECT_EQ(joined(oversized_files(kRoot)), ""); }
+TEST(House, FilesAreShort) { EXPECT_EQ(joined(oversized_files(kRoot)), ""); }
+TEST(House, LinesAreShort) { EXPECT_EQ(joined(wide_lines(kRoot)), ""); }
+TEST(House, FunctionsAreShort) { EXPECT_EQ(joined(long_functions(kRoot)), ""); }
+TEST(House, IncludesFormNoKnots) { EXPECT_EQ(joined(include_knots(kRoot)), ""); }
 
 // A tree made for one test, removed afterwards.
 class BadHouse : public ::testing::Test {
@@ -116,9 +119,39 @@ TEST_F(BadHouse, NumbersDoNotPassThroughTheHostsLocale) {
 }
 
 TEST_F(BadHouse, LongFilesAreNamed) {
-  write("shaders/a.comp", std::string(800, '\n'));
-  write("tools/b.cpp", std::string(801, '\n'));
-  EXPECT_THAT(oversized_files(root_), ElementsAre(HasSubstr("tools/b.cpp:801: 801 lines")));
+  write("shaders/a.comp", std::string(600, '\n'));
+  write("tools/b.cpp", std::string(601, '\n'));
+  EXPECT_THAT(oversized_files(root_), ElementsAre(HasSubstr("tools/b.cpp: found 601 lines")));
+}
+
+TEST_F(BadHouse, WideLinesAreNamed) {
+  write("tools/a.cpp", std::string(110, 'x') + "\n");
+  write("tools/b.cpp", "\n" + std::string(111, 'x') + "\n");
+  EXPECT_THAT(wide_lines(root_), ElementsAre(HasSubstr("tools/b.cpp:2: found 111 columns")));
+}
+
+TEST_F(BadHouse, LongFunctionsAreNamed) {
+  const std::string body(79, '\n');  // with the braces' lines 81 in all
+  write("tools/short.cpp", "int f() {\n" + std::string(78, '\n') + "}\n");
+  write("tools/data.cpp", "const int kTable[] = {" + body + "};\nstruct S {" + body + "};\n");
+  write("tools/text.cpp",
+        "int f() { return 1; }\n/*" + body + "{ */ // {\nauto t = R\"({" + body + ")\";\n#define X {\n");
+  EXPECT_THAT(long_functions(root_), IsEmpty());
+  write("tools/long.cpp", "namespace a {\nS::S(int x)\n    : x_{x} {" + body + "}\n}\n");
+  write("tools/member.h", "struct S {\n  int g() const {\n" + body + "  }\n};\n");
+  EXPECT_THAT(long_functions(root_), ElementsAre(HasSubstr("tools/long.cpp:2: S::S: found 81 lines"),
+                                                 HasSubstr("tools/member.h:2: g: found 81 lines")));
+}
+
+TEST_F(BadHouse, KnotsAreNamed) {
+  write("tools/a.h", "#include \"tools/b.h\"\n");
+  write("tools/b.h", "");
+  write("tools/b.cpp", "#include \"tools/c.h\"\n");
+  write("tools/c.h", "#include \"a.h\"\n");
+  EXPECT_THAT(include_knots(root_), IsEmpty());
+  write("tools/c.h", "#include \"tools/d.h\"\n");
+  write("tools/d.h", "#include \"tools/a.h\"\n");
+  EXPECT_THAT(include_knots(root_), ElementsAre(HasSubstr("4 files")));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
-// The snippet of README.md in a small game (the host of samples/02-run-policy): it opens, is told a command,
-// is praised for one action and scolded for the others, prefers it in the end, and closes.
+// The snippet of README.md in a small game: it opens, is told a command, is praised for one action and
+// scolded for the others, and prefers it in the end.
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <span>
+#include <string>
 
 #include "host.h"
-#include "readme_snippet.h"
+#include "readme.inc"
 
 namespace {
 
@@ -16,16 +18,16 @@ constexpr std::uint32_t kWanted = 3;
 int fail(const char* what, const std::string& why) {
   return std::fprintf(stderr, "readme: %s: %s\n", what, why.c_str()), 1;
 }
-std::string reason() { return load(imp_get_api)->last_error(); }
+std::string reason() { return Library(imp_get_api).last_error(); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Host host;
+  ::Host host;
   if (!host.open(argc > 1 ? argv[1] : "")) return fail("no device", host.error());
   Pet pet;
   if (!pet.open(host.declare())) return fail("open", reason());
-  if (!pet.command(1)) return fail("command", reason());
+  if (!pet.body.set_goal(1)) return fail("set_goal", reason());
 
   std::array<float, 28> seen{};
   imp_frame_info now = imp_frame_info_init();
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
   }
   host.wait_for_all();
   now.safe_frame = host.safe_frame();
-  if (!pet.close(now)) return fail("close", reason());
+  if (!pet.context.frame_begin(now) || !pet.context.frame_end() || !pet.context.destroy())
+    return fail("close", reason());
   std::printf("%s: %d of the last %d actions were the praised one\n", host.device_name(), right, asked);
   return right * 10 >= asked * 8 ? 0 : fail("learning", "the praised action should be chosen");
 }
