@@ -57,7 +57,7 @@ bool seek(std::FILE* file, std::uint64_t offset) {
 #endif
 }
 
-// Distinct among the files that this and other processes may be writing at the same time.
+// Unique among files that this and other processes write at the same time.
 std::string temporary_suffix() {
   static std::atomic<unsigned> count{0};
 #if defined(_WIN32)
@@ -76,8 +76,8 @@ Error system_error(const std::string& action, const std::string& path, int numbe
 
 constexpr int kMaxLinks = 40;  // as Linux follows
 
-// The file that a save replaces: through symbolic links, to what they name. What is there and no regular file
-// (a device, a pipe, a folder) stays: renaming over it would put a file in its place for everybody.
+// The file that a save replaces, at the end of symbolic links. Refuses anything but a regular file: renaming
+// over a device or pipe would replace it for every process.
 Result<fs::path> target_of(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     return make_error(ErrorCode::io, "cannot write '" + path + "': " + why);
@@ -107,7 +107,7 @@ Result<fs::path> target_of(const std::string& path) {
   return target;
 }
 
-// What becomes the target when it is complete.
+// Becomes the target when it is complete.
 struct Temporary {
   fs::path path;
   FileHandle file;
@@ -198,7 +198,7 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
   const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size()) &&
                        flush_to_disk(file);
   const int number = errno;
-  // Closing can be the moment in which a full disk is noticed.
+  // Some file systems report a full disk only on closing.
   const bool closed = std::fclose(temporary.file.release()) == 0;
   std::error_code ignored;
   if (!written || !closed) {

@@ -62,7 +62,7 @@ class Importer {
     return make_error(ErrorCode::corrupt_file, text("onnx: ", reason));
   }
 
-  // Each name is given once, and each name used is given.
+  // Each name is made once, and each name that is used is made.
   Status check_names() {
     std::set<std::string_view> made;
     for (const onnx::TensorData& tensor : graph_.initializers) {

@@ -79,7 +79,7 @@ void range(OpContext& context) {
   out.shape = {static_cast<std::int64_t>(count)};
   if (!context.mover().may_fold(out.type, out.shape[0])) return context.unsupported("constants of this size");
   for (std::int64_t i = 0; i < out.shape[0]; ++i) {
-    // Below the limit, so below 2^53 as well: exact for whole numbers.
+    // Below the limit, so below 2^53: exact for whole numbers.
     const double value = start + static_cast<double>(i) * step;
     if (floating)
       out.floats.push_back(static_cast<float>(value));

@@ -85,7 +85,7 @@ void flatten(OpContext& context) {
   context.set(0, context.mover().reshape(from, {rows, columns}));
 }
 
-// The axes of Squeeze and Unsqueeze: an attribute, since opset 13 an input.
+// The axes of Squeeze and Unsqueeze: an attribute before opset 13, then an input.
 Extents listed_axes(OpContext& context) {
   return context.has(1) ? context.known_ints(1, "axes") : context.ints_attribute("axes");
 }
@@ -167,7 +167,7 @@ void split(OpContext& context) {
                                  : context.ints_attribute("split");
   const auto count = static_cast<std::int64_t>(context.node().outputs.size());
   if (sizes.empty()) {
-    // Equal parts; the last one is smaller when it does not come out even.
+    // Equal parts; the last one may be smaller.
     const std::int64_t size = (extent + count - 1) / std::max<std::int64_t>(count, 1);
     for (std::int64_t i = 0; i < count; ++i)
       sizes.push_back(std::clamp<std::int64_t>(extent - i * size, 0, size));
@@ -221,7 +221,7 @@ void slice(OpContext& context) {
     const std::int64_t end = std::clamp(from_end(ends[i]), low, std::max(low, high));
     const std::int64_t distance = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
     const std::int64_t count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
-    // With one element the step does not matter; a huge one would overflow later.
+    // The step of one element does not matter. A huge one would overflow later.
     if (count != extent || step != 1)
       value = context.mover().slice(value, axes[i], start, count, count > 1 ? step : 1);
   }

@@ -25,8 +25,7 @@ struct Refused {
 
 [[noreturn]] void damaged(const std::string& reason) { throw Refused{ErrorCode::corrupt_file, reason}; }
 
-// A field of another wire type than its number promises would be read as garbage (and trips protozero's
-// asserts in a debug build).
+// protozero reads a field of an unexpected wire type as garbage, and asserts in debug builds.
 void expect(const pbf_reader& message, pbf_wire_type type, const char* field) {
   if (!message.has_wire_type(type)) damaged(imprint::text("field ", field, " has the wrong wire type"));
 }
@@ -367,7 +366,7 @@ class Parser {
           message.skip();
       }
     }
-    // Files from before the type field say it by which field is there.
+    // Older files have no type field; the field that is present tells the type.
     if (out.kind == AttributeKind::undefined) out.kind = seen;
     // A proto3 writer leaves out a value that is zero or empty.
     if (out.kind == AttributeKind::float_value && out.floats.empty()) out.floats.push_back(0);
