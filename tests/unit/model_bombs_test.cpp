@@ -120,7 +120,7 @@ TEST(OnnxBombs, LongConstantsAsShortLists) {
     const Cost cost;
     const auto error = taken(bytes);
     ASSERT_TRUE(error) << op;
-    EXPECT_THAT(error->message, HasSubstr("expected at most 8")) << op;
+    EXPECT_THAT(error->message, HasSubstr("expected at most ")) << op;
   }
 }
 
