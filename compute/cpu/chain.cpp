@@ -7,6 +7,10 @@
 #include "compute/cpu/step.h"
 
 namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 void load_block(const Instruction& load, const Word* from, std::int64_t begin, std::int64_t length,

@@ -3,6 +3,10 @@
 #include "compute/cpu/lowering.h"
 
 namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }

@@ -4,6 +4,8 @@
 
 namespace imprint::cpu {
 
+using namespace graph;
+
 FusionOptions fusion_options(bool fuse) {
   FusionOptions options;
   options.row_folds = false;

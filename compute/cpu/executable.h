@@ -20,7 +20,7 @@ namespace imprint::cpu {
 
 // How a graph is fused for the processor: no regions, since all of a cache is near, and nothing is computed
 // twice, since a value kept costs less.
-FusionOptions fusion_options(bool fuse);
+graph::FusionOptions fusion_options(bool fuse);
 
 // Row-major elements of four bytes, aligned to 4. By position in FusionRequest's inputs, outputs and
 // variables; null where a program does not use one.
@@ -34,8 +34,9 @@ class Executable {
   // Keeps the graph's constants alive, nothing else of it.
   // memory_limit: bytes of memory_bytes().
   // Errors: unsupported (custom_rows: its text is GLSL); out_of_device_memory (memory_limit).
-  static Result<std::unique_ptr<Executable>> compile(const Graph& graph, const FusionRequest& request,
-                                                     const Schedule& schedule,
+  static Result<std::unique_ptr<Executable>> compile(const graph::Graph& graph,
+                                                     const graph::FusionRequest& request,
+                                                     const graph::Schedule& schedule,
                                                      std::uint64_t memory_limit = UINT64_MAX);
 
   // For the kernels run from now on; what is bound must live until then.
@@ -64,7 +65,7 @@ class Executable {
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
-  std::vector<NodeRef> constants_;
+  std::vector<tensor::NodeRef> constants_;
   std::unique_ptr<std::byte[]> arena_;  // and the workspace
   Memory memory_;
   std::uint64_t arena_bytes_ = 0, memory_bytes_ = 0, unplanned_bytes_ = 0;

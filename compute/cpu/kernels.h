@@ -11,6 +11,8 @@
 
 namespace imprint::cpu {
 
+using tensor::Op;
+
 // result[i] = op(a[i], b[i], c[i]); operands that the op does not have are null. The result may be an
 // operand.
 using Elementwise = void (*)(const void* a, const void* b, const void* c, void* result, std::int64_t count);

@@ -6,6 +6,10 @@
 #include "compute/graph/cost.h"
 
 namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;  // of a cache line, and of the widest vector

@@ -16,52 +16,53 @@ namespace imprint::cpu {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule, Executable& into);
+  Lowering(const graph::Graph& graph, const graph::FusionRequest& request, const graph::Schedule& schedule,
+           Executable& into);
   Status run(std::uint64_t memory_limit);
 
  private:
   friend class ChainBuilder;
 
-  Status lower(const Task& task);
-  Status store_rows(const Store& store);
+  Status lower(const graph::Task& task);
+  Status store_rows(const graph::Store& store);
 
   // ---- values ----
-  bool in_memory(NodeIndex node) const;  // stored by a kernel before, or there before any
-  Result<Strided> find(NodeIndex node);  // where the value lies, computed first where it lies nowhere
-  Result<Strided> find_row_major(NodeIndex node);
-  Status compute(NodeIndex node, std::int32_t into);  // all of it into a buffer
-  Status compute_reduce(NodeIndex node, std::int32_t into);
-  Status compute_pad(NodeIndex node, std::int32_t into);
-  Status compute_concat(NodeIndex node, std::int32_t into);
+  bool in_memory(graph::NodeIndex node) const;  // stored by a kernel before, or there before any
+  Result<Strided> find(graph::NodeIndex node);  // where the value lies, computed first where it lies nowhere
+  Result<Strided> find_row_major(graph::NodeIndex node);
+  Status compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
+  Status compute_reduce(graph::NodeIndex node, std::int32_t into);
+  Status compute_pad(graph::NodeIndex node, std::int32_t into);
+  Status compute_concat(graph::NodeIndex node, std::int32_t into);
   Status compute_copy(const Strided& from, std::int32_t into);
 
   // ---- memory ----
-  std::int32_t buffer_of(const Place& place);
+  std::int32_t buffer_of(const graph::Place& place);
   bool is_variable(std::int32_t buffer) const;
   std::int32_t arena_buffer(const Shape& shape);
   std::int32_t destination(
-      NodeIndex node);  // of a value of its own: where the task stores it, or in the arena
+      graph::NodeIndex node);  // of a value of its own: where the task stores it, or in the arena
   void add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers);
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
   Status plan_arena(std::uint64_t memory_limit);
 
-  const GraphNode& at(NodeIndex node) const { return graph_[node]; }
+  const graph::GraphNode& at(graph::NodeIndex node) const { return graph_[node]; }
 
-  const Graph& graph_;
-  const FusionRequest& request_;
-  const Schedule& schedule_;
+  const graph::Graph& graph_;
+  const graph::FusionRequest& request_;
+  const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const Task* task_ = nullptr;                               // the one being lowered
-  std::vector<std::uint8_t> written_;                        // per node: stored by a task before
-  std::unordered_map<NodeIndex, Strided> computed_, dense_;  // beside what the schedule gave memory
-  std::vector<std::pair<Place, std::int32_t>> buffer_of_place_;
+  const graph::Task* task_ = nullptr;                               // the one being lowered
+  std::vector<std::uint8_t> written_;                               // per node: stored by a task before
+  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;  // beside what the schedule gave memory
+  std::vector<std::pair<graph::Place, std::int32_t>> buffer_of_place_;
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;
-    Lifetime lifetime;
+    graph::Lifetime lifetime;
   };  // by step
   std::vector<ArenaValue> arena_;
   std::vector<std::int32_t> arena_index_;    // per buffer: in arena_, or -1
@@ -73,7 +74,7 @@ class ChainBuilder {
  public:
   ChainBuilder(Lowering& lowering, std::int64_t count) : lowering_(lowering) { chain_.count = count; }
 
-  Result<std::int32_t> value(NodeIndex node);  // its register
+  Result<std::int32_t> value(graph::NodeIndex node);  // its register
   std::int32_t load(const Strided& from);
   void store(std::int32_t result, std::int32_t buffer);
   bool has_stores() const { return !chain_.stores.empty(); }
@@ -87,15 +88,15 @@ class ChainBuilder {
     chain_.registers.emplace_back();
     return static_cast<std::int32_t>(chain_.registers.size()) - 1;
   }
-  Result<std::int32_t> compute(NodeIndex node);
-  Result<std::int32_t> generate(NodeIndex node);
+  Result<std::int32_t> compute(graph::NodeIndex node);
+  Result<std::int32_t> generate(graph::NodeIndex node);
   std::int32_t add(std::vector<Instruction>& to, Instruction instruction);
   void store_in_place();
   void place_registers(std::int32_t kept);
 
   Lowering& lowering_;
   Chain chain_;
-  std::unordered_map<NodeIndex, std::int32_t> register_of_;
+  std::unordered_map<graph::NodeIndex, std::int32_t> register_of_;
 };
 
 }  // namespace imprint::cpu

@@ -93,7 +93,7 @@ class MapStep : public Step {
 // reduce_*: folds the chain's value `result`, in order of its elements, without storing it.
 class ReduceStep : public Step {
  public:
-  ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
+  ReduceStep(const graph::GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
              const KernelSet& kernels, std::int32_t into);
   void run(const Memory& memory) const override;
 
@@ -114,16 +114,16 @@ std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
                                   const KernelSet& kernels);  // one matrix after the other
-std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const Strided& source,
+std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
-std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, const Strided& indices,
+std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,
                                   std::int32_t into);  // gather and take
-std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> operands,
+std::unique_ptr<Step> scan_step(const graph::GraphNode& node, std::span<const Strided> operands,
                                 std::int32_t into);  // cumsum and linear_recurrence
 // Behind a copy of the base.
-std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& indices, const Strided& updates,
-                                       std::int32_t into);
-std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& windows, std::int32_t into);
+std::unique_ptr<Step> scatter_add_step(const graph::GraphNode& node, const Strided& indices,
+                                       const Strided& updates, std::int32_t into);
+std::unique_ptr<Step> unwindow_step(const graph::GraphNode& node, const Strided& windows, std::int32_t into);
 // target[rows[i]] = values[i]; rows outside are skipped.
 std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target,
                                       std::int32_t into);

@@ -2,6 +2,9 @@
 
 namespace imprint::cpu {
 
+using namespace graph;
+using namespace tensor;
+
 bool Strided::is_row_major() const {
   std::int64_t expected = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {

@@ -26,7 +26,7 @@ struct Strided {
 Strided row_major(std::int32_t buffer, const Shape& shape);
 
 // The view's elements where its input's lie; nothing for a reshape that needs them moved.
-std::optional<Strided> through_view(const GraphNode& view, const Strided& source);
+std::optional<Strided> through_view(const graph::GraphNode& view, const Strided& source);
 std::optional<Strided> reshaped(const Strided& source, const Shape& shape);
 
 // The shape as nested loops, as few as possible, innermost last, that walk `N` layouts of it at once.

@@ -7,6 +7,10 @@
 #include "compute/cpu/step.h"
 
 namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }

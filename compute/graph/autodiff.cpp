@@ -7,6 +7,10 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 // What the walk knows of a node that the loss is computed from.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 class Union {
@@ -200,4 +200,4 @@ int AxisClasses::axis_in(const Graph& graph, NodeIndex node, AxisClass axis_clas
   return found;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

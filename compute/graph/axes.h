@@ -8,7 +8,7 @@
 
 #include "compute/graph/graph.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 using AxisClass = std::int32_t;
 
@@ -33,4 +33,4 @@ class AxisClasses {
   std::vector<std::uint8_t> wildcard_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 // Operations of an invocation that are worth a barrier: in a region that is what a value kept costs.
@@ -484,4 +484,4 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
   return memory;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -7,7 +7,7 @@
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Elements of input `slot` evaluated for each evaluated element of the node.
 double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t slot);
@@ -46,4 +46,4 @@ std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vec
                                               const std::vector<std::int32_t>& row_group_of,
                                               const FusionOptions& options);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -2,7 +2,9 @@
 
 #include <numbers>
 
-namespace imprint {
+namespace imprint::graph {
+
+using namespace tensor;
 
 bool is_differentiable(Op op) {
   switch (op) {
@@ -166,4 +168,4 @@ void differentiate_elementwise(Adjoint& adjoint) {
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -6,20 +6,20 @@
 
 #include "compute/tensor/tensor.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // One node of the backward walk: what it computed, the gradient of the loss by its output, and a place for
 // the gradients by its inputs.
 class Adjoint {
  public:
-  Adjoint(NodeRef node, Tensor gradient, std::vector<bool> needed)
+  Adjoint(tensor::NodeRef node, Tensor gradient, std::vector<bool> needed)
       : node_(node),
         output_(std::move(node)),
         gradient_(std::move(gradient)),
         needed_(std::move(needed)),
         given_(needed_.size()) {}
 
-  const Node& node() const { return *node_; }
+  const tensor::Node& node() const { return *node_; }
   const Tensor& output() const { return output_; }
   const Tensor& gradient() const { return gradient_; }
   Tensor input(std::size_t i) const { return Tensor(node_->inputs[i]); }
@@ -31,7 +31,7 @@ class Adjoint {
   const Tensor& given(std::size_t i) const { return given_[i]; }
 
  private:
-  NodeRef node_;
+  tensor::NodeRef node_;
   Tensor output_;
   Tensor gradient_;
   std::vector<bool> needed_;
@@ -40,7 +40,7 @@ class Adjoint {
 
 // Whether a float32 input of this op influences the output smoothly: false for rounding, sign and
 // stop_gradient.
-bool is_differentiable(Op op);
+bool is_differentiable(tensor::Op op);
 
 // Gives a gradient for every needed input.
 void differentiate(Adjoint& adjoint);              // any op
@@ -48,4 +48,4 @@ void differentiate_elementwise(Adjoint& adjoint);  // derivatives.cpp
 void differentiate_arrangement(
     Adjoint& adjoint);  // derivatives_shape.cpp: views, selects, reductions, contraction, scans, scatters
 
-}  // namespace imprint
+}  // namespace imprint::graph

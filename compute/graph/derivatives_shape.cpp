@@ -3,7 +3,10 @@
 #include "compute/graph/derivatives.h"
 #include "compute/tensor/build.h"
 
-namespace imprint {
+namespace imprint::graph {
+
+using namespace tensor;
+
 namespace {
 
 using Amounts = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -221,4 +224,4 @@ void differentiate_arrangement(Adjoint& adjoint) {
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

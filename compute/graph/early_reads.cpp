@@ -5,7 +5,7 @@
 
 #include "compute/graph/cost.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr std::int64_t kSmall = 4096;  // elements
@@ -127,4 +127,4 @@ void read_state_early(Graph& graph, FusionRequest& request) {
   repeat_row_numbers(graph, request);
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -5,7 +5,7 @@
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Adds to a graph, before it is fused:
 //   - values of small updates once more for their other readers, which compute them from snapshots of the old
@@ -15,4 +15,4 @@ namespace imprint {
 //   on memory that is there from the start.
 void read_state_early(Graph& graph, FusionRequest& request);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -8,7 +8,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // From the inputs of `index` back to the nodes that ends(node) says are read rather than evaluated on the
 // way. keeps(node): whether an element of the node reads its inputs only at its own linear index; a read is
@@ -41,4 +41,4 @@ std::vector<Read> reads_by_element(const Graph& graph, NodeIndex index, const Ke
   return reads;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -5,7 +5,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/split_rewriter.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr std::int64_t kLeastTerms =
@@ -128,4 +128,4 @@ void split_long_folds(Graph& graph, FusionRequest& request, RegionSplit& split,
   FoldSplitter(graph, request, split, options).run();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -6,9 +6,9 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Behind split_regions and split_tails, whose folds it leaves alone. Renumbers the nodes.
 void split_long_folds(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -17,7 +17,7 @@
 #include "compute/graph/task_order.h"
 #include "compute/graph/workgroups.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr std::size_t kMaxMembers = 12;    // values in one kernel
@@ -713,4 +713,4 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -21,7 +21,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 struct FusionOptions {
   bool fuse = true;  // false: every operation but views gets memory and a kernel of its own
@@ -121,4 +121,4 @@ std::int64_t fold_length(const Graph& graph, NodeIndex index);
 // Rough operations to compute one element of the node from its inputs.
 double op_cost(const Graph& graph, NodeIndex index);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 // Everything that makes two nodes compute the same value, given merged inputs.
@@ -148,4 +148,4 @@ std::string node_text(const Graph& graph, NodeIndex index) {
   return text + " " + std::string(dtype_name(node.dtype)) + node.shape.text();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -13,7 +13,16 @@
 #include "compute/tensor/node.h"
 #include "compute/tensor/tensor.h"
 
-namespace imprint {
+namespace imprint::graph {
+
+// The operations of tensors, which nodes are made of.
+using tensor::Node;
+using tensor::NodeRef;
+using tensor::Op;
+using tensor::op_info;
+using tensor::OpInfo;
+using tensor::OpKind;
+using tensor::VariableState;
 
 using NodeIndex = std::int32_t;
 inline std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }  // in a table of nodes
@@ -59,4 +68,4 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
 // The element's name in messages and dumps: its label, or "op#index"; on one line.
 std::string node_text(const Graph& graph, NodeIndex index);
 
-}  // namespace imprint
+}  // namespace imprint::graph

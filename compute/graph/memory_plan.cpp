@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace imprint {
+namespace imprint::graph {
 
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignment) {
   const auto aligned = [&](std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
@@ -39,4 +39,4 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignm
   return plan;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace imprint {
+namespace imprint::graph {
 
 struct Lifetime {
   std::uint64_t bytes = 0;
@@ -24,4 +24,4 @@ struct MemoryPlan {
 // Two lifetimes overlap when their level ranges share a level. alignment: a power of two.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignment);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -7,7 +7,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 class Narrower {
@@ -89,4 +89,4 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
          " products read float16";
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -17,9 +17,9 @@
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Renumbers the nodes. Gives a line of what it did, for the log.
 std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOptions& options);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -7,7 +7,7 @@
 
 #include "compute/graph/strides.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 // What was measured of a tile on an NVIDIA H200 (driver 580): of the device's arithmetic, with many of them
@@ -327,4 +327,4 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
   return best;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

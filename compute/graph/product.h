@@ -11,7 +11,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/strides.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Of a product on matrix units: subgroups of 32 take 8 thread_rows x 4 thread_columns outputs each, here 64
 // x 32.
@@ -82,4 +82,4 @@ std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vecto
 // Whether both operands are float16 in memory, by eight.
 bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -6,7 +6,7 @@
 #include "compute/graph/product.h"
 #include "compute/graph/split_rewriter.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 class ProductSplitter {
@@ -97,4 +97,4 @@ void split_deep_products(Graph& graph, FusionRequest& request, RegionSplit& spli
   ProductSplitter(graph, request, split, options).run();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

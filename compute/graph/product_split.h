@@ -7,10 +7,10 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Behind split_regions, whose products it leaves alone, and in front of split_tails. Renumbers the nodes.
 void split_deep_products(Graph& graph, FusionRequest& request, RegionSplit& split,
                          const FusionOptions& options);
 
-}  // namespace imprint
+}  // namespace imprint::graph

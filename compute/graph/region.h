@@ -15,7 +15,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // How large a region's blocks may be. Key: the region's batch axis and phase, equal from one attempt to the
 // next.
@@ -71,4 +71,4 @@ void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const
 bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
                  const FusionOptions& options, Task& task, Region& region);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -8,7 +8,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 enum class Role : std::uint8_t { outside, row, fold };
@@ -602,4 +602,4 @@ RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOpti
   return Splitter(graph, request, finder).run();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -4,7 +4,7 @@
 
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr std::int64_t kMostColumns =
@@ -39,4 +39,4 @@ bool suits_matrix_units(const Graph& graph, const RegionMembers& members, std::i
   return weight_bytes > 0 && weight_bytes <= kMostWeightBytes;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

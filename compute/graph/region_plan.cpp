@@ -12,7 +12,7 @@
 #include "compute/graph/memory_plan.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 struct Range {
@@ -515,4 +515,4 @@ bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit
   return Planner(graph, schedule, split, options, task, region).run();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -8,7 +8,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr std::size_t kMostTerms = 256;  // of one sum; the same term may come again
@@ -191,4 +191,4 @@ void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const
   TailSplitter(graph, request, split, options).run();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

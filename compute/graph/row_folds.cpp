@@ -5,7 +5,10 @@
 
 #include "compute/graph/cost.h"
 
-namespace imprint {
+namespace imprint::graph {
+
+using namespace tensor;
+
 namespace {
 
 constexpr std::size_t kMostGroups = 256;
@@ -209,4 +212,4 @@ RowGroups find_row_groups(const Graph& graph, const RegionSplit& split, const Fu
   return RowFinder(graph, split, options).run();
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -11,7 +11,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 struct RowGroup {
   Shape shape;           // of the values as long as the rows
@@ -28,4 +28,4 @@ struct RowGroups {
 // circle.
 RowGroups find_row_groups(const Graph& graph, const RegionSplit& split, const FusionOptions& options);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -5,7 +5,7 @@
 
 #include "compute/graph/cost.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr int kNone = -1;
@@ -83,4 +83,4 @@ std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_
   return reads;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

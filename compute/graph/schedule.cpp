@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace imprint {
+namespace imprint::graph {
 
 const RegionValue* Region::find(NodeIndex node) const {
   const auto found = std::ranges::lower_bound(values, node, {}, &RegionValue::node);
@@ -51,4 +51,4 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
          values;  // there each subgroup has rows of its own
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

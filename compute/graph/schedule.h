@@ -10,7 +10,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/variants.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Neighbouring outputs that a workgroup of a column fold takes.
 inline constexpr int kFoldColumns = 16;
@@ -176,4 +176,4 @@ std::string task_text(const Graph& graph, const Task& task);   // kind, elements
 std::string store_text(const Graph& graph, const Task& task);  // stores and reads alone
 std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_matrix_units = false);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -9,7 +9,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/region.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 class SplitRewriter {
  public:
@@ -55,4 +55,4 @@ class SplitRewriter {
   std::vector<NodeIndex> new_index_;  // of each old node
 };
 
-}  // namespace imprint
+}  // namespace imprint::graph

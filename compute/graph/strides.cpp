@@ -1,6 +1,6 @@
 #include "compute/graph/strides.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 // The strides of `to`, whose elements are those of `from` in row-major order. Both shapes fall into runs of
@@ -83,4 +83,4 @@ std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uin
   return strides;
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

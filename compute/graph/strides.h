@@ -9,7 +9,7 @@
 
 #include "compute/graph/graph.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 struct Strides {
   NodeIndex memory = -1;   // the node whose elements these are
@@ -23,4 +23,4 @@ struct Strides {
 std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                   NodeIndex index);
 
-}  // namespace imprint
+}  // namespace imprint::graph

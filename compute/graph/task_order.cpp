@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 // Those that leave nothing: row numbers that every writer has on the spot.
@@ -105,4 +105,4 @@ Status order_tasks(Schedule& schedule) {
   return {};
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

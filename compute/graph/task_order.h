@@ -4,7 +4,7 @@
 #include "compute/base/result.h"
 #include "compute/graph/schedule.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Drops tasks that leave nothing, gives the others their levels by Task::after, and puts them in order of
 // level. A level is as early as can be; but what only leaves state behind comes as late as it can, so that
@@ -12,4 +12,4 @@ namespace imprint {
 // (tasks wait for each other in a circle).
 Status order_tasks(Schedule& schedule);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -7,7 +7,7 @@
 #include "compute/base/hash.h"
 #include "compute/graph/graph.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 constexpr std::size_t kMostMeasured = 8;
@@ -75,4 +75,4 @@ std::string signature_down_to_memory(const Graph& graph, const std::vector<std::
   return signature(graph, std::vector<NodeIndex>(seen.begin(), seen.end()));
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -12,10 +12,12 @@
 
 namespace imprint {
 
-struct Graph;
-
 // A kernel's variant by the kernel's signature.
 using VariantTable = std::map<std::string, std::string>;
+
+namespace graph {
+
+struct Graph;
 
 struct Variant {
   std::string name;  // "64 x 128 x 16 by 8 x 8": unique among the kernel's
@@ -45,4 +47,5 @@ std::string signature(const Graph& graph, std::span<const std::int32_t> nodes);
 std::string signature_down_to_memory(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                      std::span<const std::int32_t> nodes);
 
+}  // namespace graph
 }  // namespace imprint

@@ -8,7 +8,7 @@
 
 #include "compute/graph/cost.h"
 
-namespace imprint {
+namespace imprint::graph {
 namespace {
 
 class Chooser {
@@ -106,4 +106,4 @@ void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedul
   if (!folds.empty()) chooser.choose_folds(folds);
 }
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -6,9 +6,9 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 
-namespace imprint {
+namespace imprint::graph {
 
 // Sets Task::invocations and Task::row_lanes, of tasks whose members are known.
 void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedule& schedule);
 
-}  // namespace imprint
+}  // namespace imprint::graph

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 constexpr std::int64_t kUnrolled = 16;  // longer arrays are filled in loops
@@ -102,4 +105,4 @@ bool CustomEmitter::is_member(NodeIndex node) const {
   return std::ranges::find(task_.members, node) != task_.members.end();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

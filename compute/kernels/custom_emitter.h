@@ -7,7 +7,7 @@
 
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 class CustomEmitter : public Emitter {
  public:
@@ -17,18 +17,20 @@ class CustomEmitter : public Emitter {
   std::string function(const std::string& name, int workgroup_size);
 
  protected:
-  std::string load(NodeIndex node, const ElementIndex& index) override;
-  bool in_memory(NodeIndex node) const override { return !is_member(node) && Emitter::in_memory(node); }
+  std::string load(graph::NodeIndex node, const ElementIndex& index) override;
+  bool in_memory(graph::NodeIndex node) const override {
+    return !is_member(node) && Emitter::in_memory(node);
+  }
 
  private:
-  bool is_member(NodeIndex node) const;
+  bool is_member(graph::NodeIndex node) const;
   void each(std::int64_t count, const std::function<void(const IndexExpression&)>& body);
   void call();
   void store_members();
   void store_result();
-  void store(NodeIndex member, const std::string& name, const IndexExpression& linear);
+  void store(graph::NodeIndex member, const std::string& name, const IndexExpression& linear);
 
-  const GraphNode& anchor_ = graph_[task_.anchor];
+  const graph::GraphNode& anchor_ = graph_[task_.anchor];
 };
 
-}  // namespace imprint
+}  // namespace imprint::kernels

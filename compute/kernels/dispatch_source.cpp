@@ -16,7 +16,10 @@
 #include "compute/kernels/row_emitter.h"
 #include "compute/vk/pipeline_store.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 constexpr int kWorkgroupSize = 64;
@@ -360,4 +363,4 @@ Result<std::vector<DispatchSource>> build_dispatches(
   return dispatches;
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -12,7 +12,7 @@
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 // By which extension of GLSL kernels on matrix units are written: GL_NV_cooperative_matrix or
 // GL_KHR_cooperative_matrix.
@@ -37,7 +37,7 @@ struct DispatchSource {
   std::vector<std::int32_t> tasks;  // positions in Schedule::tasks
   std::string glsl;
   std::vector<std::int32_t> buffers;  // program buffer of each binding
-  std::vector<Place> table;           // the place whose element offset each table entry holds
+  std::vector<graph::Place> table;    // the place whose element offset each table entry holds
   bool pushes_table = false;
   std::uint32_t groups_x = 0, groups_y = 1;
   std::uint32_t invocations = 0;        // of a workgroup
@@ -49,7 +49,7 @@ struct DispatchSource {
 // buffer_of names the program's buffer that holds a place. Errors: unsupported when one task needs more
 // buffers than a stage has.
 Result<std::vector<DispatchSource>> build_dispatches(
-    const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
-    const std::function<std::int32_t(const Place&)>& buffer_of);
+    const graph::Graph& graph, const graph::Schedule& schedule, const DispatchLimits& limits,
+    const std::function<std::int32_t(const graph::Place&)>& buffer_of);
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace tensor;
 
 std::string_view glsl_type(DType dtype) {
   switch (dtype) {
@@ -177,4 +179,4 @@ std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype,
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-namespace imprint {
+namespace imprint::kernels {
 
 // The text of shaders/include/<name>.glsl, or of shaders/<name>.glsl for "products/..." and "worlds/...";
 // empty when there is no such file.
 std::string_view embedded_shader(std::string_view name);
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -7,7 +7,10 @@
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+using namespace tensor;
 
 std::string fold_start(Op op, DType dtype) {
   switch (op) {
@@ -618,4 +621,4 @@ std::string Emitter::unwindow(NodeIndex node, const ElementIndex& index) {
   return result;
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -16,17 +16,17 @@
 #include "compute/graph/schedule.h"
 #include "compute/kernels/index_expression.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 inline std::string text(std::int64_t number) { return std::to_string(number); }
 inline IndexExpression named(const std::string& name) { return IndexExpression(name); }
 inline constexpr char kComponents[] = "xyzw";  // of a vec4
 
 // Whether a fold keeps the position of its best term beside the term.
-inline bool finds_position(Op op) { return op == Op::argmax || op == Op::argmin; }
+inline bool finds_position(tensor::Op op) { return op == tensor::Op::argmax || op == tensor::Op::argmin; }
 
 // What a fold's accumulator holds before the first term, as a literal.
-std::string fold_start(Op op, DType dtype);
+std::string fold_start(tensor::Op op, DType dtype);
 
 // The position of an element: by its row-major linear index, by its index along each axis, or both.
 struct ElementIndex {
@@ -40,13 +40,13 @@ class MemoryNames {
   virtual ~MemoryNames() = default;
   // The GLSL array of the value's buffer as float[] or int[] ("b0f"), and the element offset of the value in
   // it ("o3").
-  virtual std::string array(const Place& place, DType dtype) = 0;
-  virtual std::string offset(const Place& place) = 0;
+  virtual std::string array(const graph::Place& place, DType dtype) = 0;
+  virtual std::string offset(const graph::Place& place) = 0;
   // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). What has memory starts at one of their elements.
-  virtual std::string vectors(const Place& place, DType dtype) = 0;
-  std::string vectors(const Place& place) { return vectors(place, DType::float32); }
+  virtual std::string vectors(const graph::Place& place, DType dtype) = 0;
+  std::string vectors(const graph::Place& place) { return vectors(place, DType::float32); }
   // The same buffer as uvec4[], by eight float16 or bfloat16 elements.
-  virtual std::string eights(const Place& place) = 0;
+  virtual std::string eights(const graph::Place& place) = 0;
 };
 
 // Elements of a wide value: neighbours that one invocation computes, and reads and writes together where they
@@ -56,8 +56,8 @@ inline constexpr int kWide = 4;
 class Emitter {
  public:
   virtual ~Emitter() = default;
-  Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
-          std::set<std::string>& includes, int fold_terms);
+  Emitter(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
+          MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations. wide: invocations
   // take kWide elements at a time; empty where the task's index arithmetic does not allow it.
@@ -67,7 +67,7 @@ class Emitter {
   std::int64_t group_count() const { return group_count_; }
 
   // Workgroups that the task needs when not wide, about as many as it ever does.
-  static std::int64_t group_count(const Graph& graph, const Task& task, int workgroup_size);
+  static std::int64_t group_count(const graph::Graph& graph, const graph::Task& task, int workgroup_size);
 
  protected:
   // ---- statements and scopes ----
@@ -85,34 +85,35 @@ class Emitter {
   IndexExpression linear_of(const ElementIndex& index, const Shape& shape);
   std::vector<IndexExpression> delinearize(const IndexExpression& linear, const Shape& shape);
   ElementIndex reshaped(const ElementIndex& index, const Shape& from, const Shape& to);
-  std::string key_of(NodeIndex node, const ElementIndex& index);
+  std::string key_of(graph::NodeIndex node, const ElementIndex& index);
 
   // ---- values ----
-  std::string value(NodeIndex node, const ElementIndex& index);  // from a register, from memory, or computed
-  std::string compute(NodeIndex node, const ElementIndex& index);
+  std::string value(graph::NodeIndex node,
+                    const ElementIndex& index);  // from a register, from memory, or computed
+  std::string compute(graph::NodeIndex node, const ElementIndex& index);
   // The place's first element, counted in elements of the dtype; and how what arrays hold becomes a register
   // and back, `count` elements at a time.
-  IndexExpression start_of(const Place& place, DType dtype) {
+  IndexExpression start_of(const graph::Place& place, DType dtype) {
     return IndexExpression(memory_.offset(place), kWide) * static_cast<std::int64_t>(4 / dtype_size(dtype));
   }
   std::string from_memory(DType dtype, const std::string& element, int count = 1);
   std::string to_memory(DType dtype, const std::string& value, int count = 1);
-  virtual std::string load(NodeIndex node, const ElementIndex& index);  // of a value that has memory
+  virtual std::string load(graph::NodeIndex node, const ElementIndex& index);  // of a value that has memory
   // Whether a load of the value would come from the device's memory; the array that all values lie in, empty
   // where they do not.
-  virtual bool in_memory(NodeIndex node) const {
+  virtual bool in_memory(graph::NodeIndex node) const {
     return schedule_.materialized[static_cast<std::size_t>(node)] && !members_.contains(node) &&
            !uniforms_.contains(node);
   }
-  std::string array_of_all(const std::vector<NodeIndex>& nodes);
-  ElementIndex through_view(NodeIndex node, const ElementIndex& index);
-  std::string pad(NodeIndex node, const ElementIndex& index);
-  std::string concat(NodeIndex node, const ElementIndex& index);
-  std::string gather(NodeIndex node, const ElementIndex& index);
-  std::string random_uniform(NodeIndex node, const ElementIndex& index);
-  std::string random_permutation(NodeIndex node, const ElementIndex& index);
-  std::string scatter_add(NodeIndex node, const ElementIndex& index);
-  std::string unwindow(NodeIndex node, const ElementIndex& index);
+  std::string array_of_all(const std::vector<graph::NodeIndex>& nodes);
+  ElementIndex through_view(graph::NodeIndex node, const ElementIndex& index);
+  std::string pad(graph::NodeIndex node, const ElementIndex& index);
+  std::string concat(graph::NodeIndex node, const ElementIndex& index);
+  std::string gather(graph::NodeIndex node, const ElementIndex& index);
+  std::string random_uniform(graph::NodeIndex node, const ElementIndex& index);
+  std::string random_permutation(graph::NodeIndex node, const ElementIndex& index);
+  std::string scatter_add(graph::NodeIndex node, const ElementIndex& index);
+  std::string unwindow(graph::NodeIndex node, const ElementIndex& index);
 
   // ---- wide values (emitter_wide.cpp) ----
   std::string declare_wide(DType dtype, const std::string& expression);
@@ -124,11 +125,12 @@ class Emitter {
   std::string widened(const std::string& name, DType dtype) const;  // as a vector, whatever it is
   std::string componentwise(DType dtype, std::span<const std::string> operands,
                             const std::function<std::string(std::span<const std::string>)>& expression) const;
-  std::string elementwise(NodeIndex node, std::span<const std::string> operands);
-  std::string position(const IndexExpression& index);           // the index itself as a value
-  std::string folded(NodeIndex fold, const std::string& sums);  // the elements of a wide accumulator as one
-  std::string load_wide(NodeIndex node, const IndexExpression& linear);
-  void write_wide(const Store& store, const IndexExpression& element, const std::string& value);
+  std::string elementwise(graph::NodeIndex node, std::span<const std::string> operands);
+  std::string position(const IndexExpression& index);  // the index itself as a value
+  std::string folded(graph::NodeIndex fold,
+                     const std::string& sums);  // the elements of a wide accumulator as one
+  std::string load_wide(graph::NodeIndex node, const IndexExpression& linear);
+  void write_wide(const graph::Store& store, const IndexExpression& element, const std::string& value);
   std::string refuse();                           // the task cannot be wide; gives any text
   bool is_uniform(const IndexExpression& index);  // one index; refuses several
   bool divides(
@@ -144,32 +146,33 @@ class Emitter {
     std::string value, index;
   };
   // along: the folded axes are the innermost, and terms are taken kWide at a time.
-  Accumulator fold(NodeIndex node, const ElementIndex& index, const std::string& first,
+  Accumulator fold(graph::NodeIndex node, const ElementIndex& index, const std::string& first,
                    const std::string& step, bool along = false);
-  void fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into,
+  void fold_term(graph::NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into,
                  const IndexExpression& k);
-  std::string reduced_term(NodeIndex node, const std::vector<IndexExpression>& own,
+  std::string reduced_term(graph::NodeIndex node, const std::vector<IndexExpression>& own,
                            const IndexExpression& k);  // of a reduction, at that position
-  bool computes_folds(NodeIndex node) const;           // inside its own evaluation
-  std::string combine(NodeIndex node, const Accumulator& into, const std::string& value,
+  bool computes_folds(graph::NodeIndex node) const;    // inside its own evaluation
+  std::string combine(graph::NodeIndex node, const Accumulator& into, const std::string& value,
                       const std::string& index);
 
   // ---- kinds of tasks ----
   void map_body(int workgroup_size);
   void first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index,
                     int workgroup_size);
-  std::vector<NodeIndex> uniform_folds() const;
-  void fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size);
-  void fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride, const std::string& lane);
+  std::vector<graph::NodeIndex> uniform_folds() const;
+  void fold_uniforms(const std::vector<graph::NodeIndex>& folds, int workgroup_size);
+  void fold_lanes(graph::NodeIndex node, const std::string& array, int lanes, int stride,
+                  const std::string& lane);
   void group_fold_body(int workgroup_size, bool wide);
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
   void evaluate_members(const ElementIndex& index);  // axes, where given, are the anchor's
-  virtual void write(const Store& store, const IndexExpression& linear);
+  virtual void write(const graph::Store& store, const IndexExpression& linear);
 
-  const Graph& graph_;
-  const Schedule& schedule_;
-  const Task& task_;
+  const graph::Graph& graph_;
+  const graph::Schedule& schedule_;
+  const graph::Task& task_;
   MemoryNames& memory_;
   std::set<std::string>& includes_;
   int fold_terms_;
@@ -177,13 +180,14 @@ class Emitter {
   int indent_ = 1;
   int last_name_ = 0;
   std::vector<std::unordered_map<std::string, std::string>> scopes_{1};
-  std::unordered_map<NodeIndex, std::string>
+  std::unordered_map<graph::NodeIndex, std::string>
       uniforms_;  // sums that the workgroup has folded together, for all its invocations
-  std::unordered_map<NodeIndex, std::string> members_;  // values of this task that are already in registers
-  std::set<std::string> wide_names_;                    // of registers with kWide elements
+  std::unordered_map<graph::NodeIndex, std::string>
+      members_;                       // values of this task that are already in registers
+  std::set<std::string> wide_names_;  // of registers with kWide elements
   std::int64_t group_count_ = 0;
   bool is_refused_ = false;
   bool crosses_ = false;  // neighbouring elements of wide reads are asked for next
 };
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -11,7 +11,9 @@
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
 
 std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
   if (task.element_count == 0) return 0;
@@ -286,4 +288,4 @@ void Emitter::scan_body(int workgroup_size) {
   close();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -8,7 +8,10 @@
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 std::string_view wide_type(DType dtype) {
@@ -292,4 +295,4 @@ void Emitter::crossing_map_body(int axis, int workgroup_size) {
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

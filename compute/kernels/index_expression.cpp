@@ -5,7 +5,7 @@
 #include <cctype>
 #include <numeric>
 
-namespace imprint {
+namespace imprint::kernels {
 namespace {
 
 std::string binary(const std::string& a, const char* op, const std::string& b) {
@@ -126,4 +126,4 @@ IndexExpression operator%(const IndexExpression& a, std::int64_t divisor) {
   return result;
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

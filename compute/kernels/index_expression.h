@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace imprint {
+namespace imprint::kernels {
 
 // It may stand for the indices of a wide value's four elements at once: str() is the first, the others are
 // `lane` apart.
@@ -38,4 +38,4 @@ IndexExpression operator*(const IndexExpression& a, const IndexExpression& b);
 IndexExpression operator/(const IndexExpression& a, std::int64_t divisor);
 IndexExpression operator%(const IndexExpression& a, std::int64_t divisor);
 
-}  // namespace imprint
+}  // namespace imprint::kernels

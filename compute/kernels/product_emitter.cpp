@@ -8,7 +8,10 @@
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/embedded_shaders.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 constexpr std::int64_t kBand = 8;  // rows of tiles that run together
@@ -326,4 +329,4 @@ void ProductEmitter::write_one_by_one(std::int64_t columns) {
   }
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

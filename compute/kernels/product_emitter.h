@@ -9,7 +9,7 @@
 #include "compute/graph/strides.h"
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 class ProductEmitter : public Emitter {
  public:
@@ -19,7 +19,7 @@ class ProductEmitter : public Emitter {
   std::string function(const std::string& name);
 
   // What all products of a dispatch share; they have equal tiles.
-  static std::string declarations(const ProductTile& tile);
+  static std::string declarations(const graph::ProductTile& tile);
 
  private:
   // How a tile of an operand is copied: `width` neighbours at a time, along the terms or along its rows or
@@ -33,10 +33,10 @@ class ProductEmitter : public Emitter {
   bool stores_sums() const;      // as they are, and nothing else
   bool stores_matrices() const;  // the same, whole matrices of a subgroup
   std::string workgroup_function(const std::string& name);
-  std::string operand_place(const MatrixOperand& operand, std::size_t slot);
+  std::string operand_place(const graph::MatrixOperand& operand, std::size_t slot);
   std::string element_function(const std::string& name);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
-  std::string vector_at(const Strides& strides, const ElementIndex& index, std::int32_t width);
+  std::string vector_at(const graph::Strides& strides, const ElementIndex& index, std::int32_t width);
   std::string store_function(const std::string& name);
   void
   write_four();  // outputs of a row side by side; refuses where what the task makes of them does not lie so
@@ -44,4 +44,4 @@ class ProductEmitter : public Emitter {
   std::string take_body();  // what was written, to begin another function
 };
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -6,7 +6,10 @@
 
 #include "compute/kernels/elementwise_glsl.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 bool is_vector(const RegionValue& weights, bool vectors) { return vectors && weights.width % 4 == 0; }
@@ -385,4 +388,4 @@ void RegionEmitter::spread(const RegionStage& stage) {
   close();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 // Rows of one turn of a loop over them, and floats that an invocation then loads.
@@ -244,4 +247,4 @@ void RegionEmitter::row_fold(const RegionStage& stage) {
   });
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -7,7 +7,10 @@
 #include "compute/graph/fusion.h"
 #include "compute/graph/memory_plan.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 constexpr std::int64_t kSubgroup = 32;
@@ -468,4 +471,4 @@ void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std
   close();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

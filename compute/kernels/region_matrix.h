@@ -10,58 +10,59 @@
 
 #include "compute/kernels/emitter.h"
 
-namespace imprint {
+namespace imprint::kernels {
 
 class RegionMatrixEmitter : public Emitter {
  public:
   // The function `void <name>(int group)`, the arrays that it needs and its workgroups. False, and nothing is
   // written, for other regions, and where one holds what this kernel has no place for: RegionEmitter takes
   // all.
-  static bool write(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
-                    std::set<std::string>& includes, int fold_terms, const std::string& name,
-                    std::string& function, std::string& shared_arrays, std::int64_t& groups);
+  static bool write(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
+                    MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
+                    const std::string& name, std::string& function, std::string& shared_arrays,
+                    std::int64_t& groups);
 
  protected:
-  std::string load(NodeIndex node, const ElementIndex& index) override;
+  std::string load(graph::NodeIndex node, const ElementIndex& index) override;
 
  private:
   using Emitter::Emitter;
 
   // A float16 operand of products, rows of it in shared memory, in elements of eight.
   struct Rows {
-    NodeIndex node;
+    graph::NodeIndex node;
     std::int64_t width, stride, offset;
     std::int32_t first, last;
   };
   struct Weights {
-    NodeIndex product;
+    graph::NodeIndex product;
     std::int64_t depth, columns, stride, offset;
   };
   struct Turn;
   struct Column {
-    NodeIndex node;
+    graph::NodeIndex node;
     std::int64_t width, offset;
   };  // a bias, say: a float a feature
 
   bool plan(bool keeps_scratch);
   bool plan_rows(bool keeps_scratch);
-  bool only_feeds_products(const RegionStage& stage) const;
-  const Rows* rows_of(NodeIndex node) const;
+  bool only_feeds_products(const graph::RegionStage& stage) const;
+  const Rows* rows_of(graph::NodeIndex node) const;
   std::string text(const std::string& name);
   std::string arrays() const;
   void load_weights();
   void load_columns();
   std::string eight_of(const Weights& weights, const std::string& k, const std::string& n);
-  void stage(const RegionStage& stage, std::size_t number);
-  bool copies_rows(const RegionStage& stage) const;
-  void copy_rows(const RegionStage& stage);
-  void fetch_rows(const RegionStage& stage, const std::string& first_row);
-  void product(const RegionStage& stage, std::size_t number);
-  bool on_matrices(const RegionStage& stage, std::string& body);
-  void element_by_element(const RegionStage& stage, const std::string& scratch,
+  void stage(const graph::RegionStage& stage, std::size_t number);
+  bool copies_rows(const graph::RegionStage& stage) const;
+  void copy_rows(const graph::RegionStage& stage);
+  void fetch_rows(const graph::RegionStage& stage, const std::string& first_row);
+  void product(const graph::RegionStage& stage, std::size_t number);
+  bool on_matrices(const graph::RegionStage& stage, std::string& body);
+  void element_by_element(const graph::RegionStage& stage, const std::string& scratch,
                           const IndexExpression& first_column, std::int64_t columns);
 
-  const Region& region_ = schedule_.regions[static_cast<std::size_t>(task_.region)];
+  const graph::Region& region_ = schedule_.regions[static_cast<std::size_t>(task_.region)];
   std::vector<Rows> rows_;
   std::vector<Weights> weights_;
   std::vector<Column> columns_;
@@ -72,4 +73,4 @@ class RegionMatrixEmitter : public Emitter {
   bool matrices_ = false;  // values are being computed on matrices: no row or feature has a number
 };
 
-}  // namespace imprint
+}  // namespace imprint::kernels

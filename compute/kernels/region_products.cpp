@@ -6,7 +6,10 @@
 
 #include "compute/graph/fusion.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 // Terms of a product that workgroups in turns load without a loop, and multiply-adds of an invocation up to
@@ -197,4 +200,4 @@ void RegionEmitter::add_parts(const RegionStage& stage, const Tiling& tiling) {
   close();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -9,7 +9,10 @@
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
 
-namespace imprint {
+namespace imprint::kernels {
+
+using namespace graph;
+
 namespace {
 
 constexpr std::int64_t kMostKept = 64;  // numbers of one invocation
@@ -236,4 +239,4 @@ void RowEmitter::store_row() {
   close();
 }
 
-}  // namespace imprint
+}  // namespace imprint::kernels

@@ -6,6 +6,7 @@
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
+
 namespace {
 
 // A [channels] tensor shaped to broadcast against [batch, channels, ...].

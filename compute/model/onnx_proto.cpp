@@ -12,6 +12,7 @@
 #include "compute/model/onnx_tensor_data.h"
 
 namespace imprint::onnx {
+
 namespace {
 
 using protozero::pbf_reader;

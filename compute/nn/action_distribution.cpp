@@ -8,6 +8,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 // Far below any logit, and far from infinity: exp gives 0, and 0 times it is still 0.

@@ -4,6 +4,8 @@
 
 namespace imprint::nn {
 
+using namespace kernels;
+
 World cart_pole() {
   World world{.name = "cart_pole",
               .glsl = std::string(embedded_shader("worlds/cart_pole")),

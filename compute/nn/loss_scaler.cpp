@@ -6,6 +6,8 @@
 
 namespace imprint::nn {
 
+using namespace tensor;
+
 LossScaler::LossScaler(const std::string& name, const LossScalerOptions& options) : options_(options) {
   const std::int64_t count = std::max<std::int64_t>(options.groups, 1);
   const std::vector<float> initial(static_cast<std::size_t>(count), static_cast<float>(options.initial));

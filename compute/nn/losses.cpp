@@ -3,6 +3,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 Tensor weighted(const Tensor& losses, const Tensor& weight, Reduction reduction, std::string_view name) {

@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 // A scalar, [1] or [groups] tensor as an operand beside a parameter.

@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 Variable generator(const std::string& name, std::uint64_t seed, std::int32_t stream) {

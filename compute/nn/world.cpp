@@ -5,6 +5,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
+
 namespace {
 
 std::string array(const char* type, const std::string& name, std::int64_t count) {

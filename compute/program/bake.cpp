@@ -12,6 +12,12 @@
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace program;
+using namespace tensor;
+
 namespace {
 
 // Which block each part of a program's memory lies in. Part 0 is the constants, then come the groups, the

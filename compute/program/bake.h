@@ -19,7 +19,9 @@
 
 namespace imprint {
 
+namespace program {
 struct ProgramGraph;  // program_body.h
+}
 
 // One thread at a time.
 class Baker {
@@ -52,7 +54,7 @@ class Baker {
   struct Source {
     std::string name, glsl;
   };
-  Status add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart);
+  Status add_graph(program::ProgramGraph source, Groups groups, std::span<const Variable> apart);
 
   std::vector<vk::CapabilityProfile> profiles_;
   std::vector<VariantTable> tables_;

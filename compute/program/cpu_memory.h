@@ -11,7 +11,7 @@
 #include "compute/base/result.h"
 #include "compute/base/text.h"
 
-namespace imprint {
+namespace imprint::program {
 
 // Thread-safe.
 class CpuMemory {
@@ -72,4 +72,4 @@ class CpuReservation {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

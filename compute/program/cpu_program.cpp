@@ -4,6 +4,10 @@
 #include <cstdio>
 
 namespace imprint {
+
+using namespace graph;
+using namespace program;
+
 namespace {
 
 std::uint64_t end_of(const std::vector<Port>& ports) {

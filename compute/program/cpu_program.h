@@ -9,7 +9,7 @@
 #include "compute/program/cpu_runtime.h"
 #include "compute/program/program_body.h"
 
-namespace imprint {
+namespace imprint::program {
 
 class CpuProgram : public Program::Body {
  public:
@@ -37,8 +37,8 @@ class CpuProgram : public Program::Body {
  private:
   struct Part {
     std::string name;
-    Graph graph;
-    Schedule schedule;
+    graph::Graph graph;
+    graph::Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
     CpuReservation intermediates;
     std::uint32_t repeat = 1;
@@ -58,4 +58,4 @@ class CpuProgram : public Program::Body {
   CpuReservation slot_reservation_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

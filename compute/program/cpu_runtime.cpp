@@ -4,6 +4,10 @@
 #include <vector>
 
 namespace imprint {
+
+using namespace program;
+using namespace tensor;
+
 namespace {
 
 std::size_t bytes_of(const VariableState& variable) {

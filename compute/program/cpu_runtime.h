@@ -7,10 +7,10 @@
 #include "compute/program/cpu_memory.h"
 #include "compute/program/runtime.h"
 
-namespace imprint {
+namespace imprint::program {
 
 // A variable's memory. Programs keep it by the variable's state.
-class CpuVariable : public VariableStorage {
+class CpuVariable : public tensor::VariableStorage {
  public:
   CpuVariable(std::size_t bytes, CpuReservation reservation)
       : bytes_(std::make_unique<std::byte[]>(bytes)), reservation_(std::move(reservation)) {}
@@ -44,7 +44,7 @@ class CpuRuntime : public Runtime {
   void set_cpu_memory_cap(std::uint64_t bytes) override { memory_->set_cap(bytes); }
 
   // ---- for programs ----
-  Status place(VariableState& variable) const;
+  Status place(tensor::VariableState& variable) const;
   const std::shared_ptr<CpuMemory>& memory() const { return memory_; }
   const LogSink& log() const { return log_; }
 
@@ -55,4 +55,4 @@ class CpuRuntime : public Runtime {
   std::shared_ptr<const VariantTable> variants_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

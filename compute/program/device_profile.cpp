@@ -8,7 +8,11 @@
 
 namespace imprint {
 
-std::vector<vk::CapabilityProfile> profiles_of(const vk::Device& device) {
+using namespace graph;
+using namespace kernels;
+using namespace program;
+
+std::vector<vk::CapabilityProfile> program::profiles_of(const vk::Device& device) {
   const vk::CapabilityProfile own =
       vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu);
   const vk::KernelArchive* archive = device.options().kernels.get();
@@ -19,7 +23,7 @@ std::vector<vk::CapabilityProfile> profiles_of(const vk::Device& device) {
   return {compiled};
 }
 
-FusionOptions fusion_options(const vk::CapabilityProfile& capabilities) {
+FusionOptions program::fusion_options(const vk::CapabilityProfile& capabilities) {
   FusionOptions options;
   options.region_invocations =
       static_cast<std::int32_t>(std::min(256u, capabilities.max_workgroup_invocations));
@@ -58,7 +62,7 @@ FusionOptions fusion_options(const vk::CapabilityProfile& capabilities) {
   return options;
 }
 
-DispatchLimits dispatch_limits(const vk::CapabilityProfile& capabilities) {
+DispatchLimits program::dispatch_limits(const vk::CapabilityProfile& capabilities) {
   DispatchLimits limits;
   limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;

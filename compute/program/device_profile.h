@@ -9,7 +9,7 @@
 #include "compute/vk/capability_profile.h"
 #include "compute/vk/device.h"
 
-namespace imprint {
+namespace imprint::program {
 
 // What the programs of a device are written for: the device, as far as the compiler knows its extensions;
 // without a compiler, the profile of the kernel archive that it runs. Where a newer compiler made an archive
@@ -18,7 +18,7 @@ namespace imprint {
 std::vector<vk::CapabilityProfile> profiles_of(const vk::Device& device);
 inline vk::CapabilityProfile profile_of(const vk::Device& device) { return profiles_of(device).front(); }
 
-FusionOptions fusion_options(const vk::CapabilityProfile& profile);
-DispatchLimits dispatch_limits(const vk::CapabilityProfile& profile);
+graph::FusionOptions fusion_options(const vk::CapabilityProfile& profile);
+kernels::DispatchLimits dispatch_limits(const vk::CapabilityProfile& profile);
 
-}  // namespace imprint
+}  // namespace imprint::program

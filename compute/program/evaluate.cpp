@@ -5,6 +5,11 @@
 #include "compute/program/session_impl.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace program;
+using namespace tensor;
+
 namespace {
 
 constexpr std::size_t kMaxCached = 256;  // evaluated structures kept; past that the cache starts again

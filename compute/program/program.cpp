@@ -9,6 +9,11 @@
 
 namespace imprint {
 
+using namespace graph;
+using namespace kernels;
+using namespace program;
+using namespace tensor;
+
 Update Update::assign(Variable target, Tensor value) {
   return {std::move(target), std::move(value), Tensor(), false};
 }
@@ -115,7 +120,7 @@ Status Program::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_
   return body_->run_pieces(slot, first, count);
 }
 
-bool writes_state(const Schedule& schedule, const Task& task, std::span<const Variable> but) {
+bool program::writes_state(const Schedule& schedule, const Task& task, std::span<const Variable> but) {
   return std::ranges::any_of(task.stores, [&](const Store& store) {
     if (store.place.kind != PlaceKind::variable) return false;
     const VariableState* written = schedule.variables[static_cast<std::size_t>(store.place.index)].get();
@@ -124,7 +129,7 @@ bool writes_state(const Schedule& schedule, const Task& task, std::span<const Va
   });
 }
 
-void add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats) {
+void program::add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats) {
   const auto bytes = [&](NodeIndex node) {
     return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype);
   };

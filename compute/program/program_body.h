@@ -13,7 +13,7 @@
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 
-namespace imprint {
+namespace imprint::program {
 
 inline constexpr std::uint64_t kAlignment =
     256;  // bytes, of what a program keeps side by side in one allocation
@@ -33,8 +33,8 @@ struct Port {
 // A program's function as a graph, before fusion.
 struct ProgramGraph {
   std::string name;
-  Graph graph;
-  FusionRequest request;
+  graph::Graph graph;
+  graph::FusionRequest request;
   std::vector<Port> inputs, outputs;
   std::vector<Variable> keep;  // handles of all variables
   std::uint32_t slots = 3;
@@ -47,7 +47,7 @@ struct ProgramGraph {
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
 
 // For where float16 and bfloat16 cannot be held, and why: unsupported when the graph has some.
-Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason);
+Status check_narrow_floats(const graph::Graph& graph, const std::string& program, std::string_view reason);
 
 // Of one part of a sequence; without slots, which the sequence has.
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
@@ -59,17 +59,23 @@ Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
 
 // Whether the task writes a variable other than those listed.
-bool writes_state(const Schedule& schedule, const Task& task, std::span<const Variable> but);
+bool writes_state(const graph::Schedule& schedule, const graph::Task& task, std::span<const Variable> but);
 // Adds a kernel and its bytes and operations to the figures.
-void add_work(const Graph& graph, const Schedule& schedule, const Task& task, ProgramStats& stats);
-std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task);  // a line
-KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task,
-                             bool on_matrix_units = false);
+void add_work(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
+              ProgramStats& stats);
+std::string explain_task(const graph::Graph& graph, const graph::Schedule& schedule,
+                         const graph::Task& task);  // a line
+KernelFigures kernel_figures(const graph::Graph& graph, const graph::Schedule& schedule,
+                             const graph::Task& task, bool on_matrix_units = false);
+
+}  // namespace imprint::program
+
+namespace imprint {
 
 class Program::Body {
  public:
   virtual ~Body() = default;
-  static Result<std::unique_ptr<Body>> compile(Runtime& runtime, ProgramGraph source);
+  static Result<std::unique_ptr<Body>> compile(Runtime& runtime, program::ProgramGraph source);
   static Program wrap(std::unique_ptr<Body> body) { return Program(std::move(body)); }
 
   virtual const Runtime& owner() const = 0;
@@ -89,7 +95,7 @@ class Program::Body {
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
 
-  ProgramGraph source;  // of a sequence its ports alone
+  program::ProgramGraph source;  // of a sequence its ports alone
   ProgramStats stats;
   std::vector<Variable> own;  // of a sequence
 };

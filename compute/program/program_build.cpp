@@ -11,6 +11,12 @@
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace program;
+using namespace tensor;
+
 namespace {
 
 std::uint64_t tensor_bytes(const Shape& shape, DType dtype) {
@@ -90,15 +96,15 @@ Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
 
 }  // namespace
 
-FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
+FusionOptions program::fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(profile);
   options.fuse = source.fuse;
   options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
   return options;
 }
 
-std::vector<vk::KernelSource> kernel_sources(const std::string& program,
-                                             std::span<const DispatchSource> dispatches) {
+std::vector<vk::KernelSource> program::kernel_sources(const std::string& program,
+                                                      std::span<const DispatchSource> dispatches) {
   std::vector<vk::KernelSource> sources;
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     vk::KernelSource kernel;
@@ -111,7 +117,7 @@ std::vector<vk::KernelSource> kernel_sources(const std::string& program,
   return sources;
 }
 
-Result<ProgramGraph> build_program_graph(const ProgramDescription& description) {
+Result<ProgramGraph> program::build_program_graph(const ProgramDescription& description) {
   ProgramGraph result;
   result.name = description.name;
   result.slots = std::max(1u, description.slots);
@@ -180,7 +186,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   return result;
 }
 
-Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
+Status program::check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
   for (NodeIndex n = 0; n < graph.size(); ++n)
     if (dtype_is_narrow_float(graph[n].dtype))
       return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +

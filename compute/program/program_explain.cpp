@@ -5,14 +5,18 @@
 
 namespace imprint {
 
-std::string explain_task(const Graph& graph, const Schedule& schedule, const Task& task) {
+using namespace graph;
+using namespace kernels;
+using namespace program;
+
+std::string program::explain_task(const Graph& graph, const Schedule& schedule, const Task& task) {
   const auto operations = static_cast<std::uint64_t>(task_operations(graph, schedule, task));
   return "  level " + std::to_string(task.level) + ", " + std::to_string(operations) + " operations, " +
          task_text(graph, task) + "\n";
 }
 
-KernelFigures kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task,
-                             bool on_matrix_units) {
+KernelFigures program::kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task,
+                                      bool on_matrix_units) {
   const auto bytes = [&](NodeIndex node) {
     return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype);
   };

@@ -9,16 +9,20 @@
 #include "compute/program/runtime_impl.h"
 #include "compute/vk/capability_profile.h"
 
-namespace imprint {
+namespace imprint::program {
 
 // How the program is fused for a device of this profile.
-FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile);
+graph::FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile);
 // What the program asks the pipeline store for, in the order of its dispatches.
 std::vector<vk::KernelSource> kernel_sources(const std::string& program,
-                                             std::span<const DispatchSource> dispatches);
+                                             std::span<const kernels::DispatchSource> dispatches);
+
+}  // namespace imprint::program
+
+namespace imprint {
 
 struct Program::Impl : Program::Body {
-  explicit Impl(RuntimeImpl& owner) : runtime(owner) {}
+  explicit Impl(program::RuntimeImpl& owner) : runtime(owner) {}
   ~Impl() override;
 
   const Runtime& owner() const override { return runtime; }
@@ -36,8 +40,9 @@ struct Program::Impl : Program::Body {
   void encode(VkCommandBuffer commands, std::uint32_t slot) const override;
   Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
-  static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, ProgramGraph source);
-  static Result<std::unique_ptr<Impl>> compile(RuntimeImpl& runtime, const ProgramSequence& sequence);
+  static Result<std::unique_ptr<Impl>> compile(program::RuntimeImpl& runtime, program::ProgramGraph source);
+  static Result<std::unique_ptr<Impl>> compile(program::RuntimeImpl& runtime,
+                                               const ProgramSequence& sequence);
 
   // ---- building ----
   // variants: null for those of the cost model. profile: what kernels are written for.
@@ -45,10 +50,10 @@ struct Program::Impl : Program::Body {
   Status place_variables();
   Status place_constants();
   void plan();  // the arena: inputs, outputs, intermediates
-  std::int32_t buffer_of(const Place& place);
-  std::uint64_t byte_offset(const Place& place) const;  // from where the place's buffer is bound
-  vk::Allocation allocation_of(const Place& place) const;
-  Status make_kernels(const DispatchLimits& limits);
+  std::int32_t buffer_of(const graph::Place& place);
+  std::uint64_t byte_offset(const graph::Place& place) const;  // from where the place's buffer is bound
+  vk::Allocation allocation_of(const graph::Place& place) const;
+  Status make_kernels(const kernels::DispatchLimits& limits);
   Status make_tables();
   void count();
 
@@ -70,9 +75,9 @@ struct Program::Impl : Program::Body {
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 
-  RuntimeImpl& runtime;
-  Schedule schedule;
-  std::vector<DispatchSource> dispatches;
+  program::RuntimeImpl& runtime;
+  graph::Schedule schedule;
+  std::vector<kernels::DispatchSource> dispatches;
   std::vector<vk::Kernel> kernels;           // per dispatch
   std::vector<std::uint8_t> barrier_before;  // per dispatch
   bool download_barrier = true;

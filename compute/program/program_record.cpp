@@ -5,6 +5,9 @@
 
 namespace imprint {
 
+using namespace kernels;
+using namespace program;
+
 // One set for each distinct list of buffers: offsets are in the table, so most dispatches share.
 Status Program::Impl::make_descriptor_sets() {
   if (dispatches.empty()) return {};

@@ -7,13 +7,16 @@
 
 namespace imprint {
 
-Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
+using namespace program;
+
+Error program::in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
   error.message = "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" +
                   sequence.parts[part].description.name + "': " + error.message;
   return error;
 }
 
-Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted, std::uint64_t& end) {
+Result<std::uint64_t> program::input_offset(std::vector<Port>& ports, const Port& wanted,
+                                            std::uint64_t& end) {
   for (const Port& port : ports) {
     if (port.name != wanted.name) continue;
     if (!(port.shape == wanted.shape) || port.dtype != wanted.dtype)
@@ -29,7 +32,8 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
   return ports.back().offset;
 }
 
-Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
+Status program::add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn,
+                          std::uint64_t& dispatches) {
   dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
   if (dispatches <= kMaxSequenceDispatches) return {};
   return make_error(ErrorCode::invalid_argument,
@@ -39,7 +43,7 @@ Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std
                         std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
 }
 
-Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {
+Result<ProgramGraph> program::build_part_graph(const ProgramSequence& sequence, std::size_t part) {
   const ProgramDescription& description = sequence.parts[part].description;
   auto graph = build_program_graph(description);
   if (!graph) return in_sequence(sequence, part, std::move(graph).error());

@@ -8,6 +8,9 @@
 #include "compute/program/session_impl.h"
 
 namespace imprint {
+
+using namespace program;
+
 namespace {
 
 constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
@@ -60,7 +63,7 @@ HostTensor HostTensor::from_ints(std::vector<std::int32_t> values, Shape shape) 
   return {DType::int32, shape, {}, std::move(values)};
 }
 
-HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
+HostTensor program::host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   HostTensor result{dtype, shape, {}, {}};
   const std::size_t count = bytes.size() / dtype_size(dtype);
   if (dtype_is_narrow_float(dtype)) {

@@ -7,6 +7,11 @@
 #include "compute/program/runtime_impl.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace program;
+using namespace tensor;
+
 namespace {
 
 constexpr std::uint64_t kTensorAlignment = 256;
@@ -44,8 +49,8 @@ std::uint64_t buffer_range_alignment(const vk::Capabilities& capabilities) {
   return std::max<std::uint64_t>(4 * kPlaceAlignment, capabilities.min_storage_buffer_offset_alignment);
 }
 
-void global_barrier(const vk::Functions& functions, VkCommandBuffer commands, VkPipelineStageFlags after,
-                    VkPipelineStageFlags before) {
+void program::global_barrier(const vk::Functions& functions, VkCommandBuffer commands,
+                             VkPipelineStageFlags after, VkPipelineStageFlags before) {
   vk::memory_barrier(functions, commands, vk::our_writes(after), vk::our_accesses(before));
 }
 

@@ -12,7 +12,7 @@
 #include "compute/vk/barrier.h"
 #include "compute/vk/handle.h"
 
-namespace imprint {
+namespace imprint::program {
 
 class RuntimeImpl;
 
@@ -23,7 +23,7 @@ struct RuntimeLink {
 };
 
 // A variable's memory. Retired behind the newest ticket when the last handle to the variable goes.
-class DeviceVariable : public VariableStorage {
+class DeviceVariable : public tensor::VariableStorage {
  public:
   DeviceVariable(std::shared_ptr<RuntimeLink> link, vk::Allocation allocation)
       : link_(std::move(link)), allocation_(allocation) {}
@@ -69,8 +69,8 @@ class RuntimeImpl : public Runtime {
 
   // ---- for programs ----
   std::shared_ptr<Tuner> tuner() const;
-  Status place(VariableState& variable, bool yields = false);
-  Status settle(VariableState& variable,
+  Status place(tensor::VariableState& variable, bool yields = false);
+  Status settle(tensor::VariableState& variable,
                 std::shared_ptr<DeviceVariable> storage);  // with its initial content
   // Queues bytes for a range of device memory; copied at once.
   Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
@@ -110,4 +110,4 @@ class RuntimeImpl : public Runtime {
   std::shared_ptr<Tuner> tuner_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

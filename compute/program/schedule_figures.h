@@ -13,7 +13,7 @@ namespace imprint {
 struct KernelFigures {
   std::string kind;                                 // "map", "region", ...: TaskKind in words
   std::string text;                                 // what it stores, and from what
-  std::vector<VariantChoice> choices;               // that made it what it is
+  std::vector<graph::VariantChoice> choices;        // that made it what it is
   std::vector<std::string> stages;                  // of a region: what its workgroups do between barriers
   std::uint64_t bytes_read = 0, bytes_written = 0;  // each tensor once
   std::uint64_t operations = 0;                     // floating-point; a transcendental function counts as one

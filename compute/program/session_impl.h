@@ -8,7 +8,11 @@
 
 namespace imprint {
 
+namespace program {
+
 HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+
+}  // namespace program
 
 struct Session::Impl {
   Impl(Runtime& used_runtime, vk::Queue* used_queue) : runtime(used_runtime), queue(used_queue) {}
@@ -17,8 +21,8 @@ struct Session::Impl {
   Status run_whole(Program& program);
   Result<std::vector<HostTensor>> evaluate(Session& session, std::span<const Tensor> tensors);
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs,
-                                      const std::vector<Port>& input_ports,
-                                      const std::vector<Port>& output_ports);
+                                      const std::vector<program::Port>& input_ports,
+                                      const std::vector<program::Port>& output_ports);
 
   Runtime& runtime;
   vk::Queue* queue;  // null on the CPU

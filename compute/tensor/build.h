@@ -12,7 +12,7 @@
 
 #include "compute/tensor/tensor.h"
 
-namespace imprint {
+namespace imprint::tensor {
 
 // What an op needs beside its inputs. ints and floats are Node's; shape and dtype are read by the ops whose
 // result they name (leaves, generators, reshape, expand, cast) and ignored by the others.
@@ -65,4 +65,4 @@ Tensor failure(ErrorCode code, std::string_view op, std::string text);  // "op: 
 // The first error among tensors, if any.
 const Tensor* first_error(std::span<const Tensor> tensors);
 
-}  // namespace imprint
+}  // namespace imprint::tensor

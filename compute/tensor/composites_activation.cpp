@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 Tensor negative_part(const Tensor& x) { return where(x > 0.0f, 0.0f, x); }

@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 Tensor pad_image(const Tensor& x, std::int64_t amount, double value) {

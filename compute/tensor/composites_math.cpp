@@ -4,6 +4,8 @@
 
 namespace imprint {
 
+using namespace tensor;
+
 Tensor square(const Tensor& x) { return x * x; }
 Tensor rsqrt(const Tensor& x) { return recip(sqrt(x)); }
 // Base 2 keeps whole exponents exact, which exp(x ln 2) would not.

@@ -1,6 +1,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 // What is subtracted before exp so that nothing overflows. It cancels out of value and derivative, so no

@@ -6,12 +6,14 @@
 
 namespace imprint {
 
-std::optional<double> full_value(const Tensor& tensor) {
+using namespace tensor;
+
+std::optional<double> tensor::full_value(const Tensor& tensor) {
   if (!tensor.ok() || tensor.node()->op != Op::full) return std::nullopt;
   return tensor.node()->floats[0];
 }
 
-double representable(double value, DType dtype) {
+double tensor::representable(double value, DType dtype) {
   switch (dtype) {
     case DType::float32:
       return static_cast<double>(static_cast<float>(value));
@@ -32,7 +34,7 @@ double representable(double value, DType dtype) {
   }
 }
 
-Tensor number(double value, const Tensor& like) { return full({}, value, like.dtype()); }
+Tensor tensor::number(double value, const Tensor& like) { return full({}, value, like.dtype()); }
 
 Tensor input(std::string name, Shape shape, DType dtype) {
   Tensor made = make(Op::input, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});

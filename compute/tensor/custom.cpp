@@ -4,6 +4,8 @@
 
 namespace imprint {
 
+using namespace tensor;
+
 Tensor custom_rows(std::string name, std::string_view glsl, std::span<const Tensor> inputs,
                    std::int64_t width) {
   const std::int64_t rows = inputs.empty() || inputs[0].rank() == 0 ? 0 : inputs[0].extent(0);

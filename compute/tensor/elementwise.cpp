@@ -4,6 +4,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 // A bare C++ number, or any scalar known to be one value: it adopts its neighbour's dtype where that loses
@@ -47,13 +50,13 @@ std::string no_broadcast(std::span<const Tensor> operands) {
 
 }  // namespace
 
-Tensor broadcast_operand(const Tensor& tensor, const Shape& shape) {
+Tensor tensor::broadcast_operand(const Tensor& tensor, const Shape& shape) {
   if (!tensor.ok() || tensor.shape() == shape) return tensor;
   if (const std::optional<double> value = full_value(tensor)) return full(shape, *value, tensor.dtype());
   return expand(tensor, shape);
 }
 
-Tensor elementwise(Op op, std::span<const Tensor> given) {
+Tensor tensor::elementwise(Op op, std::span<const Tensor> given) {
   if (const Tensor* failed = first_error(given)) return *failed;
   std::vector<Tensor> operands(given.begin(), given.end());
   if (op == Op::where && is_number_literal(operands[0]))
@@ -73,7 +76,7 @@ Tensor elementwise(Op op, std::span<const Tensor> given) {
   return make(op, operands);
 }
 
-Tensor elementwise(Op op, std::initializer_list<Tensor> operands) {
+Tensor tensor::elementwise(Op op, std::initializer_list<Tensor> operands) {
   return elementwise(op, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 

@@ -1,6 +1,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 // Runs `build` with the axis counted from the front.

@@ -4,6 +4,8 @@
 
 namespace imprint {
 
+using namespace tensor;
+
 Tensor concat(std::span<const Tensor> tensors, int axis) {
   if (const Tensor* failed = first_error(tensors)) return *failed;
   if (tensors.empty())

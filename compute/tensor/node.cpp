@@ -2,7 +2,7 @@
 
 #include "compute/tensor/build.h"
 
-namespace imprint {
+namespace imprint::tensor {
 
 Node::~Node() {
   // A training graph is a chain of thousands of nodes: released by recursion it would overflow a fibre's
@@ -54,4 +54,4 @@ Tensor make(Op op, std::initializer_list<Tensor> inputs, Attributes attributes) 
   return make(op, std::span<const Tensor>(inputs.begin(), inputs.size()), std::move(attributes));
 }
 
-}  // namespace imprint
+}  // namespace imprint::tensor

@@ -14,7 +14,7 @@
 #include "compute/tensor/op.h"
 #include "compute/tensor/shape.h"
 
-namespace imprint {
+namespace imprint::tensor {
 
 struct Node;
 using NodeRef = std::shared_ptr<const Node>;
@@ -60,4 +60,4 @@ struct Node {
   ~Node();  // releases long chains without recursion
 };
 
-}  // namespace imprint
+}  // namespace imprint::tensor

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace imprint {
+namespace imprint::tensor {
 
 const OpInfo& op_info(Op op) {
 #define X(name, kind, inputs) OpInfo{#name, OpKind::kind, inputs},
@@ -12,4 +12,4 @@ const OpInfo& op_info(Op op) {
   return kInfos[static_cast<std::size_t>(op)];
 }
 
-}  // namespace imprint
+}  // namespace imprint::tensor

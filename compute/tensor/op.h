@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace imprint {
+namespace imprint::tensor {
 
 // How an op relates its output elements to its inputs; drives fusion.
 enum class OpKind : std::uint8_t {
@@ -106,4 +106,4 @@ struct OpInfo {
 
 const OpInfo& op_info(Op op);
 
-}  // namespace imprint
+}  // namespace imprint::tensor

@@ -4,6 +4,8 @@
 
 namespace imprint {
 
+using namespace tensor;
+
 Tensor random_uniform(const Tensor& generator, Shape shape, std::uint32_t stream) {
   return make(Op::random_uniform, {generator},
               {.ints = {static_cast<std::int64_t>(stream)}, .shape = shape, .dtype = DType::float32});

@@ -5,6 +5,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 // The axes that a reduction folds, ascending; all when none are named.

@@ -5,7 +5,7 @@
 
 #include "compute/tensor/build.h"
 
-namespace imprint {
+namespace imprint::tensor {
 namespace {
 
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
@@ -535,4 +535,4 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
   return rule.refuse(ErrorCode::internal, "unknown op");
 }
 
-}  // namespace imprint
+}  // namespace imprint::tensor

@@ -3,7 +3,7 @@
 
 #include "compute/tensor/build.h"
 
-namespace imprint {
+namespace imprint::tensor {
 namespace {
 
 bool is_value(const Tensor& tensor, double value) {
@@ -153,4 +153,4 @@ std::optional<Tensor> simplify(Op op, std::span<const Tensor> operands) {
   return std::nullopt;
 }
 
-}  // namespace imprint
+}  // namespace imprint::tensor

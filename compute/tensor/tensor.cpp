@@ -5,6 +5,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 const Error& uninitialised() {
@@ -81,13 +84,13 @@ Tensor Tensor::named(std::string name) const {
   return view;
 }
 
-bool is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
+bool tensor::is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
 
-Tensor failure(ErrorCode code, std::string_view op, std::string text) {
+Tensor tensor::failure(ErrorCode code, std::string_view op, std::string text) {
   return Tensor(make_error(code, std::string(op) + ": " + std::move(text)));
 }
 
-const Tensor* first_error(std::span<const Tensor> tensors) {
+const Tensor* tensor::first_error(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors)
     if (!tensor.ok()) return &tensor;
   return nullptr;

@@ -28,7 +28,7 @@ namespace imprint {
 class Tensor {
  public:
   Tensor();  // carries the error "uninitialised tensor"
-  explicit Tensor(NodeRef node);
+  explicit Tensor(tensor::NodeRef node);
   explicit Tensor(Error error);
   Tensor(float value);  // a float32 scalar; in a binary operation it adopts the other operand's dtype
   Tensor(double value) : Tensor(static_cast<float>(value)) {}
@@ -45,13 +45,13 @@ class Tensor {
   DType dtype() const;         // float32 when !ok()
   int rank() const { return shape().rank(); }
   std::int64_t extent(int axis) const;  // negative axes count from the end; 0 when out of range or !ok()
-  const NodeRef& node() const { return node_; }
+  const tensor::NodeRef& node() const { return node_; }
 
   // The same value under a name for messages, dumps and benchmark tables.
   Tensor named(std::string name) const;
 
  private:
-  NodeRef node_;
+  tensor::NodeRef node_;
   std::shared_ptr<const Error> error_;
 };
 
@@ -76,12 +76,12 @@ class Variable {
   const Shape& shape() const;
   DType dtype() const;
   Tensor value() const;
-  const std::shared_ptr<VariableState>& state() const { return state_; }
+  const std::shared_ptr<tensor::VariableState>& state() const { return state_; }
 
  private:
-  std::shared_ptr<VariableState> state_;
+  std::shared_ptr<tensor::VariableState> state_;
   std::shared_ptr<const Error> error_;
-  NodeRef node_;
+  tensor::NodeRef node_;
 };
 
 // ---- creation ----

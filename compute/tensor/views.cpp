@@ -6,6 +6,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 Tensor source_of(const Tensor& tensor) { return Tensor(tensor.node()->inputs[0]); }

@@ -8,6 +8,10 @@
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
+
+using namespace program;
+using namespace tuning;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

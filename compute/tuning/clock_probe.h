@@ -13,7 +13,7 @@
 
 #include "compute/program/program.h"
 
-namespace imprint {
+namespace imprint::tuning {
 
 // What times of the same arithmetic tell: whether the clock stands as high as it has stood, or, where it
 // comes no higher any more, as high as it gets.
@@ -57,4 +57,4 @@ class ClockProbe {
   ClockWatch watch_;
 };
 
-}  // namespace imprint
+}  // namespace imprint::tuning

@@ -12,6 +12,12 @@
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace program;
+using namespace tensor;
+using namespace tuning;
+
 namespace {
 
 std::uint64_t now_ns() {

@@ -17,8 +17,12 @@
 
 namespace imprint {
 
+namespace program {
 struct ProgramGraph;
+}
+namespace tuning {
 class TuningTimer;
+}
 
 // One variant of one kernel, told before it is built and when it has been timed.
 struct TuningStep {
@@ -62,7 +66,7 @@ class Tuner {
   TuningStats stats() const;                            // any thread
 
   // What compiling calls. A failure is logged, and the program is compiled by what is known.
-  void tune(Runtime& runtime, const ProgramGraph& source);
+  void tune(Runtime& runtime, const program::ProgramGraph& source);
 
  private:
   class Subject;
@@ -73,7 +77,7 @@ class Tuner {
   vk::Queue& queue_;
   VariantTable table_;
   TuningOptions options_;
-  std::unique_ptr<TuningTimer> timer_;
+  std::unique_ptr<tuning::TuningTimer> timer_;
   std::uint64_t deadline_ns_ = 0;  // of the steady clock
   std::atomic<bool> stopped_{false};
   mutable std::mutex stats_mutex_;

@@ -10,6 +10,10 @@
 #include "compute/vk/timestamps.h"
 
 namespace imprint {
+
+using namespace program;
+using namespace tuning;
+
 namespace {
 
 constexpr std::uint64_t kTimeoutNs = 60'000'000'000;

@@ -10,13 +10,14 @@
 #include "compute/tuning/clock_probe.h"
 #include "compute/vk/queue.h"
 
-namespace imprint {
+namespace imprint::tuning {
 
 class TuningTimer {
  public:
   // seconds: of measuring, all in all, of which it may take a share to let the clock rise. Errors:
   // unsupported (no timestamps), out_of_*_memory.
-  static Result<std::unique_ptr<TuningTimer>> create(RuntimeImpl& runtime, vk::Queue& queue, double seconds);
+  static Result<std::unique_ptr<TuningTimer>> create(program::RuntimeImpl& runtime, vk::Queue& queue,
+                                                     double seconds);
   ~TuningTimer();
 
   // Microseconds of a run of secondary commands: the least of `runs` submissions, of several in a row each
@@ -30,14 +31,14 @@ class TuningTimer {
   std::uint64_t runs() const { return runs_; }  // submissions, without those that let the clock rise
 
  private:
-  TuningTimer(RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
+  TuningTimer(program::RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
       : runtime_(runtime), queue_(queue), probe_(std::move(probe)), seconds_(seconds) {}
   Status upload();
   Status raise_clock(double share);                                   // of all seconds, at most
   Result<double> run(VkCommandBuffer commands, std::uint32_t times);  // microseconds of one time
   Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);
 
-  RuntimeImpl& runtime_;
+  program::RuntimeImpl& runtime_;
   vk::Queue& queue_;
   ClockProbe probe_;
   double seconds_;
@@ -47,4 +48,4 @@ class TuningTimer {
   std::uint64_t runs_ = 0;
 };
 
-}  // namespace imprint
+}  // namespace imprint::tuning

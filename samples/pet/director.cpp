@@ -12,7 +12,7 @@ namespace pet {
 namespace {
 
 constexpr double kFrameSeconds = 0.25;  // between two pictures of --frames
-constexpr size_t kMostMoments = 6;
+constexpr std::size_t kMostMoments = 6;
 
 StageOptions stage_options(const Options& options) {
   StageOptions stage;
@@ -30,15 +30,15 @@ std::string percent(float share) { return std::to_string(static_cast<int>(share 
 
 const char* words(TeacherKind teacher) {
   switch (teacher) {
-    case TeacherKind::kDemo:
+    case TeacherKind::demo:
       return "each trick shown once, then praise and scolding";
-    case TeacherKind::kPraise:
+    case TeacherKind::praise:
       return "praise and scolding only";
-    case TeacherKind::kCareless:
+    case TeacherKind::careless:
       return "a careless teacher: shows twice, then reacts half of the time, often wrongly";
-    case TeacherKind::kOff:
+    case TeacherKind::off:
       return "learning off";
-    case TeacherKind::kNone:
+    case TeacherKind::none:
       break;
   }
   return "a person";
@@ -57,30 +57,29 @@ std::string Director::notice(const Game& game) {
   const WorldView now = game.yard(0);
   const WorldView before = std::exchange(before_, now);
   if (options_.picture.empty() || moments_.size() >= kMostMoments - 1) return {};
-  const auto once = [&](Event event) { return !std::exchange(seen_[static_cast<size_t>(event)], true); };
-  const bool own = now.cue != Cue::kNone && !now.demonstrating;
+  const auto once = [&](Event event) { return !std::exchange(seen_[static_cast<std::size_t>(event)], true); };
+  const bool own = now.cue != Cue::none && !now.demonstrating;
 
-  if (now.demonstrating && now.cue == Cue::kFetch && now.pet.holding && now.pet.pose == Pose::kWalk &&
-      once(Event::kShown)) {
+  if (now.demonstrating && now.cue == Cue::fetch && now.pet.holding && now.pet.pose == Pose::walk &&
+      once(Event::shown)) {
     return at(now.time_s) + quoted(now.cue) + " is shown";
   }
   if (!now.markers.empty() &&
       (before.markers.empty() || before.markers.back().time_s < now.markers.back().time_s)) {
     const FeedbackMarker& marker = now.markers.back();
-    if (marker.kind == FeedbackKind::kScold && marker.credited && own && once(Event::kScolded)) {
+    if (marker.kind == FeedbackKind::scold && marker.credited && own && once(Event::scolded)) {
       return at(now.time_s) + quoted(now.cue) + "? \"No!\", for: " + name(marker.action);
     }
-    if (marker.kind == FeedbackKind::kPraise && marker.credited && own && once(Event::kPraised)) {
+    if (marker.kind == FeedbackKind::praise && marker.credited && own && once(Event::praised)) {
       return at(now.time_s) + "\"Good!\", for: " + name(marker.action);
     }
   }
   const bool success = now.trial_over && !before.trial_over && now.trial_success && !before.demonstrating;
-  if (success && before.cue == Cue::kSpin && once(Event::kSpin))
+  if (success && before.cue == Cue::spin && once(Event::spin))
     return at(now.time_s) + "\"spin\", all by itself";
-  if (success && before.cue == Cue::kBed && now.time_s > 20.0 && once(Event::kBed))
+  if (success && before.cue == Cue::bed && now.time_s > 20.0 && once(Event::bed))
     return at(now.time_s) + "\"bed\", without a word more";
-  if (own && now.cue == Cue::kFetch && now.pet.pose == Pose::kGive && now.time_s > 30.0 &&
-      once(Event::kGave)) {
+  if (own && now.cue == Cue::fetch && now.pet.pose == Pose::give && now.time_s > 30.0 && once(Event::gave)) {
     return at(now.time_s) + "\"fetch\": there, run, take, back, give";
   }
   return {};
@@ -99,7 +98,7 @@ void Director::frame(Run& run) {
   const bool draw = film || !moment.empty();
   if (draw) {
     Show show;
-    for (size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
+    for (std::size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
     show.ghost = film ? game.ghost() : nullptr;
     show.panels = film;
     OverlayState overlay = game.overlay();
@@ -128,7 +127,7 @@ void Director::write(const Game& game, const Report& report) {
   const std::string share = percent(report.final_success) + " of the commands",
                     seconds = std::to_string(static_cast<int>(report.simulated_seconds));
   const char* follow = report.pets > 1 ? " follow " : " follows ";
-  if (report.teacher == TeacherKind::kOff)
+  if (report.teacher == TeacherKind::off)
     sheet.title = who + ", with learning off," + follow + share;
   else if (learned(report) == true)
     sheet.title = who + " learned to follow " + share + " in " + seconds + " seconds";
@@ -140,7 +139,7 @@ void Director::write(const Game& game, const Report& report) {
   sheet.curve = overlay.curve;
   sheet.ghost_curve = overlay.ghost_curve;
   sheet.ticks = overlay.ticks;
-  for (size_t i = 0; i < kTrickCount && !report.checks.empty(); ++i) {
+  for (std::size_t i = 0; i < kTrickCount && !report.checks.empty(); ++i) {
     sheet.tricks.push_back({overlay.names.of(kTricks[i]), report.checks.front().per_trick[i],
                             report.checks.back().per_trick[i]});
   }
@@ -155,7 +154,7 @@ void Director::write(const Game& game, const Report& report) {
                 static_cast<unsigned long long>(report.decisions));
   fact();
   std::snprintf(line, sizeof line, "%s: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)",
-                report.access == Access::kCpu ? "CPU" : "GPU", report.infer_gpu_us.median,
+                report.access == Access::cpu ? "CPU" : "GPU", report.infer_gpu_us.median,
                 report.learn_gpu_us.median, report.infer_gpu_us.frames, report.learn_gpu_us.frames);
   fact();
   std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99,

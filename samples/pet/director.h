@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_DIRECTOR_H_
-#define IMPRINT_SAMPLES_PET_DIRECTOR_H_
+#pragma once
 // Draws a headless game off screen: decides which moments are worth a picture, and puts the sheet together.
 
 #include <array>
@@ -28,17 +27,15 @@ class Director {
   // A moment worth remembering, by what just happened in the yard; empty when nothing did.
   std::string notice(const Game& game);
 
-  enum class Event : uint8_t { kShown, kScolded, kPraised, kSpin, kBed, kGave, kCount };
+  enum class Event : std::uint8_t { shown, scolded, praised, spin, bed, gave, count };
 
   Options options_;
   Stage stage_;
   std::vector<Moment> moments_;
   WorldView before_;
-  std::array<bool, static_cast<size_t>(Event::kCount)> seen_{};
-  uint32_t pictures_ = 0;
+  std::array<bool, static_cast<std::size_t>(Event::count)> seen_{};
+  std::uint32_t pictures_ = 0;
   double next_frame_s_ = 0.0;
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_DIRECTOR_H_

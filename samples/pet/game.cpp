@@ -27,20 +27,20 @@ namespace pet {
 namespace {
 
 constexpr double kCheckSeconds = 15.0;
-constexpr uint64_t kSettleFrames = 12;  // for minibatches under way when learning ends
+constexpr std::uint64_t kSettleFrames = 12;  // for minibatches under way when learning ends
 constexpr double kCaptionSeconds = 1.2;
 constexpr double kStatusSeconds = 3.0;
 constexpr double kAutoCuePause = 1.5;
 
 // All seats of a brain are answered together, so each pet of a kennel is examined by few probes at a time;
 // that takes two seconds of play.
-uint32_t probes_per_pet(uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kTrickCount; }
+std::uint32_t probes_per_pet(std::uint32_t pets) { return pets == 1 ? kTrialsPerTrick : kTrickCount; }
 
 // A person's reaction is measured, or guessed: the brain reckons with the quickest, and Life dates back what
 // slower ones say.
 double brain_reaction(const Options& options, const SessionLogReader* replay) {
-  return (replay ? replay->header().idle && replay->header().teacher == TeacherKind::kNone
-                 : options.teacher == TeacherKind::kNone)
+  return (replay ? replay->header().idle && replay->header().teacher == TeacherKind::none
+                 : options.teacher == TeacherKind::none)
              ? kQuickestReaction
              : kUsualReaction;
 }
@@ -50,7 +50,7 @@ double brain_reaction(const Options& options, const SessionLogReader* replay) {
 std::vector<Learner> learners(const Options& options, const SessionLogReader* replay) {
   std::vector<Learner> wanted{options.learner};
   const bool changes =
-      replay ? replay->changes_learner() : options.teacher == TeacherKind::kNone || !options.headless;
+      replay ? replay->changes_learner() : options.teacher == TeacherKind::none || !options.headless;
   if (!changes || options.kennel > 1) return wanted;
   for (const Learner learner : kLearners) {
     if (learner != options.learner) wanted.push_back(learner);
@@ -78,8 +78,8 @@ BrainContext::Setup context_setup(const Options& options,
 
 std::vector<std::vector<Mind*>> probes(PetBrain& brain) {
   std::vector<std::vector<Mind*>> minds(brain.setup().pets);
-  for (uint32_t pet = 0; pet < brain.setup().pets; ++pet) {
-    for (uint32_t i = 0; i < brain.setup().probes; ++i) minds[pet].push_back(&brain.probe(pet, i));
+  for (std::uint32_t pet = 0; pet < brain.setup().pets; ++pet) {
+    for (std::uint32_t i = 0; i < brain.setup().probes; ++i) minds[pet].push_back(&brain.probe(pet, i));
   }
   return minds;
 }
@@ -95,20 +95,20 @@ Options with_replay(Options options, const SessionLogReader* replay) {
 }  // namespace
 
 struct Game::Inside {
-  enum class Phase : uint8_t { kPlaying, kSettling, kExamining, kDone };
+  enum class Phase : std::uint8_t { playing, settling, examining, done };
 
   Inside(const Options& wanted, const imp_vk_device_info& device,
          const std::function<void(const std::string&)>& log, const std::function<void(float)>& progress);
 
-  void gather(size_t pet, uint64_t frame, std::vector<Signal>& signals);
-  void apply(size_t pet, const Signal& signal);
+  void gather(std::size_t pet, std::uint64_t frame, std::vector<Signal>& signals);
+  void apply(std::size_t pet, const Signal& signal);
   void apply_to_brain(const Signal& signal);
   void auto_cue();
-  void play(uint64_t frame, uint32_t steps);
-  bool time_up(uint64_t frame) const;  // learning is over before this frame
+  void play(std::uint64_t frame, std::uint32_t steps);
+  bool time_up(std::uint64_t frame) const;  // learning is over before this frame
   TeacherKind teacher() const { return replay ? replay->header().teacher : options.teacher; }
-  void advance_phase(uint64_t frame);
-  void examine(uint64_t frame);
+  void advance_phase(std::uint64_t frame);
+  void examine(std::uint64_t frame);
   void record_check();
   void say(const std::string& caption);
   void report_status(const std::string& text);
@@ -131,16 +131,16 @@ struct Game::Inside {
   Meters meters;
   Lessons lessons;
 
-  Phase phase = Phase::kPlaying;
-  uint64_t frame = 0;        // of this game, from 1; logs count by it
-  uint64_t game_frames = 0;  // until it was finished
+  Phase phase = Phase::playing;
+  std::uint64_t frame = 0;        // of this game, from 1; logs count by it
+  std::uint64_t game_frames = 0;  // until it was finished
   struct InFlight {
-    uint64_t host_frame;
-    uint64_t frame;
+    std::uint64_t host_frame;
+    std::uint64_t frame;
   };
   std::deque<InFlight> in_flight;  // oldest first
-  uint64_t safe_frame = 0;
-  uint64_t settled_frame = 0;
+  std::uint64_t safe_frame = 0;
+  std::uint64_t settled_frame = 0;
   double clock_s = 0.0;  // of the simulation: that of every yard
   double next_check_s = 0.0;
   double check_began_s = 0.0;
@@ -159,7 +159,8 @@ struct Game::Inside {
   bool has_names = false;  // that were loaded or given: what is on disk is theirs to replace
   bool unread_names = false, unread_lives = false;  // beside the pet that was loaded: never overwritten
   bool keeps_unease = true;                         // not in a replay of a game that knew none
-  std::map<size_t, std::string> beside_problems;    // of what is kept beside the brain, by the wish to save
+  std::map<std::size_t, std::string>
+      beside_problems;  // of what is kept beside the brain, by the wish to save
   Memories memories;
   bool ghost_examined = false;  // in the examination under way, as the one that never learned
   OverlayState overlay;
@@ -182,10 +183,10 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device,
       dice(options.seed, 1u << 20),
       keeper(brain),
       memories(brain, ghost_brain.get(), keeper, options.memories) {
-  const bool by_person = options.teacher == TeacherKind::kNone;
+  const bool by_person = options.teacher == TeacherKind::none;
   LifeOptions life;
-  const auto leaves_alone = [](const PlanStage& stage) { return stage.idle != Idle::kNever; };
-  const bool plans_idle = replay ? replay->header().idle && teacher() != TeacherKind::kNone
+  const auto leaves_alone = [](const PlanStage& stage) { return stage.idle != Idle::never; };
+  const bool plans_idle = replay ? replay->header().idle && teacher() != TeacherKind::none
                                  : std::any_of(options.plan.begin(), options.plan.end(), leaves_alone);
   life.idle = replay ? replay->header().idle : by_person || plans_idle;
   if (plans_idle)
@@ -195,7 +196,7 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device,
   life.brain_reaction_s = brain.setup().reaction_s;
   const bool has_pace = life.idle && !plans_idle && life.uneasy;
   if (has_pace) pace = pace_of(options.seed);
-  for (uint32_t pet = 0; pet < options.kennel; ++pet) {
+  for (std::uint32_t pet = 0; pet < options.kennel; ++pet) {
     LifeOptions own = life;
     if (has_pace)
       own.shortest_idle_s *= pace_of(options.seed + pet), own.longest_idle_s *= pace_of(options.seed + pet);
@@ -203,31 +204,31 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device,
     teachers.emplace_back();
     // In a kennel the person teaches the first pet, and scripted teachers the others.
     if (replay || (by_person && pet == 0)) continue;
-    teachers[pet].emplace(teacher_style(by_person ? TeacherKind::kDemo : options.teacher), options.plan,
+    teachers[pet].emplace(teacher_style(by_person ? TeacherKind::demo : options.teacher), options.plan,
                           options.seed, pet);
   }
-  for (uint32_t pet = 0; pet < options.kennel; ++pet) {
+  for (std::uint32_t pet = 0; pet < options.kennel; ++pet) {
     lives[pet]->on_onset = [this, pet](double now_s, Action action, bool right) {
       if (teachers[pet]) teachers[pet]->see_onset(now_s, right);
-      if (pet == 0 && action == Action::kBark) say("Woof!");
+      if (pet == 0 && action == Action::bark) say("Woof!");
     };
     lives[pet]->on_idle = [this, pet](double now_s, Action action, bool sofa) {
       if (teachers[pet]) teachers[pet]->see_idle(now_s, sofa);
       if (pet != 0) return;
-      if (action == Action::kBark) say("Woof!");
+      if (action == Action::bark) say("Woof!");
       idle.push_back({now_s, action});
       if (lessons.record_idle(sofa)) report_status("It has learned to stay off the sofa.");
     };
   }
   lives[0]->on_led = [this](Action) {
-    overlay.ticks.push_back({static_cast<float>(clock_s), FeedbackKind::kDemonstration});
+    overlay.ticks.push_back({static_cast<float>(clock_s), FeedbackKind::demonstration});
     say("\"like this\"");
   };
   lives[0]->on_trial_end = [this](const Trial& trial, bool shown) {
     command_over_s = clock_s;
     if (shown || !lessons.record(trial)) return;
     report_status(std::string("It has learned \"") + overlay.names.of(trial.cue()) + "\".");
-    if (!teachers[0] && !replay) inputs.push_back(signal(SignalKind::kSnapshot));
+    if (!teachers[0] && !replay) inputs.push_back(signal(SignalKind::snapshot));
   };
   lives[0]->on_chain_end = [this](bool success) {
     if (lessons.record_chain(success)) report_status("It follows two commands at once.");
@@ -241,11 +242,11 @@ Game::Inside::Inside(const Options& wanted, const imp_vk_device_info& device,
     ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
   }
   if (!options.log.empty()) {
-    const uint32_t version = replay ? replay->header().version : kLogVersion;
+    const std::uint32_t version = replay ? replay->header().version : kLogVersion;
     log_file = std::make_unique<SessionLogWriter>(
         options.log, LogHeader{options.seed, options.kennel, life.idle, teacher(), options.learner, version});
   }
-  if (options.teacher == TeacherKind::kOff) inputs.push_back(signal(SignalKind::kLearning, 0));
+  if (options.teacher == TeacherKind::off) inputs.push_back(signal(SignalKind::learning, 0));
   context.warmup(progress);
   if (!options.load.empty()) {
     brain.load(options.load);
@@ -281,7 +282,7 @@ void Game::Inside::load_names(const std::function<void(const std::string&)>& log
 void Game::Inside::load_lives(const std::function<void(const std::string&)>& log) {
   try {
     const std::vector<float> unease = read_life(life_file(options.load));
-    for (size_t pet = 0; pet < std::min(unease.size(), lives.size()); ++pet)
+    for (std::size_t pet = 0; pet < std::min(unease.size(), lives.size()); ++pet)
       lives[pet]->set_unease(unease[pet]);
   } catch (const std::runtime_error& error) {
     log(std::string("the pet is at ease with everything: ") + error.what());
@@ -317,7 +318,7 @@ void Game::Inside::report_status(const std::string& text) {
   status_until_s = clock_s + kStatusSeconds;
 }
 
-void Game::Inside::gather(size_t pet, uint64_t now_frame, std::vector<Signal>& into) {
+void Game::Inside::gather(std::size_t pet, std::uint64_t now_frame, std::vector<Signal>& into) {
   into.clear();
   if (replay) {
     replay->read(now_frame, pet, into);
@@ -327,45 +328,45 @@ void Game::Inside::gather(size_t pet, uint64_t now_frame, std::vector<Signal>& i
   if (teachers[pet]) teachers[pet]->step(lives[pet]->world(), lives[pet]->trial(), into);
 }
 
-void Game::Inside::apply(size_t pet, const Signal& signal) {
+void Game::Inside::apply(std::size_t pet, const Signal& signal) {
   if (log_file) log_file->write(frame, pet, signal);
   lives[pet]->apply(signal);
   if (pet != 0) return;
   if (ghost) {
     // The ghost hears commands and finds the same yard, but the hand that scolds or leads does not reach it.
-    const bool place = signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kMovePlayer ||
-                       signal.kind == SignalKind::kMoveBall;
-    if (place || signal.kind == SignalKind::kCue || signal.kind == SignalKind::kThen) ghost->apply(signal);
+    const bool place = signal.kind == SignalKind::redraw || signal.kind == SignalKind::move_player ||
+                       signal.kind == SignalKind::move_ball;
+    if (place || signal.kind == SignalKind::cue || signal.kind == SignalKind::then) ghost->apply(signal);
   }
   const auto tick = [&](FeedbackKind kind) { overlay.ticks.push_back({static_cast<float>(clock_s), kind}); };
   switch (signal.kind) {
-    case SignalKind::kPraise:
-      tick(FeedbackKind::kPraise);
+    case SignalKind::praise:
+      tick(FeedbackKind::praise);
       break;
-    case SignalKind::kScold:
-      tick(FeedbackKind::kScold);
+    case SignalKind::scold:
+      tick(FeedbackKind::scold);
       break;
-    case SignalKind::kNo:
-      tick(FeedbackKind::kScold), say("\"No!\"");
+    case SignalKind::no:
+      tick(FeedbackKind::scold), say("\"No!\"");
       break;
-    case SignalKind::kTreat:
-      tick(FeedbackKind::kTreat);
+    case SignalKind::treat:
+      tick(FeedbackKind::treat);
       break;
-    case SignalKind::kClick:
-      tick(FeedbackKind::kClick), say("click");
+    case SignalKind::click:
+      tick(FeedbackKind::click), say("click");
       break;
-    case SignalKind::kShow:
-      tick(FeedbackKind::kDemonstration);
+    case SignalKind::show:
+      tick(FeedbackKind::demonstration);
       break;
-    case SignalKind::kCue:
-      if (signal.cue != Cue::kNone) say(std::string("\"") + overlay.names.of(signal.cue) + "!\"");
+    case SignalKind::cue:
+      if (signal.cue != Cue::none) say(std::string("\"") + overlay.names.of(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
-    case SignalKind::kThen:
-      if (signal.cue != Cue::kNone) say(std::string("\"then ") + overlay.names.of(signal.cue) + "!\"");
+    case SignalKind::then:
+      if (signal.cue != Cue::none) say(std::string("\"then ") + overlay.names.of(signal.cue) + "!\"");
       command_over_s = clock_s;
       break;
-    case SignalKind::kName: {
+    case SignalKind::name: {
       const std::string before = overlay.names.of(signal.cue);
       const std::string why = overlay.names.set(signal.cue, signal.text.data());
       if (why.empty() && before == overlay.names.of(signal.cue)) break;
@@ -376,10 +377,10 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
                         : why);
       break;
     }
-    case SignalKind::kSnapshot:
-    case SignalKind::kUndo:
-    case SignalKind::kLearning:
-    case SignalKind::kLearner:
+    case SignalKind::snapshot:
+    case SignalKind::undo:
+    case SignalKind::learning:
+    case SignalKind::learner:
       apply_to_brain(signal);
       break;
     default:
@@ -388,15 +389,15 @@ void Game::Inside::apply(size_t pet, const Signal& signal) {
 }
 
 void Game::Inside::apply_to_brain(const Signal& signal) {
-  if (signal.kind == SignalKind::kLearning) {
+  if (signal.kind == SignalKind::learning) {
     brain.set_learning(signal.number != 0);
-  } else if (signal.kind == SignalKind::kLearner) {
+  } else if (signal.kind == SignalKind::learner) {
     const auto learner = static_cast<Learner>(signal.number);
     report_status(brain.use(learner)
                       ? std::string("It now learns by ") + name(learner) +
                             ", with a mind of its own for that."
                       : std::string("This game has no mind that learns by ") + name(learner) + ".");
-  } else if (signal.kind == SignalKind::kSnapshot) {
+  } else if (signal.kind == SignalKind::snapshot) {
     memories.keep(clock_s, checks.empty() ? std::nullopt : std::optional(checks.back().success), overlay);
   } else {
     report_status(memories.restore(signal.number, overlay));
@@ -407,21 +408,21 @@ void Game::Inside::auto_cue() {
   const Life& life = *lives[0];
   if (!overlay.auto_cue || !life.trial().over() || clock_s < command_over_s + kAutoCuePause) return;
   command_over_s = clock_s;
-  inputs.push_back(give_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
+  inputs.push_back(give_cue(lessons.choose(static_cast<std::uint32_t>(dice.next() >> 33))));
   if (lessons.chain_is_next())
-    inputs.push_back(then_cue(lessons.choose(static_cast<uint32_t>(dice.next() >> 33))));
+    inputs.push_back(then_cue(lessons.choose(static_cast<std::uint32_t>(dice.next() >> 33))));
 }
 
-void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
+void Game::Inside::play(std::uint64_t now_frame, std::uint32_t steps) {
   if (log_file && steps != 1) log_file->write_steps(now_frame, steps);
   auto_cue();
-  for (size_t pet = 0; pet < lives.size(); ++pet) {
+  for (std::size_t pet = 0; pet < lives.size(); ++pet) {
     gather(pet, now_frame, signals);
     for (const Signal& signal : signals) apply(pet, signal);
   }
   const auto live = [&](Life& life) {
     life.act(now_frame);
-    for (uint32_t i = 0; i < steps; ++i) life.step();
+    for (std::uint32_t i = 0; i < steps; ++i) life.step();
     life.ask(now_frame);
   };
   for (const auto& life : lives) live(*life);
@@ -429,15 +430,15 @@ void Game::Inside::play(uint64_t now_frame, uint32_t steps) {
   clock_s = lives[0]->world().time_s();
 }
 
-void Game::Inside::examine(uint64_t now_frame) {
+void Game::Inside::examine(std::uint64_t now_frame) {
   if (!checkup.running() && !(ghost_checkup && ghost_checkup->running())) {
-    const bool due = phase == Phase::kPlaying ? clock_s >= next_check_s - 1e-6 && !time_up(now_frame + 1)
-                                              : phase == Phase::kExamining;
+    const bool due = phase == Phase::playing ? clock_s >= next_check_s - 1e-6 && !time_up(now_frame + 1)
+                                             : phase == Phase::examining;
     if (!due) return;
     // A step late is on time; where the last one took long, or the screen is slow, this one counts from when
     // it really began.
     check_began_s =
-        phase == Phase::kPlaying && clock_s < next_check_s + 2.5 * kStepSeconds ? next_check_s : clock_s;
+        phase == Phase::playing && clock_s < next_check_s + 2.5 * kStepSeconds ? next_check_s : clock_s;
     next_check_s = check_began_s + kCheckSeconds;
     ghost_examined = !overlay.then;
     checkup.begin(options.seed);
@@ -447,7 +448,7 @@ void Game::Inside::examine(uint64_t now_frame) {
   const bool ghost_done = !ghost_checkup || ghost_checkup->step(now_frame) || !ghost_checkup->running();
   if (!pet_done || !ghost_done) return;
   record_check();
-  if (phase == Phase::kExamining) phase = Phase::kDone;
+  if (phase == Phase::examining) phase = Phase::done;
 }
 
 void Game::Inside::record_check() {
@@ -470,22 +471,22 @@ void Game::Inside::record_check() {
   checks.push_back(check);
 }
 
-bool Game::Inside::time_up(uint64_t at_frame) const {
+bool Game::Inside::time_up(std::uint64_t at_frame) const {
   return ended || (replay ? at_frame >= replay->end_frame()
                           : options.seconds > 0.0 && clock_s >= options.seconds - 1e-6);
 }
 
-void Game::Inside::advance_phase(uint64_t now_frame) {
-  if (phase == Phase::kPlaying) {
+void Game::Inside::advance_phase(std::uint64_t now_frame) {
+  if (phase == Phase::playing) {
     if (!time_up(now_frame)) return;
-    phase = Phase::kSettling;
+    phase = Phase::settling;
     settled_frame = now_frame + kSettleFrames;
     if (brain.learning()) brain.set_learning(false);
     if (log_file) log_file->write_end(now_frame);
   }
-  if (phase == Phase::kSettling && now_frame >= settled_frame && !checkup.running() &&
+  if (phase == Phase::settling && now_frame >= settled_frame && !checkup.running() &&
       !(ghost_checkup && ghost_checkup->running())) {
-    phase = Phase::kExamining;
+    phase = Phase::examining;
   }
 }
 
@@ -519,7 +520,7 @@ void Game::input(const Signal& signal) { inside_->inputs.push_back(signal); }
 
 void Game::set_auto_cue(bool on) { inside_->overlay.auto_cue = on; }
 
-void Game::begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps) {
+void Game::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uint32_t steps) {
   Inside& in = *inside_;
   ++in.frame;
   // The host may have had frames of its own in between (a picture taken): Imprint counts the game's, one
@@ -531,7 +532,7 @@ void Game::begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps) {
   }
   in.context.begin_frame(in.frame, in.safe_frame, in.clock_s);
   in.advance_phase(in.frame);
-  if (in.phase == Inside::Phase::kPlaying) in.play(in.frame, steps);
+  if (in.phase == Inside::Phase::playing) in.play(in.frame, steps);
   in.examine(in.frame);
 }
 
@@ -542,7 +543,7 @@ void Game::end_frame() {
   in.context.end_frame();
   // Frames after the game only wait for a save: they would be the most of a short game's, and cost next to
   // nothing.
-  if (in.phase != Inside::Phase::kDone) {
+  if (in.phase != Inside::Phase::done) {
     in.meters.read(in.context.stats());
     ++in.game_frames;
   }
@@ -557,15 +558,17 @@ void Game::close() {
 
 double Game::time_s() const { return inside_->clock_s; }
 
-uint32_t Game::replay_steps() { return inside_->replay ? inside_->replay->steps(inside_->frame + 1) : 1; }
+std::uint32_t Game::replay_steps() {
+  return inside_->replay ? inside_->replay->steps(inside_->frame + 1) : 1;
+}
 
-bool Game::finished() const { return inside_->phase == Inside::Phase::kDone; }
+bool Game::finished() const { return inside_->phase == Inside::Phase::done; }
 
 void Game::finish() { inside_->ended = true; }
 
-size_t Game::pet_count() const { return inside_->lives.size(); }
+std::size_t Game::pet_count() const { return inside_->lives.size(); }
 
-const WorldView& Game::yard(size_t pet) const { return inside_->lives[pet]->world().view(); }
+const WorldView& Game::yard(std::size_t pet) const { return inside_->lives[pet]->world().view(); }
 
 const WorldView* Game::ghost() const { return inside_->ghost ? &inside_->ghost->world().view() : nullptr; }
 
@@ -577,19 +580,19 @@ const std::vector<std::vector<Action>>& Game::exam_decisions() const { return in
 
 const std::vector<IdleDecision>& Game::idle_decisions() const { return inside_->idle; }
 
-size_t Game::save(const std::string& path) {
-  const size_t wish = save_brain(path);
+std::size_t Game::save(const std::string& path) {
+  const std::size_t wish = save_brain(path);
   inside_->beside_problems[wish] = inside_->save_beside(path);
   return wish;
 }
 
-size_t Game::save_brain(const std::string& path) {
-  return inside_->keeper.save(path, PetBrain::Which::kFirst);
+std::size_t Game::save_brain(const std::string& path) {
+  return inside_->keeper.save(path, PetBrain::Which::first);
 }
 
-bool Game::saved(size_t wish) const { return inside_->keeper.done(wish); }
+bool Game::saved(std::size_t wish) const { return inside_->keeper.done(wish); }
 
-const std::string& Game::save_problem(size_t wish) const {
+const std::string& Game::save_problem(std::size_t wish) const {
   const std::string& problem = inside_->keeper.problem(wish);
   const auto beside = inside_->beside_problems.find(wish);
   return problem.empty() && beside != inside_->beside_problems.end() ? beside->second : problem;
@@ -599,7 +602,7 @@ std::string Game::log_problem() const {
   return inside_->log_file ? inside_->log_file->problem() : std::string();
 }
 
-void Game::show_then(std::optional<size_t> memory) { inside_->memories.show(memory); }
+void Game::show_then(std::optional<std::size_t> memory) { inside_->memories.show(memory); }
 
 Report Game::report() const {
   const Inside& in = *inside_;
@@ -628,7 +631,7 @@ Report Game::report() const {
 
 std::string Game::weights_hash(const imp_vk_device_info& submit_device, const std::string& saved_file) const {
   const Inside& in = *inside_;
-  if (in.options.access != Access::kRecord) return in.brain.hash();
+  if (in.options.access != Access::record) return in.brain.hash();
   return hash_of_saved(submit_device, in.brain.setup(), saved_file);
 }
 

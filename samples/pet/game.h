@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_GAME_H_
-#define IMPRINT_SAMPLES_PET_GAME_H_
+#pragma once
 // The game without its screen: yards, brains, teacher or player, examinations and log, one frame at a time.
 //
 //   FrameStart start = host.begin_frame();
@@ -33,7 +32,7 @@ namespace pet {
 class Game {
  public:
   // `device` as from VulkanHost::device_info, with the access of the options; of no account with
-  // Access::kCpu. Loads options.load (LoadError). Compiles everything before it returns. log gets warnings
+  // Access::cpu. Loads options.load (LoadError). Compiles everything before it returns. log gets warnings
   // and errors of Imprint, on any thread; progress 0..1 while compiling.
   Game(const Options& options, const imp_vk_device_info& device,
        const std::function<void(const std::string&)>& log, const std::function<void(float)>& progress = {});
@@ -48,7 +47,7 @@ class Game {
 
   // frame is the host's number for what it is recording, rising; the GPU has completed everything up to
   // safe_frame.
-  void begin_frame(uint64_t frame, uint64_t safe_frame, uint32_t steps = 1);
+  void begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uint32_t steps = 1);
   void send_work(VkCommandBuffer commands);
   void end_frame();
   // After the last frame, when the GPU is done with it; the context learns that it may be destroyed.
@@ -56,14 +55,14 @@ class Game {
 
   double time_s() const;
   // How many steps a replayed log gave the frame that comes; 1 without a log.
-  uint32_t replay_steps();
+  std::uint32_t replay_steps();
   // The time is up, learning has ended and the last examination is in.
   bool finished() const;
   // Ends learning now, as if the time were up.
   void finish();
 
-  size_t pet_count() const;
-  const WorldView& yard(size_t pet) const;
+  std::size_t pet_count() const;
+  const WorldView& yard(std::size_t pet) const;
   const WorldView* ghost() const;  // null without one; what it is, overlay().then says
   const OverlayState& overlay() const;
   const std::vector<Check>& checks() const;
@@ -76,18 +75,18 @@ class Game {
   // of the learner that it began with; goes on over the next frames, until saved(); then save_problem() is
   // empty, or why one of them is not on disk. Where no names were loaded and none given in this game, a file
   // of names that is there stays.
-  size_t save(const std::string& path);
+  std::size_t save(const std::string& path);
   // Without what is beside it: a file for the sake of its hash.
-  size_t save_brain(const std::string& path);
-  bool saved(size_t wish) const;
-  const std::string& save_problem(size_t wish) const;
+  std::size_t save_brain(const std::string& path);
+  bool saved(std::size_t wish) const;
+  const std::string& save_problem(std::size_t wish) const;
 
   // Why the log is not whole; empty when it is, or when there is none.
   std::string log_problem() const;
 
   // The ghost becomes the pet as it was at that memory of overlay().snapshots, or again the one that never
   // learned. Needs Options::memories. Takes some frames: overlay().then says when.
-  void show_then(std::optional<size_t> memory);
+  void show_then(std::optional<std::size_t> memory);
 
   // Figures so far. Device, wall_seconds and weights_hash are the caller's to fill in.
   Report report() const;
@@ -100,5 +99,3 @@ class Game {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_GAME_H_

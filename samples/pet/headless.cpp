@@ -18,7 +18,8 @@ namespace {
 
 std::string bar(float share, int width) {
   const int full = static_cast<int>(share * static_cast<float>(width) + 0.5f);
-  return std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(width - full), '.');
+  return std::string(static_cast<std::size_t>(full), '#') +
+         std::string(static_cast<std::size_t>(width - full), '.');
 }
 
 int whole_percent(float share) { return static_cast<int>(share * 100.0f + 0.5f); }
@@ -64,12 +65,12 @@ void print_end(const Report& report) {
   std::printf(
       "%s a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. Calls of the frame %.0f us "
       "(median).\n",
-      report.access == Access::kCpu ? "CPU" : "GPU", cost("infer", report.infer_gpu_us).c_str(),
+      report.access == Access::cpu ? "CPU" : "GPU", cost("infer", report.infer_gpu_us).c_str(),
       cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
       report.frame_cpu_us.median);
   std::printf("weights %s\n", report.weights_hash.c_str());
   const std::optional<double> needed =
-      report.learner == Learner::kFeedback ? lesson_seconds(report.teacher) : std::nullopt;
+      report.learner == Learner::feedback ? lesson_seconds(report.teacher) : std::nullopt;
   const std::optional<bool> judged = learned(report);
   if (judged == false && report.minibatches == 0)
     std::printf("%s learned nothing: not one minibatch ran. Give it a larger --budget-us.\n", whom);
@@ -93,7 +94,7 @@ int run_headless(const Options& options) {
   const std::unique_ptr<Director> director =
       options.picture.empty() && options.frames.empty() ? nullptr : std::make_unique<Director>(options);
   std::unique_ptr<VulkanHost> own_host;
-  if (!director && options.access != Access::kCpu) {
+  if (!director && options.access != Access::cpu) {
     VulkanOptions vulkan;
     vulkan.device = options.device;
     vulkan.validation = options.validation;
@@ -111,7 +112,7 @@ int run_headless(const Options& options) {
   print_head(run.game().ghost() != nullptr);
 
   const auto start = std::chrono::steady_clock::now();
-  size_t printed = 0;
+  std::size_t printed = 0;
   while (!run.game().finished()) {
     if (director) {
       director->frame(run);

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_HEADLESS_H_
-#define IMPRINT_SAMPLES_PET_HEADLESS_H_
+#pragma once
 // The game without a window, as fast as it goes: a scripted player teaches, progress goes to the terminal,
 // figures and pictures to files.
 
@@ -12,5 +11,3 @@ namespace pet {
 int run_headless(const Options& options);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_HEADLESS_H_

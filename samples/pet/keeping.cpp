@@ -26,7 +26,7 @@ std::string Keeping::words() const {
 }
 
 Keeping keeping(const Options& options, const std::string& own_file, bool own_exists) {
-  const bool own = options.load.empty() && options.teacher == TeacherKind::kNone && !options.fresh &&
+  const bool own = options.load.empty() && options.teacher == TeacherKind::none && !options.fresh &&
                    options.replay.empty();
   Keeping keeping{options.load, options.save, false};
   if (!own) return keeping;
@@ -41,7 +41,7 @@ std::optional<std::string> keep_aside(const std::string& pet_file) {
   const std::pair<std::string, std::string> moves[] = {
       {names_file(pet_file), names_file(aside)}, {life_file(pet_file), life_file(aside)}, {pet_file, aside}};
   std::error_code error, ignored;
-  for (size_t i = 0; i < std::size(moves); ++i) {
+  for (std::size_t i = 0; i < std::size(moves); ++i) {
     std::filesystem::rename(moves[i].first, moves[i].second, error);
     const bool beside = i + 1 < std::size(moves);
     if (!error || (beside && error == std::errc::no_such_file_or_directory)) continue;
@@ -53,7 +53,7 @@ std::optional<std::string> keep_aside(const std::string& pet_file) {
 
 std::string own_pet_file(const Options& options) {
   const std::string learner =
-      options.learner == Learner::kFeedback ? std::string() : std::string("-") + name(options.learner);
+      options.learner == Learner::feedback ? std::string() : std::string("-") + name(options.learner);
   return own_file((options.kennel == 1 ? "pet" : "kennel-" + std::to_string(options.kennel)) + learner +
                   ".imprint");
 }

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_KEEPING_H_
-#define IMPRINT_SAMPLES_PET_KEEPING_H_
+#pragma once
 // Which pet a window opens with, and which file it goes to at the end. A person's own pet is overwritten by
 // nothing but itself: whoever plays with another one (--load), lets a script teach (--teacher), starts anew
 // (--fresh) or replays a log keeps that pet only in a file of its own (--save).
@@ -36,5 +35,3 @@ bool write_reaction(const std::string& file, double seconds);
 std::string reaction_file();  // empty when there is no place for it
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_KEEPING_H_

@@ -7,7 +7,7 @@
 namespace pet {
 namespace {
 
-constexpr uint64_t kSwitchFrames = 12;  // between two changes of the ghost
+constexpr std::uint64_t kSwitchFrames = 12;  // between two changes of the ghost
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Memories::keep(double now_s, std::optional<float> success, OverlayState& ov
   Memory memory{brain_->snapshot(), std::nullopt, {}};
   if (ghost_) {
     memory.file = (std::filesystem::path(folder_) / (std::to_string(made_++) + ".imprint")).string();
-    memory.wish = keeper_->save(memory.file, PetBrain::Which::kInUse);
+    memory.wish = keeper_->save(memory.file, PetBrain::Which::in_use);
   }
   memories_.push_back(std::move(memory));
   overlay.snapshots.push_back({static_cast<float>(now_s), success.value_or(0.0f), success.has_value()});
@@ -31,7 +31,7 @@ void Memories::keep(double now_s, std::optional<float> success, OverlayState& ov
 
 void Memories::forget_oldest(OverlayState& overlay) {
   if (overlay.then == 0u) {
-    wanted_ = std::optional<size_t>();
+    wanted_ = std::optional<std::size_t>();
   } else if (overlay.then) {
     --*overlay.then;
   }
@@ -42,19 +42,19 @@ void Memories::forget_oldest(OverlayState& overlay) {
   overlay.snapshots.erase(overlay.snapshots.begin());
 }
 
-std::string Memories::restore(uint64_t number, const OverlayState& overlay) {
+std::string Memories::restore(std::uint64_t number, const OverlayState& overlay) {
   if (memories_.empty()) return "No memory yet: F6 keeps one.";
-  const size_t index =
-      number == 0 ? memories_.size() - 1 : std::min<size_t>(number - 1, memories_.size() - 1);
+  const std::size_t index =
+      number == 0 ? memories_.size() - 1 : std::min<std::size_t>(number - 1, memories_.size() - 1);
   brain_->restore(memories_[index].snapshot);
   return "Back to how it was at " + std::to_string(static_cast<int>(overlay.snapshots[index].seconds)) +
          " s.";
 }
 
-std::string Memories::step(uint64_t frame, OverlayState& overlay) {
+std::string Memories::step(std::uint64_t frame, OverlayState& overlay) {
   if (!wanted_ || !ghost_ || frame < rests_until_) return {};
   std::string word;
-  const std::optional<size_t> wanted = *wanted_;
+  const std::optional<std::size_t> wanted = *wanted_;
   if (wanted && *wanted < memories_.size()) {
     const Memory& memory = memories_[*wanted];
     if (!keeper_->done(*memory.wish)) return {};

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_MEMORIES_H_
-#define IMPRINT_SAMPLES_PET_MEMORIES_H_
+#pragma once
 // Snapshots of the pet, on the timeline of the overlay: to go back to, and to be seen beside the pet of now.
 // A snapshot is the brain's own, so the ghost, which shows what the pet was, reads a file.
 
@@ -25,17 +24,17 @@ class Memories {
   void keep(double now_s, std::optional<float> success, OverlayState& overlay);
   // number counts from 1 through the snapshots that are kept, oldest first, 0 is the newest: a brain's names
   // for them differ from run to run. Gives a word for the player.
-  std::string restore(uint64_t number, const OverlayState& overlay);
+  std::string restore(std::uint64_t number, const OverlayState& overlay);
 
   // The ghost is to become the pet of a memory, or nothing: itself.
-  void show(std::optional<size_t> memory) { wanted_ = memory; }
+  void show(std::optional<std::size_t> memory) { wanted_ = memory; }
   // Once a frame, not within it. Gives a word for the player when a memory cannot be shown.
-  std::string step(uint64_t frame, OverlayState& overlay);
+  std::string step(std::uint64_t frame, OverlayState& overlay);
 
  private:
   struct Memory {
-    uint64_t snapshot;
-    std::optional<size_t> wish;  // of the keeper, where there is a file
+    std::uint64_t snapshot;
+    std::optional<std::size_t> wish;  // of the keeper, where there is a file
     std::string file;
   };
   void forget_oldest(OverlayState& overlay);
@@ -45,12 +44,10 @@ class Memories {
   Keeper* keeper_;
   std::string folder_;
   std::vector<Memory> memories_;  // beside OverlayState::snapshots
-  uint64_t made_ = 0;
-  uint64_t untaught_ = 0;  // the ghost's snapshot of itself
-  std::optional<std::optional<size_t>> wanted_;
-  uint64_t rests_until_ = 0;  // frame: what was asked of the ghost's brain is on its way
+  std::uint64_t made_ = 0;
+  std::uint64_t untaught_ = 0;  // the ghost's snapshot of itself
+  std::optional<std::optional<std::size_t>> wanted_;
+  std::uint64_t rests_until_ = 0;  // frame: what was asked of the ghost's brain is on its way
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_MEMORIES_H_

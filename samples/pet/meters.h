@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_METERS_H_
-#define IMPRINT_SAMPLES_PET_METERS_H_
+#pragma once
 // What Imprint costs a frame, gathered for the overlay and the report.
 
 #include <cstdint>
@@ -25,19 +24,17 @@ class Meters {
  private:
   struct Count {
     double time_s;
-    uint64_t minibatches;
+    std::uint64_t minibatches;
   };
 
   std::vector<float> infer_us_, learn_us_, gpu_us_, cpu_us_;
   float smooth_infer_us_ = 0.0f;
   float smooth_learn_us_ = 0.0f;
   float smooth_cpu_us_ = 0.0f;
-  uint64_t measured_frame_ = 0;
+  std::uint64_t measured_frame_ = 0;
   imp_context_stats context_{};
   imp_brain_stats brain_{};
   std::deque<Count> counts_;  // of the last seconds, for a rate
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_METERS_H_

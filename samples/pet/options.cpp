@@ -12,10 +12,10 @@
 namespace pet {
 namespace {
 
-const std::map<std::string, TeacherKind> kTeachers = {{"demo", TeacherKind::kDemo},
-                                                      {"praise", TeacherKind::kPraise},
-                                                      {"careless", TeacherKind::kCareless},
-                                                      {"off", TeacherKind::kOff}};
+const std::map<std::string, TeacherKind> kTeachers = {{"demo", TeacherKind::demo},
+                                                      {"praise", TeacherKind::praise},
+                                                      {"careless", TeacherKind::careless},
+                                                      {"off", TeacherKind::off}};
 // Of a list of values, the one with that name, which is in it.
 template <typename List>
 auto named(const List& list, const std::string& word) {
@@ -35,7 +35,7 @@ const CLI::Validator kDuration(
 // CLI11 takes -1 for the largest number there is, and what is larger for that one too.
 const CLI::Validator kSeed(
     [](std::string& text) {
-      uint64_t seed = 0;
+      std::uint64_t seed = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
       const bool whole = error == std::errc() && end == text.data() + text.size();
       return whole ? std::string() : "'" + text + "' is no seed: expected 0 to 18446744073709551615";
@@ -138,7 +138,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
   options.learner = named(kLearners, learner);
   options.access = named(kAccesses, mode);
   if (CLI::detail::to_lower(options.device) == "cpu") {
-    options.access = Access::kCpu;
+    options.access = Access::cpu;
     options.device.clear();
   }
   options.seconds = seconds >= 0.0 ? seconds : options.headless ? 180.0 : 0.0;
@@ -148,9 +148,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
     return std::nullopt;
   };
   if (!options.replay.empty()) {
-    options.teacher = TeacherKind::kNone;
-  } else if (options.headless && options.teacher == TeacherKind::kNone) {
-    options.teacher = TeacherKind::kDemo;
+    options.teacher = TeacherKind::none;
+  } else if (options.headless && options.teacher == TeacherKind::none) {
+    options.teacher = TeacherKind::demo;
   }
   if (options.headless && options.seconds == 0.0)
     return refuse("--headless needs an end: give --seconds above 0");

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_OPTIONS_H_
-#define IMPRINT_SAMPLES_PET_OPTIONS_H_
+#pragma once
 // The command line, and nothing else: what was asked for, with defaults filled in.
 
 #include <cstdint>
@@ -15,15 +14,15 @@ namespace pet {
 
 struct Options {
   bool headless = false;
-  uint64_t seed = 1;
+  std::uint64_t seed = 1;
   double seconds = 180.0;  // simulated; 0 = until the window is closed
-  TeacherKind teacher = TeacherKind::kNone;
-  Learner learner = Learner::kFeedback;
-  uint32_t kennel = 1;       // pets, each with its own brain
+  TeacherKind teacher = TeacherKind::none;
+  Learner learner = Learner::feedback;
+  std::uint32_t kennel = 1;  // pets, each with its own brain
   std::string device;        // index or part of a name; empty = the best. What draws, where the CPU learns
-  uint32_t budget_us = 500;  // GPU time a frame for learning
-  uint32_t slice_us = 1000;  // longest submission; 0 = no limit
-  Access access = Access::kRecord;
+  std::uint32_t budget_us = 500;  // GPU time a frame for learning
+  std::uint32_t slice_us = 1000;  // longest submission; 0 = no limit
+  Access access = Access::record;
   bool validation = false;
   bool ghost = true;            // a pet that does not learn, beside the other
   bool fresh = false;           // the window's pet starts anew
@@ -44,5 +43,3 @@ struct Options {
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_OPTIONS_H_

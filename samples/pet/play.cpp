@@ -31,7 +31,7 @@ constexpr double kKeepingSeconds = 8.0;
 // Turns the wall clock into simulation steps: as many a frame as have come due.
 class Pace {
  public:
-  uint32_t steps(bool paused, bool slow) {
+  std::uint32_t steps(bool paused, bool slow) {
     const Clock::time_point now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - last_).count();
     last_ = now;
@@ -43,7 +43,7 @@ class Pace {
     if (!slow && due_ > 0.75 && due_ < 1.25) due_ = 1.0;
     const double whole = std::floor(due_);
     due_ -= whole;
-    return static_cast<uint32_t>(whole);
+    return static_cast<std::uint32_t>(whole);
   }
   double frame_ms() const { return frame_ms_; }
 
@@ -75,7 +75,7 @@ class TemporaryFolder {
 };
 
 // An older memory each time, from the newest, then none.
-std::optional<size_t> next_then(std::optional<size_t> shown, size_t memories) {
+std::optional<std::size_t> next_then(std::optional<std::size_t> shown, std::size_t memories) {
   if (!shown) return memories > 0 ? std::optional(memories - 1) : std::nullopt;
   return *shown > 0 ? std::optional(*shown - 1) : std::nullopt;
 }
@@ -117,11 +117,11 @@ class WindowGame {
     }
     std::printf("%s\n", keeping_.words().c_str());
     std::fflush(stdout);
-    if (options_.teacher != TeacherKind::kNone || !options_.replay.empty()) return;
+    if (options_.teacher != TeacherKind::none || !options_.replay.empty()) return;
     if (const std::optional<double> reaction = read_reaction(reaction_file()))
       game().input(reaction_signal(*reaction));
     // What it was when you came is the first memory.
-    if (!options_.load.empty()) game().input(signal(SignalKind::kSnapshot));
+    if (!options_.load.empty()) game().input(signal(SignalKind::snapshot));
   }
 
   int play() {
@@ -165,14 +165,14 @@ class WindowGame {
   }
 
   static Signal reaction_signal(double seconds) {
-    return signal(SignalKind::kReaction, static_cast<uint64_t>(std::llround(seconds * 1e3)));
+    return signal(SignalKind::reaction, static_cast<std::uint64_t>(std::llround(seconds * 1e3)));
   }
 
   void begin_test() {
-    if (options_.teacher != TeacherKind::kNone || !options_.replay.empty())
+    if (options_.teacher != TeacherKind::none || !options_.replay.empty())
       return tell("A script teaches: its reaction is known.");
     if (!paused_) pause(true);
-    test_.emplace(static_cast<uint64_t>(std::random_device()()));
+    test_.emplace(static_cast<std::uint64_t>(std::random_device()()));
   }
 
   void end_test() {
@@ -190,13 +190,13 @@ class WindowGame {
   }
 
   void apply_to_test(const PlayerInput& input) {
-    for (uint32_t i = 0; i < input.praise; ++i) test_->press(true);
-    for (uint32_t i = 0; i < input.scold; ++i) test_->press(false);
-    if (input.let_go) game().input(signal(SignalKind::kLetGo));
+    for (std::uint32_t i = 0; i < input.praise; ++i) test_->press(true);
+    for (std::uint32_t i = 0; i < input.scold; ++i) test_->press(false);
+    if (input.let_go) game().input(signal(SignalKind::let_go));
     if (input.measure || test_->done()) end_test();
   }
 
-  void show_then(std::optional<size_t> memory) {
+  void show_then(std::optional<std::size_t> memory) {
     const OverlayState& overlay = game().overlay();
     if (!game().ghost())
       return tell("Without the ghost (--no-ghost, --kennel) there is nothing to show it with.");
@@ -206,10 +206,10 @@ class WindowGame {
 
   void apply(const PlayerInput& input) {
     if (test_) return apply_to_test(input);
-    const auto send = [&](SignalKind kind, uint32_t times = 1) {
-      for (uint32_t i = 0; i < times; ++i) game().input(signal(kind));
+    const auto send = [&](SignalKind kind, std::uint32_t times = 1) {
+      for (std::uint32_t i = 0; i < times; ++i) game().input(signal(kind));
     };
-    if (game().yard(0).cue != Cue::kNone) last_cue_ = game().yard(0).cue;
+    if (game().yard(0).cue != Cue::none) last_cue_ = game().yard(0).cue;
     if (input.cue) {
       last_cue_ = *input.cue;
       game().input(give_cue(*input.cue));
@@ -219,38 +219,38 @@ class WindowGame {
       game().input(then_cue(*input.chain));
     }
     if (input.name) game().input(name_cue(input.name->cue, input.name->text.data()));
-    send(SignalKind::kPraise, input.praise);
-    send(SignalKind::kScold, input.scold);
-    send(SignalKind::kTreat, input.treat);
-    send(SignalKind::kClick, input.click);
-    if (input.interrupt) send(SignalKind::kNo);
+    send(SignalKind::praise, input.praise);
+    send(SignalKind::scold, input.scold);
+    send(SignalKind::treat, input.treat);
+    send(SignalKind::click, input.click);
+    if (input.interrupt) send(SignalKind::no);
     if (input.demonstrate) {
       // Often the command has just ended, well or badly: showing it gives it once more.
-      if (game().yard(0).cue == Cue::kNone && !input.cue && last_cue_ != Cue::kNone)
+      if (game().yard(0).cue == Cue::none && !input.cue && last_cue_ != Cue::none)
         game().input(give_cue(last_cue_));
-      if (last_cue_ == Cue::kNone) tell("Give a command first, then show it.");
-      send(SignalKind::kShow);
+      if (last_cue_ == Cue::none) tell("Give a command first, then show it.");
+      send(SignalKind::show);
     }
     if (input.walk_to)
-      game().input(move(SignalKind::kMovePlayer, standing_place(game().yard(0), *input.walk_to)));
-    if (input.lure_to) game().input(move(SignalKind::kLure, *input.lure_to));
-    if (input.let_go) send(SignalKind::kLetGo);
-    if (input.ball_to) game().input(move(SignalKind::kMoveBall, *input.ball_to));
+      game().input(move(SignalKind::move_player, standing_place(game().yard(0), *input.walk_to)));
+    if (input.lure_to) game().input(move(SignalKind::lure, *input.lure_to));
+    if (input.let_go) send(SignalKind::let_go);
+    if (input.ball_to) game().input(move(SignalKind::move_ball, *input.ball_to));
     if (input.toggle_pause) pause(!paused_);
     if (input.toggle_slow) slow_ = !slow_;
     if (input.toggle_ghost) ghost_ = !ghost_;
     if (input.toggle_learning && !paused_)
-      game().input(signal(SignalKind::kLearning, game().overlay().learning ? 0 : 1));
+      game().input(signal(SignalKind::learning, game().overlay().learning ? 0 : 1));
     if (input.next_mind && !paused_) next_mind();
     if (input.toggle_auto_cue) game().set_auto_cue(!game().overlay().auto_cue);
     if (input.hold_praise)
       tell(*input.hold_praise ? "Hold P down to go on praising." : "One press, one word of praise.");
     if (input.snapshot) {
-      send(SignalKind::kSnapshot);
+      send(SignalKind::snapshot);
       tell("Snapshot taken.");
     }
-    if (input.undo) game().input(signal(SignalKind::kUndo));
-    if (input.restore) game().input(signal(SignalKind::kUndo, *input.restore + 1));
+    if (input.undo) game().input(signal(SignalKind::undo));
+    if (input.restore) game().input(signal(SignalKind::undo, *input.restore + 1));
     if (input.then) show_then(next_then(game().overlay().then, game().overlay().snapshots.size()));
     if (input.then_at) show_then(*input.then_at);
     if (input.measure) begin_test();
@@ -264,20 +264,20 @@ class WindowGame {
     if (!options_.replay.empty()) return tell("The log says how this pet learns.");
     const OverlayState& overlay = game().overlay();
     if (overlay.learning && overlay.learner == kLearners.back())
-      return game().input(signal(SignalKind::kLearning, 0));
-    const size_t next = overlay.learning ? static_cast<size_t>(overlay.learner) + 1 : 0;
-    game().input(signal(SignalKind::kLearner, static_cast<uint64_t>(kLearners[next])));
-    if (!overlay.learning) game().input(signal(SignalKind::kLearning, 1));
+      return game().input(signal(SignalKind::learning, 0));
+    const std::size_t next = overlay.learning ? static_cast<std::size_t>(overlay.learner) + 1 : 0;
+    game().input(signal(SignalKind::learner, static_cast<std::uint64_t>(kLearners[next])));
+    if (!overlay.learning) game().input(signal(SignalKind::learning, 1));
   }
 
   // While the yard stands still the pet does not learn either.
   void pause(bool on) {
     if (on) learning_before_pause_ = game().overlay().learning;
-    game().input(signal(SignalKind::kLearning, !on && learning_before_pause_ ? 1 : 0));
+    game().input(signal(SignalKind::learning, !on && learning_before_pause_ ? 1 : 0));
     paused_ = on;
   }
 
-  void step(const FrameStart& start, uint32_t steps) {
+  void step(const FrameStart& start, std::uint32_t steps) {
     game().begin_frame(start.frame, start.safe_frame,
                        options_.replay.empty() ? steps : game().replay_steps());
     game().send_work(start.commands);
@@ -286,7 +286,7 @@ class WindowGame {
   void frame(Pace& pace) {
     // A slow screen shows only some of the steps: the others are frames of their own, so that the pet decides
     // and learns as often a second as ever.
-    uint32_t steps = pace.steps(paused_ && !test_, slow_ && !test_);
+    std::uint32_t steps = pace.steps(paused_ && !test_, slow_ && !test_);
     if (test_) {
       for (; steps > 0; --steps) test_->step();
     }
@@ -310,7 +310,7 @@ class WindowGame {
     if (test_) {
       show.yards.push_back(&test_->view());
     } else {
-      for (size_t pet = 0; pet < game().pet_count(); ++pet) show.yards.push_back(&game().yard(pet));
+      for (std::size_t pet = 0; pet < game().pet_count(); ++pet) show.yards.push_back(&game().yard(pet));
       show.then = overlay.then.has_value();
       if (show.then) show.yards.push_back(game().ghost());
       show.ghost = overlay.ghost && !show.then ? game().ghost() : nullptr;
@@ -332,11 +332,11 @@ class WindowGame {
   Keeping keeping_;
   Stage stage_;
   std::unique_ptr<Run> run_;
-  Cue last_cue_ = Cue::kNone;
+  Cue last_cue_ = Cue::none;
   bool paused_ = false;
   bool slow_ = false;
   bool ghost_ = true;
-  std::optional<size_t> saving_;
+  std::optional<std::size_t> saving_;
   std::optional<ReactionTest> test_;
   bool learning_before_pause_ = true;
   std::string status_;

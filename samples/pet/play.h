@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_PLAY_H_
-#define IMPRINT_SAMPLES_PET_PLAY_H_
+#pragma once
 // The game in its window, at the pace of the clock on the wall.
 
 #include "samples/pet/options.h"
@@ -9,5 +8,3 @@ namespace pet {
 int run_window(const Options& options);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_PLAY_H_

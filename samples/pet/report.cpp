@@ -24,7 +24,7 @@ Spread spread(std::vector<float> values) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
     return static_cast<double>(
-        values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]);
+        values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)]);
   };
   return {at(0.5), at(0.99), values.size()};
 }
@@ -63,14 +63,14 @@ struct Lesson {
 
 std::optional<Lesson> lesson(TeacherKind teacher) {
   switch (teacher) {
-    case TeacherKind::kDemo:
+    case TeacherKind::demo:
       return Lesson{60.0, 0.8f};
-    case TeacherKind::kCareless:
+    case TeacherKind::careless:
       return Lesson{120.0, 0.7f};
-    case TeacherKind::kPraise:
+    case TeacherKind::praise:
       return Lesson{180.0, 0.6f};
-    case TeacherKind::kNone:
-    case TeacherKind::kOff:
+    case TeacherKind::none:
+    case TeacherKind::off:
       return std::nullopt;
   }
   return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<double> lesson_seconds(TeacherKind teacher) {
 
 std::optional<bool> learned(const Report& report) {
   const std::optional<Lesson> taught = lesson(report.teacher);
-  if (!taught || report.learner != Learner::kFeedback) return std::nullopt;
+  if (!taught || report.learner != Learner::feedback) return std::nullopt;
   if (report.minibatches == 0 && report.feedbacks + report.demonstrations > 0)
     return false;  // taught, and nothing was made of it
   if (report.minibatches > 0 && report.final_success >= taught->bar) return true;
@@ -114,7 +114,7 @@ std::string to_json(const Report& report) {
     if (check.ghost) json["ghost_checks"].push_back({check.seconds, rounded(*check.ghost)});
   }
   json["per_trick"] = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < kTrickCount; ++i) {
+  for (std::size_t i = 0; i < kTrickCount; ++i) {
     json["per_trick"][name(kTricks[i])] =
         report.checks.empty() ? 0.0 : rounded(report.checks.back().per_trick[i]);
   }

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_REPORT_H_
-#define IMPRINT_SAMPLES_PET_REPORT_H_
+#pragma once
 // The figures of a run, and their JSON.
 
 #include <array>
@@ -26,45 +25,45 @@ struct Check {
 struct Spread {
   double median = 0.0;
   double p99 = 0.0;
-  size_t frames = 0;  // that it is of
+  std::size_t frames = 0;  // that it is of
 };
 Spread spread(std::vector<float> values);  // zeros for nothing
 
 struct Report {
   std::string device;
   std::string driver;
-  uint64_t seed = 0;
-  TeacherKind teacher = TeacherKind::kNone;
-  Learner learner = Learner::kFeedback;  // of the brain in use at the end
-  Access access = Access::kRecord;
-  uint32_t pets = 1;
-  uint32_t budget_us = 0;
-  uint32_t slice_us = 0;
+  std::uint64_t seed = 0;
+  TeacherKind teacher = TeacherKind::none;
+  Learner learner = Learner::feedback;  // of the brain in use at the end
+  Access access = Access::record;
+  std::uint32_t pets = 1;
+  std::uint32_t budget_us = 0;
+  std::uint32_t slice_us = 0;
   double simulated_seconds = 0.0;
   double wall_seconds = 0.0;
-  uint64_t frames = 0;
+  std::uint64_t frames = 0;
   std::vector<Check> checks;
   float final_success = 0.0f;
   std::vector<float> final_per_pet;    // of a kennel
   std::optional<double> held_90_at_s;  // see held_90
   bool replayed = false;               // a log's events, instead of a teacher's or a person's
-  uint64_t decisions = 0;
-  uint64_t feedbacks = 0;
-  uint64_t demonstrations = 0;
-  uint64_t minibatches = 0;
-  uint64_t parameters = 0;  // of all brains that learn
-  uint32_t infer_dispatches = 0;
-  uint32_t learn_dispatches = 0;
+  std::uint64_t decisions = 0;
+  std::uint64_t feedbacks = 0;
+  std::uint64_t demonstrations = 0;
+  std::uint64_t minibatches = 0;
+  std::uint64_t parameters = 0;  // of all brains that learn
+  std::uint32_t infer_dispatches = 0;
+  std::uint32_t learn_dispatches = 0;
   Spread infer_gpu_us;  // of the frames with such work
   Spread learn_gpu_us;
-  Spread gpu_us;        // both together, of all measured frames
-  Spread frame_cpu_us;  // inside Imprint, of all frames
-  uint64_t slices = 0;  // pieces of learning that were sent to the GPU on their own
-  uint64_t over_budget_frames = 0;
-  uint64_t frame_thread_compiles = 0;
-  uint64_t frame_thread_allocations = 0;
-  uint64_t frame_thread_waits = 0;
-  uint32_t late_actions = 0;
+  Spread gpu_us;             // both together, of all measured frames
+  Spread frame_cpu_us;       // inside Imprint, of all frames
+  std::uint64_t slices = 0;  // pieces of learning that were sent to the GPU on their own
+  std::uint64_t over_budget_frames = 0;
+  std::uint64_t frame_thread_compiles = 0;
+  std::uint64_t frame_thread_allocations = 0;
+  std::uint64_t frame_thread_waits = 0;
+  std::uint32_t late_actions = 0;
   std::string weights_hash;  // empty when the brain could not be read back
   std::string log_problem;   // why the log is not whole; empty: it is, or none was asked for
   std::string save_problem;  // why the pet is not in the file it was to be saved in; empty: it is, or none
@@ -88,5 +87,3 @@ std::optional<bool> learned(const Report& report);
 std::string to_json(const Report& report);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_REPORT_H_

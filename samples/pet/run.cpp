@@ -28,7 +28,7 @@ class TemporaryFile {
 }  // namespace
 
 QueueAccess queue_access(Access access) {
-  return access == Access::kRecord ? QueueAccess::record : QueueAccess::submit;
+  return access == Access::record ? QueueAccess::record : QueueAccess::submit;
 }
 
 Run::Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log,
@@ -68,7 +68,7 @@ void Run::frame() {
 
 std::string Run::save(const std::string& path) { return wait_saved(game_->save(path)); }
 
-std::string Run::wait_saved(size_t wish) {
+std::string Run::wait_saved(std::size_t wish) {
   while (!game_->saved(wish)) frame();
   return game_->save_problem(wish);
 }
@@ -81,7 +81,7 @@ Report Run::finish() {
   // what was saved.
   std::string saved_file = options_.save;
   bool readable = true;
-  if (options_.access == Access::kRecord && (saved_file.empty() || !problem.empty())) {
+  if (options_.access == Access::record && (saved_file.empty() || !problem.empty())) {
     saved_file = file.path();
     const std::string unread = wait_saved(game_->save_brain(saved_file));
     readable = unread.empty();

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_RUN_H_
-#define IMPRINT_SAMPLES_PET_RUN_H_
+#pragma once
 // One game on one device, or on the CPU, from start to end, without a screen: what the headless program and
 // the learning tests share.
 
@@ -14,7 +13,7 @@ namespace pet {
 class Run {
  public:
   // log gets Imprint's warnings and errors. The host must outlive the run; null where nothing is drawn and
-  // the CPU learns (Access::kCpu).
+  // the CPU learns (Access::cpu).
   Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log,
       const std::function<void(float)>& progress = {});
   ~Run();
@@ -33,10 +32,10 @@ class Run {
 
  private:
   void wait_idle();
-  std::string wait_saved(size_t wish);
+  std::string wait_saved(std::size_t wish);
 
   VulkanHost* host_;
-  uint64_t frame_ = 0;  // without a host
+  std::uint64_t frame_ = 0;  // without a host
   Options options_;
   std::unique_ptr<Game> game_;
 };
@@ -44,5 +43,3 @@ class Run {
 QueueAccess queue_access(Access access);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_RUN_H_

@@ -9,6 +9,9 @@
 #include "tests/gpu/agent_world.h"
 
 namespace imprint::agent::test {
+
+using namespace program;
+
 namespace {
 
 BrainSpec pet() {

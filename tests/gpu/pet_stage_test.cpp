@@ -25,19 +25,19 @@ WorldView yard_with(Pose pose) {
   world.pet.position = {-1.0f, 0.5f};
   world.pet.pose = pose;
   world.pet.pose_progress = 0.4f;
-  world.pet.thought = {true, {Action::kSit, Action::kSpin}, {0.6f, 0.3f}, {}, true};
+  world.pet.thought = {true, {Action::sit, Action::spin}, {0.6f, 0.3f}, {}, true};
   world.player.position = {2.0f, -1.0f};
   world.ball = {1.0f, 2.0f};
   world.bowl = {-3.0f, -2.0f};
   world.bed = {3.0f, 2.0f};
   world.sofa = {3.2f, 4.4f};
-  world.cue = Cue::kSit;
+  world.cue = Cue::sit;
   world.cue_since_s = 11.0;
-  if (pose == Pose::kWalk || pose == Pose::kEat)
-    world.lure = {true, {0.5f, 1.0f}, pose == Pose::kWalk, Action::kGoBall};
-  for (FeedbackKind kind : {FeedbackKind::kPraise, FeedbackKind::kScold, FeedbackKind::kTreat,
-                            FeedbackKind::kClick, FeedbackKind::kDemonstration})
-    world.markers.push_back({kind, 11.6, true, Action::kSit, 11.0, {-2.0f, 1.0f}, {-1.0f, 0.5f}});
+  if (pose == Pose::walk || pose == Pose::eat)
+    world.lure = {true, {0.5f, 1.0f}, pose == Pose::walk, Action::go_ball};
+  for (FeedbackKind kind : {FeedbackKind::praise, FeedbackKind::scold, FeedbackKind::treat,
+                            FeedbackKind::click, FeedbackKind::demonstration})
+    world.markers.push_back({kind, 11.6, true, Action::sit, 11.0, {-2.0f, 1.0f}, {-1.0f, 0.5f}});
   return world;
 }
 
@@ -84,8 +84,8 @@ TEST_F(PetStage, DrawsEveryPoseWithPanelsAndWithoutAMessage) {
   overlay.curve = {{0.0f, 0.1f}, {15.0f, 0.8f}};
   overlay.snapshots = {{10.0f, 0.5f}};
   Picture before;
-  for (int pose = 0; pose <= static_cast<int>(Pose::kPlayBow); ++pose) {
-    const WorldView world = yard_with(static_cast<Pose>(pose)), other = yard_with(Pose::kStand);
+  for (int pose = 0; pose <= static_cast<int>(Pose::play_bow); ++pose) {
+    const WorldView world = yard_with(static_cast<Pose>(pose)), other = yard_with(Pose::stand);
     Show show;
     show.yards = {&world};
     show.ghost = &other;
@@ -99,7 +99,7 @@ TEST_F(PetStage, DrawsEveryPoseWithPanelsAndWithoutAMessage) {
 }
 
 TEST_F(PetStage, TheSameWorldGivesTheSamePicture) {
-  const WorldView world = yard_with(Pose::kSit);
+  const WorldView world = yard_with(Pose::sit);
   Show show;
   show.yards = {&world};
   Picture pictures[2];
@@ -114,7 +114,7 @@ TEST_F(PetStage, TheSameWorldGivesTheSamePicture) {
 TEST_F(PetStage, AKennelIsDrawnAndFramesMayBeLeftEmpty) {
   const auto stage = open();
   ASSERT_TRUE(stage) << reason();
-  std::vector<WorldView> worlds(20, yard_with(Pose::kWalk));
+  std::vector<WorldView> worlds(20, yard_with(Pose::walk));
   Show show;
   for (const WorldView& world : worlds) show.yards.push_back(&world);
   OverlayState overlay;
@@ -217,7 +217,7 @@ class PetInput : public PetStage {
   }
 
   static constexpr VkExtent2D kExtent{1280, 720};
-  WorldView world_ = yard_with(Pose::kStand);
+  WorldView world_ = yard_with(Pose::stand);
   OverlayState state_;
   Camera camera_;
   std::unique_ptr<VulkanHost> host_;
@@ -365,22 +365,22 @@ TEST_F(PetInput, AWordIsSaidByTypingItAndACommandIsNamed) {
   events_.key('P', 0);
   EXPECT_EQ(input_.take().praise, 0u) << "a letter is no praise";
   type("Fetch");
-  EXPECT_EQ(input_.take().cue, Cue::kFetch);
+  EXPECT_EQ(input_.take().cue, Cue::fetch);
   EXPECT_FALSE(overlay_->typing());
 
-  world_.cue = Cue::kBed;
+  world_.cue = Cue::bed;
   events_.key(kF3, 0);
   type("home");
   const PlayerInput named = input_.take();
   ASSERT_TRUE(named.name);
-  EXPECT_EQ(named.name->cue, Cue::kBed);
+  EXPECT_EQ(named.name->cue, Cue::bed);
   EXPECT_STREQ(named.name->text.data(), "home");
   EXPECT_FALSE(named.cue);
 
-  ASSERT_EQ(state_.names.set(Cue::kBed, "home"), "");
+  ASSERT_EQ(state_.names.set(Cue::bed, "home"), "");
   events_.key(kEnter, 0);
   type("HOME");
-  EXPECT_EQ(input_.take().cue, Cue::kBed);
+  EXPECT_EQ(input_.take().cue, Cue::bed);
   events_.key(kEnter, 0);
   type("nonsense");
   EXPECT_TRUE(overlay_->typing()) << "to try again";

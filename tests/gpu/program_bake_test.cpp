@@ -13,6 +13,10 @@
 #include "tests/gpu/trainer.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace program;
+
 namespace {
 
 using test::Trainer;

@@ -16,6 +16,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
+
+using namespace graph;
+
 namespace {
 
 // What one seed stands for. Drawing it again gives the same graph on variables of its own.

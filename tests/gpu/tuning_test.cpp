@@ -15,6 +15,9 @@
 #include "tests/gpu/trainer.h"
 
 namespace imprint {
+
+using namespace graph;
+
 namespace {
 
 using test::Trainer;

@@ -21,7 +21,7 @@ std::string shader_cache() {
 
 pet::BrainContext::Setup context_setup(const PupilOptions& options, std::vector<std::string>& warnings) {
   pet::BrainContext::Setup setup;
-  setup.access = options.submit ? pet::Access::kSubmit : pet::Access::kRecord;
+  setup.access = options.submit ? pet::Access::submit : pet::Access::record;
   setup.shader_cache = shader_cache();
   setup.log = [&warnings](const std::string& message) { warnings.push_back(message); };
   return setup;
@@ -45,7 +45,7 @@ struct Pupil::Inside {
         context(device, context_setup(options, warnings)),
         brain(context, brain_setup(options)),
         life(brain.pet(0), options.seed, {}),
-        teacher(pet::teacher_style(pet::TeacherKind::kDemo), {}, options.seed, 0),
+        teacher(pet::teacher_style(pet::TeacherKind::demo), {}, options.seed, 0),
         checkup(probes(brain)) {
     life.on_onset = [this](double now_s, pet::Action, bool right) { teacher.see_onset(now_s, right); };
     brain.set_learning(options.learning);

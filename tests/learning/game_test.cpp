@@ -24,10 +24,10 @@ namespace {
 Options short_game() {
   Options options;
   options.headless = true;
-  options.teacher = TeacherKind::kOff;
+  options.teacher = TeacherKind::off;
   options.seconds = 0.5;
   options.ghost = false;
-  options.access = Access::kCpu;
+  options.access = Access::cpu;
   return options;
 }
 
@@ -69,12 +69,12 @@ class PetGame : public testing::Test {
 };
 
 TEST_F(PetGame, NamesOutliveAGameThatEndsBeforeItsFirstFrame) {
-  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::bed, "home")), "");
   Options options = short_game();
   options.load = options.save = pet_;
   EXPECT_EQ(play(options, [](Game& game) { game.finish(); }).save_problem, "");
-  EXPECT_STREQ(names_.of(Cue::kBed), "home");
-  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::kBed), "home");
+  EXPECT_STREQ(names_.of(Cue::bed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, NamesOutliveAReplay) {
@@ -83,45 +83,45 @@ TEST_F(PetGame, NamesOutliveAReplay) {
   recorded.log = log_;
   play(recorded);
   ASSERT_EQ(text_of(log_).find("name"), std::string::npos);
-  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::bed, "home")), "");
   Options again = short_game();
-  again.teacher = TeacherKind::kNone;
+  again.teacher = TeacherKind::none;
   again.replay = log_;
   again.load = again.save = pet_;
   EXPECT_EQ(play(again).save_problem, "");
-  EXPECT_STREQ(names_.of(Cue::kBed), "home");
-  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::kBed), "home");
+  EXPECT_STREQ(names_.of(Cue::bed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, LoadedNamesAreInTheLog) {
-  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::bed, "home")), "");
   Options recorded = short_game();
   recorded.load = pet_;
   recorded.log = log_;
   play(recorded,
-       [](Game& game) { EXPECT_STREQ(game.overlay().names.of(Cue::kBed), "home") << "from the start"; });
+       [](Game& game) { EXPECT_STREQ(game.overlay().names.of(Cue::bed), "home") << "from the start"; });
   EXPECT_NE(text_of(log_).find("1 0 name bed home\n"), std::string::npos) << text_of(log_);
   Options again = short_game();
-  again.teacher = TeacherKind::kNone;
+  again.teacher = TeacherKind::none;
   again.replay = log_;
   again.save = folder_ + "/replayed.imprint";
   play(again);
-  EXPECT_STREQ(read_names(names_file(again.save)).of(Cue::kBed), "home");
+  EXPECT_STREQ(read_names(names_file(again.save)).of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, ANewPetTakesNoNamesAway) {
-  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::bed, "home")), "");
   Options options = short_game();
   options.save = pet_;
   EXPECT_EQ(play(options).save_problem, "");
-  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::kBed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, NamesThatAreGivenBackAreNotKept) {
-  ASSERT_EQ(write_names(names_file(pet_), with(Cue::kBed, "home")), "");
+  ASSERT_EQ(write_names(names_file(pet_), with(Cue::bed, "home")), "");
   Options options = short_game();
   options.load = options.save = pet_;
-  EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::kBed, "")); }).save_problem, "");
+  EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::bed, "")); }).save_problem, "");
   EXPECT_FALSE(std::filesystem::exists(names_file(pet_)));
 }
 
@@ -139,8 +139,8 @@ TEST_F(PetGame, NamesThatCannotBeReadStayAndArePutAsideOnlyForOthers) {
   EXPECT_EQ(play(options).save_problem, "");
   EXPECT_EQ(text_of(names), nonsense) << "and nobody named anything";
 
-  EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::kSit, "Platz")); }).save_problem, "");
-  EXPECT_STREQ(read_names(names).of(Cue::kSit), "Platz");
+  EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::sit, "Platz")); }).save_problem, "");
+  EXPECT_STREQ(read_names(names).of(Cue::sit), "Platz");
   EXPECT_EQ(text_of(names + ".unread"), nonsense);
 }
 
@@ -163,13 +163,13 @@ TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
   options.load = options.save = pet_;
   const auto unlock = [&](Game& game) {
     for (const std::string& file : {names, life}) std::filesystem::remove(file);
-    EXPECT_EQ(write_names(names, with(Cue::kBed, "home")), "");
+    EXPECT_EQ(write_names(names, with(Cue::bed, "home")), "");
     EXPECT_EQ(write_life(life, std::array{0.5f}), "");
-    game.input(name_cue(Cue::kSit, "Platz"));
+    game.input(name_cue(Cue::sit, "Platz"));
   };
   EXPECT_EQ(play(options, unlock).save_problem, "");
-  EXPECT_STREQ(read_names(names).of(Cue::kSit), "Platz");
-  EXPECT_STREQ(read_names(names + ".unread").of(Cue::kBed), "home");
+  EXPECT_STREQ(read_names(names).of(Cue::sit), "Platz");
+  EXPECT_STREQ(read_names(names + ".unread").of(Cue::bed), "home");
   EXPECT_EQ(read_life(life), std::vector{0.5f});
 }
 
@@ -199,23 +199,23 @@ TEST_F(PetGame, EachSaveHasItsOwnProblem) {
   const std::string bad = folder_ + "/bad.imprint", good = folder_ + "/good.imprint";
   std::filesystem::create_directory(names_file(bad) + ".new");  // names cannot be written there
   pet::Run run(nullptr, short_game(), [](const std::string&) {});
-  run.game().input(name_cue(Cue::kSit, "Platz"));
+  run.game().input(name_cue(Cue::sit, "Platz"));
   run.frame();
-  const size_t first = run.game().save(bad);
-  const size_t second = run.game().save(good);
+  const std::size_t first = run.game().save(bad);
+  const std::size_t second = run.game().save(good);
   while (!run.game().saved(second)) run.frame();
   EXPECT_NE(run.game().save_problem(first).find(names_file(bad)), std::string::npos)
       << run.game().save_problem(first);
   EXPECT_EQ(run.game().save_problem(second), "");
   EXPECT_TRUE(std::filesystem::exists(bad)) << "the pet itself is kept";
-  EXPECT_STREQ(read_names(names_file(good)).of(Cue::kSit), "Platz");
+  EXPECT_STREQ(read_names(names_file(good)).of(Cue::sit), "Platz");
 }
 
 TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
   std::ofstream(log_)
       << "imprint-pet-log 2\nseed 7 pets 1 idle 1 teacher person\n1 0 redraw 5\n400 0 praise\n480 end\n";
   Options options = short_game();
-  options.teacher = TeacherKind::kNone;
+  options.teacher = TeacherKind::none;
   options.replay = log_;
   options.log = folder_ + "/again";
   const std::string hash = play(options).weights_hash;

@@ -16,7 +16,7 @@ namespace {
 // A pet that would only bark, and a hand.
 struct Led {
   explicit Led(const LifeOptions& options = {})
-      : mind([](const Observation&, const Mask&) { return Action::kBark; }), life(mind, 3, options) {
+      : mind([](const Observation&, const Mask&) { return Action::bark; }), life(mind, 3, options) {
     life.on_led = [this](Action action) { led.push_back(action); };
     life.on_trial_end = [this](const Trial& trial, bool shown) { ends.push_back({trial.state(), shown}); };
   }
@@ -26,11 +26,11 @@ struct Led {
     life.ask(frame);
   }
   void lead(Vec2 to) {
-    for (int i = 0; i < 240; ++i) life.apply(move(SignalKind::kLure, to)), pass();
+    for (int i = 0; i < 240; ++i) life.apply(move(SignalKind::lure, to)), pass();
   }
   void lead_and_let_go(Vec2 to) {
     lead(to);
-    life.apply(signal(SignalKind::kLetGo));
+    life.apply(signal(SignalKind::let_go));
     for (int i = 0; i < 600 && life.world().acting(); ++i) pass();
   }
   const WorldView& view() const { return life.world().view(); }
@@ -41,7 +41,7 @@ struct Led {
   };
   RuleMind mind;
   Life life;
-  uint64_t frame = 0;
+  std::uint64_t frame = 0;
   std::vector<Action> led;
   std::vector<End> ends;
 };
@@ -49,15 +49,15 @@ struct Led {
 float apart(Vec2 a, Vec2 b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
 TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
-  for (const auto& [cue, action] : {std::pair{Cue::kCome, Action::kGoPlayer}, {Cue::kBed, Action::kGoBed}}) {
+  for (const auto& [cue, action] : {std::pair{Cue::come, Action::go_player}, {Cue::bed, Action::go_bed}}) {
     Led pet;
     pet.life.apply(give_cue(cue));
     const Observation before = pet.life.world().observe();
-    const Vec2 thing = cue == Cue::kCome ? pet.view().player.position : pet.view().bed;
+    const Vec2 thing = cue == Cue::come ? pet.view().player.position : pet.view().bed;
     pet.lead(thing);
     EXPECT_TRUE(pet.view().lure.active && pet.view().lure.leads);
     EXPECT_EQ(pet.view().lure.action, action);
-    EXPECT_LT(apart(pet.view().pet.position, thing), cue == Cue::kCome ? 1.0f : 0.4f);
+    EXPECT_LT(apart(pet.view().pet.position, thing), cue == Cue::come ? 1.0f : 0.4f);
     EXPECT_FALSE(pet.life.world().acting()) << "following a hand is no action";
     EXPECT_EQ(pet.mind.asked, 0) << "who is led decides nothing";
     EXPECT_TRUE(pet.mind.shown.empty());
@@ -65,13 +65,13 @@ TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
     ASSERT_EQ(pet.mind.shown.size(), 1u);
     EXPECT_EQ(pet.mind.shown[0].first, cue);
     EXPECT_EQ(pet.mind.shown[0].second, action);
-    for (size_t i = 0; i < kObservationCount - 3; ++i) EXPECT_EQ(pet.mind.last_seen[i], before[i]) << i;
+    for (std::size_t i = 0; i < kObservationCount - 3; ++i) EXPECT_EQ(pet.mind.last_seen[i], before[i]) << i;
     EXPECT_EQ(pet.led, std::vector<Action>{action});
     ASSERT_EQ(pet.ends.size(), 1u);
-    EXPECT_EQ(pet.ends[0].state, Trial::State::kSuccess);
+    EXPECT_EQ(pet.ends[0].state, Trial::State::success);
     EXPECT_TRUE(pet.ends[0].shown) << "it is not counted as its own";
     const FeedbackMarker& marker = pet.view().markers.back();
-    EXPECT_EQ(marker.kind, FeedbackKind::kDemonstration);
+    EXPECT_EQ(marker.kind, FeedbackKind::demonstration);
     EXPECT_TRUE(marker.credited);
     EXPECT_EQ(marker.action, action);
   }
@@ -79,21 +79,21 @@ TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
 
 TEST(Lure, FetchIsThreeWays) {
   Led pet;
-  pet.life.apply(give_cue(Cue::kFetch));
+  pet.life.apply(give_cue(Cue::fetch));
   pet.lead_and_let_go(pet.view().ball);
   EXPECT_TRUE(pet.life.world().holding());
   pet.lead_and_let_go(pet.view().player.position);
   EXPECT_TRUE(pet.life.world().holding());
   pet.lead_and_let_go(pet.view().player.position);
   EXPECT_FALSE(pet.life.world().holding());
-  EXPECT_EQ(pet.led, (std::vector<Action>{Action::kGoBall, Action::kGoPlayer, Action::kGive}));
+  EXPECT_EQ(pet.led, (std::vector<Action>{Action::go_ball, Action::go_player, Action::give}));
   ASSERT_EQ(pet.ends.size(), 1u);
-  EXPECT_EQ(pet.ends[0].state, Trial::State::kSuccess);
+  EXPECT_EQ(pet.ends[0].state, Trial::State::success);
 }
 
 TEST(Lure, LetGoWhereNothingIsItGoesOnByItself) {
   Led pet;
-  pet.life.apply(give_cue(Cue::kSit));
+  pet.life.apply(give_cue(Cue::sit));
   Vec2 nowhere{-4.0f, -4.0f};
   for (; nowhere.x < 4.0f; nowhere.x += 0.5f) {
     float nearest = 10.0f;
@@ -104,7 +104,7 @@ TEST(Lure, LetGoWhereNothingIsItGoesOnByItself) {
   pet.lead(nowhere);
   EXPECT_FALSE(pet.view().lure.leads);
   EXPECT_LT(apart(pet.view().pet.position, nowhere), 0.4f);
-  pet.life.apply(signal(SignalKind::kLetGo));
+  pet.life.apply(signal(SignalKind::let_go));
   EXPECT_TRUE(pet.mind.shown.empty());
   for (int i = 0; i < 60; ++i) pet.pass();
   EXPECT_GT(pet.mind.asked, 0);
@@ -113,10 +113,10 @@ TEST(Lure, LetGoWhereNothingIsItGoesOnByItself) {
 
 TEST(Lure, ToTheWrongThingIsShownAllTheSame) {
   Led pet;
-  pet.life.apply(give_cue(Cue::kBed));
+  pet.life.apply(give_cue(Cue::bed));
   pet.lead_and_let_go(pet.view().bowl);
   ASSERT_EQ(pet.mind.shown.size(), 1u);
-  EXPECT_EQ(pet.mind.shown[0].second, Action::kGoBowl);
+  EXPECT_EQ(pet.mind.shown[0].second, Action::go_bowl);
   EXPECT_FALSE(pet.life.trial().over()) << "that was not what was asked";
 }
 
@@ -126,31 +126,31 @@ TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
   Led pet(idle);
   pet.lead_and_let_go(pet.view().bed);
   ASSERT_EQ(pet.mind.shown.size(), 1u);
-  EXPECT_EQ(pet.mind.shown[0].first, Cue::kNone);
-  EXPECT_EQ(pet.mind.shown[0].second, Action::kGoBed);
+  EXPECT_EQ(pet.mind.shown[0].first, Cue::none);
+  EXPECT_EQ(pet.mind.shown[0].second, Action::go_bed);
   EXPECT_TRUE(pet.mind.rewards.empty()) << "it was not its idea";
 }
 
 TEST(Lure, ACommandGivenOnTheWayIsWhatIsShown) {
   Led pet;
-  pet.life.apply(give_cue(Cue::kSit));
+  pet.life.apply(give_cue(Cue::sit));
   const Vec2 bed = pet.view().bed;
   pet.lead(bed);
-  pet.life.apply(give_cue(Cue::kBed));
+  pet.life.apply(give_cue(Cue::bed));
   pet.lead_and_let_go(bed);
   ASSERT_EQ(pet.mind.shown.size(), 1u);
-  EXPECT_EQ(pet.mind.shown[0].first, Cue::kBed);
+  EXPECT_EQ(pet.mind.shown[0].first, Cue::bed);
   ASSERT_EQ(pet.ends.size(), 1u);
-  EXPECT_EQ(pet.ends[0].state, Trial::State::kSuccess);
+  EXPECT_EQ(pet.ends[0].state, Trial::State::success);
 }
 
 TEST(Lure, EndsWhenTheYardIsMadeAnewAndDoesNotReachWhoIsNotTaught) {
   Led pet;
-  pet.life.apply(give_cue(Cue::kBed));
+  pet.life.apply(give_cue(Cue::bed));
   pet.lead(pet.view().bed);
-  pet.life.apply(signal(SignalKind::kRedraw, 9));
+  pet.life.apply(signal(SignalKind::redraw, 9));
   EXPECT_FALSE(pet.view().lure.active);
-  pet.life.apply(signal(SignalKind::kLetGo));
+  pet.life.apply(signal(SignalKind::let_go));
   EXPECT_TRUE(pet.mind.shown.empty());
   LifeOptions untaught;
   untaught.taught = false;
@@ -183,7 +183,7 @@ TEST(Lure, TakesItOffTheSofa) {
 
 TEST(Temperament, IsOfTheSeedAndOfWhatItDoes) {
   float shortest = 2.0f, longest = 0.0f;
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const float pace = pace_of(seed);
     EXPECT_EQ(pace, pace_of(seed));
     shortest = std::min(shortest, pace), longest = std::max(longest, pace);
@@ -191,10 +191,10 @@ TEST(Temperament, IsOfTheSeedAndOfWhatItDoes) {
   EXPECT_GE(shortest, 0.6f);
   EXPECT_LE(longest, 1.5f);
   EXPECT_GT(longest - shortest, 0.6f);
-  std::vector<IdleDecision> idle(7, {0.0, Action::kSpin});
+  std::vector<IdleDecision> idle(7, {0.0, Action::spin});
   EXPECT_EQ(temperament(idle, 1.0f), "") << "too early to tell";
   EXPECT_EQ(temperament(idle, 0.7f), "lively");
-  idle.push_back({0.0, Action::kBark});
+  idle.push_back({0.0, Action::bark});
   EXPECT_EQ(temperament(idle, 1.0f), "likes to spin");
   for (int i = 0; i < 40; ++i) idle.push_back({0.0, static_cast<Action>(i % 4)});
   EXPECT_EQ(temperament(idle, 1.4f), "calm") << "of late it did a bit of everything";

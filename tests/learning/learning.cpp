@@ -68,14 +68,14 @@ std::unique_ptr<pet::VulkanHost> open_host(const Plan& plan) {
 
 Table::Table(const Plan& plan) : plan_(plan), host_(open_host(plan)) {}
 
-pet::Options Table::options(uint64_t seed, TeacherKind teacher, double seconds) const {
+pet::Options Table::options(std::uint64_t seed, TeacherKind teacher, double seconds) const {
   pet::Options options;
   options.headless = true;
   options.seed = seed;
   options.teacher = teacher;
   options.seconds = seconds;
   options.ghost = false;
-  if (!host_) options.access = pet::Access::kCpu;
+  if (!host_) options.access = pet::Access::cpu;
   return options;
 }
 
@@ -93,7 +93,7 @@ Table::Played Table::play(pet::Options options, const Between& between) {
 
 std::vector<Report> Table::play_seeds(TeacherKind teacher, double seconds, pet::Learner learner) {
   std::vector<Report> reports;
-  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
+  for (std::uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
     pet::Options wanted = options(seed, teacher, seconds);
     wanted.learner = learner;
     reports.push_back(play(wanted).report);
@@ -128,10 +128,10 @@ void Table::learning_off() {
   // The control: the same commands and the same praise as a pet that is taught, for as long as the longest
   // lesson.
   const double seconds = plan_.fast ? 30.0 : 300.0;
-  const std::vector<Report> reports = play_seeds(TeacherKind::kOff, seconds);
+  const std::vector<Report> reports = play_seeds(TeacherKind::off, seconds);
   float most = 0.0f;
-  size_t within = 0;
-  uint64_t minibatches = 0;
+  std::size_t within = 0;
+  std::uint64_t minibatches = 0;
   for (const Report& report : reports) {
     float of_seed = 0.0f;
     for (const pet::Check& check : report.checks) of_seed = std::max(of_seed, check.success);
@@ -147,12 +147,12 @@ void Table::learning_off() {
 }
 
 void Table::demonstration() {
-  const std::vector<Report> reports = play_seeds(TeacherKind::kDemo, plan_.fast ? 60.0 : 180.0);
+  const std::vector<Report> reports = play_seeds(TeacherKind::demo, plan_.fast ? 60.0 : 180.0);
   at_least("1 demonstration + praise and scolding: 60 s", mean_at(reports, 60.0), 0.85);
   if (plan_.fast) return;
   at_least("1 demonstration + praise and scolding: 180 s", mean_at(reports, 180.0), 0.92);
   double latest = 0.0;
-  size_t held = 0;
+  std::size_t held = 0;
   for (const Report& report : reports) {
     if (!report.held_90_at_s) continue;
     latest = std::max(latest, *report.held_90_at_s);
@@ -164,12 +164,12 @@ void Table::demonstration() {
 }
 
 void Table::praise_only() {
-  const std::vector<Report> reports = play_seeds(TeacherKind::kPraise, 300.0);
+  const std::vector<Report> reports = play_seeds(TeacherKind::praise, 300.0);
   at_least("praise and scolding only: 120 s", mean_at(reports, 120.0), 0.75);
   at_least("praise and scolding only: 180 s", mean_at(reports, 180.0), 0.85);
-  const size_t held = static_cast<size_t>(std::count_if(
+  const std::size_t held = static_cast<std::size_t>(std::count_if(
       reports.begin(), reports.end(), [](const Report& report) { return report.held_90_at_s.has_value(); }));
-  const size_t bar = (reports.size() * 7 + 9) / 10;
+  const std::size_t bar = (reports.size() * 7 + 9) / 10;
   row("praise and scolding only: seeds that hold 90 % within 300 s",
       std::to_string(held) + " of " + std::to_string(reports.size()), ">= " + std::to_string(bar),
       held >= bar);
@@ -177,16 +177,16 @@ void Table::praise_only() {
 
 void Table::careless() {
   at_least("careless player, 2 demonstrations: 120 s",
-           mean_at(play_seeds(TeacherKind::kCareless, 120.0), 120.0), 0.85);
+           mean_at(play_seeds(TeacherKind::careless, 120.0), 120.0), 0.85);
 }
 
 void Table::retention() {
-  const std::vector<Cue> first = {Cue::kSit, Cue::kCome};
+  const std::vector<Cue> first = {Cue::sit, Cue::come};
   double before = 0.0;
   double after = 0.0;
-  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
-    pet::Options wanted = options(seed, TeacherKind::kPraise, 300.0);
-    wanted.plan = {{first, 120.0, {}}, {{Cue::kSpin, Cue::kFetch, Cue::kBed}, 300.0, {}}};
+  for (std::uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
+    pet::Options wanted = options(seed, TeacherKind::praise, 300.0);
+    wanted.plan = {{first, 120.0, {}}, {{Cue::spin, Cue::fetch, Cue::bed}, 300.0, {}}};
     const Report report = play(wanted).report;
     before += tricks_at(report, 120.0, first) / static_cast<double>(plan_.seeds);
     after += tricks_at(report, 300.0, first) / static_cast<double>(plan_.seeds);
@@ -197,17 +197,17 @@ void Table::retention() {
 
 void Table::save_and_load() {
   const std::string file = temporary("saved.imprint");
-  size_t same = 0;
-  size_t same_submitting = 0;
-  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
-    pet::Options wanted = options(seed, TeacherKind::kDemo, plan_.fast ? 20.0 : 60.0);
+  std::size_t same = 0;
+  std::size_t same_submitting = 0;
+  for (std::uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
+    pet::Options wanted = options(seed, TeacherKind::demo, plan_.fast ? 20.0 : 60.0);
     wanted.save = file;
     const Played taught = play(wanted);
-    pet::Options again = options(seed, TeacherKind::kOff, pet::kStepSeconds);
+    pet::Options again = options(seed, TeacherKind::off, pet::kStepSeconds);
     again.load = file;
     const Played remembered = play(again);
     if (taught.exam == remembered.exam) ++same;
-    if (host_) again.access = pet::Access::kSubmit;
+    if (host_) again.access = pet::Access::submit;
     if (play(again).exam == taught.exam) ++same_submitting;
   }
   std::filesystem::remove(file);
@@ -225,10 +225,10 @@ void Table::undo() {
   double before = 0.0;
   double spoiled = 0.0;
   double worst = 0.0;
-  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
-    pet::Options wanted = options(seed, TeacherKind::kDemo, 120.0);
+  for (std::uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
+    pet::Options wanted = options(seed, TeacherKind::demo, 120.0);
     wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, 61.0, {}},
-                   {{Cue::kSit, Cue::kCome, Cue::kBed}, 150.0, 1.0f}};
+                   {{Cue::sit, Cue::come, Cue::bed}, 150.0, 1.0f}};
     std::set<int> done;
     const auto once = [&](int what, bool due, const std::function<void()>& act) {
       if (due && done.insert(what).second) act();
@@ -237,12 +237,12 @@ void Table::undo() {
         play(wanted, [&](pet::Game& game) {
           const double now = game.time_s();
           once(0, now >= 59.0, [&] {
-            game.input(pet::signal(pet::SignalKind::kLearning, 0));
-            game.input(pet::signal(pet::SignalKind::kSnapshot));
+            game.input(pet::signal(pet::SignalKind::learning, 0));
+            game.input(pet::signal(pet::SignalKind::snapshot));
           });
-          once(1, now >= 61.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 1)); });
-          once(2, now >= 106.0, [&] { game.input(pet::signal(pet::SignalKind::kLearning, 0)); });
-          once(3, now >= 107.0, [&] { game.input(pet::signal(pet::SignalKind::kUndo)); });
+          once(1, now >= 61.0, [&] { game.input(pet::signal(pet::SignalKind::learning, 1)); });
+          once(2, now >= 106.0, [&] { game.input(pet::signal(pet::SignalKind::learning, 0)); });
+          once(3, now >= 107.0, [&] { game.input(pet::signal(pet::SignalKind::undo)); });
         }).report;
     const auto at = [&](double seconds) {
       return static_cast<double>(pet::success_at(report.checks, seconds).value_or(0.0f));
@@ -262,7 +262,7 @@ void Table::then() {
   // commands given meanwhile.
   const std::string folder = temporary("memories");
   std::filesystem::create_directory(folder);
-  pet::Options wanted = options(1, TeacherKind::kDemo, 90.0);
+  pet::Options wanted = options(1, TeacherKind::demo, 90.0);
   wanted.ghost = true;
   wanted.memories = folder;
   struct Count {
@@ -270,13 +270,13 @@ void Table::then() {
     double share() const { return all > 0.0 ? good / all : 0.0; }
   };
   std::array<Count, 3> counts;  // before, as the memory, after
-  size_t part = 0;
+  std::size_t part = 0;
   bool asked = false, was_over = true;
   double command_s = -1.0;
   play(wanted, [&](pet::Game& game) {
     const double now = game.time_s();
     if (!asked && now >= 30.0) {
-      game.input(pet::signal(pet::SignalKind::kSnapshot));
+      game.input(pet::signal(pet::SignalKind::snapshot));
       asked = true;
     }
     if (part == 0 && !game.overlay().snapshots.empty()) game.show_then(0);
@@ -284,7 +284,7 @@ void Table::then() {
     if (part == 1 && now >= 60.0) game.show_then(std::nullopt);
     if (part == 1 && !game.overlay().then) part = 2;
     const pet::WorldView& ghost = *game.ghost();
-    if (ghost.cue != Cue::kNone && ghost.cue_since_s != command_s) {
+    if (ghost.cue != Cue::none && ghost.cue_since_s != command_s) {
       command_s = ghost.cue_since_s;
       counts[part].all += 1.0;
     }
@@ -301,21 +301,20 @@ void Table::then() {
 void Table::same_hash() {
   struct Way {
     pet::Access access;
-    uint32_t slice_us;
-    uint32_t budget_us;
+    std::uint32_t slice_us;
+    std::uint32_t budget_us;
   };
-  std::vector<Way> ways = {{pet::Access::kRecord, 1000, 500},  {pet::Access::kRecord, 100, 100},
-                           {pet::Access::kRecord, 0, 1000000}, {pet::Access::kSubmit, 1000, 500},
-                           {pet::Access::kSubmit, 100, 100},   {pet::Access::kSubmit, 0, 1000000}};
+  std::vector<Way> ways = {{pet::Access::record, 1000, 500},  {pet::Access::record, 100, 100},
+                           {pet::Access::record, 0, 1000000}, {pet::Access::submit, 1000, 500},
+                           {pet::Access::submit, 100, 100},   {pet::Access::submit, 0, 1000000}};
   // The processor knows budgets alone; the small one is less than a minibatch takes.
-  if (!host_)
-    ways = {{pet::Access::kCpu, 0, 500}, {pet::Access::kCpu, 0, 40}, {pet::Access::kCpu, 0, 1000000}};
-  for (uint64_t seed = plan_.first_seed;
-       seed < plan_.first_seed + (plan_.fast ? 1u : std::min<uint64_t>(plan_.seeds, 3)); ++seed) {
+  if (!host_) ways = {{pet::Access::cpu, 0, 500}, {pet::Access::cpu, 0, 40}, {pet::Access::cpu, 0, 1000000}};
+  for (std::uint64_t seed = plan_.first_seed;
+       seed < plan_.first_seed + (plan_.fast ? 1u : std::min<std::uint64_t>(plan_.seeds, 3)); ++seed) {
     std::set<std::string> hashes;
-    std::vector<uint64_t> slices;
+    std::vector<std::uint64_t> slices;
     for (const Way& way : ways) {
-      pet::Options wanted = options(seed, TeacherKind::kDemo, plan_.fast ? 10.0 : 30.0);
+      pet::Options wanted = options(seed, TeacherKind::demo, plan_.fast ? 10.0 : 30.0);
       wanted.access = way.access;
       wanted.slice_us = way.slice_us;
       wanted.budget_us = way.budget_us;
@@ -343,10 +342,10 @@ void Table::same_hash() {
 
 void Table::replayed_log() {
   const std::string file = temporary("session.log");
-  pet::Options wanted = options(1, TeacherKind::kCareless, plan_.fast ? 15.0 : 60.0);
+  pet::Options wanted = options(1, TeacherKind::careless, plan_.fast ? 15.0 : 60.0);
   wanted.log = file;
   const std::string played = play(wanted).report.weights_hash;
-  pet::Options again = options(99, TeacherKind::kNone, 0.0);
+  pet::Options again = options(99, TeacherKind::none, 0.0);
   again.replay = file;
   const std::string replayed = play(again).report.weights_hash;
   std::filesystem::remove(file);
@@ -355,7 +354,7 @@ void Table::replayed_log() {
 }
 
 void Table::kennel() {
-  pet::Options wanted = options(1, TeacherKind::kDemo, plan_.fast ? 20.0 : 60.0);
+  pet::Options wanted = options(1, TeacherKind::demo, plan_.fast ? 20.0 : 60.0);
   wanted.kennel = 8;
   const Report report = play(wanted).report;
   at_least("kennel of 8, each taught by its own teacher: " +
@@ -375,8 +374,8 @@ void Table::kennel() {
 // learn.
 void Table::learners() {
   const double seconds = plan_.fast ? 60.0 : 300.0;
-  for (const pet::Learner learner : {pet::Learner::kDqn, pet::Learner::kCoach, pet::Learner::kPpo}) {
-    const std::vector<Report> reports = play_seeds(TeacherKind::kPraise, seconds, learner);
+  for (const pet::Learner learner : {pet::Learner::dqn, pet::Learner::coach, pet::Learner::ppo}) {
+    const std::vector<Report> reports = play_seeds(TeacherKind::praise, seconds, learner);
     const double last = mean_at(reports, seconds);
     std::string measured;
     for (const double at : {60.0, 120.0, 180.0, 300.0}) {
@@ -390,15 +389,15 @@ void Table::learners() {
 
 // The mind is changed for another one that knows nothing yet, and changed back, in the middle of play.
 void Table::switched() {
-  pet::Options wanted = options(1, TeacherKind::kDemo, 60.0);
+  pet::Options wanted = options(1, TeacherKind::demo, 60.0);
   wanted.headless = false;  // with all minds, as in the window
-  size_t sent = 0;
+  std::size_t sent = 0;
   const std::array<std::pair<double, pet::Learner>, 2> changes = {
-      {{32.0, pet::Learner::kCoach}, {47.0, pet::Learner::kFeedback}}};
+      {{32.0, pet::Learner::coach}, {47.0, pet::Learner::feedback}}};
   const Report report =
       play(wanted, [&](pet::Game& game) {
         if (sent == changes.size() || game.time_s() < changes[sent].first) return;
-        game.input(pet::signal(pet::SignalKind::kLearner, static_cast<uint64_t>(changes[sent++].second)));
+        game.input(pet::signal(pet::SignalKind::learner, static_cast<std::uint64_t>(changes[sent++].second)));
       }).report;
   const auto at = [&](double time) {
     return static_cast<double>(pet::success_at(report.checks, time).value_or(0.0f));
@@ -406,7 +405,7 @@ void Table::switched() {
   row("another mind from 32 s to 47 s: success at 30, 45, 60 s",
       percent(at(30.0)) + ", " + percent(at(45.0)) + ", " + percent(at(60.0)), "> 80, < 60, > 80 %",
       at(30.0) > 0.8 && at(45.0) < 0.6 && at(60.0) > 0.8);
-  const uint64_t stalls =
+  const std::uint64_t stalls =
       report.frame_thread_compiles + report.frame_thread_allocations + report.frame_thread_waits;
   row("the same: compiles, allocations and waits of the frame thread", std::to_string(stalls), "0",
       stalls == 0);

@@ -21,9 +21,9 @@ struct Plan {
   std::string device;
   bool fast = false;
   bool validation = false;
-  uint64_t first_seed = 1;
-  uint64_t seeds = 10;  // so many, one after the other
-  uint64_t last_seed() const { return first_seed + seeds - 1; }
+  std::uint64_t first_seed = 1;
+  std::uint64_t seeds = 10;  // so many, one after the other
+  std::uint64_t last_seed() const { return first_seed + seeds - 1; }
   std::vector<std::string> only;  // names of experiments; empty = all
 };
 
@@ -44,7 +44,7 @@ class Table {
   using Between = std::function<void(pet::Game&)>;
   Played play(pet::Options options, const Between& between = {});
   std::vector<pet::Report> play_seeds(pet::TeacherKind teacher, double seconds,
-                                      pet::Learner learner = pet::Learner::kFeedback);
+                                      pet::Learner learner = pet::Learner::feedback);
 
   void learning_off();
   void demonstration();
@@ -62,7 +62,7 @@ class Table {
   void learners();
   void switched();
 
-  pet::Options options(uint64_t seed, pet::TeacherKind teacher, double seconds) const;
+  pet::Options options(std::uint64_t seed, pet::TeacherKind teacher, double seconds) const;
   void row(const std::string& experiment, const std::string& measured, const std::string& bar, bool passed);
   void at_least(const std::string& experiment, double value, double bar);
 

@@ -18,25 +18,24 @@ namespace {
 using pet::Cue;
 using pet::SignalKind;
 
-constexpr std::array kLed = {Cue::kCome, Cue::kFetch,
-                             Cue::kBed};  // there is nowhere to lead it for the others
+constexpr std::array kLed = {Cue::come, Cue::fetch, Cue::bed};  // there is nowhere to lead it for the others
 
 // Gives a command, drags the pet to each thing that it takes, and lets go there; then another, in another
 // yard.
 class LeadingHand {
  public:
-  explicit LeadingHand(uint64_t seed) : random_(seed, 99) {}
+  explicit LeadingHand(std::uint64_t seed) : random_(seed, 99) {}
 
   void frame(pet::Game& game) {
     const pet::WorldView& yard = game.yard(0);
     if (wait_ > 0) {
       --wait_;
     } else if (!commanded_) {
-      game.input(pet::signal(SignalKind::kRedraw, random_.next()));
+      game.input(pet::signal(SignalKind::redraw, random_.next()));
       game.input(pet::give_cue(kLed[lesson_++ % kLed.size()]));
       commanded_ = true;
       wait_ = 10;
-    } else if (yard.cue == Cue::kNone) {
+    } else if (yard.cue == Cue::none) {
       commanded_ = false;
       wait_ = 30;
     } else if (!yard.pet.acting || yard.lure.active) {
@@ -44,20 +43,20 @@ class LeadingHand {
     }
   }
 
-  size_t lessons() const { return lesson_; }
+  std::size_t lessons() const { return lesson_; }
 
  private:
   void lead(pet::Game& game, const pet::WorldView& yard) {
-    const bool takes = yard.cue == Cue::kFetch && !yard.pet.holding;
-    const pet::Vec2 thing = yard.cue == Cue::kBed ? yard.bed : takes ? yard.ball : yard.player.position;
+    const bool takes = yard.cue == Cue::fetch && !yard.pet.holding;
+    const pet::Vec2 thing = yard.cue == Cue::bed ? yard.bed : takes ? yard.ball : yard.player.position;
     const bool there =
         yard.lure.active && std::hypot(thing.x - yard.pet.position.x, thing.y - yard.pet.position.y) < 1.0f;
-    game.input(there ? pet::signal(SignalKind::kLetGo) : pet::move(SignalKind::kLure, thing));
+    game.input(there ? pet::signal(SignalKind::let_go) : pet::move(SignalKind::lure, thing));
     if (there) wait_ = 5;
   }
 
   pet::Random random_;
-  size_t lesson_ = 0;
+  std::size_t lesson_ = 0;
   int wait_ = 0;
   bool commanded_ = false;
 };
@@ -71,8 +70,8 @@ void Table::lure() {
                                .string();
   double success = 0.0, lowest = 1.0;
   std::string played;
-  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
-    pet::Options wanted = options(seed, pet::TeacherKind::kNone, seconds);
+  for (std::uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
+    pet::Options wanted = options(seed, pet::TeacherKind::none, seconds);
     if (seed == plan_.first_seed) wanted.log = file;
     LeadingHand hand(seed);
     const pet::Report report = play(wanted, [&](pet::Game& game) { hand.frame(game); }).report;
@@ -94,7 +93,7 @@ void Table::lure() {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", lowest * 100.0);
   row("the same, lowest seed", text, ">= 70.0 %", lowest >= 0.7);
-  pet::Options again = options(99, pet::TeacherKind::kNone, 0.0);
+  pet::Options again = options(99, pet::TeacherKind::none, 0.0);
   again.replay = file;
   const std::string replayed = play(again).report.weights_hash;
   std::filesystem::remove(file);

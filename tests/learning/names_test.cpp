@@ -23,41 +23,41 @@ std::string temporary(const char* what) {
 TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
   CueNames names;
   EXPECT_FALSE(names.changed());
-  EXPECT_EQ(names.find("SIT"), Cue::kSit);
-  EXPECT_EQ(names.set(Cue::kSit, "  Platz, mein Guter "), "");
-  EXPECT_STREQ(names.of(Cue::kSit), "Platz, mein Guter");
+  EXPECT_EQ(names.find("SIT"), Cue::sit);
+  EXPECT_EQ(names.set(Cue::sit, "  Platz, mein Guter "), "");
+  EXPECT_STREQ(names.of(Cue::sit), "Platz, mein Guter");
   EXPECT_TRUE(names.changed());
-  EXPECT_EQ(names.find(" platz, MEIN guter"), Cue::kSit);
-  EXPECT_EQ(names.find("sit"), Cue::kSit) << "nobody else can be called that";
+  EXPECT_EQ(names.find(" platz, MEIN guter"), Cue::sit);
+  EXPECT_EQ(names.find("sit"), Cue::sit) << "nobody else can be called that";
   EXPECT_EQ(names.find("none"), std::nullopt);
   EXPECT_EQ(names.find(""), std::nullopt);
-  EXPECT_EQ(names.set(Cue::kSit, " "), "");
-  EXPECT_STREQ(names.of(Cue::kSit), "sit");
+  EXPECT_EQ(names.set(Cue::sit, " "), "");
+  EXPECT_STREQ(names.of(Cue::sit), "sit");
   EXPECT_FALSE(names.changed());
 }
 
 TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
   CueNames names;
-  ASSERT_EQ(names.set(Cue::kBed, "K\u00f6rbchen"), "");
-  ASSERT_EQ(names.set(Cue::kBed, std::string(kCueNameBytes - 1, 'a')), "");
-  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  ASSERT_EQ(names.set(Cue::bed, "K\u00f6rbchen"), "");
+  ASSERT_EQ(names.set(Cue::bed, std::string(kCueNameBytes - 1, 'a')), "");
+  ASSERT_EQ(names.set(Cue::bed, "home"), "");
   for (const std::string& text :
        {std::string("Home"), std::string("bed"), std::string("SPIN"), std::string(kCueNameBytes, 'a'),
         std::string("a\tb"), std::string("\xc3"), std::string("\xff\xfe"), std::string("\u5750\u4e0b"),
         std::string("a\x7f")}) {
-    EXPECT_NE(names.set(Cue::kSit, text), "") << text;
-    EXPECT_STREQ(names.of(Cue::kSit), "sit");
+    EXPECT_NE(names.set(Cue::sit, text), "") << text;
+    EXPECT_STREQ(names.of(Cue::sit), "sit");
   }
-  EXPECT_EQ(names.set(Cue::kBed, "HOME"), "") << "its own name";
+  EXPECT_EQ(names.set(Cue::bed, "HOME"), "") << "its own name";
 }
 
 TEST(CueNames, AreKeptBesideThePet) {
   const std::string file = names_file(temporary("kept"));
   CueNames names;
   EXPECT_FALSE(read_names(file).changed()) << "no file: as they come";
-  ASSERT_EQ(names.set(Cue::kFetch, "bring it back"), "");
+  ASSERT_EQ(names.set(Cue::fetch, "bring it back"), "");
   ASSERT_EQ(write_names(file, names), "");
-  EXPECT_EQ(read_names(file).find("Bring it back"), Cue::kFetch);
+  EXPECT_EQ(read_names(file).find("Bring it back"), Cue::fetch);
   ASSERT_EQ(write_names(file, CueNames()), "");
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_NE(write_names("/nowhere/at/all.names", names), "");
@@ -74,7 +74,7 @@ TEST(CueNames, AreKeptBesideThePet) {
 TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
   const std::string file = names_file(temporary("closed"));
   CueNames names;
-  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  ASSERT_EQ(names.set(Cue::bed, "home"), "");
   ASSERT_EQ(write_names(file, names), "");
   rlimit handles{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &handles), 0);
@@ -88,18 +88,18 @@ TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
   }
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &handles), 0);
   EXPECT_NE(why.find("cannot open " + file), std::string::npos) << why;
-  EXPECT_STREQ(read_names(file).of(Cue::kBed), "home");
+  EXPECT_STREQ(read_names(file).of(Cue::bed), "home");
   std::filesystem::remove(file);
 }
 
 TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
   const std::string file = names_file(temporary("aside"));
   CueNames names;
-  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  ASSERT_EQ(names.set(Cue::bed, "home"), "");
   for (const char* place : {".unread", ".unread-2"}) {
     std::ofstream(file) << place;
     ASSERT_EQ(write_names(file, names), "");
-    EXPECT_STREQ(read_names(file).of(Cue::kBed), "home");
+    EXPECT_STREQ(read_names(file).of(Cue::bed), "home");
     std::string text;
     std::getline(std::ifstream(file + place), text);
     EXPECT_EQ(text, place);
@@ -117,7 +117,7 @@ TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {
   EXPECT_EQ(SessionLogReader(file).header().version, 2u);
   std::ofstream(file) << "imprint-pet-log 1\nseed 1 pets 1 idle 0\n1 0 cue sit\n";
   EXPECT_EQ(SessionLogReader(file).header().version, 1u);
-  for (const uint32_t version : {1u, 2u, kLogVersion}) {
+  for (const std::uint32_t version : {1u, 2u, kLogVersion}) {
     LogHeader header;
     header.version = version;
     { SessionLogWriter written(file, header); }

@@ -30,8 +30,8 @@ TEST(Keeping, OwnPetIsRememberedAndKept) {
 TEST(Keeping, NothingElseOverwritesTheOwnPet) {
   Options load, teacher, off, fresh, replay;
   load.load = "other";
-  teacher.teacher = TeacherKind::kDemo;
-  off.teacher = TeacherKind::kOff;
+  teacher.teacher = TeacherKind::demo;
+  off.teacher = TeacherKind::off;
   fresh.fresh = true;
   replay.replay = "log";
   for (Options options : {load, teacher, off, fresh, replay}) {
@@ -57,21 +57,21 @@ TEST(Keeping, AnUnreadablePetIsKeptAsideWithItsNames) {
   const std::string folder = testing::TempDir() + "pet-aside", own = folder + "/own.imprint";
   std::filesystem::create_directories(folder);
   CueNames names;
-  ASSERT_EQ(names.set(Cue::kBed, "home"), "");
+  ASSERT_EQ(names.set(Cue::bed, "home"), "");
   for (const char* place : {".unread", ".unread-2"}) {
     EXPECT_FALSE(keep_aside(own)) << "there is none";
     std::ofstream(own) << "no pet" << place;
     ASSERT_EQ(write_names(names_file(own), names), "");
     EXPECT_EQ(keep_aside(own), own + place);
     EXPECT_FALSE(std::filesystem::exists(own) || std::filesystem::exists(names_file(own)));
-    EXPECT_STREQ(read_names(names_file(own + place)).of(Cue::kBed), "home");
+    EXPECT_STREQ(read_names(names_file(own + place)).of(Cue::bed), "home");
     std::string text;
     std::getline(std::ifstream(own + place), text);
     EXPECT_EQ(text, std::string("no pet") + place);
   }
   ASSERT_EQ(write_names(names_file(own), names), "");
   EXPECT_FALSE(keep_aside(own)) << "names without a pet";
-  EXPECT_STREQ(read_names(names_file(own)).of(Cue::kBed), "home") << "are where they were";
+  EXPECT_STREQ(read_names(names_file(own)).of(Cue::bed), "home") << "are where they were";
   std::filesystem::remove_all(folder);
 }
 
@@ -92,11 +92,11 @@ TEST(Keeping, RemembersHowQuickThePlayerIs) {
 }
 
 // Presses so many seconds after each onset; with the wrong word every third time.
-double measured(double reaction_s, bool errs, uint32_t* presses = nullptr) {
+double measured(double reaction_s, bool errs, std::uint32_t* presses = nullptr) {
   ReactionTest test(3);
   double onset = -1.0;
   bool pressed = false, acted = false;
-  uint32_t seen = 0;
+  std::uint32_t seen = 0;
   for (int i = 0; i < 60 * 300 && !test.done(); ++i) {
     test.step();
     const PetView& pet = test.view().pet;
@@ -105,7 +105,7 @@ double measured(double reaction_s, bool errs, uint32_t* presses = nullptr) {
     if (onset >= 0.0 && !pressed && test.view().time_s >= onset + reaction_s - 1e-9) {
       pressed = true;
       const bool wrong = errs && seen % 3 == 0;
-      test.press((pet.action == Action::kSpin) != wrong);
+      test.press((pet.action == Action::spin) != wrong);
     }
   }
   if (presses) *presses = seen;
@@ -119,7 +119,7 @@ TEST(ReactionTest, MeasuresFromTheOnset) {
 }
 
 TEST(ReactionTest, WrongWordsDoNotCount) {
-  uint32_t presses = 0;
+  std::uint32_t presses = 0;
   EXPECT_NEAR(measured(0.8, true, &presses), 0.8, 1.0 / 60.0 + 1e-6);
   EXPECT_GT(presses, ReactionTest::kPresses);
 }

@@ -21,7 +21,7 @@ class RuleMind : public Mind {
   void ask(const Observation& observation, const Mask& mask) override {
     answer_.action = rule_(observation, mask);
     answer_.expected.fill(-1.0f);
-    answer_.expected[static_cast<size_t>(answer_.action)] = expected_;
+    answer_.expected[static_cast<std::size_t>(answer_.action)] = expected_;
     ++asked;
   }
   std::optional<Answer> answer() override { return answer_; }
@@ -36,11 +36,11 @@ class RuleMind : public Mind {
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     shown.push_back({cue, action});
     last_seen = observation;
-    EXPECT_EQ(observation[static_cast<size_t>(cue)], 1.0f);
+    EXPECT_EQ(observation[static_cast<std::size_t>(cue)], 1.0f);
   }
   void end_episode() override {}
 
-  Cue goal = Cue::kNone;
+  Cue goal = Cue::none;
   int asked = 0;
   int praised = 0;
   int scolded = 0;

@@ -27,7 +27,7 @@ class Idleness {
   Idleness(const std::vector<pet::IdleDecision>& decisions, double from_s, double until_s) {
     for (const pet::IdleDecision& decision : decisions)
       if (decision.seconds >= from_s && decision.seconds < until_s)
-        ++counts_[static_cast<size_t>(decision.action)], ++all_;
+        ++counts_[static_cast<std::size_t>(decision.action)], ++all_;
   }
 
   double visits() const {
@@ -36,8 +36,8 @@ class Idleness {
   // Of all that did not lead to the sofa, in nats.
   double entropy() const {
     double sum = 0.0;
-    for (size_t i = 0; i < counts_.size(); ++i) {
-      if (i == static_cast<size_t>(pet::kSofaAction) || counts_[i] == 0) continue;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (i == static_cast<std::size_t>(pet::kSofaAction) || counts_[i] == 0) continue;
       const double share = static_cast<double>(counts_[i]) / static_cast<double>(all_ - on_sofa());
       sum -= share * std::log(share);
     }
@@ -45,10 +45,10 @@ class Idleness {
   }
 
  private:
-  size_t on_sofa() const { return counts_[static_cast<size_t>(pet::kSofaAction)]; }
+  std::size_t on_sofa() const { return counts_[static_cast<std::size_t>(pet::kSofaAction)]; }
 
-  std::array<size_t, pet::kActionCount> counts_{};
-  size_t all_ = 0;
+  std::array<std::size_t, pet::kActionCount> counts_{};
+  std::size_t all_ = 0;
 };
 
 std::string one_digit(const char* format, double a, double b) {
@@ -62,22 +62,22 @@ std::string one_digit(const char* format, double a, double b) {
 void Table::sofa() {
   struct Life {
     std::vector<pet::IdleDecision> idle;
-    size_t scolds = 0;
+    std::size_t scolds = 0;
     double success = 0.0;
   };
-  const auto live = [&](uint64_t seed, Idle rule) {
-    pet::Options wanted = options(seed, pet::TeacherKind::kDemo, kEnd);
+  const auto live = [&](std::uint64_t seed, Idle rule) {
+    pet::Options wanted = options(seed, pet::TeacherKind::demo, kEnd);
     wanted.plan = {{{pet::kTricks.begin(), pet::kTricks.end()}, kLessons, {}},
-                   {{}, kForbidden, {}, Idle::kFree},
+                   {{}, kForbidden, {}, Idle::free},
                    {{}, kAlone, {}, rule},
-                   {{}, kEnd, {}, Idle::kFree}};
+                   {{}, kEnd, {}, Idle::free}};
     Life life;
     life.success = static_cast<double>(play(wanted, [&](pet::Game& game) {
                                          if (!game.finished()) return;
                                          life.idle = game.idle_decisions();
                                          for (const pet::FeedbackTick& tick : game.overlay().ticks)
                                            life.scolds +=
-                                               tick.kind == pet::FeedbackKind::kScold &&
+                                               tick.kind == pet::FeedbackKind::scold &&
                                                        static_cast<double>(tick.seconds) >= kForbidden
                                                    ? 1
                                                    : 0;
@@ -87,10 +87,10 @@ void Table::sofa() {
 
   double habit = 0.0, lowest_habit = 1.0, kept = 0.0, highest_kept = 0.0, alone = 0.0, highest_alone = 0.0,
          lowest_entropy = 1e9, success = 0.0;
-  size_t most_scolds = 0;
+  std::size_t most_scolds = 0;
   const double share = 1.0 / static_cast<double>(plan_.seeds);
-  for (uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
-    const Life life = live(seed, Idle::kForbidden);
+  for (std::uint64_t seed = plan_.first_seed; seed <= plan_.last_seed(); ++seed) {
+    const Life life = live(seed, Idle::forbidden);
     const Idleness before(life.idle, kHabit, kForbidden), after(life.idle, kSettled, kAlone),
         later(life.idle, kAlone, kEnd);
     const double entropy = after.entropy() / before.entropy();
@@ -122,9 +122,9 @@ void Table::sofa() {
 
   // Else it might only have grown tired of it.
   double unforbidden = 1.0;
-  const uint64_t last_control = std::min(plan_.last_seed(), plan_.first_seed + 2);
-  for (uint64_t seed = plan_.first_seed; seed <= last_control; ++seed)
-    unforbidden = std::min(unforbidden, Idleness(live(seed, Idle::kFree).idle, kSettled, kAlone).visits());
+  const std::uint64_t last_control = std::min(plan_.last_seed(), plan_.first_seed + 2);
+  for (std::uint64_t seed = plan_.first_seed; seed <= last_control; ++seed)
+    unforbidden = std::min(unforbidden, Idleness(live(seed, Idle::free).idle, kSettled, kAlone).visits());
   row("the sofa, never forbidden: lowest of seeds " + std::to_string(plan_.first_seed) + " to " +
           std::to_string(last_control),
       one_digit("%.1f %%", unforbidden, 0.0), ">= 15.0 %", unforbidden >= kHabitBar);

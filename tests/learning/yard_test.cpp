@@ -25,16 +25,16 @@ namespace {
 
 // What a pet that knows everything would do, from what it sees alone.
 Action know(const Observation& o, const Mask&) {
-  if (o[static_cast<size_t>(Cue::kSpin)] > 0.5f) return Action::kSpin;
-  if (o[static_cast<size_t>(Cue::kCome)] > 0.5f) return Action::kGoPlayer;
-  if (o[static_cast<size_t>(Cue::kBed)] > 0.5f) return Action::kGoBed;
-  if (o[static_cast<size_t>(Cue::kFetch)] > 0.5f)
-    return o[24] < 0.5f ? Action::kGoBall : o[11] > 0.5f ? Action::kGive : Action::kGoPlayer;
-  return Action::kSit;
+  if (o[static_cast<std::size_t>(Cue::spin)] > 0.5f) return Action::spin;
+  if (o[static_cast<std::size_t>(Cue::come)] > 0.5f) return Action::go_player;
+  if (o[static_cast<std::size_t>(Cue::bed)] > 0.5f) return Action::go_bed;
+  if (o[static_cast<std::size_t>(Cue::fetch)] > 0.5f)
+    return o[24] < 0.5f ? Action::go_ball : o[11] > 0.5f ? Action::give : Action::go_player;
+  return Action::sit;
 }
 
 TEST(Yard, IsDrawnTheSameFromTheSameSeedAndKeepsThingsApart) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random one(seed), two(seed);
     World a, b;
     a.redraw(one);
@@ -42,15 +42,15 @@ TEST(Yard, IsDrawnTheSameFromTheSameSeedAndKeepsThingsApart) {
     const Observation seen = a.observe();
     EXPECT_EQ(seen, b.observe());
     for (const float value : seen) EXPECT_LE(std::abs(value), 1.0f);
-    for (size_t thing = 0; thing < 4; ++thing)
+    for (std::size_t thing = 0; thing < 4; ++thing)
       EXPECT_EQ(seen[8 + 4 * thing + 3], 0.0f) << "starts near thing " << thing;
   }
 }
 
 TEST(Yard, WalksArriveAndAreNear) {
-  const std::array<std::pair<Action, size_t>, 4> walks = {
-      {{Action::kGoPlayer, 0}, {Action::kGoBall, 1}, {Action::kGoBed, 2}, {Action::kGoBowl, 3}}};
-  for (uint64_t seed = 0; seed < 50; ++seed) {
+  const std::array<std::pair<Action, std::size_t>, 4> walks = {
+      {{Action::go_player, 0}, {Action::go_ball, 1}, {Action::go_bed, 2}, {Action::go_bowl, 3}}};
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
     for (const auto& [action, thing] : walks) {
       Random random(seed);
       World world;
@@ -67,7 +67,7 @@ TEST(Yard, WalksArriveAndAreNear) {
 }
 
 TEST(Yard, ThePlayerStandsBesideThingsNotInThem) {
-  for (uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
     World world;
     world.redraw(random);
@@ -93,25 +93,25 @@ TEST(Yard, GivingNeedsTheBall) {
   Random random(1);
   World world;
   world.redraw(random);
-  EXPECT_EQ(world.mask()[static_cast<size_t>(Action::kGive)], 0);
-  world.begin_action(Action::kGoBall);
+  EXPECT_EQ(world.mask()[static_cast<std::size_t>(Action::give)], 0);
+  world.begin_action(Action::go_ball);
   while (world.acting()) world.step();
   EXPECT_TRUE(world.holding());
-  EXPECT_EQ(world.mask()[static_cast<size_t>(Action::kGive)], 1);
+  EXPECT_EQ(world.mask()[static_cast<std::size_t>(Action::give)], 1);
 }
 
 TEST(Yard, AnInterruptedWalkIsNotAnArrival) {
   Random random(3);
   World world;
   world.redraw(random);
-  world.set_cue(Cue::kBed);
+  world.set_cue(Cue::bed);
   Trial trial;
-  trial.begin(Cue::kBed);
-  EXPECT_TRUE(trial.decide(world, Action::kGoBed));
-  world.begin_action(Action::kGoBed);
+  trial.begin(Cue::bed);
+  EXPECT_TRUE(trial.decide(world, Action::go_bed));
+  world.begin_action(Action::go_bed);
   world.step();
   world.interrupt();
-  EXPECT_EQ(trial.after(world), Trial::State::kRunning);
+  EXPECT_EQ(trial.after(world), Trial::State::running);
 }
 
 // Walks until the action is over; the highest that the pet was.
@@ -129,7 +129,7 @@ float carry_out(World& world, Action action) {
 }
 
 TEST(Sofa, UnaskedItLiesThereAndComesDownAgain) {
-  for (uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
     World world;
     world.redraw(random);
@@ -138,10 +138,10 @@ TEST(Sofa, UnaskedItLiesThereAndComesDownAgain) {
     EXPECT_TRUE(world.lies_on_sofa());
     EXPECT_EQ(world.view().pet.height, kSofaSeat);
     for (const float value : world.observe()) EXPECT_LE(std::abs(value), 1.0f);
-    carry_out(world, Action::kJump);
+    carry_out(world, Action::jump);
     EXPECT_EQ(world.view().pet.height, kSofaSeat);
     EXPECT_FALSE(world.lies_on_sofa());
-    carry_out(world, Action::kGoBall);
+    carry_out(world, Action::go_ball);
     EXPECT_EQ(world.view().pet.height, 0.0f);
     EXPECT_TRUE(world.holding());
   }
@@ -151,12 +151,12 @@ TEST(Sofa, AskedToDoAnythingItLiesDownOnTheSpot) {
   Random random(1);
   World world;
   world.redraw(random);
-  world.set_cue(Cue::kSit);
+  world.set_cue(Cue::sit);
   const Vec2 before = world.view().pet.position;
-  carry_out(world, Action::kLie);
+  carry_out(world, Action::lie);
   EXPECT_FALSE(world.sofa_bound());
   EXPECT_EQ(world.view().pet.position.x, before.x);
-  EXPECT_EQ(world.view().pet.pose, Pose::kLie);
+  EXPECT_EQ(world.view().pet.pose, Pose::lie);
 }
 
 TEST(Sofa, CalledOffHalfWayUpItComesDown) {
@@ -195,7 +195,7 @@ struct Alone {
   }
   RuleMind mind;
   Life life;
-  uint64_t frame = 0;
+  std::uint64_t frame = 0;
   int ideas = 0, visits = 0;
 };
 
@@ -206,7 +206,7 @@ TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
   EXPECT_EQ(new_to_it.mind.rewards, std::vector<float>{kComfort});
   EXPECT_TRUE(knows.mind.rewards.empty());
   EXPECT_EQ(new_to_it.visits, 1);
-  Alone disappointed(Action::kBark, 0.6f), used_to_it(Action::kBark, 0.0f);
+  Alone disappointed(Action::bark, 0.6f), used_to_it(Action::bark, 0.0f);
   for (int i = 0; i < 240; ++i) disappointed.pass(), used_to_it.pass();
   ASSERT_GT(disappointed.ideas, 0);
   EXPECT_EQ(disappointed.visits, 0);
@@ -220,13 +220,13 @@ TEST(Sofa, ScoldedOnItsWayItStopsAndThereAndHereExactlyThatIsMeant) {
   Alone pet(kSofaAction, 0.0f);
   while (!pet.life.world().acting()) pet.pass();
   for (int i = 0; i < 10; ++i) pet.pass();
-  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::scold));
   EXPECT_FALSE(pet.life.world().acting());
   EXPECT_TRUE(pet.mind.last_exact);
   EXPECT_TRUE(pet.mind.rewards.empty()) << "it never arrived";
   pet.until_it_lies();
   for (int i = 0; i < 30; ++i) pet.life.step();  // too late for the onset
-  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::scold));
   EXPECT_TRUE(pet.mind.last_exact);
   const FeedbackMarker& marker = pet.life.world().view().markers.back();
   EXPECT_TRUE(marker.credited);
@@ -238,7 +238,7 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
   const auto felt = [](Alone& pet) {
     pet.mind.rewards.clear();
     const int scolded = pet.mind.scolded;
-    pet.life.apply(signal(SignalKind::kRedraw, 5));
+    pet.life.apply(signal(SignalKind::redraw, 5));
     pet.until_it_lies();
     if (!pet.mind.rewards.empty()) return pet.mind.rewards.back();
     EXPECT_EQ(pet.mind.scolded, scolded + 1);
@@ -247,20 +247,20 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
   };
   Alone pet(kSofaAction, -3.0f);  // whatever it feels is a surprise
   EXPECT_EQ(felt(pet), kComfort);
-  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::scold));
   EXPECT_EQ(pet.mind.last_weight, kCaughtWeight);
   EXPECT_NEAR(felt(pet), kDread, 0.05f);
   for (int i = 0; i < 60 * 60 * 60 * 2; ++i) pet.life.step();
   EXPECT_NEAR(felt(pet), kComfort, 0.01f);
-  pet.life.apply(signal(SignalKind::kScold));
-  pet.life.apply(signal(SignalKind::kPraise));
+  pet.life.apply(signal(SignalKind::scold));
+  pet.life.apply(signal(SignalKind::praise));
   EXPECT_EQ(felt(pet), kComfort);
 
   LifeOptions older = Alone::idle();
   older.uneasy = false;
   Alone careless(kSofaAction, -3.0f, older);
   EXPECT_EQ(felt(careless), kComfort);
-  careless.life.apply(signal(SignalKind::kScold));
+  careless.life.apply(signal(SignalKind::scold));
   EXPECT_EQ(careless.mind.last_weight, 1.0f);
   EXPECT_EQ(felt(careless), kComfort) << "as it was when that log was written";
 }
@@ -272,7 +272,7 @@ TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
   Alone pet(kSofaAction, -3.0f);
   pet.until_it_lies();
   EXPECT_EQ(pet.life.unease(), 0.0f);
-  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::scold));
   for (int i = 0; i < 60 * 200; ++i) pet.life.step();
   const float left = pet.life.unease();
   EXPECT_NEAR(left, std::exp(-200.0 / kUneaseSeconds), 1e-3);
@@ -308,11 +308,11 @@ TEST(Sofa, UneasyAboutItItIsRelievedByWhateverElseItDoes) {
   LifeOptions options = Alone::idle();
   RuleMind mind([&](const Observation&, const Mask&) { return action; }, -3.0f);
   Life life(mind, 1, options);
-  uint64_t frame = 0;
+  std::uint64_t frame = 0;
   const auto pass = [&] { life.act(++frame), life.step(), life.ask(frame); };
   for (int i = 0; i < 1000 && !life.world().lies_on_sofa(); ++i) pass();
-  life.apply(signal(SignalKind::kScold));
-  action = Action::kBark;
+  life.apply(signal(SignalKind::scold));
+  action = Action::bark;
   mind.rewards.clear();
   for (int i = 0; i < 600 && mind.rewards.empty(); ++i) pass();
   ASSERT_FALSE(mind.rewards.empty());
@@ -320,7 +320,7 @@ TEST(Sofa, UneasyAboutItItIsRelievedByWhateverElseItDoes) {
 }
 
 TEST(Sofa, ATeacherForbidsItTenTimesAndNothingElse) {
-  TeacherStyle style = teacher_style(TeacherKind::kPraise);
+  TeacherStyle style = teacher_style(TeacherKind::praise);
   style.reacts = 1.0f, style.wrong = 0.0f;
   const auto heard = [&](Idle rule, Action action) {
     Alone pet(action, 0.0f);
@@ -332,8 +332,8 @@ TEST(Sofa, ATeacherForbidsItTenTimesAndNothingElse) {
       signals.clear();
       teacher.step(pet.life.world(), pet.life.trial(), signals);
       for (const Signal& signal : signals) {
-        EXPECT_TRUE(signal.kind == SignalKind::kRedraw || signal.kind == SignalKind::kScold);
-        scolds += signal.kind == SignalKind::kScold ? 1 : 0;
+        EXPECT_TRUE(signal.kind == SignalKind::redraw || signal.kind == SignalKind::scold);
+        scolds += signal.kind == SignalKind::scold ? 1 : 0;
         pet.life.apply(signal);
       }
       pet.pass();
@@ -341,19 +341,19 @@ TEST(Sofa, ATeacherForbidsItTenTimesAndNothingElse) {
     EXPECT_GT(pet.ideas, 20);
     return scolds;
   };
-  EXPECT_EQ(heard(Idle::kForbidden, kSofaAction), static_cast<int>(kMostScolds));
-  EXPECT_EQ(heard(Idle::kFree, kSofaAction), 0);
-  EXPECT_EQ(heard(Idle::kForbidden, Action::kBark), 0);
+  EXPECT_EQ(heard(Idle::forbidden, kSofaAction), static_cast<int>(kMostScolds));
+  EXPECT_EQ(heard(Idle::free, kSofaAction), 0);
+  EXPECT_EQ(heard(Idle::forbidden, Action::bark), 0);
 }
 
 TEST(Sofa, TheRuleIsLearnedWithFourOfFiveOnceItWasThere) {
   Lessons lessons;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(lessons.record_idle(false));
   EXPECT_EQ(lessons.rule().tries, 0u) << "not tempted yet";
-  for (uint32_t i = 0; i < Lessons::kIdleTry; ++i) EXPECT_FALSE(lessons.record_idle(i == 0));
+  for (std::uint32_t i = 0; i < Lessons::kIdleTry; ++i) EXPECT_FALSE(lessons.record_idle(i == 0));
   EXPECT_EQ(lessons.rule().tries, 1u);
   EXPECT_EQ(lessons.rule().success, 0.0f);
-  uint32_t needed = 0;
+  std::uint32_t needed = 0;
   while (!lessons.record_idle(false)) ASSERT_LT(++needed, 100u);
   EXPECT_EQ(needed + 1, 4 * Lessons::kIdleTry);
   EXPECT_TRUE(lessons.rule().mastered);
@@ -363,11 +363,11 @@ TEST(Sofa, TheRuleIsLearnedWithFourOfFiveOnceItWasThere) {
 struct Doing {
   explicit Doing(Action action, const LifeOptions& options = {})
       : mind([action](const Observation&, const Mask&) { return action; }), life(mind, 1, options) {
-    life.apply(give_cue(Cue::kCome));
-    for (uint64_t frame = 1; !life.world().acting(); ++frame) pass(frame);
+    life.apply(give_cue(Cue::come));
+    for (std::uint64_t frame = 1; !life.world().acting(); ++frame) pass(frame);
     pass(100);
   }
-  void pass(uint64_t frame) {
+  void pass(std::uint64_t frame) {
     life.act(frame);
     life.step();
     life.ask(frame);
@@ -377,13 +377,13 @@ struct Doing {
 };
 
 TEST(No, StopsWhatItDoesAndBlamesExactlyThat) {
-  for (const Action action : {Action::kSit, Action::kSpin, Action::kJump, Action::kGoBed}) {
+  for (const Action action : {Action::sit, Action::spin, Action::jump, Action::go_bed}) {
     Doing pet(action);
     ASSERT_TRUE(pet.life.world().acting());
-    pet.life.apply(signal(SignalKind::kNo));
+    pet.life.apply(signal(SignalKind::no));
     EXPECT_FALSE(pet.life.world().acting());
     EXPECT_FALSE(pet.life.world().completed());
-    EXPECT_EQ(pet.life.world().view().pet.pose, Pose::kStand);
+    EXPECT_EQ(pet.life.world().view().pet.pose, Pose::stand);
     EXPECT_EQ(pet.life.world().view().pet.height, 0.0f);
     EXPECT_EQ(pet.mind.scolded, 1);
     EXPECT_TRUE(pet.mind.last_exact);
@@ -395,16 +395,16 @@ TEST(No, StopsWhatItDoesAndBlamesExactlyThat) {
 }
 
 TEST(No, IsAScoldWhenNothingIsUnderWay) {
-  Doing pet(Action::kSit);
+  Doing pet(Action::sit);
   while (pet.life.world().acting()) pet.life.step();
-  pet.life.apply(signal(SignalKind::kNo));
+  pet.life.apply(signal(SignalKind::no));
   EXPECT_EQ(pet.mind.scolded, 1);
   EXPECT_FALSE(pet.mind.last_exact);
 }
 
 TEST(No, AScoldStopsWalksOnlyAndIsNotExact) {
-  Doing sits(Action::kSit);
-  sits.life.apply(signal(SignalKind::kScold));
+  Doing sits(Action::sit);
+  sits.life.apply(signal(SignalKind::scold));
   EXPECT_TRUE(sits.life.world().acting());
   EXPECT_FALSE(sits.mind.last_exact);
 }
@@ -412,58 +412,58 @@ TEST(No, AScoldStopsWalksOnlyAndIsNotExact) {
 TEST(Reaction, FeedbackOfASlowPlayerIsDatedBackAndAClickIsNot) {
   LifeOptions options;
   options.brain_reaction_s = kQuickestReaction;
-  Doing pet(Action::kSit, options);
+  Doing pet(Action::sit, options);
   const double now = pet.life.world().time_s();
-  pet.life.apply(signal(SignalKind::kPraise));
+  pet.life.apply(signal(SignalKind::praise));
   EXPECT_NEAR(pet.mind.last_feedback_s, now - (kUsualReaction - kQuickestReaction), 1e-9);
-  pet.life.apply(signal(SignalKind::kReaction, 1400));
-  pet.life.apply(signal(SignalKind::kPraise));
+  pet.life.apply(signal(SignalKind::reaction, 1400));
+  pet.life.apply(signal(SignalKind::praise));
   EXPECT_NEAR(pet.mind.last_feedback_s, now - 0.8, 1e-9);
-  pet.life.apply(signal(SignalKind::kClick));
+  pet.life.apply(signal(SignalKind::click));
   EXPECT_EQ(pet.mind.last_feedback_s, now);
   // The quickest that the brain reckons with, and the slowest.
-  pet.life.apply(signal(SignalKind::kReaction, 100));
-  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::reaction, 100));
+  pet.life.apply(signal(SignalKind::scold));
   EXPECT_EQ(pet.mind.last_feedback_s, now);
-  pet.life.apply(signal(SignalKind::kReaction, 60000));
-  pet.life.apply(signal(SignalKind::kScold));
+  pet.life.apply(signal(SignalKind::reaction, 60000));
+  pet.life.apply(signal(SignalKind::scold));
   EXPECT_NEAR(pet.mind.last_feedback_s, now - (kSlowestReaction - kQuickestReaction), 1e-9);
 }
 
 TEST(Reaction, ATreatMayComeLate) {
-  Doing pet(Action::kSit);
+  Doing pet(Action::sit);
   const double onset = pet.life.world().onset_s();
   const auto at = [&](double seconds) {
     while (pet.life.world().time_s() < onset + seconds) pet.life.step();
   };
   at(1.0);
-  pet.life.apply(signal(SignalKind::kTreat));
+  pet.life.apply(signal(SignalKind::treat));
   EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
   at(2.5);
-  pet.life.apply(signal(SignalKind::kTreat));
+  pet.life.apply(signal(SignalKind::treat));
   EXPECT_NEAR(pet.mind.last_feedback_s, onset + kUsualReaction, 1e-9);
   EXPECT_TRUE(pet.life.world().view().markers.back().credited);
-  pet.life.apply(signal(SignalKind::kPraise));
+  pet.life.apply(signal(SignalKind::praise));
   EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s()) << "a word is meant for now";
   at(kSlowestTreat + 0.5);
-  pet.life.apply(signal(SignalKind::kTreat));
+  pet.life.apply(signal(SignalKind::treat));
   EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
   EXPECT_FALSE(pet.life.world().view().markers.back().credited);
 }
 
 TEST(Reaction, AScriptedTeacherIsTakenAtItsTime) {
-  Doing pet(Action::kSit);
-  pet.life.apply(signal(SignalKind::kPraise));
+  Doing pet(Action::sit);
+  pet.life.apply(signal(SignalKind::praise));
   EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
 }
 
 TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) {
   RuleMind wise(know);
-  RuleMind lazy([](const Observation&, const Mask&) { return Action::kSit; });
+  RuleMind lazy([](const Observation&, const Mask&) { return Action::sit; });
   for (RuleMind* mind : {&wise, &lazy}) {
     Checkup checkup({{mind}});
     checkup.begin(5);
-    uint64_t frame = 1;
+    std::uint64_t frame = 1;
     while (!checkup.step(frame)) ASSERT_LT(++frame, 5000u);
     if (mind == &wise) {
       EXPECT_EQ(success(checkup.marks()[0]), 1.0f);
@@ -477,17 +477,17 @@ TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) 
 
 // Plays a teacher against a mind for some simulated time.
 struct Evening {
-  Evening(RuleMind& mind, TeacherKind kind, double seconds, uint64_t seed = 1)
+  Evening(RuleMind& mind, TeacherKind kind, double seconds, std::uint64_t seed = 1)
       : life(mind, seed, {}), teacher(teacher_style(kind), {}, seed, 0) {
     life.on_onset = [this](double now_s, Action, bool right) {
       teacher.see_onset(now_s, right);
       ++onsets;
     };
     life.on_trial_end = [this](const Trial& trial, bool shown) {
-      shown ? ++demonstrations : trial.state() == Trial::State::kSuccess ? ++good : ++bad;
+      shown ? ++demonstrations : trial.state() == Trial::State::success ? ++good : ++bad;
     };
     std::vector<Signal> signals;
-    for (uint64_t frame = 1; life.world().time_s() < seconds; ++frame) {
+    for (std::uint64_t frame = 1; life.world().time_s() < seconds; ++frame) {
       signals.clear();
       teacher.step(life.world(), life.trial(), signals);
       for (const Signal& signal : signals) life.apply(signal);
@@ -503,7 +503,7 @@ struct Evening {
 
 TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesWhatIsRight) {
   RuleMind mind(know);
-  const Evening evening(mind, TeacherKind::kDemo, 300.0);
+  const Evening evening(mind, TeacherKind::demo, 300.0);
   EXPECT_EQ(evening.demonstrations, 5);
   EXPECT_EQ(mind.shown.size(), 7u);  // fetching takes three actions
   // A command that was carried out at once can still be wrongly scolded and broken off, but never fail.
@@ -516,7 +516,7 @@ TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesWhatIsRight) {
 
 TEST(Lesson, ACarelessTeacherMissesHalfAndErrsOneTimeInSeven) {
   RuleMind mind(know);
-  const Evening evening(mind, TeacherKind::kCareless, 900.0);
+  const Evening evening(mind, TeacherKind::careless, 900.0);
   EXPECT_EQ(evening.demonstrations, 10);
   const double heard = mind.praised + mind.scolded;
   EXPECT_NEAR(heard / evening.onsets, 0.5, 0.06);
@@ -524,8 +524,8 @@ TEST(Lesson, ACarelessTeacherMissesHalfAndErrsOneTimeInSeven) {
 }
 
 TEST(Lesson, OnePetDecidesAboutOnceASecond) {
-  RuleMind mind([](const Observation&, const Mask&) { return Action::kBark; });
-  const Evening evening(mind, TeacherKind::kPraise, 120.0);
+  RuleMind mind([](const Observation&, const Mask&) { return Action::bark; });
+  const Evening evening(mind, TeacherKind::praise, 120.0);
   EXPECT_GT(evening.onsets, 80);
   EXPECT_LT(evening.onsets, 130);
   EXPECT_EQ(evening.good, 0);
@@ -533,16 +533,16 @@ TEST(Lesson, OnePetDecidesAboutOnceASecond) {
 
 TEST(Lesson, IsLearnedWithFourOfFive) {
   Lessons lessons;
-  EXPECT_EQ(lessons.next(), Cue::kSit);
+  EXPECT_EQ(lessons.next(), Cue::sit);
   Random random(1);
   World world;
   world.redraw(random);
   const auto command = [&](bool well) {
     Trial trial;
-    world.set_cue(Cue::kSit);
-    trial.begin(Cue::kSit);
-    for (uint32_t i = 0; i < kMostDecisions && !trial.over(); ++i) {
-      const Action action = well ? Action::kSit : Action::kBark;
+    world.set_cue(Cue::sit);
+    trial.begin(Cue::sit);
+    for (std::uint32_t i = 0; i < kMostDecisions && !trial.over(); ++i) {
+      const Action action = well ? Action::sit : Action::bark;
       trial.decide(world, action);
       world.begin_action(action);
       while (world.acting()) world.step();
@@ -555,7 +555,7 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
   EXPECT_FALSE(command(true));
   EXPECT_FALSE(command(true));
   EXPECT_TRUE(command(true));
-  EXPECT_EQ(lessons.next(), Cue::kCome);
+  EXPECT_EQ(lessons.next(), Cue::come);
   EXPECT_FLOAT_EQ(lessons.scores()[0].success, 0.8f);
 }
 
@@ -578,30 +578,30 @@ TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
     life.on_chain_end = [&](bool success) { outcome.chains.push_back(success); };
     for (const Cue cue : cues) life.apply(then_cue(cue));
     EXPECT_EQ(life.world().view().cue, cues[0]) << "the first is given at once";
-    for (uint64_t frame = 1; frame < 60 * 60; ++frame) {
+    for (std::uint64_t frame = 1; frame < 60 * 60; ++frame) {
       life.act(frame);
       life.step();
       life.ask(frame);
     }
-    EXPECT_EQ(life.world().view().cue, Cue::kNone);
+    EXPECT_EQ(life.world().view().cue, Cue::none);
     EXPECT_TRUE(life.world().view().then.empty());
-    EXPECT_EQ(mind.goal, Cue::kNone);
+    EXPECT_EQ(mind.goal, Cue::none);
     return outcome;
   };
-  const std::vector<Cue> cues = {Cue::kSit, Cue::kFetch, Cue::kBed};
-  const Outcome wise = ask(know, cues), alone = ask(know, {Cue::kSit});
+  const std::vector<Cue> cues = {Cue::sit, Cue::fetch, Cue::bed};
+  const Outcome wise = ask(know, cues), alone = ask(know, {Cue::sit});
   EXPECT_EQ(wise.ended, cues);
   EXPECT_EQ(wise.chains, std::vector<bool>{true});
   EXPECT_TRUE(alone.chains.empty()) << "one command is no chain";
-  const Outcome lazy = ask([](const Observation&, const Mask&) { return Action::kSit; }, cues);
-  EXPECT_EQ(lazy.ended, (std::vector<Cue>{Cue::kSit, Cue::kFetch})) << "it breaks off where it fails";
+  const Outcome lazy = ask([](const Observation&, const Mask&) { return Action::sit; }, cues);
+  EXPECT_EQ(lazy.ended, (std::vector<Cue>{Cue::sit, Cue::fetch})) << "it breaks off where it fails";
   EXPECT_EQ(lazy.chains, std::vector<bool>{false});
   // Told twice before it sat: a flawless end does not make the chain good.
   int barks = 1;
   const Outcome clumsy =
-      ask([&](const Observation& o, const Mask& mask) { return barks-- > 0 ? Action::kBark : know(o, mask); },
-          {Cue::kSit, Cue::kSpin});
-  EXPECT_EQ(clumsy.ended, (std::vector<Cue>{Cue::kSit, Cue::kSpin}));
+      ask([&](const Observation& o, const Mask& mask) { return barks-- > 0 ? Action::bark : know(o, mask); },
+          {Cue::sit, Cue::spin});
+  EXPECT_EQ(clumsy.ended, (std::vector<Cue>{Cue::sit, Cue::spin}));
   EXPECT_EQ(clumsy.chains, std::vector<bool>{false});
 }
 
@@ -609,12 +609,12 @@ TEST(Chain, ANewCommandTakesItsPlace) {
   RuleMind mind(know);
   Life life(mind, 2, {});
   life.on_chain_end = [](bool) { ADD_FAILURE() << "it was called off"; };
-  life.apply(give_cue(Cue::kFetch));
-  for (int i = 0; i < 9; ++i) life.apply(then_cue(Cue::kBed));
+  life.apply(give_cue(Cue::fetch));
+  for (int i = 0; i < 9; ++i) life.apply(then_cue(Cue::bed));
   EXPECT_EQ(life.world().view().then.size() + 1, kLongestChain);
-  life.apply(give_cue(Cue::kSpin));
+  life.apply(give_cue(Cue::spin));
   EXPECT_TRUE(life.world().view().then.empty());
-  for (uint64_t frame = 1; frame < 600; ++frame) {
+  for (std::uint64_t frame = 1; frame < 600; ++frame) {
     life.act(frame);
     life.step();
     life.ask(frame);
@@ -623,27 +623,27 @@ TEST(Chain, ANewCommandTakesItsPlace) {
 
 TEST(SessionLog, ComesBackAsItWasWritten) {
   const std::string path = temporary_log();
-  std::vector<Signal> events = {signal(SignalKind::kRedraw, 0xffffffffffffffffull),
-                                give_cue(Cue::kFetch),
-                                signal(SignalKind::kPraise),
-                                signal(SignalKind::kScold),
-                                signal(SignalKind::kTreat),
-                                signal(SignalKind::kClick),
-                                signal(SignalKind::kShow),
-                                move(SignalKind::kMovePlayer, {1.1f, -0.3f}),
-                                move(SignalKind::kMoveBall, {0.1f, 1e-7f}),
-                                signal(SignalKind::kSnapshot),
-                                signal(SignalKind::kUndo, 2),
-                                signal(SignalKind::kLearning, 1),
-                                signal(SignalKind::kNo),
-                                signal(SignalKind::kReaction, 910),
-                                then_cue(Cue::kBed),
-                                move(SignalKind::kLure, {-1.5f, 2.25f}),
-                                signal(SignalKind::kLetGo),
-                                name_cue(Cue::kBed, "go to your place")};
+  std::vector<Signal> events = {signal(SignalKind::redraw, 0xffffffffffffffffull),
+                                give_cue(Cue::fetch),
+                                signal(SignalKind::praise),
+                                signal(SignalKind::scold),
+                                signal(SignalKind::treat),
+                                signal(SignalKind::click),
+                                signal(SignalKind::show),
+                                move(SignalKind::move_player, {1.1f, -0.3f}),
+                                move(SignalKind::move_ball, {0.1f, 1e-7f}),
+                                signal(SignalKind::snapshot),
+                                signal(SignalKind::undo, 2),
+                                signal(SignalKind::learning, 1),
+                                signal(SignalKind::no),
+                                signal(SignalKind::reaction, 910),
+                                then_cue(Cue::bed),
+                                move(SignalKind::lure, {-1.5f, 2.25f}),
+                                signal(SignalKind::let_go),
+                                name_cue(Cue::bed, "go to your place")};
   {
-    SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
-    for (size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
+    SessionLogWriter writer(path, {7, 3, true, TeacherKind::careless});
+    for (std::size_t i = 0; i < events.size(); ++i) writer.write(10 + i / 4, i % 3, events[i]);
     writer.write_steps(20, 0);
     writer.write_end(21);
   }
@@ -651,13 +651,13 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   EXPECT_EQ(reader.header().seed, 7u);
   EXPECT_EQ(reader.header().pets, 3u);
   EXPECT_TRUE(reader.header().idle);
-  EXPECT_EQ(reader.header().teacher, TeacherKind::kCareless);
+  EXPECT_EQ(reader.header().teacher, TeacherKind::careless);
   EXPECT_EQ(reader.end_frame(), 21u);
   EXPECT_EQ(reader.steps(19), 1u);
   EXPECT_EQ(reader.steps(20), 0u);
   std::vector<Signal> back;
-  for (uint64_t frame = 1; frame < 21; ++frame) {
-    for (size_t pet = 0; pet < 3; ++pet) reader.read(frame, pet, back);
+  for (std::uint64_t frame = 1; frame < 21; ++frame) {
+    for (std::size_t pet = 0; pet < 3; ++pet) reader.read(frame, pet, back);
   }
   ASSERT_EQ(back.size(), events.size());
   // Each pet's events come in order; between pets of one frame the order is that of the pets.
@@ -676,10 +676,10 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
 
 TEST(SessionLog, NoticesWhatIsNotWritten) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no device that is full";
-  EXPECT_THROW(SessionLogWriter("/dev/full", {7, 3, true, TeacherKind::kCareless}), std::runtime_error);
+  EXPECT_THROW(SessionLogWriter("/dev/full", {7, 3, true, TeacherKind::careless}), std::runtime_error);
   const std::string path = (std::filesystem::temp_directory_path() / "imprint-log-written.txt").string();
   {
-    SessionLogWriter writer(path, {7, 3, true, TeacherKind::kCareless});
+    SessionLogWriter writer(path, {7, 3, true, TeacherKind::careless});
     writer.write_end(9);
     EXPECT_EQ(writer.problem(), "");
   }
@@ -714,7 +714,7 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
     EXPECT_THROW(SessionLogReader{path}, std::runtime_error) << text;
   }
   std::ofstream(path) << head << "5 0 praise\n";
-  EXPECT_EQ(SessionLogReader(path).header().teacher, TeacherKind::kNone)
+  EXPECT_EQ(SessionLogReader(path).header().teacher, TeacherKind::none)
       << "a log of before teachers were named";
   EXPECT_EQ(SessionLogReader(path).end_frame(), 6u) << "a log that was cut off ends after its last event";
   std::filesystem::remove(path);
@@ -724,7 +724,7 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
 TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
   const auto checks = [](std::vector<float> values) {
     std::vector<Check> made;
-    for (size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       Check check;
       check.seconds = 15.0 * static_cast<double>(i);
       check.success = values[i];
@@ -752,7 +752,7 @@ TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
 
 TEST(Report, JudgesLearningByTheTeacher) {
   Report report;
-  report.teacher = TeacherKind::kDemo;
+  report.teacher = TeacherKind::demo;
   report.simulated_seconds = 180.0;
   report.minibatches = 100;
   report.final_success = 0.5f;
@@ -763,7 +763,7 @@ TEST(Report, JudgesLearningByTheTeacher) {
   report.minibatches = 0;
   EXPECT_EQ(learned(report), false);
   EXPECT_NE(to_json(report).find("\"learned\": false"), std::string::npos);
-  for (const TeacherKind nobody : {TeacherKind::kOff, TeacherKind::kNone}) {
+  for (const TeacherKind nobody : {TeacherKind::off, TeacherKind::none}) {
     report.teacher = nobody;
     EXPECT_FALSE(learned(report).has_value());
     EXPECT_FALSE(lesson_seconds(nobody).has_value());
@@ -774,7 +774,7 @@ TEST(Report, JudgesLearningByTheTeacher) {
 TEST(Report, DoesNotJudgeASessionTooShortToLearnIn) {
   Report report;
   report.minibatches = 20;
-  for (const TeacherKind teacher : {TeacherKind::kDemo, TeacherKind::kPraise, TeacherKind::kCareless}) {
+  for (const TeacherKind teacher : {TeacherKind::demo, TeacherKind::praise, TeacherKind::careless}) {
     report.teacher = teacher;
     const std::optional<double> needed = lesson_seconds(teacher);
     ASSERT_TRUE(needed.has_value());

@@ -4,6 +4,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint::reference {
+
+using namespace tensor;
+
 namespace {
 
 double read(const Operand& operand, const Index& index) {

@@ -9,6 +9,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint::reference {
+
+using namespace tensor;
+
 namespace {
 
 std::int32_t as_int(double value) { return static_cast<std::int32_t>(value); }

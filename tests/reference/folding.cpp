@@ -6,6 +6,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint::reference {
+
+using namespace tensor;
+
 namespace {
 
 double wrapped(const Node& node, double value) {

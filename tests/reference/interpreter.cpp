@@ -4,6 +4,9 @@
 #include <stdexcept>
 
 namespace imprint::reference {
+
+using namespace tensor;
+
 namespace {
 
 std::vector<double> decode(std::span<const std::byte> bytes, DType dtype) {

@@ -28,13 +28,14 @@ std::vector<double> initial_values(const Variable& variable);
 
 // ---- one primitive on elements, for evaluate ----
 struct Operand {
-  const Node& node;
+  const tensor::Node& node;
   const std::vector<double>& values;
 };
-std::vector<double> elementwise(const Node& node, std::span<const Operand> operands);
-std::vector<double> generate(const Node& node, std::span<const Operand> operands);
-std::vector<double> arrange(const Node& node, std::span<const Operand> operands);  // views and selects
-std::vector<double> fold(const Node& node,
+std::vector<double> elementwise(const tensor::Node& node, std::span<const Operand> operands);
+std::vector<double> generate(const tensor::Node& node, std::span<const Operand> operands);
+std::vector<double> arrange(const tensor::Node& node,
+                            std::span<const Operand> operands);  // views and selects
+std::vector<double> fold(const tensor::Node& node,
                          std::span<const Operand> operands);  // reductions, contraction, scans, scatters
 
 }  // namespace imprint::reference

@@ -8,6 +8,9 @@
 #include "compute/graph/autodiff.h"
 
 namespace imprint::reference {
+
+using namespace tensor;
+
 namespace {
 
 double value_of(const CaseInput& input, std::uint32_t position, std::uint32_t element) {

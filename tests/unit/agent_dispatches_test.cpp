@@ -13,6 +13,11 @@
 #include "plugin/agent/learn/learn_graph.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace program;
+
 namespace {
 
 struct Counts {

@@ -9,6 +9,9 @@
 #include "tests/reference/op_case.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 using reference::Bindings;

@@ -12,6 +12,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 using reference::Bindings;

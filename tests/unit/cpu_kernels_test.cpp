@@ -14,6 +14,9 @@
 #include "compute/base/philox.h"
 
 namespace imprint::cpu {
+
+using namespace tensor;
+
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -12,6 +12,10 @@
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 struct Fused {

@@ -5,6 +5,9 @@
 #include <random>
 
 namespace imprint {
+
+using namespace graph;
+
 namespace {
 
 void expect_disjoint(std::span<const Lifetime> lifetimes, const MemoryPlan& plan, std::uint64_t alignment) {

@@ -9,6 +9,10 @@
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 // Of a value computed from memory leaves through views.

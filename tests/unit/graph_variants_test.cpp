@@ -8,6 +8,10 @@
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace tensor;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -35,4 +35,8 @@ std::vector<std::string> long_functions(const std::filesystem::path& root);
 // At most three files include one another in a cycle. A header and its source count as one file.
 std::vector<std::string> include_knots(const std::filesystem::path& root);
 
+// Names that imprint/compute.h puts into `imprint` itself are the library's face: see kFaceNames in the
+// source. What only rooms need is in the rooms' own namespaces.
+std::vector<std::string> names_outside_the_face(const std::filesystem::path& root);
+
 }  // namespace imprint::house

@@ -30,6 +30,7 @@ TEST(House, FilesAreShort) { EXPECT_EQ(joined(oversized_files(kRoot)), ""); }
 TEST(House, LinesAreShort) { EXPECT_EQ(joined(wide_lines(kRoot)), ""); }
 TEST(House, FunctionsAreShort) { EXPECT_EQ(joined(long_functions(kRoot)), ""); }
 TEST(House, IncludesFormNoKnots) { EXPECT_EQ(joined(include_knots(kRoot)), ""); }
+TEST(House, UsersSeeTheFaceAlone) { EXPECT_EQ(joined(names_outside_the_face(kRoot)), ""); }
 
 // A tree made for one test, removed afterwards.
 class BadHouse : public ::testing::Test {
@@ -152,6 +153,20 @@ TEST_F(BadHouse, KnotsAreNamed) {
   write("tools/c.h", "#include \"tools/d.h\"\n");
   write("tools/d.h", "#include \"tools/a.h\"\n");
   EXPECT_THAT(include_knots(root_), ElementsAre(HasSubstr("4 files")));
+}
+
+TEST_F(BadHouse, NamesOutsideTheFaceAreFound) {
+  write("compute/include/imprint/compute.h", "#include \"compute/graph/a.h\"\n");
+  write("compute/graph/a.h",
+        "namespace imprint {\n\nclass Tensor {\n};\nnamespace graph {\nstruct Task {\n};\n}  // namespace "
+        "graph\n"
+        "struct Store;\n\n}  // namespace imprint\n");
+  EXPECT_THAT(names_outside_the_face(root_), IsEmpty());
+  write("compute/graph/a.h",
+        "namespace imprint {\n\nstruct Store {\n};\nbool fuse(int);\ninline constexpr int kTile = 1;\n\n}  "
+        "// namespace imprint\n");
+  EXPECT_THAT(names_outside_the_face(root_), ElementsAre(HasSubstr("a.h:3: found Store"),
+                                                         HasSubstr("found fuse"), HasSubstr("found kTile")));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include "compute/kernels/index_expression.h"
 
 namespace imprint {
+
+using namespace kernels;
+
 namespace {
 
 const IndexExpression row("row"), four("f", 4);

@@ -12,6 +12,12 @@
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace program;
+using namespace tensor;
+
 namespace {
 
 using testing::HasSubstr;

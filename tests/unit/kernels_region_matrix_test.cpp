@@ -9,6 +9,11 @@
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace tensor;
+
 namespace {
 
 struct BuiltRegion {

@@ -13,6 +13,9 @@
 #include "tests/unit/model_onnx_builder.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 using test::OnnxBuilder;

@@ -166,7 +166,7 @@ TEST(PetSheet, ShowsMomentsCurveAndTricks) {
   data.title = "A pet";
   data.moments = {{red, "first"}, {red, "second"}};
   data.curve = {{0.0f, 0.1f}, {15.0f, 0.9f}, {30.0f, 1.0f}};
-  data.ticks = {{3.0f, FeedbackKind::kPraise}, {9.0f, FeedbackKind::kScold}};
+  data.ticks = {{3.0f, FeedbackKind::praise}, {9.0f, FeedbackKind::scold}};
   data.tricks = {{"sit", 0.1f, 1.0f}, {"spin", 0.1f, 0.5f}};
   const Picture sheet = draw_sheet(data);
   ASSERT_EQ(sheet.rgba.size(), static_cast<std::size_t>(sheet.width) * sheet.height * 4);

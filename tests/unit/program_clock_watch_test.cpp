@@ -7,6 +7,9 @@
 #include "compute/tuning/clock_probe.h"
 
 namespace imprint {
+
+using namespace tuning;
+
 namespace {
 
 using std::chrono::milliseconds;

@@ -9,6 +9,9 @@
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
+
+using namespace tensor;
+
 namespace {
 
 using reference::evaluate;

@@ -19,6 +19,9 @@
 #include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
+
+using namespace program;
+
 namespace {
 
 struct BakeOptions {

@@ -9,6 +9,9 @@
 #include "compute/tuning/clock_probe.h"
 
 namespace imprint::tools {
+
+using namespace tuning;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -16,6 +16,10 @@
 #include "tools/imprint/profiles.h"
 
 namespace imprint::tools {
+
+using namespace graph;
+using namespace program;
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -11,6 +11,9 @@
 #include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
+
+using namespace graph;
+
 namespace {
 
 struct ExplainOptions {

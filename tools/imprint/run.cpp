@@ -12,6 +12,7 @@
 #include "tools/imprint/computer.h"
 
 namespace imprint::tools {
+
 namespace {
 
 using onnx::ElementType;

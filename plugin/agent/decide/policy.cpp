@@ -8,6 +8,9 @@
 #include "compute/tensor/build.h"
 
 namespace imprint::agent {
+
+using namespace tensor;
+
 namespace {
 
 // [1, A] flags as a condition on [A, ...].

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_BRAIN_ACCESS_H_
-#define IMPRINT_SAMPLES_PET_BRAIN_ACCESS_H_
+#pragma once
 // How Imprint reaches the queue; or that it does without.
 
 #include <array>
@@ -7,21 +6,19 @@
 
 namespace pet {
 
-enum class Access : uint8_t { kRecord, kSubmit, kCpu };
-inline constexpr std::array kAccesses = {Access::kRecord, Access::kSubmit, Access::kCpu};
+enum class Access : std::uint8_t { record, submit, cpu };
+inline constexpr std::array kAccesses = {Access::record, Access::submit, Access::cpu};
 
 inline const char* name(Access access) {
   switch (access) {
-    case Access::kRecord:
+    case Access::record:
       return "record";
-    case Access::kSubmit:
+    case Access::submit:
       return "submit";
-    case Access::kCpu:
+    case Access::cpu:
       return "cpu";
   }
   return "";
 }
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_BRAIN_ACCESS_H_

@@ -4,10 +4,10 @@
 
 namespace pet {
 
-size_t Keeper::save(const std::string& path, PetBrain::Which which) {
+std::size_t Keeper::save(const std::string& path, PetBrain::Which which) {
   waiting_.push_back({outcomes_.size(), path, which});
   outcomes_.emplace_back();
-  const size_t wish = waiting_.back().number;
+  const std::size_t wish = waiting_.back().number;
   step();
   return wish;
 }

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_BRAIN_KEEPER_H_
-#define IMPRINT_SAMPLES_PET_BRAIN_KEEPER_H_
+#pragma once
 // Files that a brain is to be kept in: a brain writes one at a time, over the frames that come, so wishes
 // wait in a row.
 
@@ -17,14 +16,14 @@ class Keeper {
   explicit Keeper(PetBrain& brain) : brain_(&brain) {}
 
   // Names the wish; it begins at once unless an earlier one is still being written.
-  size_t save(const std::string& path, PetBrain::Which which);
+  std::size_t save(const std::string& path, PetBrain::Which which);
   // Once a frame, not within it.
   void step();
 
   bool idle() const { return waiting_.empty(); }
-  bool done(size_t wish) const { return outcomes_[wish].done; }
+  bool done(std::size_t wish) const { return outcomes_[wish].done; }
   // Why it is not on disk; empty while it goes on and when it went well.
-  const std::string& problem(size_t wish) const { return outcomes_[wish].problem; }
+  const std::string& problem(std::size_t wish) const { return outcomes_[wish].problem; }
 
  private:
   struct Outcome {
@@ -32,7 +31,7 @@ class Keeper {
     std::string problem;
   };
   struct Wish {
-    size_t number;
+    std::size_t number;
     std::string path;
     PetBrain::Which which;
   };
@@ -45,5 +44,3 @@ class Keeper {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_BRAIN_KEEPER_H_

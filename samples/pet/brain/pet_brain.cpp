@@ -30,12 +30,12 @@ T expect(Made<T> made, const char* what) {
 
 class AgentMind : public Mind {
  public:
-  AgentMind(Brain& brain, uint32_t index, Mode mode, Learner learner)
+  AgentMind(Brain& brain, std::uint32_t index, Mode mode, Learner learner)
       : agent_(expect(brain.create_agent(index), "create_agent")), learner_(learner) {
     expect(agent_.set_mode(mode), "set_mode");
   }
 
-  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<uint32_t>(cue)), "set_goal"); }
+  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<std::uint32_t>(cue)), "set_goal"); }
 
   void ask(const Observation& observation, const Mask& mask) override {
     expect(agent_.set_mask(mask), "set_mask");
@@ -49,8 +49,8 @@ class AgentMind : public Mind {
     Answer answer;
     answer.action = static_cast<Action>(made.value.branches[0]);
     // Logits on the scale of the others' values, so that what is shown of them is how likely it acts.
-    const float scale = learner_ == Learner::kCoach || learner_ == Learner::kPpo ? 0.2f : 1.0f;
-    for (size_t i = 0; i < kActionCount; ++i) answer.expected[i] = scale * made.value.values[i];
+    const float scale = learner_ == Learner::coach || learner_ == Learner::ppo ? 0.2f : 1.0f;
+    for (std::size_t i = 0; i < kActionCount; ++i) answer.expected[i] = scale * made.value.values[i];
     return answer;
   }
 
@@ -61,12 +61,12 @@ class AgentMind : public Mind {
   void reward(float value) override { expect(agent_.reward(value), "reward"); }
 
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
-    if (learner_ != Learner::kFeedback) return;  // it is led through the trick, and makes nothing of it
+    if (learner_ != Learner::feedback) return;  // it is led through the trick, and makes nothing of it
     imp_demonstration demonstration = imp_demonstration_init();
     demonstration.observation = observation.data();
     demonstration.observation_count = kObservationCount;
-    demonstration.goal = static_cast<uint32_t>(cue);
-    demonstration.branches[0] = static_cast<uint32_t>(action);
+    demonstration.goal = static_cast<std::uint32_t>(cue);
+    demonstration.branches[0] = static_cast<std::uint32_t>(action);
     expect(agent_.demonstrate(demonstration), "demonstrate");
   }
 
@@ -80,25 +80,25 @@ class AgentMind : public Mind {
 
 namespace {
 
-uint32_t snapshots_of(uint32_t pets) { return pets <= 16 ? 8 : 2; }
+std::uint32_t snapshots_of(std::uint32_t pets) { return pets <= 16 ? 8 : 2; }
 
 // What each learner wants to be good at this: the defaults are those of feedback, a minibatch of 32 every 6
 // frames with 4,096 samples remembered and noise of 0.2.
 void tune(imp_brain_desc& desc, Learner learner) {
   switch (learner) {
-    case Learner::kFeedback:
+    case Learner::feedback:
       desc.learner = IMP_LEARNER_FEEDBACK;
       break;
-    case Learner::kDqn:
+    case Learner::dqn:
       desc.learner = IMP_LEARNER_DQN;
       desc.discount = 0.9f;
       desc.max_gradient_norm = 10.0f;
       break;
-    case Learner::kCoach:
+    case Learner::coach:
       desc.learner = IMP_LEARNER_COACH;
       desc.learning_rate = 0.1f;
       break;
-    case Learner::kPpo:
+    case Learner::ppo:
       desc.learner = IMP_LEARNER_PPO;
       desc.discount = 0.9f;
       desc.rollout_steps = 64;
@@ -108,7 +108,7 @@ void tune(imp_brain_desc& desc, Learner learner) {
 }
 
 Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner) {
-  const uint32_t choices = kActionCount;
+  const std::uint32_t choices = kActionCount;
   imp_brain_desc desc = imp_brain_desc_init();
   desc.name = setup.name.c_str();
   desc.observation_count = kObservationCount;
@@ -123,7 +123,7 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner
   desc.credit_delay_s = static_cast<float>(setup.reaction_s);
   // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can
   // bind, and keeps fewer snapshots.
-  constexpr uint32_t kKennelSamples = 64 * 4096;
+  constexpr std::uint32_t kKennelSamples = 64 * 4096;
   desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);
   desc.snapshot_count = snapshots_of(setup.pets);
   // The rest as it comes: two hidden layers of 64, answers after 2 frames.
@@ -143,9 +143,9 @@ BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup)
   imp_limits limits = imp_limits_init();
   limits.gpu_us_per_frame = setup_.budget_us;
   limits.max_slice_us = setup_.slice_us;
-  limits.memory_cap_bytes = uint64_t{1} << 30;
+  limits.memory_cap_bytes = std::uint64_t{1} << 30;
   const imp_api* api = imprint::game::load(imp_get_api);
-  if (setup_.access == Access::kCpu) {
+  if (setup_.access == Access::cpu) {
     imp_standalone_info none = imp_standalone_info_init();
     none.device = "cpu";
     context_ = expect(Context::create_standalone(api, none, &host, &limits), "imprint");
@@ -168,12 +168,12 @@ void BrainContext::warmup(const std::function<void(float)>& progress) {
   expect(context_.warmup(tell, const_cast<std::function<void(float)>*>(&progress)), "warmup");
 }
 
-void BrainContext::begin_frame(uint64_t frame, uint64_t safe_frame, double time_s) {
+void BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
   expect(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
 }
 
 void BrainContext::send_work(VkCommandBuffer commands) {
-  if (setup_.access == Access::kRecord) {
+  if (setup_.access == Access::record) {
     expect(context_.record(commands).status, "record");
   } else {
     expect(context_.submit(), "submit");
@@ -182,8 +182,8 @@ void BrainContext::send_work(VkCommandBuffer commands) {
 
 void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
 
-void BrainContext::close(uint64_t last_frame, double time_s) {
-  if (setup_.access != Access::kRecord) return;  // Imprint waits for its own submits
+void BrainContext::close(std::uint64_t last_frame, double time_s) {
+  if (setup_.access != Access::record) return;  // Imprint waits for its own submits
   // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it
   // is.
   if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
@@ -198,10 +198,10 @@ imp_context_stats BrainContext::stats() const { return expect(context_.stats(), 
 struct PetBrain::Self {
   Self(Context& context, const Setup& setup, Learner learns)
       : learner(learns), brain(make_brain(context, setup, learns)) {
-    for (uint32_t pet = 0; pet < setup.pets; ++pet)
+    for (std::uint32_t pet = 0; pet < setup.pets; ++pet)
       agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::learning, learner));
-    for (uint32_t pet = 0; pet < setup.pets; ++pet) {
-      for (uint32_t i = 0; i < setup.probes; ++i)
+    for (std::uint32_t pet = 0; pet < setup.pets; ++pet) {
+      for (std::uint32_t i = 0; i < setup.probes; ++i)
         agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::inference, learner));
     }
   }
@@ -215,7 +215,7 @@ struct PetBrain::Self {
 // it, and the question under way.
 class PetBrain::Body : public Mind {
  public:
-  Body(PetBrain& brain, size_t index) : brain_(&brain), index_(index) {}
+  Body(PetBrain& brain, std::size_t index) : brain_(&brain), index_(index) {}
 
   void set_goal(Cue cue) override { agent().set_goal(cue_ = cue); }
   void ask(const Observation& observation, const Mask& mask) override {
@@ -254,23 +254,24 @@ class PetBrain::Body : public Mind {
   AgentMind& agent() { return *brain_->self().agents[index_]; }
 
   PetBrain* brain_;
-  size_t index_;
-  Cue cue_ = Cue::kNone;
+  std::size_t index_;
+  Cue cue_ = Cue::none;
   std::optional<Question> question_;
 };
 
 PetBrain::PetBrain(BrainContext& context, const Setup& setup) : setup_(setup) {
   for (const Learner learner : setup_.learners)
     selves_.push_back(std::make_unique<Self>(context.context(), setup_, learner));
-  for (size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
-  for (size_t i = 1; i < selves_.size(); ++i) expect(selves_[i]->brain.set_learning(false), "set_learning");
+  for (std::size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
+  for (std::size_t i = 1; i < selves_.size(); ++i)
+    expect(selves_[i]->brain.set_learning(false), "set_learning");
 }
 
 PetBrain::~PetBrain() = default;
 
-Mind& PetBrain::pet(size_t index) { return *bodies_[index]; }
+Mind& PetBrain::pet(std::size_t index) { return *bodies_[index]; }
 
-Mind& PetBrain::probe(size_t pet, size_t index) {
+Mind& PetBrain::probe(std::size_t pet, std::size_t index) {
   return *bodies_[setup_.pets + pet * setup_.probes + index];
 }
 
@@ -281,7 +282,7 @@ bool PetBrain::use(Learner learner) {
     return each->learner == learner;
   });
   if (found == selves_.end()) return false;
-  const auto wanted = static_cast<size_t>(found - selves_.begin());
+  const auto wanted = static_cast<std::size_t>(found - selves_.begin());
   if (wanted == used_) return true;
   for (const auto& body : bodies_) body->leave();
   expect(self().brain.set_learning(false), "set_learning");
@@ -297,7 +298,7 @@ void PetBrain::set_learning(bool on) {
 }
 
 void PetBrain::save(const std::string& path, Which which) {
-  const size_t index = which == Which::kFirst ? 0 : used_;
+  const std::size_t index = which == Which::first ? 0 : used_;
   expect(selves_[index]->brain.save(path.c_str()), "save");
   saving_ = index;
 }
@@ -313,13 +314,15 @@ void PetBrain::load(const std::string& path) {
   if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
 }
 
-size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
+std::size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
 
 // A brain counts its own from 1: which brain it is goes into what is left over.
-uint64_t PetBrain::snapshot() { return expect(self().brain.snapshot(), "snapshot") * selves_.size() + used_; }
+std::uint64_t PetBrain::snapshot() {
+  return expect(self().brain.snapshot(), "snapshot") * selves_.size() + used_;
+}
 
-void PetBrain::restore(uint64_t snapshot) {
-  const size_t index = snapshot % selves_.size();
+void PetBrain::restore(std::uint64_t snapshot) {
+  const std::size_t index = snapshot % selves_.size();
   use(selves_[index]->learner);
   expect(self().brain.restore(snapshot / selves_.size()), "restore");
 }
@@ -334,7 +337,7 @@ std::string PetBrain::hash() const {
 
 imp_brain_stats PetBrain::stats() const {
   imp_brain_stats stats = expect(self().brain.stats(), "stats");
-  for (size_t i = 0; i < selves_.size(); ++i) {
+  for (std::size_t i = 0; i < selves_.size(); ++i) {
     if (i == used_) continue;
     const imp_brain_stats other = expect(selves_[i]->brain.stats(), "stats");
     stats.decisions += other.decisions;
@@ -346,12 +349,14 @@ imp_brain_stats PetBrain::stats() const {
   return stats;
 }
 
-uint64_t PetBrain::parameter_count() const { return expect(self().brain.info(), "info").parameter_count; }
+std::uint64_t PetBrain::parameter_count() const {
+  return expect(self().brain.info(), "info").parameter_count;
+}
 
 std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
                           const std::string& path) {
   BrainContext::Setup quiet;
-  quiet.access = Access::kSubmit;
+  quiet.access = Access::submit;
   BrainContext context(submit_device, quiet);
   PetBrain::Setup first = setup;
   first.learners.resize(1);

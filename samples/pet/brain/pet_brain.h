@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_BRAIN_PET_BRAIN_H_
-#define IMPRINT_SAMPLES_PET_BRAIN_PET_BRAIN_H_
+#pragma once
 // Where the game meets Imprint: all its calls are in this pair of files. Failures throw std::runtime_error
 // with Imprint's own words.
 
@@ -23,13 +22,13 @@ struct LoadError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Imprint on the game's device, or with Access::kCpu on none.
+// Imprint on the game's device, or with Access::cpu on none.
 class BrainContext {
  public:
   struct Setup {
-    Access access = Access::kRecord;
-    uint32_t budget_us = 500;
-    uint32_t slice_us = 1000;
+    Access access = Access::record;
+    std::uint32_t budget_us = 500;
+    std::uint32_t slice_us = 1000;
     std::string shader_cache;  // directory; empty = off
     std::function<void(const std::string&)> log;
   };
@@ -40,11 +39,11 @@ class BrainContext {
   // Compiles what the brains made so far need; nothing compiles afterwards.
   void warmup(const std::function<void(float)>& progress);
 
-  void begin_frame(uint64_t frame, uint64_t safe_frame, double time_s);
+  void begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s);
   void send_work(VkCommandBuffer commands);
   void end_frame();
   // After the last frame, when the GPU is done with it: only then may the context be destroyed.
-  void close(uint64_t last_frame, double time_s);
+  void close(std::uint64_t last_frame, double time_s);
 
   imp_context_stats stats() const;
   const std::string& driver() const { return driver_; }  // of what computes
@@ -65,11 +64,11 @@ class PetBrain {
  public:
   struct Setup {
     std::string name = "pet";
-    uint64_t seed = 1;
-    uint32_t pets = 1;
-    uint32_t probes = 20;     // each pet's
-    double reaction_s = 0.8;  // of the player, from the onset of an action: the centre of the credit
-    std::vector<Learner> learners = {Learner::kFeedback};  // of each brain; the first is in use at first
+    std::uint64_t seed = 1;
+    std::uint32_t pets = 1;
+    std::uint32_t probes = 20;  // each pet's
+    double reaction_s = 0.8;    // of the player, from the onset of an action: the centre of the credit
+    std::vector<Learner> learners = {Learner::feedback};  // of each brain; the first is in use at first
   };
   PetBrain(BrainContext& context, const Setup& setup);
   ~PetBrain();
@@ -77,12 +76,12 @@ class PetBrain {
   PetBrain& operator=(const PetBrain&) = delete;
 
   // Minds of the brain in use, whichever that is.
-  Mind& pet(size_t index);
+  Mind& pet(std::size_t index);
   // Decides greedily and cannot be taught.
-  Mind& probe(size_t pet, size_t index);
+  Mind& probe(std::size_t pet, std::size_t index);
   const Setup& setup() const { return setup_; }
   // As many as it keeps; the oldest gives way.
-  size_t snapshots_kept() const;
+  std::size_t snapshots_kept() const;
 
   Learner learner() const;
   // Within a frame or between two: nothing is made, since all brains are there. False when there is no brain
@@ -92,18 +91,18 @@ class PetBrain {
   void set_learning(bool on);
   bool learning() const { return learning_; }
 
-  enum class Which : uint8_t { kFirst, kInUse };
+  enum class Which : std::uint8_t { first, in_use };
   void save(const std::string& path, Which which);  // goes on over the next frames
   bool saved() const;                               // false while it goes on
   void load(const std::string& path);  // the first; not within a frame; throws LoadError and stays as it is
-  uint64_t snapshot();
-  void restore(uint64_t snapshot);  // the brain that it is of is in use then
+  std::uint64_t snapshot();
+  void restore(std::uint64_t snapshot);  // the brain that it is of is in use then
 
   // Of the first: weights, moments and counters, 32 hexadecimal digits. Not within a frame, and only where
   // Imprint submits by itself.
   std::string hash() const;
-  imp_brain_stats stats() const;     // of the one in use, but what is counted for the report is of all
-  uint64_t parameter_count() const;  // of the one in use
+  imp_brain_stats stats() const;          // of the one in use, but what is counted for the report is of all
+  std::uint64_t parameter_count() const;  // of the one in use
 
  private:
   struct Self;
@@ -115,7 +114,7 @@ class PetBrain {
   Setup setup_;
   std::vector<std::unique_ptr<Self>> selves_;  // one a learner
   std::vector<std::unique_ptr<Body>> bodies_;  // pets, then probes
-  size_t used_ = 0, saving_ = 0;
+  std::size_t used_ = 0, saving_ = 0;
   bool learning_ = true;
 };
 
@@ -124,5 +123,3 @@ std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrai
                           const std::string& path);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_BRAIN_PET_BRAIN_H_

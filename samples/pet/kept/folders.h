@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_KEPT_FOLDERS_H_
-#define IMPRINT_SAMPLES_PET_KEPT_FOLDERS_H_
+#pragma once
 // Folders of the person who plays, made when missing; empty when there is none.
 
 #include <string>
@@ -12,5 +11,3 @@ std::string data_directory();
 std::string cache_directory();
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_KEPT_FOLDERS_H_

@@ -40,7 +40,7 @@ void read_lines(const std::string& file, const std::string& heading,
   std::string line;
   if (!std::getline(lines, line) || line != heading)
     throw std::runtime_error(file + ", line 1: expected \"" + heading + "\"");
-  for (size_t number = 2; std::getline(lines, line); ++number) {
+  for (std::size_t number = 2; std::getline(lines, line); ++number) {
     if (const std::string why = take(line); !why.empty())
       throw std::runtime_error(file + ", line " + std::to_string(number) + ": " + why);
   }

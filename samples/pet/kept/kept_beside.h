@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_KEPT_KEPT_BESIDE_H_
-#define IMPRINT_SAMPLES_PET_KEPT_KEPT_BESIDE_H_
+#pragma once
 // Small files of lines that are kept beside a pet's own file, below a heading that says what they are. A
 // person may write in them.
 
@@ -39,5 +38,3 @@ std::string replace_lines(const std::string& file, const std::string& heading,
                           std::span<const std::string> lines, bool keep_old);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_KEPT_KEPT_BESIDE_H_

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_KEPT_LIFE_FILE_H_
-#define IMPRINT_SAMPLES_PET_KEPT_LIFE_FILE_H_
+#pragma once
 // What of a pet's life is kept beside its mind, in life_file: how uneasy it is about the sofa (Life::unease).
 
 #include <span>
@@ -16,5 +15,3 @@ std::vector<float> read_life(const std::string& file);
 std::string write_life(const std::string& file, std::span<const float> unease, bool unread = false);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_KEPT_LIFE_FILE_H_

@@ -16,7 +16,7 @@ CueNames read_names(const std::string& file) {
   const CueNames own;
   read_lines(file, kNamesHeading, [&](const std::string& line) -> std::string {
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) return {};
-    const size_t blank = line.find(' ');
+    const std::size_t blank = line.find(' ');
     const std::optional<Cue> cue = own.find(line.substr(0, blank));
     if (!cue || blank == std::string::npos) return "expected a command and its name";
     return names.set(*cue, line.substr(blank));

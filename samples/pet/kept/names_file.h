@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_KEPT_NAMES_FILE_H_
-#define IMPRINT_SAMPLES_PET_KEPT_NAMES_FILE_H_
+#pragma once
 // What the player calls the commands, as it is kept beside a pet.
 
 #include <string>
@@ -16,5 +15,3 @@ CueNames read_names(const std::string& file);
 std::string write_names(const std::string& file, const CueNames& names, bool unread = false);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_KEPT_NAMES_FILE_H_

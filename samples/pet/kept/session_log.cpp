@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kFirstWord = "imprint-pet-log";
 
-std::optional<uint32_t> version_of(const std::string& line) {
-  for (uint32_t version = 1; version <= kLogVersion; ++version) {
+std::optional<std::uint32_t> version_of(const std::string& line) {
+  for (std::uint32_t version = 1; version <= kLogVersion; ++version) {
     if (line == kFirstWord + (" " + std::to_string(version))) return version;
   }
   return std::nullopt;
@@ -24,22 +24,22 @@ constexpr std::array<const char*, 19> kWords = {
     "then",        "learner",   "lure",     "let_go", "name"};
 
 std::optional<SignalKind> kind_of(const std::string& word) {
-  for (size_t i = 0; i < kWords.size(); ++i) {
+  for (std::size_t i = 0; i < kWords.size(); ++i) {
     if (word == kWords[i]) return static_cast<SignalKind>(i);
   }
   return std::nullopt;
 }
 
 std::optional<Cue> cue_of(const std::string& word) {
-  for (size_t i = 0; i < kCueCount; ++i) {
+  for (std::size_t i = 0; i < kCueCount; ++i) {
     if (word == name(static_cast<Cue>(i))) return static_cast<Cue>(i);
   }
   return std::nullopt;
 }
 
 std::optional<TeacherKind> teacher_of(const std::string& word) {
-  for (const TeacherKind kind : {TeacherKind::kNone, TeacherKind::kDemo, TeacherKind::kPraise,
-                                 TeacherKind::kCareless, TeacherKind::kOff}) {
+  for (const TeacherKind kind :
+       {TeacherKind::none, TeacherKind::demo, TeacherKind::praise, TeacherKind::careless, TeacherKind::off}) {
     if (word == name(kind)) return kind;
   }
   return std::nullopt;
@@ -57,39 +57,39 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
   if (!kind) return false;
   signal.kind = *kind;
   switch (*kind) {
-    case SignalKind::kCue:
-    case SignalKind::kThen: {
+    case SignalKind::cue:
+    case SignalKind::then: {
       std::string text;
       line >> text;
       const std::optional<Cue> cue = cue_of(text);
       if (cue) signal.cue = *cue;
       return cue.has_value();
     }
-    case SignalKind::kName: {
+    case SignalKind::name: {
       std::string of, text;
       line >> of;
       std::getline(line, text);
       const std::optional<Cue> cue = cue_of(of);
-      if (!cue || *cue == Cue::kNone || !CueNames().set(*cue, text).empty()) return false;
-      const size_t begin = text.find_first_not_of(" \t\r");
+      if (!cue || *cue == Cue::none || !CueNames().set(*cue, text).empty()) return false;
+      const std::size_t begin = text.find_first_not_of(" \t\r");
       signal = name_cue(*cue, begin == std::string::npos ? std::string() : text.substr(begin));
       return true;
     }
-    case SignalKind::kLearner: {
+    case SignalKind::learner: {
       std::string text;
       line >> text;
       const std::optional<Learner> learner = learner_of(text);
-      if (learner) signal.number = static_cast<uint64_t>(*learner);
+      if (learner) signal.number = static_cast<std::uint64_t>(*learner);
       return learner.has_value();
     }
-    case SignalKind::kMovePlayer:
-    case SignalKind::kMoveBall:
-    case SignalKind::kLure:
+    case SignalKind::move_player:
+    case SignalKind::move_ball:
+    case SignalKind::lure:
       return static_cast<bool>(line >> signal.position.x >> signal.position.y);
-    case SignalKind::kRedraw:
-    case SignalKind::kUndo:
-    case SignalKind::kLearning:
-    case SignalKind::kReaction:
+    case SignalKind::redraw:
+    case SignalKind::undo:
+    case SignalKind::learning:
+    case SignalKind::reaction:
       return static_cast<bool>(line >> signal.number);
     default:
       return true;
@@ -118,29 +118,29 @@ std::string SessionLogWriter::problem() {
   return "cannot write the log " + path_;
 }
 
-void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
-  std::fprintf(file_, "%" PRIu64 " %zu %s", frame, pet, kWords[static_cast<size_t>(signal.kind)]);
+void SessionLogWriter::write(std::uint64_t frame, std::size_t pet, const Signal& signal) {
+  std::fprintf(file_, "%" PRIu64 " %zu %s", frame, pet, kWords[static_cast<std::size_t>(signal.kind)]);
   switch (signal.kind) {
-    case SignalKind::kCue:
-    case SignalKind::kThen:
+    case SignalKind::cue:
+    case SignalKind::then:
       std::fprintf(file_, " %s", name(signal.cue));
       break;
-    case SignalKind::kName:
+    case SignalKind::name:
       std::fprintf(file_, " %s %s", name(signal.cue), signal.text.data());
       break;
-    case SignalKind::kLearner:
+    case SignalKind::learner:
       std::fprintf(file_, " %s", name(static_cast<Learner>(signal.number)));
       break;
-    case SignalKind::kMovePlayer:
-    case SignalKind::kMoveBall:
-    case SignalKind::kLure:
+    case SignalKind::move_player:
+    case SignalKind::move_ball:
+    case SignalKind::lure:
       std::fprintf(file_, " %.9g %.9g", static_cast<double>(signal.position.x),
                    static_cast<double>(signal.position.y));
       break;
-    case SignalKind::kRedraw:
-    case SignalKind::kUndo:
-    case SignalKind::kLearning:
-    case SignalKind::kReaction:
+    case SignalKind::redraw:
+    case SignalKind::undo:
+    case SignalKind::learning:
+    case SignalKind::reaction:
       std::fprintf(file_, " %" PRIu64, signal.number);
       break;
     default:
@@ -149,23 +149,23 @@ void SessionLogWriter::write(uint64_t frame, size_t pet, const Signal& signal) {
   std::fputc('\n', file_);
 }
 
-void SessionLogWriter::write_steps(uint64_t frame, uint32_t steps) {
+void SessionLogWriter::write_steps(std::uint64_t frame, std::uint32_t steps) {
   std::fprintf(file_, "%" PRIu64 " steps %u\n", frame, steps);
 }
 
-void SessionLogWriter::write_end(uint64_t frame) { std::fprintf(file_, "%" PRIu64 " end\n", frame); }
+void SessionLogWriter::write_end(std::uint64_t frame) { std::fprintf(file_, "%" PRIu64 " end\n", frame); }
 
 SessionLogReader::SessionLogReader(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read the log " + path);
   std::string text;
-  size_t number = 0;
+  std::size_t number = 0;
   const auto refuse = [&](const char* expected) -> std::runtime_error {
     return std::runtime_error(path + ", line " + std::to_string(number) + ": expected " + expected +
                               ", found \"" + text + "\"");
   };
   const auto next = [&] { return ++number, static_cast<bool>(std::getline(file, text)); };
-  const std::optional<uint32_t> version = next() ? version_of(text) : std::nullopt;
+  const std::optional<std::uint32_t> version = next() ? version_of(text) : std::nullopt;
   if (!version) throw refuse("\"imprint-pet-log 3\", or 1 or 2");
   header_.version = *version;
   if (!next()) throw refuse("seed, pets and idle");
@@ -191,11 +191,11 @@ SessionLogReader::SessionLogReader(const std::string& path) {
     header_.learner = *learner;
   }
   events_.resize(header_.pets);
-  uint64_t last = 0;
+  std::uint64_t last = 0;
   while (next()) {
     if (text.empty()) continue;
     std::istringstream line(text);
-    uint64_t frame = 0;
+    std::uint64_t frame = 0;
     std::string where;
     if (!(line >> frame >> where) || frame < last)
       throw refuse("a frame that is not before the last one, and a pet");
@@ -206,24 +206,24 @@ SessionLogReader::SessionLogReader(const std::string& path) {
       break;
     }
     if (where == "steps") {
-      uint32_t steps = 0;
+      std::uint32_t steps = 0;
       if (!(line >> steps) || steps > 64) throw refuse("a number of steps up to 64");
       steps_.push_back({frame, steps});
       continue;
     }
     std::string word;
     Signal signal;
-    const size_t pet = where.find_first_not_of("0123456789") == std::string::npos && where.size() < 5
-                           ? std::stoul(where)
-                           : header_.pets;
+    const std::size_t pet = where.find_first_not_of("0123456789") == std::string::npos && where.size() < 5
+                                ? std::stoul(where)
+                                : header_.pets;
     if (pet >= header_.pets || !(line >> word) || !read_signal(line, word, signal))
       throw refuse("a pet of this log and an event");
-    changes_learner_ = changes_learner_ || signal.kind == SignalKind::kLearner;
+    changes_learner_ = changes_learner_ || signal.kind == SignalKind::learner;
     events_[pet].push_back({frame, signal});
   }
 }
 
-void SessionLogReader::read(uint64_t frame, size_t pet, std::vector<Signal>& signals) {
+void SessionLogReader::read(std::uint64_t frame, std::size_t pet, std::vector<Signal>& signals) {
   std::deque<Event>& events = events_[pet];
   while (!events.empty() && events.front().frame <= frame) {
     if (events.front().frame == frame) signals.push_back(events.front().signal);
@@ -231,7 +231,7 @@ void SessionLogReader::read(uint64_t frame, size_t pet, std::vector<Signal>& sig
   }
 }
 
-uint32_t SessionLogReader::steps(uint64_t frame) {
+std::uint32_t SessionLogReader::steps(std::uint64_t frame) {
   while (!steps_.empty() && steps_.front().frame < frame) steps_.pop_front();
   return !steps_.empty() && steps_.front().frame == frame ? steps_.front().steps : 1;
 }

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_KEPT_SESSION_LOG_H_
-#define IMPRINT_SAMPLES_PET_KEPT_SESSION_LOG_H_
+#pragma once
 // Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes
 // the same pets, bit for bit.
 //
@@ -29,15 +28,15 @@ namespace pet {
 
 // What is written today. Pets that were left to themselves knew no sofa in version 1, and in version 2 no
 // unease: without idleness all play the same.
-inline constexpr uint32_t kLogVersion = 3;
+inline constexpr std::uint32_t kLogVersion = 3;
 
 struct LogHeader {
-  uint64_t seed = 0;
-  uint32_t pets = 1;
+  std::uint64_t seed = 0;
+  std::uint32_t pets = 1;
   bool idle = false;
-  TeacherKind teacher = TeacherKind::kNone;  // who sent the events; older logs do not say
-  Learner learner = Learner::kFeedback;      // at the start; older logs do not say
-  uint32_t version = kLogVersion;  // by whose rules it plays: of what was read, and of a log of that
+  TeacherKind teacher = TeacherKind::none;  // who sent the events; older logs do not say
+  Learner learner = Learner::feedback;      // at the start; older logs do not say
+  std::uint32_t version = kLogVersion;      // by whose rules it plays: of what was read, and of a log of that
 };
 
 class SessionLogWriter {
@@ -47,9 +46,9 @@ class SessionLogWriter {
   SessionLogWriter(const SessionLogWriter&) = delete;
   SessionLogWriter& operator=(const SessionLogWriter&) = delete;
 
-  void write(uint64_t frame, size_t pet, const Signal& signal);
-  void write_steps(uint64_t frame, uint32_t steps);
-  void write_end(uint64_t frame);
+  void write(std::uint64_t frame, std::size_t pet, const Signal& signal);
+  void write_steps(std::uint64_t frame, std::uint32_t steps);
+  void write_end(std::uint64_t frame);
   // Why what was written so far is not all in the file; empty when it is.
   std::string problem();
 
@@ -65,29 +64,27 @@ class SessionLogReader {
 
   const LogHeader& header() const { return header_; }
   // The events of a frame; frames must be asked for in rising order.
-  void read(uint64_t frame, size_t pet, std::vector<Signal>& signals);
-  uint32_t steps(uint64_t frame);
+  void read(std::uint64_t frame, std::size_t pet, std::vector<Signal>& signals);
+  std::uint32_t steps(std::uint64_t frame);
   // Learning ended before this frame; of a log that was cut off, after its last event.
-  uint64_t end_frame() const { return end_frame_; }
+  std::uint64_t end_frame() const { return end_frame_; }
   bool changes_learner() const { return changes_learner_; }
 
  private:
   struct Event {
-    uint64_t frame;
+    std::uint64_t frame;
     Signal signal;
   };
   struct Steps {
-    uint64_t frame;
-    uint32_t steps;
+    std::uint64_t frame;
+    std::uint32_t steps;
   };
 
   LogHeader header_;
   std::vector<std::deque<Event>> events_;  // of each pet
   std::deque<Steps> steps_;
-  uint64_t end_frame_ = 0;
+  std::uint64_t end_frame_ = 0;
   bool changes_learner_ = false;
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_KEPT_SESSION_LOG_H_

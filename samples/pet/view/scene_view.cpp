@@ -17,15 +17,15 @@ Vec3 coat_of(std::size_t index) {
 
 Vec3 sign_color(FeedbackKind kind) {
   switch (kind) {
-    case FeedbackKind::kPraise:
+    case FeedbackKind::praise:
       return {0.95f, 0.29f, 0.43f};
-    case FeedbackKind::kScold:
+    case FeedbackKind::scold:
       return {0.38f, 0.33f, 0.62f};
-    case FeedbackKind::kTreat:
+    case FeedbackKind::treat:
       return {0.93f, 0.66f, 0.25f};
-    case FeedbackKind::kClick:
+    case FeedbackKind::click:
       return {1.0f, 0.80f, 0.22f};
-    case FeedbackKind::kDemonstration:
+    case FeedbackKind::demonstration:
       return {0.20f, 0.62f, 0.80f};
   }
   return {1, 1, 1};
@@ -33,15 +33,15 @@ Vec3 sign_color(FeedbackKind kind) {
 
 MeshId sign_mesh(FeedbackKind kind) {
   switch (kind) {
-    case FeedbackKind::kPraise:
+    case FeedbackKind::praise:
       return MeshId::heart;
-    case FeedbackKind::kScold:
+    case FeedbackKind::scold:
       return MeshId::cross;
-    case FeedbackKind::kTreat:
+    case FeedbackKind::treat:
       return MeshId::bone;
-    case FeedbackKind::kClick:
+    case FeedbackKind::click:
       return MeshId::star;
-    case FeedbackKind::kDemonstration:
+    case FeedbackKind::demonstration:
       return MeshId::ring;
   }
   return MeshId::star;
@@ -98,8 +98,8 @@ SceneView::Frame SceneView::close_frame(const WorldView& world) const {
     high = {std::max(high.x, p.x), std::max(high.y, p.y)};
   };
   include(world.player.position);
-  if (world.cue == Cue::kFetch || world.pet.action == Action::kGoBall) include(world.ball);
-  if (world.cue == Cue::kBed || world.pet.action == Action::kGoBed) include(world.bed);
+  if (world.cue == Cue::fetch || world.pet.action == Action::go_ball) include(world.ball);
+  if (world.cue == Cue::bed || world.pet.action == Action::go_bed) include(world.bed);
   for (const FeedbackMarker& marker : world.markers)
     if (marker.credited && world.time_s - marker.time_s < 1.5) include(marker.onset_position);
   const Vec2 o = offset(0);
@@ -148,24 +148,24 @@ void SceneView::draw_player(const WorldView& world, const Yard& yard, const Affi
   float left = 0.12f, right = 0.12f, left_out = 0.14f, right_out = 0.14f, stoop = 0.0f,
         nod = 0.0f;  // arms: forward and up, outwards
   switch (player.hand) {
-    case Hand::kRest:
+    case Hand::rest:
       break;
-    case Hand::kPraise:
+    case Hand::praise:
       left = right = 2.5f + 0.18f * beat, left_out = right_out = 0.45f, nod = 0.08f;
       break;
-    case Hand::kScold:
+    case Hand::scold:
       right = 1.25f + 0.22f * beat, left = -0.35f, left_out = 0.55f, nod = -0.12f;
       break;
-    case Hand::kTreat:
+    case Hand::treat:
       right = 1.05f, stoop = 0.22f;
       break;
-    case Hand::kClick:
+    case Hand::click:
       right = 1.35f;
       break;
-    case Hand::kShow:
+    case Hand::show:
       right = 0.85f + 0.12f * std::sin(since * 5.0f), left = 0.7f, stoop = 0.42f;
       break;
-    case Hand::kCue:
+    case Hand::cue:
       right = 2.75f, right_out = 0.18f, nod = 0.10f;
       break;
   }
@@ -186,12 +186,12 @@ void SceneView::draw_player(const WorldView& world, const Yard& yard, const Affi
     const float lift = side > 0.0f ? left : right, out = side > 0.0f ? left_out : right_out;
     const Vec3 shoulder{joint::kPlayerShoulder.x, joint::kPlayerShoulder.y * side, joint::kPlayerShoulder.z};
     const Affine arm = waist * translation(shoulder) * rotation_x(side * out) *
-                       rotation_y(-lift + (player.hand == Hand::kRest ? swing * side : 0.0f));
+                       rotation_y(-lift + (player.hand == Hand::rest ? swing * side : 0.0f));
     list.add(MeshId::player_arm, arm);
-    if (side < 0.0f && player.hand == Hand::kTreat)
+    if (side < 0.0f && player.hand == Hand::treat)
       list.add(MeshId::bone, arm * translation({0.07f, 0, -0.53f}) * rotation_x(0.6f) * scaling(0.12f),
                {.gloss = 0.2f});
-    if (side < 0.0f && player.hand == Hand::kClick)
+    if (side < 0.0f && player.hand == Hand::click)
       list.add(MeshId::clicker, arm * translation({0.07f, 0, -0.53f}) * rotation_y(0.3f), {.gloss = 0.6f});
     const Vec3 hip{joint::kPlayerHip.x, joint::kPlayerHip.y * side, joint::kPlayerHip.z};
     list.add(MeshId::player_leg, root * translation(hip) * rotation_y(swing * side));
@@ -230,7 +230,7 @@ void SceneView::draw_yard(const WorldView& world, const Yard& yard, const Affine
   blob_shadow(list, at, yard.body.middle(world.pet), {0.78f, 0.45f}, world.pet.heading, 0.55f * fade);
   draw_player(world, yard, at, list);
 
-  if (world.pet.pose == Pose::kBark) {
+  if (world.pet.pose == Pose::bark) {
     const float open = std::max(0.0f, std::sin(4.0f * kPi * world.pet.pose_progress));
     const Affine mouth =
         at * translation(yard.body.mouth(world.pet)) * rotation_z(world.pet.heading + world.pet.head_turn);
@@ -258,8 +258,8 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
             ? -0.75f
             : 0.75f;
     const Vec3 start = Vec3{marker.position.x, marker.position.y, 0.85f} + camera.right() * back;
-    const bool burst = marker.kind == FeedbackKind::kPraise;
-    if (marker.kind != FeedbackKind::kDemonstration) {
+    const bool burst = marker.kind == FeedbackKind::praise;
+    if (marker.kind != FeedbackKind::demonstration) {
       for (int i = 0; i < (burst ? 3 : 1); ++i) {
         const float late = 0.10f * static_cast<float>(i), t = age - late;
         const float spread = i == 0 ? 0.0f : (i == 1 ? 0.38f : -0.38f);
@@ -267,14 +267,14 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
                        camera.right() * (spread * smooth(0.0f, 0.6f, t));
         const float size = (i == 0 ? 0.27f : 0.17f) * pop(t / 0.22f) * leave;
         if (size <= 0.0f) continue;
-        const float sway = marker.kind == FeedbackKind::kScold
+        const float sway = marker.kind == FeedbackKind::scold
                                ? 0.3f * std::sin(age * 16.0f) * (1.0f - smooth(0.0f, 0.7f, age))
                                : 0.18f * std::sin(age * 4.0f + static_cast<float>(i) * 2.0f);
         list.add(sign_mesh(marker.kind), at * translation(p) * billboard * rotation_y(sway) * scaling(size),
                  {.gloss = 0.15f, .glow = 0.12f}, Layer::sign);
       }
     }
-    if (marker.kind == FeedbackKind::kTreat && age < 0.45f) {
+    if (marker.kind == FeedbackKind::treat && age < 0.45f) {
       const Vec3 hand{world.player.position.x, world.player.position.y, 1.0f};
       list.add(MeshId::bone,
                at * translation(arc(hand, {marker.position.x, marker.position.y, 0.6f}, 0.5f, age / 0.45f)) *
@@ -310,7 +310,7 @@ void SceneView::draw_lure(const WorldView& world, const Affine& at, const Camera
                           DrawList& list) const {
   if (!world.lure.active) return;
   const Affine billboard = billboard_to(camera);
-  const Vec3 color = sign_color(FeedbackKind::kDemonstration);
+  const Vec3 color = sign_color(FeedbackKind::demonstration);
   const Vec3 hand{world.lure.at.x, world.lure.at.y, 0.45f},
       pet{world.pet.position.x, world.pet.position.y, 0.03f};
   list.add(MeshId::bone,
@@ -334,7 +334,7 @@ void SceneView::draw_lesson(const WorldView& world, const Affine& at, const Came
                             DrawList& list) const {
   if (!world.demonstrating) return;
   const Affine billboard = billboard_to(camera);
-  const Vec3 color = sign_color(FeedbackKind::kDemonstration);
+  const Vec3 color = sign_color(FeedbackKind::demonstration);
   const Vec3 hand{world.player.position.x, world.player.position.y, 0.85f},
       pet{world.pet.position.x, world.pet.position.y, 0.55f + world.pet.height};
   for (int i = 1; i < 14; ++i) {

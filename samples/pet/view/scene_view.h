@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_H_
-#define IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_H_
+#pragma once
 // From worlds to draw lists: bodies, things, signs of praise and scolding, and which past action they were
 // credited to.
 
@@ -70,5 +69,3 @@ class SceneView {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_H_

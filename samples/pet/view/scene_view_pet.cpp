@@ -31,27 +31,27 @@ Posture wanted_posture(const PetView& view) {
   p.head_turn = view.head_turn;
   const float t = view.pose_progress;
   switch (view.pose) {
-    case Pose::kStand:
+    case Pose::stand:
       break;
-    case Pose::kWalk:
+    case Pose::walk:
       step(p, t, 0.17f, 0.10f);
       p.head_pitch = 0.06f * std::sin(4.0f * kPi * t);
       p.lean = 0.03f * std::sin(4.0f * kPi * t + 0.6f);
       break;
-    case Pose::kSit:
+    case Pose::sit:
       p.hips = 0.215f;
       p.lean = 0.62f;
       p.shift = -0.02f;
       p.feet = {{{0.17f, 0.095f, 0}, {0.17f, -0.095f, 0}, {-0.04f, 0.20f, 0}, {-0.04f, -0.20f, 0}}};
       p.head_pitch = 0.08f;
       break;
-    case Pose::kLie:
+    case Pose::lie:
       p.hips = 0.165f;
       p.lean = 0.02f;
       p.elbows = 1.0f;
       p.feet = {{{0.45f, 0.13f, 0}, {0.45f, -0.13f, 0}, {-0.10f, 0.25f, 0}, {-0.10f, -0.25f, 0}}};
       break;
-    case Pose::kRest:
+    case Pose::rest:
       p.forward = -0.02f;
       p.hips = 0.18f;
       p.lean = -0.04f;
@@ -63,14 +63,14 @@ Posture wanted_posture(const PetView& view) {
       p.eyes = view.acting || std::abs(view.head_turn) < 0.05f ? 0.0f : 1.0f;
       p.tail = -0.35f;
       break;
-    case Pose::kSpin:
+    case Pose::spin:
       p.forward = -0.04f;
       step(p, 2.0f * t, 0.10f, 0.08f);
       p.roll = 0.16f;
       p.head_turn = 0.75f;
       p.tail = 1.0f;
       break;
-    case Pose::kJump: {
+    case Pose::jump: {
       const float air = 4.0f * t * (1.0f - t);
       p.lean = 0.32f * std::cos(kPi * t);
       p.hips = joint::kStandHeight - 0.10f * (1.0f - smooth(0.0f, 0.3f, air));
@@ -83,7 +83,7 @@ Posture wanted_posture(const PetView& view) {
       p.head_pitch = 0.15f;
       break;
     }
-    case Pose::kBark: {
+    case Pose::bark: {
       const float open = bark_opening(t);
       p.jaw = open;
       p.head_pitch = 0.18f + 0.22f * open;
@@ -94,19 +94,19 @@ Posture wanted_posture(const PetView& view) {
       p.ears = 0.8f;
       break;
     }
-    case Pose::kPick:
-    case Pose::kGive: {
+    case Pose::pick:
+    case Pose::give: {
       const float down = smooth(0.0f, 0.4f, t) * (1.0f - smooth(0.75f, 1.0f, t));
       p.lean = -0.30f * down;
       p.shift = 0.04f * down;
-      p.forward = view.pose == Pose::kPick ? mix(p.forward, -0.27f, down) : p.forward;
+      p.forward = view.pose == Pose::pick ? mix(p.forward, -0.27f, down) : p.forward;
       p.head_pitch = -0.85f * down;
-      p.jaw = view.pose == Pose::kPick ? 0.9f * down : 0.3f + 0.6f * down;
+      p.jaw = view.pose == Pose::pick ? 0.9f * down : 0.3f + 0.6f * down;
       p.feet[0].x += 0.08f * down;
       p.feet[1].x += 0.08f * down;
       break;
     }
-    case Pose::kEat:
+    case Pose::eat:
       p.forward = -0.22f;
       p.lean = -0.30f;
       p.shift = 0.03f;
@@ -115,12 +115,12 @@ Posture wanted_posture(const PetView& view) {
       p.feet[0].x += 0.08f;
       p.feet[1].x += 0.08f;
       break;
-    case Pose::kPuzzled:
+    case Pose::puzzled:
       p.head_tilt = 0.42f;
       p.head_pitch = 0.10f;
       p.ears = 0.5f;
       break;
-    case Pose::kPlayBow:
+    case Pose::play_bow:
       p.lean = -0.50f;
       p.hips = joint::kStandHeight + 0.02f;
       p.shift = -0.10f;
@@ -166,8 +166,8 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   breath_phase_ = std::fmod(breath_phase_ + seconds * 1.9f, 2.0f * kPi);
   const float joy = clamp01(0.5f + 0.5f * view.expected);
   wag_phase_ = std::fmod(wag_phase_ + seconds * mix(4.0f, 26.0f, joy), 2.0f * kPi);
-  const bool quick = view.pose == Pose::kWalk || view.pose == Pose::kJump || view.pose == Pose::kBark ||
-                     view.pose == Pose::kSpin || view.pose == Pose::kEat;
+  const bool quick = view.pose == Pose::walk || view.pose == Pose::jump || view.pose == Pose::bark ||
+                     view.pose == Pose::spin || view.pose == Pose::eat;
   // Poses melt into each other in about a tenth of a second; what cycles follows at once.
   const float share = jump_cut ? 1.0f : 1.0f - std::exp(-seconds * (quick ? 28.0f : 13.0f));
   approach(now_.hips, wanted.hips, share);
@@ -183,7 +183,7 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   approach(now_.ears, wanted.ears, share);
   approach(now_.eyes, wanted.eyes, share);
   approach(now_.elbows, wanted.elbows, share);
-  approach(wag_, view.pose == Pose::kRest ? 0.0f : mix(0.10f, 0.75f, joy * joy), share);
+  approach(wag_, view.pose == Pose::rest ? 0.0f : mix(0.10f, 0.75f, joy * joy), share);
   for (std::size_t i = 0; i < 4; ++i) now_.feet[i] = mix(now_.feet[i], wanted.feet[i], share);
 }
 

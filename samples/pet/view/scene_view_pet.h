@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_PET_H_
-#define IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_PET_H_
+#pragma once
 // The pet's body: poses, and the way from one to the next.
 
 #include <array>
@@ -54,5 +53,3 @@ class PetBody {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_SCENE_VIEW_PET_H_

@@ -93,11 +93,11 @@ void draw_learning(ImDrawList& list, const Fonts& fonts, const SheetData& data, 
   const struct {
     FeedbackKind kind;
     const char* text;
-  } signs[] = {{FeedbackKind::kPraise, "praise"},
-               {FeedbackKind::kScold, "scold"},
-               {FeedbackKind::kTreat, "treat"},
-               {FeedbackKind::kClick, "click"},
-               {FeedbackKind::kDemonstration, "lessons"}};
+  } signs[] = {{FeedbackKind::praise, "praise"},
+               {FeedbackKind::scold, "scold"},
+               {FeedbackKind::treat, "treat"},
+               {FeedbackKind::click, "click"},
+               {FeedbackKind::demonstration, "lessons"}};
   float at = area.left + 30.0f;
   for (const auto& sign : signs) {
     std::size_t count = 0;
@@ -136,7 +136,8 @@ Picture draw_sheet(const SheetData& data) {
   const float top = 128.0f, chart_top = top + static_cast<float>(rows) * (cell_height + kSheetGap) + 4.0f,
               chart_height = 360.0f;
   const float height = chart_top + chart_height + facts + kSheetMargin;
-  Picture page = blank_page(static_cast<uint32_t>(kWidth), static_cast<uint32_t>(std::lround(height)));
+  Picture page =
+      blank_page(static_cast<std::uint32_t>(kWidth), static_cast<std::uint32_t>(std::lround(height)));
 
   ImGui::GetIO().DisplaySize = {kWidth, height};
   ImGui::GetIO().DeltaTime = 1.0f / 60.0f;

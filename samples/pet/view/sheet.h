@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_SHEET_H_
-#define IMPRINT_SAMPLES_PET_VIEW_SHEET_H_
+#pragma once
 // The picture of a whole training: moments of the yard, the learning curve, success per trick. Plain data in,
 // one picture out; needs no GPU.
 
@@ -36,5 +35,3 @@ struct SheetData {
 Picture draw_sheet(const SheetData& data);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_SHEET_H_

@@ -9,9 +9,9 @@
 namespace pet {
 namespace {
 
-void blend(uint8_t* pixel, const float* color, float alpha) {
+void blend(std::uint8_t* pixel, const float* color, float alpha) {
   for (int c = 0; c < 3; ++c)
-    pixel[c] = static_cast<uint8_t>(std::lround(mix(static_cast<float>(pixel[c]), color[c], alpha)));
+    pixel[c] = static_cast<std::uint8_t>(std::lround(mix(static_cast<float>(pixel[c]), color[c], alpha)));
 }
 
 float channel(ImU32 color, int shift) { return static_cast<float>(color >> shift & 255u); }
@@ -82,16 +82,16 @@ FontTexture::FontTexture(ImFontAtlas& atlas) {
   coverage = pixels;
 }
 
-Picture blank_page(uint32_t width, uint32_t height) {
-  Picture page{width, height, std::vector<uint8_t>(static_cast<std::size_t>(width) * height * 4)};
-  for (uint32_t y = 0; y < height; ++y) {
+Picture blank_page(std::uint32_t width, std::uint32_t height) {
+  Picture page{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width) * height * 4)};
+  for (std::uint32_t y = 0; y < height; ++y) {
     const float t = static_cast<float>(y) / static_cast<float>(height);
     const Vec3 color = mix(Vec3{226.0f, 241.0f, 243.0f}, Vec3{251.0f, 240.0f, 224.0f}, smooth(t));
-    for (uint32_t x = 0; x < width; ++x) {
-      uint8_t* pixel = &page.rgba[(static_cast<std::size_t>(y) * width + x) * 4];
-      pixel[0] = static_cast<uint8_t>(color.x);
-      pixel[1] = static_cast<uint8_t>(color.y);
-      pixel[2] = static_cast<uint8_t>(color.z);
+    for (std::uint32_t x = 0; x < width; ++x) {
+      std::uint8_t* pixel = &page.rgba[(static_cast<std::size_t>(y) * width + x) * 4];
+      pixel[0] = static_cast<std::uint8_t>(color.x);
+      pixel[1] = static_cast<std::uint8_t>(color.y);
+      pixel[2] = static_cast<std::uint8_t>(color.z);
       pixel[3] = 255;
     }
   }
@@ -128,9 +128,9 @@ void paint_picture(Picture& page, const Picture& picture, float left, float top,
             from_x + (static_cast<float>(x) - left + (static_cast<float>(s % kTaps) + 0.5f) / kTaps) / scale;
         const float sy =
             from_y + (static_cast<float>(y) - top + (static_cast<float>(s / kTaps) + 0.5f) / kTaps) / scale;
-        const uint32_t tx = std::min(static_cast<uint32_t>(std::max(sx, 0.0f)), picture.width - 1),
-                       ty = std::min(static_cast<uint32_t>(std::max(sy, 0.0f)), picture.height - 1);
-        const uint8_t* texel = &picture.rgba[(static_cast<std::size_t>(ty) * picture.width + tx) * 4];
+        const std::uint32_t tx = std::min(static_cast<std::uint32_t>(std::max(sx, 0.0f)), picture.width - 1),
+                            ty = std::min(static_cast<std::uint32_t>(std::max(sy, 0.0f)), picture.height - 1);
+        const std::uint8_t* texel = &picture.rgba[(static_cast<std::size_t>(ty) * picture.width + tx) * 4];
         for (int c = 0; c < 3; ++c) sum[c] += static_cast<float>(texel[c]) / (kTaps * kTaps);
       }
       const float cx = std::clamp(static_cast<float>(x) + 0.5f, left + rounding, right - rounding),

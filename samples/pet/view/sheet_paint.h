@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_SHEET_PAINT_H_
-#define IMPRINT_SAMPLES_PET_VIEW_SHEET_PAINT_H_
+#pragma once
 // Dear ImGui's triangles on paper: a small software rasteriser, so that a sheet needs no device.
 
 #include <imgui.h>
@@ -15,12 +14,10 @@ struct FontTexture {
   int width = 0, height = 0;
 };
 
-Picture blank_page(uint32_t width, uint32_t height);  // with a soft background
+Picture blank_page(std::uint32_t width, std::uint32_t height);  // with a soft background
 void paint(Picture& page, const ImDrawData& data, const FontTexture& texture);
 // Scales to fill the rectangle, cutting what is too long, with rounded corners.
 void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom,
                    float rounding);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_SHEET_PAINT_H_

@@ -79,7 +79,7 @@ PlayerInput Stage::poll() {
   p.polled = now;
   const std::optional<PadState> pad = p.window->pad();
   p.input.pad(pad, std::min(seconds, 0.1f));
-  p.input.hold(p.window->pressed(StageInput::praise_key()) || (pad && pad->buttons[PadState::kA]), seconds);
+  p.input.hold(p.window->pressed(StageInput::praise_key()) || (pad && pad->buttons[PadState::a]), seconds);
   return p.input.take();
 }
 

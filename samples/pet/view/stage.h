@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_STAGE_H_
-#define IMPRINT_SAMPLES_PET_VIEW_STAGE_H_
+#pragma once
 // What the game shows itself on: a window with an overlay, or pictures off screen. One frame of the game is
 //
 //   PlayerInput input = stage.poll();           // window only; sleeps a moment while minimised
@@ -26,8 +25,8 @@ struct StageOptions {
   std::string device;  // as VulkanOptions::device
   bool validation = false;
   bool window = true;  // false: off screen
-  uint32_t width = 1280;
-  uint32_t height = 720;
+  std::uint32_t width = 1280;
+  std::uint32_t height = 720;
   std::string title = "Imprint pet";
 };
 
@@ -62,5 +61,3 @@ class Stage {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_STAGE_H_

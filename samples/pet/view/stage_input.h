@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_STAGE_INPUT_H_
-#define IMPRINT_SAMPLES_PET_VIEW_STAGE_INPUT_H_
+#pragma once
 // Keys, mouse and gamepad to what the player means.
 
 #include "samples/pet/view/input/pad.h"
@@ -28,7 +27,7 @@ class StageInput {
   PlayerInput take();
 
  private:
-  enum class Drag : uint8_t { none, walk, ball, pet, view };
+  enum class Drag : std::uint8_t { none, walk, ball, pet, view };
   void key(int key, int modifiers);
   void mouse(int button, bool pressed, Vec2 at);
   void moved(Vec2 at, Vec2 by);
@@ -57,5 +56,3 @@ class StageInput {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_STAGE_INPUT_H_

@@ -8,16 +8,16 @@
 namespace pet {
 
 Checkup::Checkup(std::vector<std::vector<Mind*>> probes) {
-  for (size_t pet = 0; pet < probes.size(); ++pet) {
+  for (std::size_t pet = 0; pet < probes.size(); ++pet) {
     for (Mind* mind : probes[pet]) seats_.push_back({mind, pet, 0, World(), Trial(), std::nullopt});
   }
   next_trial_.resize(probes.size());
   marks_.resize(probes.size());
 }
 
-void Checkup::begin(uint64_t seed) {
+void Checkup::begin(std::uint64_t seed) {
   seed_ = seed;
-  left_ = static_cast<uint32_t>(marks_.size()) * kTrialsPerPet;
+  left_ = static_cast<std::uint32_t>(marks_.size()) * kTrialsPerPet;
   next_trial_.assign(next_trial_.size(), 0);
   marks_.assign(marks_.size(), Marks{});
   decisions_.assign(left_, {});
@@ -25,7 +25,7 @@ void Checkup::begin(uint64_t seed) {
 }
 
 bool Checkup::next_trial(Seat& seat) {
-  uint32_t& next = next_trial_[seat.pet];
+  std::uint32_t& next = next_trial_[seat.pet];
   seat.asked_frame.reset();
   seat.trial = Trial();
   if (next == kTrialsPerPet) return false;
@@ -49,14 +49,14 @@ void Checkup::decide(Seat& seat, const Answer& answer) {
     while (!seat.world.ready()) seat.world.step();
     seat.trial.after(seat.world);
     over = seat.trial.over();
-    if (seat.trial.state() == Trial::State::kSuccess) ++marks_[seat.pet][seat.trial_number % kTrickCount];
+    if (seat.trial.state() == Trial::State::success) ++marks_[seat.pet][seat.trial_number % kTrickCount];
   }
   if (!over) return;
   --left_;
   next_trial(seat);
 }
 
-bool Checkup::step(uint64_t frame) {
+bool Checkup::step(std::uint64_t frame) {
   if (left_ == 0) return false;
   for (Seat& seat : seats_) {
     if (seat.asked_frame && frame >= *seat.asked_frame + kAnswerFrames) {
@@ -79,7 +79,7 @@ float success(const Marks& marks) {
 }
 
 float mean_success(const std::vector<Marks>& marks) {
-  uint32_t good = 0;
+  std::uint32_t good = 0;
   for (const Marks& pet : marks) good += std::accumulate(pet.begin(), pet.end(), 0u);
   return static_cast<float>(good) / static_cast<float>(kTrialsPerPet * marks.size());
 }
@@ -87,7 +87,7 @@ float mean_success(const std::vector<Marks>& marks) {
 std::array<float, kTrickCount> mean_per_trick(const std::vector<Marks>& marks) {
   std::array<float, kTrickCount> mean{};
   for (const Marks& pet : marks) {
-    for (size_t i = 0; i < kTrickCount; ++i) mean[i] += static_cast<float>(pet[i]);
+    for (std::size_t i = 0; i < kTrickCount; ++i) mean[i] += static_cast<float>(pet[i]);
   }
   for (float& value : mean) value /= static_cast<float>(kTrialsPerTrick * marks.size());
   return mean;

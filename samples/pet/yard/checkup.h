@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_CHECKUP_H_
-#define IMPRINT_SAMPLES_PET_YARD_CHECKUP_H_
+#pragma once
 // An examination, out of sight and while play goes on: twenty greedy trials of every trick, each in a yard
 // drawn for it, with the pet's own brain. Its worlds run ahead of the clock, so it is over within a second;
 // it changes nothing in the brain.
@@ -16,11 +15,11 @@
 
 namespace pet {
 
-inline constexpr uint32_t kTrialsPerTrick = 20;
-inline constexpr uint32_t kTrialsPerPet = kTrialsPerTrick * kTrickCount;
+inline constexpr std::uint32_t kTrialsPerTrick = 20;
+inline constexpr std::uint32_t kTrialsPerPet = kTrialsPerTrick * kTrickCount;
 
 // Successes of one pet, of kTrialsPerTrick each.
-using Marks = std::array<uint32_t, kTrickCount>;
+using Marks = std::array<std::uint32_t, kTrickCount>;
 
 class Checkup {
  public:
@@ -28,10 +27,10 @@ class Checkup {
   explicit Checkup(std::vector<std::vector<Mind*>> probes);
 
   // The yards depend on the seed only.
-  void begin(uint64_t seed);
+  void begin(std::uint64_t seed);
   bool running() const { return left_ > 0; }
   // Once a frame between its begin and its end. True in the frame in which the examination ended.
-  bool step(uint64_t frame);
+  bool step(std::uint64_t frame);
 
   const std::vector<Marks>& marks() const {
     return marks_;
@@ -42,20 +41,20 @@ class Checkup {
  private:
   struct Seat {
     Mind* mind;
-    size_t pet;
-    uint32_t trial_number = 0;
+    std::size_t pet;
+    std::uint32_t trial_number = 0;
     World world;
     Trial trial;
-    std::optional<uint64_t> asked_frame;
+    std::optional<std::uint64_t> asked_frame;
   };
 
   bool next_trial(Seat& seat);
   void decide(Seat& seat, const Answer& answer);
 
   std::vector<Seat> seats_;
-  uint64_t seed_ = 0;
-  uint32_t left_ = 0;                 // trials that are not over
-  std::vector<uint32_t> next_trial_;  // of each pet
+  std::uint64_t seed_ = 0;
+  std::uint32_t left_ = 0;                 // trials that are not over
+  std::vector<std::uint32_t> next_trial_;  // of each pet
   std::vector<Marks> marks_;
   std::vector<std::vector<Action>> decisions_;
 };
@@ -65,5 +64,3 @@ float mean_success(const std::vector<Marks>& marks);
 std::array<float, kTrickCount> mean_per_trick(const std::vector<Marks>& marks);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_CHECKUP_H_

@@ -6,7 +6,7 @@ namespace pet {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
@@ -20,7 +20,7 @@ bool same(std::string_view a, std::string_view b) {
 
 // U+0020 .. U+007E, U+00A1 .. U+00FF.
 bool is_latin(std::string_view text) {
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x20 && byte < 0x7f) continue;
     if ((byte != 0xc2 && byte != 0xc3) || i + 1 == text.size()) return false;
@@ -38,7 +38,7 @@ void put(CueNameText& into, std::string_view text) {
 }  // namespace
 
 CueNames::CueNames() {
-  for (size_t i = 0; i < kCueCount; ++i) put(texts_[i], name(static_cast<Cue>(i)));
+  for (std::size_t i = 0; i < kCueCount; ++i) put(texts_[i], name(static_cast<Cue>(i)));
 }
 
 std::optional<Cue> CueNames::find(std::string_view text) const {
@@ -58,7 +58,7 @@ std::string CueNames::set(Cue cue, std::string_view text) {
   if (const std::optional<Cue> other = find(text); other && *other != cue) {
     return "\"" + std::string(text) + "\" is what you call " + name(*other) + " already.";
   }
-  put(texts_[static_cast<size_t>(cue)], text);
+  put(texts_[static_cast<std::size_t>(cue)], text);
   return {};
 }
 

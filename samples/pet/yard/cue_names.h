@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_CUE_NAMES_H_
-#define IMPRINT_SAMPLES_PET_YARD_CUE_NAMES_H_
+#pragma once
 // What the player calls the commands. The pet hears which command it is, not the word: a new name needs no
 // new lesson.
 
@@ -14,7 +13,7 @@
 namespace pet {
 
 // Of a name, in bytes, with the zero at its end.
-inline constexpr size_t kCueNameBytes = 32;
+inline constexpr std::size_t kCueNameBytes = 32;
 using CueNameText = std::array<char, kCueNameBytes>;
 
 class CueNames {
@@ -22,7 +21,7 @@ class CueNames {
   CueNames();  // sit, spin, come, fetch, bed
 
   const char* of(Cue cue) const { return text(cue).data(); }
-  const CueNameText& text(Cue cue) const { return texts_[static_cast<size_t>(cue)]; }
+  const CueNameText& text(Cue cue) const { return texts_[static_cast<std::size_t>(cue)]; }
   // By its name, or by the word that it came with: no other command can take that. Without regard to case, of
   // ASCII letters, and to blanks around it.
   std::optional<Cue> find(std::string_view text) const;
@@ -38,5 +37,3 @@ class CueNames {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_CUE_NAMES_H_

@@ -5,15 +5,15 @@
 
 namespace pet {
 
-size_t trick_index(Cue cue) {
-  return static_cast<size_t>(std::find(kTricks.begin(), kTricks.end(), cue) - kTricks.begin());
+std::size_t trick_index(Cue cue) {
+  return static_cast<std::size_t>(std::find(kTricks.begin(), kTricks.end(), cue) - kTricks.begin());
 }
 
 namespace {
 
 // True when 4 of the last 5 were good for the first time.
-bool count(TrickScore& score, uint8_t& last_five, bool success) {
-  last_five = static_cast<uint8_t>((last_five << 1 | (success ? 1 : 0)) & 31);
+bool count(TrickScore& score, std::uint8_t& last_five, bool success) {
+  last_five = static_cast<std::uint8_t>((last_five << 1 | (success ? 1 : 0)) & 31);
   ++score.tries;
   const int good = std::popcount(last_five);
   score.success = static_cast<float>(good) / static_cast<float>(std::min(score.tries, 5u));
@@ -25,8 +25,8 @@ bool count(TrickScore& score, uint8_t& last_five, bool success) {
 }  // namespace
 
 bool Lessons::record(const Trial& trial) {
-  const size_t trick = trick_index(trial.cue());
-  return count(scores_[trick], last_five_[trick], trial.state() == Trial::State::kSuccess);
+  const std::size_t trick = trick_index(trial.cue());
+  return count(scores_[trick], last_five_[trick], trial.state() == Trial::State::success);
 }
 
 bool Lessons::record_idle(bool sofa) {
@@ -63,9 +63,9 @@ std::string Lessons::advice(const CueNames& names) const {
   return "Practise " + word + ": 4 of the last 5 and it is learned.";
 }
 
-Cue Lessons::choose(uint32_t dice) const {
+Cue Lessons::choose(std::uint32_t dice) const {
   const std::optional<Cue> lesson = next();
-  const uint32_t any = dice % kTrickCount;
+  const std::uint32_t any = dice % kTrickCount;
   if (!lesson) return kTricks[any];
   const bool repeat = dice / kTrickCount % 3 == 0;
   return repeat && scores_[any].mastered ? kTricks[any] : *lesson;

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_LESSONS_H_
-#define IMPRINT_SAMPLES_PET_YARD_LESSONS_H_
+#pragma once
 // What was practised in play and what comes next: sit, come, bed, spin, fetch, then the rule that nobody asks
 // for, off the sofa, then two commands at once; a lesson is over with 4 successes in the last 5 tries.
 
@@ -15,22 +14,22 @@ namespace pet {
 
 // A trick's recent success, in the order of kTricks.
 struct TrickScore {
-  float success = 0.0f;   // 0..1 over the last tries
-  uint32_t tries = 0;     // 0: not tried yet, success means nothing
-  bool mastered = false;  // 4 of the last 5
+  float success = 0.0f;     // 0..1 over the last tries
+  std::uint32_t tries = 0;  // 0: not tried yet, success means nothing
+  bool mastered = false;    // 4 of the last 5
 };
 
 class Lessons {
  public:
-  static constexpr std::array<Cue, kTrickCount> kOrder = {Cue::kSit, Cue::kCome, Cue::kBed, Cue::kSpin,
-                                                          Cue::kFetch};
+  static constexpr std::array<Cue, kTrickCount> kOrder = {Cue::sit, Cue::come, Cue::bed, Cue::spin,
+                                                          Cue::fetch};
 
   // A command has ended. True when its trick has just been learned.
   bool record(const Trial& trial);
   const std::array<TrickScore, kTrickCount>& scores() const { return scores_; }
   // It has begun something that nobody asked for. From when it first found the sofa, so many of them are a
   // try, good when none led there. True when the rule has just been learned.
-  static constexpr uint32_t kIdleTry = 5;
+  static constexpr std::uint32_t kIdleTry = 5;
   bool record_idle(bool sofa);
   const TrickScore& rule() const { return rule_.score; }
   // A chain of commands has ended. True when that has just been learned.
@@ -44,26 +43,24 @@ class Lessons {
   std::string advice(const CueNames& names) const;
   // What a game that gives the commands by itself asks for now: mostly the lesson, sometimes what was
   // learned.
-  Cue choose(uint32_t dice) const;
+  Cue choose(std::uint32_t dice) const;
 
  private:
   struct Rule {
     TrickScore score;
-    uint8_t last_five = 0;
-    bool tempted = false;  // it has been there
-    uint32_t begun = 0;    // of the try under way
+    std::uint8_t last_five = 0;
+    bool tempted = false;     // it has been there
+    std::uint32_t begun = 0;  // of the try under way
     bool good = true;
   };
 
   std::array<TrickScore, kTrickCount> scores_{};
-  std::array<uint8_t, kTrickCount> last_five_{};  // a bit each, newest lowest
+  std::array<std::uint8_t, kTrickCount> last_five_{};  // a bit each, newest lowest
   Rule rule_;
   TrickScore chain_;
-  uint8_t last_five_chains_ = 0;
+  std::uint8_t last_five_chains_ = 0;
 };
 
-size_t trick_index(Cue cue);  // in kTricks; not for Cue::kNone
+std::size_t trick_index(Cue cue);  // in kTricks; not for Cue::none
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_LESSONS_H_

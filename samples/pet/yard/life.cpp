@@ -7,21 +7,21 @@
 namespace pet {
 namespace {
 
-constexpr size_t kOnsetsKept = 4;
-constexpr size_t kMarkersKept = 8;
+constexpr std::size_t kOnsetsKept = 4;
+constexpr std::size_t kMarkersKept = 8;
 constexpr double kCreditWidth =
     0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
 constexpr float kUndecided = 0.08f;  // the two best are this close
 constexpr float kSurprise = 0.25f;   // what differs by more from what was expected is remembered
 
 bool is_walk(Action action) {
-  return action == Action::kGoPlayer || action == Action::kGoBall || action == Action::kGoBed ||
-         action == Action::kGoBowl;
+  return action == Action::go_player || action == Action::go_ball || action == Action::go_bed ||
+         action == Action::go_bowl;
 }
 
 }  // namespace
 
-Life::Life(Mind& mind, uint64_t seed, const LifeOptions& options)
+Life::Life(Mind& mind, std::uint64_t seed, const LifeOptions& options)
     : mind_(&mind),
       options_(options),
       reaction_s_(std::max(kUsualReaction, options.brain_reaction_s)),
@@ -33,7 +33,7 @@ void Life::apply(const Signal& signal) {
   PlayerView& player = world_.edit_view().player;
   const auto hand = [&](Hand shape) { player.hand = shape, player.hand_since_s = world_.time_s(); };
   switch (signal.kind) {
-    case SignalKind::kRedraw: {
+    case SignalKind::redraw: {
       Random random(signal.number);
       world_.redraw(random);
       asked_frame_.reset();
@@ -42,66 +42,66 @@ void Life::apply(const Signal& signal) {
       mind_->end_episode();
       break;
     }
-    case SignalKind::kCue:
-      hand(Hand::kCue);
+    case SignalKind::cue:
+      hand(Hand::cue);
       command(signal.cue);
       break;
-    case SignalKind::kThen:
-      hand(Hand::kCue);
+    case SignalKind::then:
+      hand(Hand::cue);
       if (trial_.over()) {
         command(signal.cue);
-      } else if (signal.cue != Cue::kNone && world_.view().then.size() + 1 < kLongestChain) {
+      } else if (signal.cue != Cue::none && world_.view().then.size() + 1 < kLongestChain) {
         if (!chained_) chained_ = chain_good_ = true;
         world_.edit_view().then.push_back(signal.cue);
       }
       break;
-    case SignalKind::kPraise:
-      hand(Hand::kPraise), feedback(FeedbackKind::kPraise);
+    case SignalKind::praise:
+      hand(Hand::praise), feedback(FeedbackKind::praise);
       break;
-    case SignalKind::kScold:
-      hand(Hand::kScold), feedback(FeedbackKind::kScold);
+    case SignalKind::scold:
+      hand(Hand::scold), feedback(FeedbackKind::scold);
       break;
-    case SignalKind::kTreat:
-      hand(Hand::kTreat), feedback(FeedbackKind::kTreat);
+    case SignalKind::treat:
+      hand(Hand::treat), feedback(FeedbackKind::treat);
       break;
-    case SignalKind::kClick:
-      hand(Hand::kClick), feedback(FeedbackKind::kClick, true);
+    case SignalKind::click:
+      hand(Hand::click), feedback(FeedbackKind::click, true);
       break;
-    case SignalKind::kNo:
-      hand(Hand::kScold), refuse();
+    case SignalKind::no:
+      hand(Hand::scold), refuse();
       break;
-    case SignalKind::kReaction:
+    case SignalKind::reaction:
       reaction_s_ =
           std::clamp(static_cast<double>(signal.number) * 1e-3, options_.brain_reaction_s, kSlowestReaction);
       break;
-    case SignalKind::kShow:
+    case SignalKind::show:
       if (trial_.over() || !options_.taught) break;
-      hand(Hand::kShow);
+      hand(Hand::show);
       world_.let_go();
       showing_ = true;
       world_.edit_view().demonstrating = true;
       asked_frame_.reset();
       world_.interrupt();
       break;
-    case SignalKind::kLure:
+    case SignalKind::lure:
       if (!options_.taught || showing_) break;
-      if (!world_.view().lure.active) hand(Hand::kShow), take_hand();
+      if (!world_.view().lure.active) hand(Hand::show), take_hand();
       world_.lead(signal.position);
       break;
-    case SignalKind::kLetGo:
+    case SignalKind::let_go:
       let_go();
       break;
-    case SignalKind::kMovePlayer:
+    case SignalKind::move_player:
       world_.move_player(signal.position);
       break;
-    case SignalKind::kMoveBall:
+    case SignalKind::move_ball:
       world_.move_ball(signal.position);
       break;
-    case SignalKind::kSnapshot:
-    case SignalKind::kUndo:
-    case SignalKind::kLearning:
-    case SignalKind::kLearner:
-    case SignalKind::kName:
+    case SignalKind::snapshot:
+    case SignalKind::undo:
+    case SignalKind::learning:
+    case SignalKind::learner:
+    case SignalKind::name:
       break;  // the brain's and the player's, not the body's
   }
 }
@@ -124,8 +124,8 @@ void Life::begin_command(Cue cue) {
   asked_frame_.reset();
   showing_ = led_trial_ = false;
   world_.edit_view().demonstrating = false;
-  world_.edit_view().trial_over = cue == Cue::kNone;
-  if (cue == Cue::kNone) {
+  world_.edit_view().trial_over = cue == Cue::none;
+  if (cue == Cue::none) {
     trial_ = Trial();
   } else {
     world_.interrupt();
@@ -162,23 +162,23 @@ void Life::feedback(FeedbackKind kind, bool exact) {
   // What lasts can be praised and scolded for as long as it lasts.
   const bool on_sofa = world_.lies_on_sofa(), to_sofa = world_.acting() && world_.sofa_bound();
   exact = exact || on_sofa || (options_.uneasy && to_sofa);
-  if (options_.taught && (on_sofa || to_sofa)) set_unease(kind == FeedbackKind::kScold ? 1.0f : 0.0f);
+  if (options_.taught && (on_sofa || to_sofa)) set_unease(kind == FeedbackKind::scold ? 1.0f : 0.0f);
   double said_s = world_.time_s();
-  if (kind == FeedbackKind::kTreat && !exact && !onsets_.empty()) {
+  if (kind == FeedbackKind::treat && !exact && !onsets_.empty()) {
     const double due_s = onsets_.back().time_s + reaction_s_;
     if (said_s >= due_s + kCreditWidth && said_s <= onsets_.back().time_s + kSlowestTreat) said_s = due_s;
   }
   mark(kind, said_s, exact);
   if (options_.taught) {
-    const float value = kind == FeedbackKind::kScold ? -1.0f : 1.0f;
-    const bool caught = options_.uneasy && kind == FeedbackKind::kScold && (on_sofa || to_sofa);
-    const float weight = kind == FeedbackKind::kTreat ? 2.0f : caught ? kCaughtWeight : 1.0f;
+    const float value = kind == FeedbackKind::scold ? -1.0f : 1.0f;
+    const bool caught = options_.uneasy && kind == FeedbackKind::scold && (on_sofa || to_sofa);
+    const float weight = kind == FeedbackKind::treat ? 2.0f : caught ? kCaughtWeight : 1.0f;
     // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the
     // difference.
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
     mind_->feedback(value, weight, exact, said_s - late_s);
   }
-  if (kind != FeedbackKind::kScold) return;
+  if (kind != FeedbackKind::scold) return;
   if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound()))
     world_.interrupt();
   idle_until_s_ = std::min(idle_until_s_, world_.time_s());  // and thinks of something else
@@ -186,7 +186,7 @@ void Life::feedback(FeedbackKind kind, bool exact) {
 
 void Life::refuse() {
   const bool acts = world_.acting() && !showing_;
-  feedback(FeedbackKind::kScold, acts);
+  feedback(FeedbackKind::scold, acts);
   if (acts) world_.stop();
 }
 
@@ -212,7 +212,7 @@ void Life::mark(FeedbackKind kind, double said_s, bool exact) {
 
 void Life::mark_shown(Action action, double onset_s, Vec2 onset_position) {
   FeedbackMarker marker;
-  marker.kind = FeedbackKind::kDemonstration;
+  marker.kind = FeedbackKind::demonstration;
   marker.time_s = world_.time_s();
   marker.position = world_.view().pet.position;
   marker.credited = true;
@@ -228,13 +228,13 @@ void Life::add_marker(const FeedbackMarker& marker) {
   markers.push_back(marker);
 }
 
-void Life::act(uint64_t frame) {
+void Life::act(std::uint64_t frame) {
   if (!asked_frame_ || frame < *asked_frame_ + kAnswerFrames) return;
   const std::optional<Answer> answer = mind_->answer();
   if (!answer) return;  // the GPU is late: the pet hesitates
   asked_frame_.reset();
   think(*answer);
-  expected_ = answer->expected[static_cast<size_t>(answer->action)];
+  expected_ = answer->expected[static_cast<std::size_t>(answer->action)];
   const bool unasked = trial_.over();
   const bool right = !unasked && trial_.decide(world_, answer->action);
   begin_action(answer->action);
@@ -256,8 +256,8 @@ void Life::begin_action(Action action) {
 void Life::think(const Answer& answer) {
   PetView& pet = world_.edit_view().pet;
   const Mask mask = world_.mask();
-  std::array<size_t, 2> best = {kActionCount, kActionCount};
-  for (size_t i = 0; i < kActionCount; ++i) {
+  std::array<std::size_t, 2> best = {kActionCount, kActionCount};
+  for (std::size_t i = 0; i < kActionCount; ++i) {
     if (!mask[i]) continue;
     if (best[0] == kActionCount || answer.expected[i] > answer.expected[best[0]]) {
       best = {i, best[0]};
@@ -267,13 +267,13 @@ void Life::think(const Answer& answer) {
   }
   // Confidence as shown: a softmax at the temperature of the exploration noise.
   float sum = 0.0f;
-  for (size_t i = 0; i < kActionCount; ++i) {
+  for (std::size_t i = 0; i < kActionCount; ++i) {
     if (mask[i]) sum += std::exp((answer.expected[i] - answer.expected[best[0]]) / 0.2f);
   }
   pet.thought.valid = true;
-  pet.thought.unasked = world_.view().cue == Cue::kNone;
+  pet.thought.unasked = world_.view().cue == Cue::none;
   pet.thought.expected = answer.expected;
-  for (size_t i = 0; i < best.size(); ++i) {
+  for (std::size_t i = 0; i < best.size(); ++i) {
     pet.thought.actions[i] = static_cast<Action>(best[i]);
     pet.thought.confidence[i] = std::exp((answer.expected[best[i]] - answer.expected[best[0]]) / 0.2f) / sum;
   }
@@ -284,7 +284,7 @@ void Life::step() {
   world_.step();
   PetView& pet = world_.edit_view().pet;
   if (pet.thought.valid) {
-    const float wanted = std::clamp(pet.thought.expected[static_cast<size_t>(pet.action)], -1.0f, 1.0f);
+    const float wanted = std::clamp(pet.thought.expected[static_cast<std::size_t>(pet.action)], -1.0f, 1.0f);
     pet.expected += (wanted - pet.expected) * 0.05f;
   }
   if (was_acting_ && !world_.acting()) {
@@ -297,8 +297,8 @@ void Life::step() {
     idle_until_s_ = world_.time_s() +
                     static_cast<double>(random_.uniform(options_.shortest_idle_s, options_.longest_idle_s));
   }
-  if (!world_.acting() && pet.pose == Pose::kStand && pet.thought.undecided && !trial_.over() && !showing_)
-    pet.pose = Pose::kPuzzled;
+  if (!world_.acting() && pet.pose == Pose::stand && pet.thought.undecided && !trial_.over() && !showing_)
+    pet.pose = Pose::puzzled;
 }
 
 // What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it
@@ -326,26 +326,26 @@ void Life::set_unease(float unease) {
 
 void Life::finish_command() {
   const bool shown = showing_ || std::exchange(led_trial_, false);
-  bool& before = succeeded_[static_cast<size_t>(trial_.cue())];
+  bool& before = succeeded_[static_cast<std::size_t>(trial_.cue())];
   WorldView& view = world_.edit_view();
-  view.trial_success = trial_.state() == Trial::State::kSuccess;
-  if (view.trial_success && !shown && !std::exchange(before, true) && view.pet.pose == Pose::kStand)
-    view.pet.pose = Pose::kPlayBow;
-  world_.set_cue(Cue::kNone);
-  mind_->set_goal(Cue::kNone);
+  view.trial_success = trial_.state() == Trial::State::success;
+  if (view.trial_success && !shown && !std::exchange(before, true) && view.pet.pose == Pose::stand)
+    view.pet.pose = Pose::play_bow;
+  world_.set_cue(Cue::none);
+  mind_->set_goal(Cue::none);
   showing_ = false;
   view.demonstrating = false;
   view.trial_over = true;
   if (on_trial_end) on_trial_end(trial_, shown);
   if (!chained_) return;
   chain_good_ = chain_good_ && view.trial_success && !shown;
-  if (trial_.state() == Trial::State::kFailure || view.then.empty()) return end_chain(view.trial_success);
+  if (trial_.state() == Trial::State::failure || view.then.empty()) return end_chain(view.trial_success);
   const Cue next = view.then.front();
   view.then.erase(view.then.begin());
   begin_command(next);
 }
 
-void Life::ask(uint64_t frame) {
+void Life::ask(std::uint64_t frame) {
   if (asked_frame_ || !world_.ready()) return;
   if (showing_) {
     const Action action = *right_action(trial_.cue(), world_);

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_LIFE_H_
-#define IMPRINT_SAMPLES_PET_YARD_LIFE_H_
+#pragma once
 // A pet's life: its yard, the command in force, and the traffic between its body, its mind and the player.
 
 #include <array>
@@ -15,7 +14,7 @@
 
 namespace pet {
 
-inline constexpr uint32_t kAnswerFrames =
+inline constexpr std::uint32_t kAnswerFrames =
     2;  // from question to answer, whatever the GPU needs: play does not depend on its speed
 
 // How quickly the quickest player reacts to what the pet begins, for the brain; slower ones have their
@@ -30,7 +29,7 @@ inline constexpr double kSlowestReaction = 3.0;
 inline constexpr double kSlowestTreat = 4.0;
 
 // More is not waited for.
-inline constexpr size_t kLongestChain = 4;
+inline constexpr std::size_t kLongestChain = 4;
 
 // What the pet finds by itself in what nobody asked for, on the scale of praise (1) and scolding (-1): the
 // sofa is soft, all else is a little effort.
@@ -61,7 +60,7 @@ struct LifeOptions {
 
 class Life {
  public:
-  Life(Mind& mind, uint64_t seed, const LifeOptions& options);
+  Life(Mind& mind, std::uint64_t seed, const LifeOptions& options);
 
   // Called when an action of its own begins under a command, with the judgement of that.
   std::function<void(double now_s, Action action, bool right)> on_onset;
@@ -77,9 +76,9 @@ class Life {
 
   // A frame, in this order: the player's signals; the answer to an earlier question; time; the next question.
   void apply(const Signal& signal);
-  void act(uint64_t frame);
+  void act(std::uint64_t frame);
   void step();
-  void ask(uint64_t frame);
+  void ask(std::uint64_t frame);
 
   const World& world() const { return world_; }
   const Trial& trial() const { return trial_; }
@@ -99,7 +98,7 @@ class Life {
   // What there was to see when the player's hand took the pet, and what was right then.
   struct Led {
     Observation seen{};
-    Cue cue = Cue::kNone;
+    Cue cue = Cue::none;
     std::optional<Action> right;
     double time_s = 0.0;
     Vec2 position;
@@ -132,7 +131,7 @@ class Life {
   bool chain_good_ = true;
   bool was_acting_ = false;
   double reaction_s_ = kUsualReaction;  // of the player
-  std::optional<uint64_t> asked_frame_;
+  std::optional<std::uint64_t> asked_frame_;
   float expected_ = 0.0f;  // of the action under way, as it began
   float unease_ = 0.0f;    // 0 .. 1, about the sofa, as it was then:
   double unease_s_ = 0.0;
@@ -143,5 +142,3 @@ class Life {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_LIFE_H_

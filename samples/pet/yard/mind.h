@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_MIND_H_
-#define IMPRINT_SAMPLES_PET_YARD_MIND_H_
+#pragma once
 // What a body in the yard asks of its brain.
 
 #include <array>
@@ -10,7 +9,7 @@
 namespace pet {
 
 struct Answer {
-  Action action = Action::kSit;
+  Action action = Action::sit;
   std::array<float, kActionCount> expected{};  // how each action is believed to be received
 };
 
@@ -32,5 +31,3 @@ class Mind {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_MIND_H_

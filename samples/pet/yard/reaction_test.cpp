@@ -13,7 +13,7 @@ constexpr float kLongestRest = 2.5f;
 
 }  // namespace
 
-ReactionTest::ReactionTest(uint64_t seed) : random_(seed, 7) {
+ReactionTest::ReactionTest(std::uint64_t seed) : random_(seed, 7) {
   world_.redraw(random_);
   rest();
 }
@@ -28,18 +28,18 @@ void ReactionTest::step() {
   if (done()) return;
   if (onset_s_ && world_.time_s() > *onset_s_ + kTooLate) rest();
   if (onset_s_ || !world_.ready() || world_.time_s() < next_s_) return;
-  constexpr std::array<Action, 3> others = {Action::kBark, Action::kJump, Action::kSit};
-  world_.begin_action(random_.chance(0.5f) ? Action::kSpin : others[random_.below(others.size())]);
+  constexpr std::array<Action, 3> others = {Action::bark, Action::jump, Action::sit};
+  world_.begin_action(random_.chance(0.5f) ? Action::spin : others[random_.below(others.size())]);
   onset_s_ = world_.time_s();
 }
 
 void ReactionTest::press(bool praise) {
   PlayerView& player = world_.edit_view().player;
-  player.hand = praise ? Hand::kPraise : Hand::kScold;
+  player.hand = praise ? Hand::praise : Hand::scold;
   player.hand_since_s = world_.time_s();
   if (!onset_s_ || done()) return;
   const double late = world_.time_s() - *onset_s_;
-  if (late < kTooEarly || praise != (world_.view().pet.action == Action::kSpin)) return;
+  if (late < kTooEarly || praise != (world_.view().pet.action == Action::spin)) return;
   times_.push_back(late);
   rest();
 }

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_REACTION_TEST_H_
-#define IMPRINT_SAMPLES_PET_YARD_REACTION_TEST_H_
+#pragma once
 // How quick is the player? A pet in a yard of its own does this and that; the player praises when it spins
 // and scolds when it does anything else, as in play. The median of five right presses, from the onset of what
 // it did, is where praise and scolding get their credit from then on.
@@ -15,16 +14,16 @@ namespace pet {
 
 class ReactionTest {
  public:
-  static constexpr uint32_t kPresses = 5;
+  static constexpr std::uint32_t kPresses = 5;
 
-  explicit ReactionTest(uint64_t seed);
+  explicit ReactionTest(std::uint64_t seed);
 
   void step();  // 1/60 s
   // Presses that come before anything was to be seen, or with the wrong word, do not count.
   void press(bool praise);
 
   bool done() const { return times_.size() == kPresses; }
-  uint32_t presses() const { return static_cast<uint32_t>(times_.size()); }
+  std::uint32_t presses() const { return static_cast<std::uint32_t>(times_.size()); }
   double seconds() const;  // of the presses so far; 0 before the first
   const WorldView& view() const { return world_.view(); }
   // What to do, in one line.
@@ -41,5 +40,3 @@ class ReactionTest {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_REACTION_TEST_H_

@@ -8,21 +8,22 @@
 namespace pet {
 namespace {
 
-constexpr size_t kOfLate = 40, kAFew = 8;
+constexpr std::size_t kOfLate = 40, kAFew = 8;
 constexpr float kFavourite = 0.3f;  // share of what it did
 constexpr float kLively = 0.85f, kCalm = 1.2f;
-constexpr uint64_t kPaceStream = 1u << 21;
+constexpr std::uint64_t kPaceStream = 1u << 21;
 
 }  // namespace
 
-float pace_of(uint64_t seed) { return Random(seed, kPaceStream).uniform(0.6f, 1.5f); }
+float pace_of(std::uint64_t seed) { return Random(seed, kPaceStream).uniform(0.6f, 1.5f); }
 
 std::string temperament(const std::vector<IdleDecision>& idle, float pace) {
   std::string words = pace < kLively ? "lively" : pace > kCalm ? "calm" : "";
-  const size_t count = std::min(idle.size(), kOfLate);
+  const std::size_t count = std::min(idle.size(), kOfLate);
   if (count < kAFew) return words;
-  std::array<size_t, kActionCount> times{};
-  for (size_t i = idle.size() - count; i < idle.size(); ++i) ++times[static_cast<size_t>(idle[i].action)];
+  std::array<std::size_t, kActionCount> times{};
+  for (std::size_t i = idle.size() - count; i < idle.size(); ++i)
+    ++times[static_cast<std::size_t>(idle[i].action)];
   const auto most = std::max_element(times.begin(), times.end());
   if (static_cast<float>(*most) < kFavourite * static_cast<float>(count)) return words;
   return words + (words.empty() ? "likes to " : ", likes to ") +

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_TEMPERAMENT_H_
-#define IMPRINT_SAMPLES_PET_YARD_TEMPERAMENT_H_
+#pragma once
 // What tells a pet of one seed from that of another: how long it rests between two ideas, and what it likes
 // to do when nobody asks for anything. The latter is nowhere set: it comes from the weights that it is born
 // with, and from what becomes of them.
@@ -14,15 +13,13 @@ namespace pet {
 
 struct IdleDecision {
   double seconds = 0.0;
-  Action action = Action::kSit;
+  Action action = Action::sit;
 };
 
 // Factor for the pauses between two ideas, 0.6 .. 1.5.
-float pace_of(uint64_t seed);
+float pace_of(std::uint64_t seed);
 
 // In a few words, from what it did of late: "lively, likes to bark". Empty while nothing stands out.
 std::string temperament(const std::vector<IdleDecision>& idle, float pace);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_TEMPERAMENT_H_

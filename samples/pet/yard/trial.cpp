@@ -5,7 +5,7 @@ namespace pet {
 void Trial::begin(Cue cue) {
   *this = Trial();
   cue_ = cue;
-  state_ = State::kRunning;
+  state_ = State::running;
 }
 
 bool Trial::decide(const World& before, Action action) {
@@ -21,11 +21,11 @@ bool Trial::decide(bool right, Action action) {
 }
 
 Trial::State Trial::after(const World& world) {
-  const bool last_step = cue_ != Cue::kFetch || last_action_ == Action::kGive;
-  if (last_right_ && last_step && world.completed() && (cue_ != Cue::kFetch || world.gave_to_player())) {
-    state_ = flawless_ ? State::kSuccess : State::kClumsy;
+  const bool last_step = cue_ != Cue::fetch || last_action_ == Action::give;
+  if (last_right_ && last_step && world.completed() && (cue_ != Cue::fetch || world.gave_to_player())) {
+    state_ = flawless_ ? State::success : State::clumsy;
   } else if (decisions_ >= kMostDecisions) {
-    state_ = State::kFailure;
+    state_ = State::failure;
   }
   return state_;
 }

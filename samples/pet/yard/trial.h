@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_TRIAL_H_
-#define IMPRINT_SAMPLES_PET_YARD_TRIAL_H_
+#pragma once
 // One command, from its first decision to success or giving up. A success is strict: every decision was right
 // until the goal.
 
@@ -9,15 +8,15 @@
 
 namespace pet {
 
-inline constexpr uint32_t kMostDecisions = 8;
+inline constexpr std::uint32_t kMostDecisions = 8;
 
 class Trial {
  public:
-  enum class State : uint8_t {
-    kRunning,
-    kSuccess,
-    kClumsy,
-    kFailure
+  enum class State : std::uint8_t {
+    running,
+    success,
+    clumsy,
+    failure
   };  // clumsy: reached the goal, but not straight
 
   // The world must already be told the cue.
@@ -31,18 +30,16 @@ class Trial {
 
   Cue cue() const { return cue_; }
   State state() const { return state_; }
-  bool over() const { return state_ != State::kRunning; }
-  uint32_t decisions() const { return decisions_; }
+  bool over() const { return state_ != State::running; }
+  std::uint32_t decisions() const { return decisions_; }
 
  private:
-  Cue cue_ = Cue::kNone;
-  State state_ = State::kFailure;
+  Cue cue_ = Cue::none;
+  State state_ = State::failure;
   bool flawless_ = true;
   bool last_right_ = false;
-  Action last_action_ = Action::kSit;
-  uint32_t decisions_ = 0;
+  Action last_action_ = Action::sit;
+  std::uint32_t decisions_ = 0;
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_TRIAL_H_

@@ -31,25 +31,25 @@ constexpr float kClimbSpeed = 2.5f;  // m/s
 // Seconds of an action in place, or of what a walk ends with.
 constexpr double duration(Action action) {
   switch (action) {
-    case Action::kSit:
+    case Action::sit:
       return 0.45;
-    case Action::kLie:
+    case Action::lie:
       return 0.45;
-    case Action::kSpin:
+    case Action::spin:
       return 0.5;
-    case Action::kJump:
+    case Action::jump:
       return 0.45;
-    case Action::kBark:
+    case Action::bark:
       return 0.45;
-    case Action::kGoPlayer:
+    case Action::go_player:
       return 0.2;
-    case Action::kGoBall:
+    case Action::go_ball:
       return 0.3;
-    case Action::kGive:
+    case Action::give:
       return 0.45;
-    case Action::kGoBed:
+    case Action::go_bed:
       return 0.3;
-    case Action::kGoBowl:
+    case Action::go_bowl:
       return 0.3;
   }
   return 0.45;
@@ -76,14 +76,14 @@ Vec2 clamp_to_yard(Vec2 p) { return {std::clamp(p.x, -4.2f, 4.2f), std::clamp(p.
 
 const char* name(Cue cue) {
   constexpr std::array<const char*, kCueCount> names = {"none", "sit", "spin", "come", "fetch", "bed"};
-  return names[static_cast<size_t>(cue)];
+  return names[static_cast<std::size_t>(cue)];
 }
 
 const char* name(Action action) {
   constexpr std::array<const char*, kActionCount> names = {
       "sit",       "lie down",     "spin",       "jump",      "bark",
       "go to you", "get the ball", "give it up", "go to bed", "go to the bowl"};
-  return names[static_cast<size_t>(action)];
+  return names[static_cast<std::size_t>(action)];
 }
 
 const char* name(Action action, bool unasked) {
@@ -94,8 +94,8 @@ const std::array<float, kObservationCount>& observation_scale() {
   static constexpr std::array<float, kObservationCount> scale = [] {
     std::array<float, kObservationCount> s{};
     s.fill(0.3f);
-    for (size_t i = 0; i < kCueCount; ++i) s[i] = 2.0f;
-    for (size_t thing = 0; thing < 4; ++thing) s[8 + 4 * thing + 3] = 2.0f;
+    for (std::size_t i = 0; i < kCueCount; ++i) s[i] = 2.0f;
+    for (std::size_t thing = 0; thing < 4; ++thing) s[8 + 4 * thing + 3] = 2.0f;
     s[24] = 2.0f;
     return s;
   }();
@@ -104,19 +104,19 @@ const std::array<float, kObservationCount>& observation_scale() {
 
 std::optional<Action> right_action(Cue cue, const World& world) {
   switch (cue) {
-    case Cue::kNone:
+    case Cue::none:
       return std::nullopt;
-    case Cue::kSit:
-      return Action::kSit;
-    case Cue::kSpin:
-      return Action::kSpin;
-    case Cue::kCome:
-      return Action::kGoPlayer;
-    case Cue::kBed:
-      return Action::kGoBed;
-    case Cue::kFetch:
-      if (!world.holding()) return Action::kGoBall;
-      return world.near_player() ? Action::kGive : Action::kGoPlayer;
+    case Cue::sit:
+      return Action::sit;
+    case Cue::spin:
+      return Action::spin;
+    case Cue::come:
+      return Action::go_player;
+    case Cue::bed:
+      return Action::go_bed;
+    case Cue::fetch:
+      if (!world.holding()) return Action::go_ball;
+      return world.near_player() ? Action::give : Action::go_player;
   }
   return std::nullopt;
 }
@@ -124,7 +124,7 @@ std::optional<Action> right_action(Cue cue, const World& world) {
 void World::redraw(Random& random) {
   std::array<Vec2*, 5> things = {&view_.pet.position, &view_.player.position, &view_.ball, &view_.bed,
                                  &view_.bowl};
-  for (size_t i = 0; i < things.size(); ++i) {
+  for (std::size_t i = 0; i < things.size(); ++i) {
     for (bool clear = false; !clear;) {
       *things[i] = {random.uniform(-4.2f, 4.2f), random.uniform(-4.2f, 3.4f)};
       clear = std::all_of(things.begin(), things.begin() + static_cast<std::ptrdiff_t>(i),
@@ -134,7 +134,7 @@ void World::redraw(Random& random) {
   view_.sofa = {3.2f, kYardHalf - kSofaHalf.y - 0.1f};
   view_.pet.heading = random.uniform(-kPi, kPi);
   view_.pet.drives = {random.uniform(), random.uniform(), random.uniform()};
-  view_.pet.pose = Pose::kStand;
+  view_.pet.pose = Pose::stand;
   view_.pet.pose_progress = 0.0f;
   view_.pet.height = 0.0f;
   view_.pet.holding = false;
@@ -151,10 +151,10 @@ void World::redraw(Random& random) {
 Observation World::observe() const {
   Observation o{};
   const PetView& pet = view_.pet;
-  o[static_cast<size_t>(view_.cue)] = 1.0f;
+  o[static_cast<std::size_t>(view_.cue)] = 1.0f;
   o[6] = pet.position.x / kYardHalf;
   o[7] = pet.position.y / kYardHalf;
-  size_t at = 8;
+  std::size_t at = 8;
   for (Vec2 thing : {view_.player.position, view_.ball, view_.bed, view_.bowl}) {
     const Vec2 way = thing - pet.position;
     const float distance = length(way);
@@ -174,7 +174,7 @@ Observation World::observe() const {
 Mask World::mask() const {
   Mask mask;
   mask.fill(1);
-  mask[static_cast<size_t>(Action::kGive)] = view_.pet.holding ? 1 : 0;
+  mask[static_cast<std::size_t>(Action::give)] = view_.pet.holding ? 1 : 0;
   return mask;
 }
 
@@ -191,7 +191,7 @@ void World::begin_action(Action action) {
   PetView& pet = view_.pet;
   pet.acting = true;
   pet.action = action;
-  pet.unasked = view_.cue == Cue::kNone;
+  pet.unasked = view_.cue == Cue::none;
   pet.pose_progress = 0.0f;
   onset_s_ = view_.time_s;
   onset_position_ = pet.position;
@@ -208,7 +208,7 @@ void World::interrupt() {
 void World::stop() {
   if (!view_.pet.acting) return;
   end_action(false);
-  view_.pet.pose = Pose::kStand;
+  view_.pet.pose = Pose::stand;
 }
 
 void World::look_at_player() { look_until_s_ = view_.time_s + kGlanceSeconds; }
@@ -228,7 +228,7 @@ void World::lead(Vec2 hand) {
 
 void World::let_go() {
   view_.lure = {};
-  if (view_.pet.pose == Pose::kWalk && !view_.pet.acting) view_.pet.pose = Pose::kStand;
+  if (view_.pet.pose == Pose::walk && !view_.pet.acting) view_.pet.pose = Pose::stand;
 }
 
 // The nearest of what the hand is at.
@@ -239,10 +239,10 @@ std::optional<Action> World::led_to(Vec2 hand) const {
     const float distance = length(thing - hand);
     if (distance <= nearest) nearest = distance, action = by;
   };
-  meant(view_.player.position, led_to_give_ ? Action::kGive : Action::kGoPlayer);
-  if (!view_.pet.holding) meant(view_.ball, Action::kGoBall);
-  meant(view_.bed, Action::kGoBed);
-  meant(view_.bowl, Action::kGoBowl);
+  meant(view_.player.position, led_to_give_ ? Action::give : Action::go_player);
+  if (!view_.pet.holding) meant(view_.ball, Action::go_ball);
+  meant(view_.bed, Action::go_bed);
+  meant(view_.bowl, Action::go_bowl);
   return action;
 }
 
@@ -251,7 +251,7 @@ void World::end_action(bool completed) {
   pet.acting = false;
   stand_on_ground(0.0f);
   // Sitting, lying and resting last until the next action: that is what a person wants to see.
-  if (pet.pose != Pose::kSit && pet.pose != Pose::kLie && pet.pose != Pose::kRest) pet.pose = Pose::kStand;
+  if (pet.pose != Pose::sit && pet.pose != Pose::lie && pet.pose != Pose::rest) pet.pose = Pose::stand;
   completed_ = completed;
   look_at_player();
 }
@@ -284,7 +284,7 @@ bool World::walk_to(Vec2 goal, float stop_distance) {
   const float stride = std::min(speed * kStep, distance - std::max(stop_distance, 0.0f) + 1e-3f);
   pet.position.x += way.x / distance * stride;
   pet.position.y += way.y / distance * stride;
-  pet.pose = Pose::kWalk;
+  pet.pose = Pose::walk;
   pet.pose_progress = std::fmod(pet.pose_progress + stride / 0.9f, 1.0f);
   return distance - stride <= stop_distance;
 }
@@ -315,29 +315,29 @@ void World::step() {
 World::Course World::course() const {
   const Vec2 here = view_.pet.position;
   switch (view_.pet.action) {
-    case Action::kSit:
-      return {here, 0.0f, Pose::kSit};
-    case Action::kLie:
-      return sofa_bound() ? Course{seat_of(view_.sofa), kReachSofa, Pose::kRest}
-                          : Course{here, 0.0f, Pose::kLie};
-    case Action::kSpin:
-      return {here, 0.0f, Pose::kSpin};
-    case Action::kJump:
-      return {here, 0.0f, Pose::kJump};
-    case Action::kBark:
-      return {here, 0.0f, Pose::kBark};
-    case Action::kGive:
-      return {here, 0.0f, Pose::kGive};
-    case Action::kGoPlayer:
-      return {view_.player.position, kReachPlayer, Pose::kStand};
-    case Action::kGoBall:
-      return {view_.pet.holding ? here : view_.ball, kReachBall, Pose::kPick};
-    case Action::kGoBed:
-      return {view_.bed, kReachBed, Pose::kRest};
-    case Action::kGoBowl:
-      return {view_.bowl, kReachBowl, Pose::kEat};
+    case Action::sit:
+      return {here, 0.0f, Pose::sit};
+    case Action::lie:
+      return sofa_bound() ? Course{seat_of(view_.sofa), kReachSofa, Pose::rest}
+                          : Course{here, 0.0f, Pose::lie};
+    case Action::spin:
+      return {here, 0.0f, Pose::spin};
+    case Action::jump:
+      return {here, 0.0f, Pose::jump};
+    case Action::bark:
+      return {here, 0.0f, Pose::bark};
+    case Action::give:
+      return {here, 0.0f, Pose::give};
+    case Action::go_player:
+      return {view_.player.position, kReachPlayer, Pose::stand};
+    case Action::go_ball:
+      return {view_.pet.holding ? here : view_.ball, kReachBall, Pose::pick};
+    case Action::go_bed:
+      return {view_.bed, kReachBed, Pose::rest};
+    case Action::go_bowl:
+      return {view_.bowl, kReachBowl, Pose::eat};
   }
-  return {here, 0.0f, Pose::kStand};
+  return {here, 0.0f, Pose::stand};
 }
 
 void World::step_action() {
@@ -351,11 +351,11 @@ void World::step_action() {
   if (arrived_s_ >= 0.0) {
     const double part = (view_.time_s - arrived_s_) / duration(pet.action);
     pet.pose_progress = std::min(static_cast<float>(part), 1.0f);
-    if (pet.action == Action::kSpin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
+    if (pet.action == Action::spin) pet.heading = wrap(start_heading_ + 2.0f * kPi * pet.pose_progress);
     if (sofa_bound())
       pet.heading = wrap(pet.heading + std::clamp(wrap(kPi - pet.heading), -kTurnSpeed * kStep,
                                                   kTurnSpeed * kStep));  // along it
-    if (pet.action == Action::kJump) jump = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
+    if (pet.action == Action::jump) jump = 2.4f * pet.pose_progress * (1.0f - pet.pose_progress);
     if (part >= 1.0) {
       leave_outcome();
       end_action(true);
@@ -368,16 +368,16 @@ void World::step_action() {
 void World::leave_outcome() {
   PetView& pet = view_.pet;
   switch (pet.action) {
-    case Action::kGoBall:
+    case Action::go_ball:
       pet.holding = true;
       break;
-    case Action::kGive:
+    case Action::give:
       gave_to_player_ = pet.holding && near_player();
       pet.holding = false;
       view_.ball = clamp_to_yard(ahead(pet.position, pet.heading, 0.5f));
       view_.ball_height = 0.0f;
       break;
-    case Action::kGoBowl:
+    case Action::go_bowl:
       pet.drives.hunger = 0.0f;
       break;
     default:
@@ -389,9 +389,9 @@ void World::step_led() {
   PetView& pet = view_.pet;
   // Where the player stands there is no room for it.
   const bool to_player =
-      view_.lure.leads && (view_.lure.action == Action::kGoPlayer || view_.lure.action == Action::kGive);
+      view_.lure.leads && (view_.lure.action == Action::go_player || view_.lure.action == Action::give);
   if (walk_to(to_player ? view_.player.position : view_.lure.at, to_player ? kReachPlayer : kReachHand)) {
-    pet.pose = Pose::kStand;
+    pet.pose = Pose::stand;
     pet.pose_progress = std::fmod(pet.pose_progress + kStep * 0.4f, 1.0f);
   }
   stand_on_ground(0.0f);
@@ -400,9 +400,9 @@ void World::step_led() {
 void World::step_drives() {
   Drives& drives = view_.pet.drives;
   const bool moving = view_.pet.acting;
-  const bool playing = moving && (view_.pet.action == Action::kJump || view_.pet.action == Action::kSpin ||
-                                  view_.pet.action == Action::kGoBall);
-  const bool resting = view_.pet.pose == Pose::kRest;
+  const bool playing = moving && (view_.pet.action == Action::jump || view_.pet.action == Action::spin ||
+                                  view_.pet.action == Action::go_ball);
+  const bool resting = view_.pet.pose == Pose::rest;
   drives.hunger = clamp01(drives.hunger + kStep / 180.0f);
   drives.energy = clamp01(drives.energy + kStep * (resting  ? 1.0f / 8.0f
                                                    : moving ? -1.0f / 120.0f

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_WORLD_H_
-#define IMPRINT_SAMPLES_PET_YARD_WORLD_H_
+#pragma once
 // The yard as rules: fixed steps of 1/60 s, copyable, the same on every run from the same random state. It
 // knows nothing of brains.
 
@@ -12,14 +11,14 @@
 
 namespace pet {
 
-inline constexpr size_t kObservationCount = 28;
+inline constexpr std::size_t kObservationCount = 28;
 using Observation = std::array<float, kObservationCount>;
-using Mask = std::array<uint8_t, kActionCount>;
+using Mask = std::array<std::uint8_t, kActionCount>;
 
 // Factors for the brain: the command and flags count double, what distracts counts little.
 const std::array<float, kObservationCount>& observation_scale();
 
-// The action that is right now for a cue; none for Cue::kNone.
+// The action that is right now for a cue; none for Cue::none.
 class World;
 std::optional<Action> right_action(Cue cue, const World& world);
 // Where the player stands who wants to go somewhere: within the yard, and beside the bed and the bowl rather
@@ -61,8 +60,7 @@ class World {
   bool sofa_bound() const { return view_.pet.unasked && view_.pet.action == kSofaAction; }
   // It lies there, of its own accord, and does nothing else.
   bool lies_on_sofa() const {
-    return !acting() && completed_ && view_.cue == Cue::kNone && sofa_bound() &&
-           view_.pet.pose == Pose::kRest;
+    return !acting() && completed_ && view_.cue == Cue::none && sofa_bound() && view_.pet.pose == Pose::rest;
   }
   // The ball was handed over by the last action.
   bool gave_to_player() const { return gave_to_player_; }
@@ -98,7 +96,7 @@ class World {
   std::optional<Action> led_to(Vec2 hand) const;
 
   WorldView view_;
-  uint64_t steps_ = 0;
+  std::uint64_t steps_ = 0;
   double onset_s_ = 0.0;
   Vec2 onset_position_;
   double arrived_s_ = -1.0;  // walking: when the last phase (picking up, eating) began
@@ -110,5 +108,3 @@ class World {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_WORLD_H_

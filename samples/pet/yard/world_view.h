@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_YARD_WORLD_VIEW_H_
-#define IMPRINT_SAMPLES_PET_YARD_WORLD_VIEW_H_
+#pragma once
 // What there is to see: plain values, copied out of the game once a frame. Drawing needs nothing else and
 // changes nothing.
 //
@@ -21,49 +20,49 @@ struct Vec2 {
 inline constexpr float kYardHalf = 5.0f;
 inline constexpr double kStepSeconds = 1.0 / 60.0;
 
-enum class Cue : uint8_t { kNone, kSit, kSpin, kCome, kFetch, kBed };
-inline constexpr size_t kCueCount = 6;
-inline constexpr std::array<Cue, 5> kTricks = {Cue::kSit, Cue::kSpin, Cue::kCome, Cue::kFetch, Cue::kBed};
-inline constexpr size_t kTrickCount = kTricks.size();
+enum class Cue : std::uint8_t { none, sit, spin, come, fetch, bed };
+inline constexpr std::size_t kCueCount = 6;
+inline constexpr std::array<Cue, 5> kTricks = {Cue::sit, Cue::spin, Cue::come, Cue::fetch, Cue::bed};
+inline constexpr std::size_t kTrickCount = kTricks.size();
 
-enum class Action : uint8_t { kSit, kLie, kSpin, kJump, kBark, kGoPlayer, kGoBall, kGive, kGoBed, kGoBowl };
-inline constexpr size_t kActionCount = 10;
+enum class Action : std::uint8_t { sit, lie, spin, jump, bark, go_player, go_ball, give, go_bed, go_bowl };
+inline constexpr std::size_t kActionCount = 10;
 
 const char* name(Cue cue);        // "none", "sit", "spin", "come", "fetch", "bed"
 const char* name(Action action);  // "sit", "lie down", ..., "go to you", "get the ball", ...
 // Unasked, lying down is done where it is softest: on the sofa, which is not allowed.
-inline constexpr Action kSofaAction = Action::kLie;
+inline constexpr Action kSofaAction = Action::lie;
 const char* name(Action action, bool unasked);  // "lie on the sofa"
 
 // What the body does now; pose_progress runs 0..1 through it (walk and stand: a cycle of steps or breath).
-enum class Pose : uint8_t {
-  kStand,
-  kWalk,
-  kSit,
-  kLie,
-  kSpin,  // one whole turn; heading already turns with it
-  kJump,  // up and down
-  kBark,
-  kPick,     // head down to the ball
-  kGive,     // head down, ball let go
-  kEat,      // at the bowl
-  kRest,     // curled up in bed
-  kPuzzled,  // tilts its head: it does not know what is wanted
-  kPlayBow,  // after the first success of a trick
+enum class Pose : std::uint8_t {
+  stand,
+  walk,
+  sit,
+  lie,
+  spin,  // one whole turn; heading already turns with it
+  jump,  // up and down
+  bark,
+  pick,      // head down to the ball
+  give,      // head down, ball let go
+  eat,       // at the bowl
+  rest,      // curled up in bed
+  puzzled,   // tilts its head: it does not know what is wanted
+  play_bow,  // after the first success of a trick
 };
 
-enum class FeedbackKind : uint8_t { kPraise, kScold, kTreat, kClick, kDemonstration };
+enum class FeedbackKind : std::uint8_t { praise, scold, treat, click, demonstration };
 
 // One signal of the player, and which past action gets most of the credit for it.
 struct FeedbackMarker {
-  FeedbackKind kind = FeedbackKind::kPraise;
-  double time_s = 0.0;           // when it was given
-  bool credited = false;         // false: no action was recent enough
-  Action action = Action::kSit;  // the action that it is credited to
-  double onset_s = 0.0;          // when that action began
-  Vec2 onset_position;           // where the pet was then
-  Vec2 position;                 // where the pet was when it was given
-  bool unasked = false;          // the action was the pet's own idea: no command was in force
+  FeedbackKind kind = FeedbackKind::praise;
+  double time_s = 0.0;          // when it was given
+  bool credited = false;        // false: no action was recent enough
+  Action action = Action::sit;  // the action that it is credited to
+  double onset_s = 0.0;         // when that action began
+  Vec2 onset_position;          // where the pet was then
+  Vec2 position;                // where the pet was when it was given
+  bool unasked = false;         // the action was the pet's own idea: no command was in force
 };
 
 struct Drives {  // 0 .. 1
@@ -85,14 +84,14 @@ struct Thought {
 struct PetView {
   Vec2 position;
   float heading = 0.0f;
-  Pose pose = Pose::kStand;
+  Pose pose = Pose::stand;
   float pose_progress = 0.0f;
   float head_turn = 0.0f;  // relative to heading, -1.4 .. 1.4; towards the player after each action
   float height = 0.0f;     // metres above the ground (jump)
   bool holding = false;    // the ball is in its mouth
   bool acting = false;     // `action` is under way
   bool unasked = false;    // `action` began without a command
-  Action action = Action::kSit;
+  Action action = Action::sit;
   float expected = 0.0f;  // -1..1, smoothed: tail and ears
   Drives drives;
   Thought thought;
@@ -103,22 +102,22 @@ struct Lure {
   bool active = false;
   Vec2 at;             // the hand
   bool leads = false;  // let go here, the pet does `action`
-  Action action = Action::kGoPlayer;
+  Action action = Action::go_player;
 };
 
-enum class Hand : uint8_t { kRest, kPraise, kScold, kTreat, kClick, kShow, kCue };
+enum class Hand : std::uint8_t { rest, praise, scold, treat, click, show, cue };
 
 struct PlayerView {
   Vec2 position;
   float heading = 0.0f;  // towards the pet
-  Hand hand = Hand::kRest;
+  Hand hand = Hand::rest;
   double hand_since_s = -1e9;  // when the hand took that form
 };
 
 // One yard with one pet.
 struct WorldView {
   double time_s = 0.0;
-  uint64_t scene = 0;  // rises when everything was placed anew: do not interpolate across it
+  std::uint64_t scene = 0;  // rises when everything was placed anew: do not interpolate across it
   PetView pet;
   PlayerView player;
   Vec2 ball;  // in the pet's mouth when pet.holding
@@ -126,7 +125,7 @@ struct WorldView {
   Vec2 bowl;
   Vec2 bed;
   Vec2 sofa;              // by the fence, out of the way of every other walk; half extents kSofaHalf
-  Cue cue = Cue::kNone;   // the command in force
+  Cue cue = Cue::none;    // the command in force
   std::vector<Cue> then;  // the rest of a chain, next first
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action
@@ -143,5 +142,3 @@ inline constexpr float kBowlRadius = 0.3f;
 inline constexpr float kBallRadius = 0.14f;
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_YARD_WORLD_VIEW_H_

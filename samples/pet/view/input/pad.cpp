@@ -28,23 +28,23 @@ Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 pl
   const auto pulled = [&](PadState::Axis axis) {
     return state->axes[axis] > kPulled && before->axes[axis] <= kPulled;
   };
-  if (pressed(PadState::kUp)) input.cue = Cue::kSit;
-  if (pressed(PadState::kRight)) input.cue = Cue::kSpin;
-  if (pressed(PadState::kDown)) input.cue = Cue::kCome;
-  if (pressed(PadState::kLeft)) input.cue = Cue::kFetch;
-  if (pressed(PadState::kLeftBumper)) input.cue = Cue::kBed;
-  if (pressed(PadState::kA)) ++input.praise;
-  if (pressed(PadState::kB)) ++input.scold;
-  if (pressed(PadState::kX)) ++input.treat;
-  if (pressed(PadState::kY)) ++input.click;
-  if (pressed(PadState::kRightBumper)) input.demonstrate = true;
-  if (pulled(PadState::kLeftTrigger)) input.interrupt = true;
-  if (pulled(PadState::kRightTrigger)) input.snapshot = true;
-  if (pressed(PadState::kBack)) input.undo = true;
-  if (pressed(PadState::kStart)) input.toggle_pause = true;
-  if (pressed(PadState::kLeftThumb)) input.toggle_auto_cue = true;
+  if (pressed(PadState::up)) input.cue = Cue::sit;
+  if (pressed(PadState::right)) input.cue = Cue::spin;
+  if (pressed(PadState::down)) input.cue = Cue::come;
+  if (pressed(PadState::left)) input.cue = Cue::fetch;
+  if (pressed(PadState::left_bumper)) input.cue = Cue::bed;
+  if (pressed(PadState::a)) ++input.praise;
+  if (pressed(PadState::b)) ++input.scold;
+  if (pressed(PadState::x)) ++input.treat;
+  if (pressed(PadState::y)) ++input.click;
+  if (pressed(PadState::right_bumper)) input.demonstrate = true;
+  if (pulled(PadState::left_trigger)) input.interrupt = true;
+  if (pulled(PadState::right_trigger)) input.snapshot = true;
+  if (pressed(PadState::back)) input.undo = true;
+  if (pressed(PadState::start)) input.toggle_pause = true;
+  if (pressed(PadState::left_thumb)) input.toggle_auto_cue = true;
 
-  const float x = past_dead(state->axes[PadState::kLeftX]), y = past_dead(state->axes[PadState::kLeftY]);
+  const float x = past_dead(state->axes[PadState::left_x]), y = past_dead(state->axes[PadState::left_y]);
   if (x != 0.0f || y != 0.0f) {
     const Vec2 ahead{-right.y, right.x};
     const float far = kWalkAhead * seconds;
@@ -52,9 +52,9 @@ Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 pl
         Vec2{player.x + (right.x * x - ahead.x * y) * far, player.y + (right.y * x - ahead.y * y) * far};
   }
   Look look;
-  look.yaw = past_dead(state->axes[PadState::kRightX]) * kLookSpeed * seconds;
-  look.pitch = -past_dead(state->axes[PadState::kRightY]) * kLookSpeed * seconds;
-  look.reset = pressed(PadState::kRightThumb);
+  look.yaw = past_dead(state->axes[PadState::right_x]) * kLookSpeed * seconds;
+  look.pitch = -past_dead(state->axes[PadState::right_y]) * kLookSpeed * seconds;
+  look.reset = pressed(PadState::right_thumb);
   return look;
 }
 

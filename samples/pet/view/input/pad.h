@@ -1,8 +1,8 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_INPUT_PAD_H_
-#define IMPRINT_SAMPLES_PET_VIEW_INPUT_PAD_H_
+#pragma once
 // A gamepad to what the player means. Every signal is on one button; sticks walk and look.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -11,30 +11,30 @@
 
 namespace pet {
 
-// In the order of GLFW's gamepad buttons and axes, which is that of an Xbox controller.
+// Buttons and axes have GLFW's numbers, which are those of an Xbox controller.
 struct PadState {
-  enum Button : uint8_t {
-    kA,
-    kB,
-    kX,
-    kY,
-    kLeftBumper,
-    kRightBumper,
-    kBack,
-    kStart,
-    kGuide,
-    kLeftThumb,
-    kRightThumb,
-    kUp,
-    kRight,
-    kDown,
-    kLeft,
-    kButtons
+  enum Button : std::uint8_t {
+    a,
+    b,
+    x,
+    y,
+    left_bumper,
+    right_bumper,
+    back,
+    start,
+    guide,
+    left_thumb,
+    right_thumb,
+    up,
+    right,
+    down,
+    left
   };
-  enum Axis : uint8_t { kLeftX, kLeftY, kRightX, kRightY, kLeftTrigger, kRightTrigger, kAxes };
+  enum Axis : std::uint8_t { left_x, left_y, right_x, right_y, left_trigger, right_trigger };
+  static constexpr std::size_t kButtons = left + 1, kAxes = right_trigger + 1;
   std::array<bool, kButtons> buttons{};
-  std::array<float, kAxes> axes{0.0f,  0.0f, 0.0f, 0.0f,
-                                -1.0f, -1.0f};  // sticks: x right, y down; triggers: -1 at rest, 1 pulled
+  // Sticks: x right, y down, -1 .. 1. Triggers: -1 at rest, 1 pulled.
+  std::array<float, kAxes> axes{0.0f, 0.0f, 0.0f, 0.0f, -1.0f, -1.0f};
 };
 
 class Pad {
@@ -53,5 +53,3 @@ class Pad {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_INPUT_PAD_H_

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_INPUT_PLAYER_INPUT_H_
-#define IMPRINT_SAMPLES_PET_VIEW_INPUT_PLAYER_INPUT_H_
+#pragma once
 // What the player did since the last frame. Keys, mouse, gamepad and overlay buttons end here; the game asks
 // nothing else of the window.
 
@@ -18,10 +17,10 @@ struct PlayerInput {
   // Teaching. Counts, because two presses may fall into one frame.
   std::optional<Cue> cue;    // keys 1-5 and the command buttons
   std::optional<Cue> chain;  // the same with Shift, or a right click: after the command in force
-  uint32_t praise = 0;       // P, or a click on the pet, or a stroke over it
-  uint32_t scold = 0;        // S, or a right click on the pet
-  uint32_t treat = 0;        // T
-  uint32_t click = 0;        // C
+  std::uint32_t praise = 0;  // P, or a click on the pet, or a stroke over it
+  std::uint32_t scold = 0;   // S, or a right click on the pet
+  std::uint32_t treat = 0;   // T
+  std::uint32_t click = 0;   // C
   bool demonstrate = false;  // D: show the trick of the command in force
   bool interrupt = false;    // N: "no!", which ends what it does and blames exactly that
 
@@ -49,13 +48,13 @@ struct PlayerInput {
   bool save = false;                // F5
   bool snapshot = false;            // F6
   bool undo = false;                // U or Ctrl+Z: back to the newest snapshot
-  std::optional<size_t> restore;  // click on a snapshot of the timeline: its index in OverlayState::snapshots
+  std::optional<std::size_t>
+      restore;        // click on a snapshot of the timeline: its index in OverlayState::snapshots
   bool then = false;  // Y: beside the pet of now the one of the newest snapshot, then an older one each time,
                       // then no more
-  std::optional<size_t> then_at;  // right click on a snapshot: beside the pet of now the one of that snapshot
-  bool measure = false;           // F2: how quick the player is; again: stop
+  std::optional<std::size_t>
+      then_at;           // right click on a snapshot: beside the pet of now the one of that snapshot
+  bool measure = false;  // F2: how quick the player is; again: stop
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_INPUT_PLAYER_INPUT_H_

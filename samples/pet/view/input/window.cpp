@@ -14,7 +14,7 @@ Window& window_of(GLFWwindow* handle) { return *static_cast<Window*>(glfwGetWind
 
 }  // namespace
 
-Window::Window(uint32_t width, uint32_t height, const std::string& title) {
+Window::Window(std::uint32_t width, std::uint32_t height, const std::string& title) {
   if (!glfwInit()) {
     const char* reason = nullptr;
     glfwGetError(&reason);
@@ -66,7 +66,7 @@ Window::~Window() {
 }
 
 void Window::fill(VulkanOptions& options) const {
-  uint32_t count = 0;
+  std::uint32_t count = 0;
   const char** names = glfwGetRequiredInstanceExtensions(&count);
   options.instance_extensions.assign(names, names + count);
   options.create_surface = [window = window_](VkInstance instance) {
@@ -106,11 +106,11 @@ bool Window::closed() const { return glfwWindowShouldClose(window_); }
 bool Window::pressed(int key) const { return glfwGetKey(window_, key) == GLFW_PRESS; }
 
 std::optional<PadState> Window::pad() const {
-  static_assert(PadState::kA == GLFW_GAMEPAD_BUTTON_A && PadState::kY == GLFW_GAMEPAD_BUTTON_Y &&
-                PadState::kStart == GLFW_GAMEPAD_BUTTON_START &&
-                PadState::kLeft == GLFW_GAMEPAD_BUTTON_DPAD_LEFT &&
+  static_assert(PadState::a == GLFW_GAMEPAD_BUTTON_A && PadState::y == GLFW_GAMEPAD_BUTTON_Y &&
+                PadState::start == GLFW_GAMEPAD_BUTTON_START &&
+                PadState::left == GLFW_GAMEPAD_BUTTON_DPAD_LEFT &&
                 PadState::kButtons == GLFW_GAMEPAD_BUTTON_LAST + 1 &&
-                PadState::kLeftTrigger == GLFW_GAMEPAD_AXIS_LEFT_TRIGGER &&
+                PadState::left_trigger == GLFW_GAMEPAD_AXIS_LEFT_TRIGGER &&
                 PadState::kAxes == GLFW_GAMEPAD_AXIS_LAST + 1);
   GLFWgamepadstate now;
   for (int joystick = GLFW_JOYSTICK_1; joystick <= GLFW_JOYSTICK_LAST; ++joystick) {
@@ -126,7 +126,7 @@ std::optional<PadState> Window::pad() const {
 VkExtent2D Window::size() const {
   int width = 0, height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
-  return {static_cast<uint32_t>(width), static_cast<uint32_t>(height)};
+  return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
 }
 
 bool Window::hidden() const {
@@ -156,7 +156,7 @@ void Window::create_swapchain() {
   if (!(can.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_DST_BIT))
     throw VulkanError("the window's pictures cannot be copied to on this device");
 
-  uint32_t count = 0;
+  std::uint32_t count = 0;
   check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, nullptr),
         "vkGetPhysicalDeviceSurfaceFormatsKHR");
   std::vector<VkSurfaceFormatKHR> formats(count);
@@ -212,7 +212,7 @@ void Window::destroy_swapchain() {
   swapchain_ = VK_NULL_HANDLE;
 }
 
-bool Window::acquire(uint32_t slot) {
+bool Window::acquire(std::uint32_t slot) {
   slot_ = slot;
   for (int attempt = 0; attempt < 3; ++attempt) {
     if (hidden()) return false;
@@ -245,8 +245,9 @@ void Window::show(VkCommandBuffer commands, VkImage image, VkExtent2D extent) {
 
   VkImageBlit blit{};
   blit.srcSubresource = blit.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-  blit.srcOffsets[1] = {static_cast<int32_t>(extent.width), static_cast<int32_t>(extent.height), 1};
-  blit.dstOffsets[1] = {static_cast<int32_t>(extent_.width), static_cast<int32_t>(extent_.height), 1};
+  blit.srcOffsets[1] = {static_cast<std::int32_t>(extent.width), static_cast<std::int32_t>(extent.height), 1};
+  blit.dstOffsets[1] = {static_cast<std::int32_t>(extent_.width), static_cast<std::int32_t>(extent_.height),
+                        1};
   vkCmdBlitImage(commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, images_[picture_],
                  VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit, VK_FILTER_LINEAR);
 

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_INPUT_WINDOW_H_
-#define IMPRINT_SAMPLES_PET_VIEW_INPUT_WINDOW_H_
+#pragma once
 // A window: GLFW for the frame and the keys, a swapchain for the pictures.
 
 #include <vulkan/vulkan.h>
@@ -28,7 +27,7 @@ struct WindowEvents {
 class Window {
  public:
   // Throws VulkanError when there is no display.
-  Window(uint32_t width, uint32_t height, const std::string& title);
+  Window(std::uint32_t width, std::uint32_t height, const std::string& title);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -53,7 +52,7 @@ class Window {
   // A frame: acquire, show, then submit with the semaphores and present. `slot`: of the frame in flight,
   // whose last frame is complete. False while there is nothing to draw on; it may have made the swapchain
   // anew, and then waited for the GPU.
-  bool acquire(uint32_t slot);
+  bool acquire(std::uint32_t slot);
   // Records a copy of `image` (TRANSFER_SRC_OPTIMAL) into the acquired picture.
   void show(VkCommandBuffer commands, VkImage image, VkExtent2D extent);
   VkSemaphore acquired() const { return acquired_[slot_]; }
@@ -74,10 +73,8 @@ class Window {
   std::vector<VkSemaphore>
       finished_;  // one a picture: the presentation engine may hold it until the picture comes back
   std::vector<VkSemaphore> acquired_;  // one a frame in flight
-  uint32_t picture_ = 0, slot_ = 0;
+  std::uint32_t picture_ = 0, slot_ = 0;
   bool stale_ = true;
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_INPUT_WINDOW_H_

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_H_
-#define IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_H_
+#pragma once
 // Meshes, made of nothing but numbers. Most are sculpted: soft shapes that melt into each other (a signed
 // distance field), turned into triangles once while loading.
 
@@ -85,5 +84,3 @@ std::vector<Vec3> cross_outline();
 std::vector<Vec3> star_outline();
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_H_

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MATH_H_
-#define IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MATH_H_
+#pragma once
 // Vectors and matrices of the renderer. Right-handed, z up; angles in radians, counter-clockwise seen against
 // the axis.
 
@@ -95,5 +94,3 @@ constexpr Vec4 operator*(const Mat4& a, Vec4 v) {
 }
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MATH_H_

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MODELS_H_
-#define IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MODELS_H_
+#pragma once
 // Everything that stands in the yard, by name. Sizes in metres, z up, +x forward.
 
 #include <array>
@@ -99,5 +98,3 @@ inline constexpr float kPlayerNeck = 1.16f;
 }  // namespace joint
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_MODELS_MESH_MODELS_H_

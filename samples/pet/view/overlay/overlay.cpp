@@ -138,7 +138,7 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
     if (!state.kennel.empty()) kennel_card(state);
     lesson_card(state);
     button_bar(state, anchors, input);
-    if (anchors.world->cue != Cue::kNone) last_cue_ = anchors.world->cue;
+    if (anchors.world->cue != Cue::none) last_cue_ = anchors.world->cue;
     text_card(state, input);
     if (help_) help_card(size, state);
   }

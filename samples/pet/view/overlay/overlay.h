@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_
-#define IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_
+#pragma once
 // What lies over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui does the work; without a
 // window too.
 
@@ -48,14 +47,14 @@ class Overlay {
 
   bool wants_mouse() const;
   // A field for a word is open: keys are letters.
-  bool typing() const { return text_ != Text::kNone; }
+  bool typing() const { return text_ != Text::none; }
   // Asks for one with the next frame: to say a command, or to give the one last given another name.
-  void ask_word() { wanted_text_ = Text::kSay; }
-  void ask_name() { wanted_text_ = Text::kName; }
+  void ask_word() { wanted_text_ = Text::say; }
+  void ask_name() { wanted_text_ = Text::name; }
   // While it is open: take the word, or leave it. Told here, since a key that is down for less than a slow
   // frame goes past Dear ImGui.
   void take_word() { word_taken_ = true; }
-  void leave_word() { text_ = Text::kNone; }
+  void leave_word() { text_ = Text::none; }
   void toggle_help() { help_ = !help_; }
   void scale_text(float factor);  // takes effect with the next apply_scale()
   // Fits all sizes to the picture and the wanted text size. Between frames: new fonts wait for the GPU.
@@ -80,7 +79,7 @@ class Overlay {
   void captions(VkExtent2D size, const OverlayState& state, bool panels);
   void bubbles(const OverlayState& state, const Anchors& anchors, const Region& free, VkExtent2D size);
 
-  enum class Text : uint8_t { kNone, kSay, kName };
+  enum class Text : std::uint8_t { none, say, name };
   void begin_text(Text text, Cue cue, const OverlayState& state);
 
   // A card of the right column, below the last one: a window without decoration whose inside starts at the
@@ -100,8 +99,8 @@ class Overlay {
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   Fonts fonts_, picture_fonts_;
   bool help_ = false;
-  Text text_ = Text::kNone, wanted_text_ = Text::kNone;
-  Cue named_ = Cue::kNone, last_cue_ = Cue::kNone;
+  Text text_ = Text::none, wanted_text_ = Text::none;
+  Cue named_ = Cue::none, last_cue_ = Cue::none;
   std::array<char, 128> typed_{};  // longer than a name may be: a name that is cut would be another
   std::string text_problem_;
   int opened_ = 0;  // so often
@@ -110,5 +109,3 @@ class Overlay {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_H_

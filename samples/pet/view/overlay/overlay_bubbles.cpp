@@ -49,13 +49,13 @@ class Bubbles {
     if (!at) return;
     const std::string text =
         world_.lure.leads ? std::string("let go: ") + name(world_.lure.action) : "lead it to something";
-    label(*at, px(20), text, FeedbackKind::kDemonstration,
-          world_.lure.leads ? palette::kShow : palette::kSoft, 1.0f);
+    label(*at, px(20), text, FeedbackKind::demonstration, world_.lure.leads ? palette::kShow : palette::kSoft,
+          1.0f);
   }
 
   // The player's word.
   void word() {
-    if (world_.cue == Cue::kNone || world_.trial_over) return;
+    if (world_.cue == Cue::none || world_.trial_over) return;
     const auto at = anchors_.camera->project(anchors_.player);
     if (!at) return;
     const float spoken = static_cast<float>(world_.time_s - world_.cue_since_s);

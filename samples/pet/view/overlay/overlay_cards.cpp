@@ -61,7 +61,7 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
                      : !state.learning ? "not learning"
                      : state.slow      ? "learning, slow motion"
                                        : "learning";
-  if (state.learner != Learner::kFeedback) mood += std::string(" (") + name(state.learner) + ")";
+  if (state.learner != Learner::feedback) mood += std::string(" (") + name(state.learner) + ")";
   const float x = at.x + text_size(fonts_.title, state.pet_name).x + px(10);
   list.AddCircleFilled({x + px(4), at.y + px(13)}, px(4),
                        state.paused     ? palette::kSoft
@@ -355,14 +355,14 @@ void Overlay::button_bar(const OverlayState& state, const Anchors& anchors, Play
       (io.KeyShift ? input.chain : input.cue) = kTricks[i];
     if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.chain = kTricks[i];
     if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Middle))
-      begin_text(Text::kName, kTricks[i], state);
+      begin_text(Text::name, kTricks[i], state);
     ImGui::PopID();
   }
   list.AddLine({x - gap * 0.5f + divider * 0.5f, low.y + pad},
                {x - gap * 0.5f + divider * 0.5f, high.y - pad}, palette::kFaint, px(1));
   x += divider;
-  constexpr FeedbackKind kinds[] = {FeedbackKind::kPraise, FeedbackKind::kScold, FeedbackKind::kTreat,
-                                    FeedbackKind::kClick, FeedbackKind::kDemonstration};
+  constexpr FeedbackKind kinds[] = {FeedbackKind::praise, FeedbackKind::scold, FeedbackKind::treat,
+                                    FeedbackKind::click, FeedbackKind::demonstration};
   if (next("Praise", "P", palette::kPraise, false, &kinds[0])) ++input.praise;
   if (next("Scold", "S", palette::kScold, false, &kinds[1])) ++input.scold;
   if (next("Treat", "T", palette::kTreat, false, &kinds[2])) ++input.treat;

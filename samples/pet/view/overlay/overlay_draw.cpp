@@ -79,15 +79,15 @@ ImU32 faded(ImU32 color, float opacity) {
 
 ImU32 color_of(FeedbackKind kind) {
   switch (kind) {
-    case FeedbackKind::kPraise:
+    case FeedbackKind::praise:
       return palette::kPraise;
-    case FeedbackKind::kScold:
+    case FeedbackKind::scold:
       return palette::kScold;
-    case FeedbackKind::kTreat:
+    case FeedbackKind::treat:
       return palette::kTreat;
-    case FeedbackKind::kClick:
+    case FeedbackKind::click:
       return palette::kClick;
-    case FeedbackKind::kDemonstration:
+    case FeedbackKind::demonstration:
       return palette::kShow;
   }
   return palette::kInk;
@@ -120,7 +120,7 @@ void draw_star(ImDrawList& list, ImVec2 center, float radius, ImU32 color) {
 
 void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 color) {
   switch (kind) {
-    case FeedbackKind::kPraise: {
+    case FeedbackKind::praise: {
       // Two round lobes, and the tangents from the tip to them.
       const ImVec2 lobe{0.46f * r, -0.28f * r}, tip{0.0f, 0.92f * r};
       const float radius = 0.5f * r, far = std::hypot(lobe.x, tip.y - lobe.y);
@@ -134,23 +134,23 @@ void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 c, float r, ImU32 col
       list.AddCircleFilled(c + ImVec2{-lobe.x, lobe.y}, radius, color, 20);
       break;
     }
-    case FeedbackKind::kScold: {
+    case FeedbackKind::scold: {
       const float e = r * 0.68f, w = std::max(1.5f, r * 0.46f);
       list.AddLine(c + ImVec2{-e, -e}, c + ImVec2{e, e}, color, w);
       list.AddLine(c + ImVec2{-e, e}, c + ImVec2{e, -e}, color, w);
       break;
     }
-    case FeedbackKind::kTreat: {
+    case FeedbackKind::treat: {
       const float e = r * 0.62f, k = r * 0.36f;
       list.AddLine(c + ImVec2{-e, 0}, c + ImVec2{e, 0}, color, r * 0.55f);
       for (float x : {-e, e})
         for (float y : {-k * 0.8f, k * 0.8f}) list.AddCircleFilled(c + ImVec2{x * 1.1f, y}, k, color, 14);
       break;
     }
-    case FeedbackKind::kClick:
+    case FeedbackKind::click:
       draw_star(list, c, r * 1.08f, color);
       break;
-    case FeedbackKind::kDemonstration:
+    case FeedbackKind::demonstration:
       list.AddCircle(c, r * 0.78f, color, 20, std::max(1.5f, r * 0.32f));
       list.AddCircleFilled(c, r * 0.28f, color, 12);
       break;

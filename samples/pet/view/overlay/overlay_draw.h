@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_DRAW_H_
-#define IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_DRAW_H_
+#pragma once
 // The overlay's hand: colours, fonts, signs, bars and curves. The window and the printed sheet are drawn with
 // the same strokes.
 
@@ -72,5 +71,3 @@ std::string clock_text(double seconds);     // "1:24"
 std::string capitalized(std::string text);  // of UTF-8; letters of ASCII and Latin-1
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_DRAW_H_

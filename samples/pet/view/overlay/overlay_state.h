@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_STATE_H_
-#define IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_STATE_H_
+#pragma once
 // Everything that the overlay shows beside the worlds themselves: plain values, filled by the game.
 
 #include <array>
@@ -22,7 +21,7 @@ struct CurvePoint {
 
 struct FeedbackTick {
   float seconds = 0.0f;
-  FeedbackKind kind = FeedbackKind::kPraise;
+  FeedbackKind kind = FeedbackKind::praise;
 };
 
 struct SnapshotEntry {
@@ -45,7 +44,7 @@ struct OverlayState {
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;
   std::vector<SnapshotEntry> snapshots;  // oldest first
-  std::optional<size_t>
+  std::optional<std::size_t>
       then;  // the ghost is the pet as it was at this snapshot; nothing: it is the one that never learned
 
   // What learning costs.
@@ -55,14 +54,14 @@ struct OverlayState {
   float frame_cpu_us = 0.0f;  // inside Imprint's calls
   float frame_ms = 0.0f;      // the whole frame
   float updates_per_second = 0.0f;
-  uint64_t minibatches = 0;
-  uint64_t over_budget_frames = 0;
+  std::uint64_t minibatches = 0;
+  std::uint64_t over_budget_frames = 0;
 
   bool paused = false;
   bool slow = false;
   bool ghost = false;
   bool learning = true;
-  Learner learner = Learner::kFeedback;  // that the brain in use has
+  Learner learner = Learner::feedback;  // that the brain in use has
   bool auto_cue = false;
   std::string lesson;   // one line: what to try now
   std::string caption;  // what can be heard: "woof!", "click"; empty = silence
@@ -73,5 +72,3 @@ struct OverlayState {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_OVERLAY_OVERLAY_STATE_H_

@@ -13,7 +13,7 @@ void Overlay::begin_text(Text text, Cue cue, const OverlayState& state) {
   text_ = text;
   named_ = cue;
   typed_.fill('\0');
-  if (text == Text::kName) std::copy_n(state.names.text(cue).begin(), kCueNameBytes, typed_.begin());
+  if (text == Text::name) std::copy_n(state.names.text(cue).begin(), kCueNameBytes, typed_.begin());
   text_problem_.clear();
   text_opened_ = true;
   word_taken_ = false;
@@ -21,11 +21,11 @@ void Overlay::begin_text(Text text, Cue cue, const OverlayState& state) {
 }
 
 void Overlay::text_card(const OverlayState& state, PlayerInput& input) {
-  if (wanted_text_ == Text::kSay) begin_text(Text::kSay, Cue::kNone, state);
-  if (wanted_text_ == Text::kName)
-    begin_text(Text::kName, last_cue_ == Cue::kNone ? kTricks[0] : last_cue_, state);
-  wanted_text_ = Text::kNone;
-  if (text_ == Text::kNone) return;
+  if (wanted_text_ == Text::say) begin_text(Text::say, Cue::none, state);
+  if (wanted_text_ == Text::name)
+    begin_text(Text::name, last_cue_ == Cue::none ? kTricks[0] : last_cue_, state);
+  wanted_text_ = Text::none;
+  if (text_ == Text::none) return;
 
   const ImGuiIO& io = ImGui::GetIO();
   const float width = px(380), height = px(96), middle = column_left_ * 0.5f,
@@ -41,12 +41,11 @@ void Overlay::text_card(const OverlayState& state, PlayerInput& input) {
   draw_card(list, low, high, px(10));
   list.PopClipRect();
   const std::string title =
-      text_ == Text::kSay ? "Say a command" : std::string("What do you call \"") + name(named_) + "\"?";
+      text_ == Text::say ? "Say a command" : std::string("What do you call \"") + name(named_) + "\"?";
   draw_text(list, fonts_.bold, {low.x + px(14), low.y + px(9)}, palette::kInk, title);
   const std::string hint = !text_problem_.empty() ? text_problem_
-                           : text_ == Text::kSay
-                               ? "Enter says it, Esc closes"
-                               : "Enter keeps it, empty gives back its own word, Esc closes";
+                           : text_ == Text::say   ? "Enter says it, Esc closes"
+                                                : "Enter keeps it, empty gives back its own word, Esc closes";
   draw_text(list, fonts_.small, {low.x + px(14), high.y - px(24)},
             text_problem_.empty() ? palette::kSoft : palette::kPraise,
             fitted(fonts_.small, hint, width - px(28)));
@@ -67,7 +66,7 @@ void Overlay::text_card(const OverlayState& state, PlayerInput& input) {
 
   if (!std::exchange(word_taken_, false)) return;
   text_problem_.clear();
-  if (text_ == Text::kSay) {
+  if (text_ == Text::say) {
     say(state, input);
   } else {
     CueNames names = state.names;
@@ -75,7 +74,7 @@ void Overlay::text_card(const OverlayState& state, PlayerInput& input) {
     if (text_problem_.empty()) input.name = PlayerInput::Name{named_, names.text(named_)};
   }
   if (text_problem_.empty()) {
-    text_ = Text::kNone;
+    text_ = Text::none;
   } else {
     text_opened_ = true;  // to try again
   }

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_CAMERA_H_
-#define IMPRINT_SAMPLES_PET_VIEW_RENDER_CAMERA_H_
+#pragma once
 // A camera that circles a ground point and frames what it is told to, within a part of the picture.
 
 #include <optional>
@@ -47,5 +46,3 @@ class Camera {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_CAMERA_H_

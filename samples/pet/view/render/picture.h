@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_PICTURE_H_
-#define IMPRINT_SAMPLES_PET_VIEW_RENDER_PICTURE_H_
+#pragma once
 // A picture in memory, and PNG files.
 
 #include <cstdint>
@@ -9,9 +8,9 @@
 namespace pet {
 
 struct Picture {
-  uint32_t width = 0;
-  uint32_t height = 0;
-  std::vector<uint8_t> rgba;  // width * height * 4, top row first
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  std::vector<std::uint8_t> rgba;  // width * height * 4, top row first
 
   bool empty() const { return rgba.empty(); }
 };
@@ -20,5 +19,3 @@ struct Picture {
 bool write_png(const Picture& picture, const std::string& path);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_PICTURE_H_

@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_H_
-#define IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_H_
+#pragma once
 // A small renderer: sun with soft shadows, sky light, marks on the ground, one translucent layer. It draws
 // into an image of its own, which a window then shows or a picture is read from.
 
@@ -133,5 +132,3 @@ class Renderer {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_H_

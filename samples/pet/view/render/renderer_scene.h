@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_SCENE_H_
-#define IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_SCENE_H_
+#pragma once
 // What the renderer's two files share.
 
 #include <cstdint>
@@ -19,5 +18,3 @@ struct SceneUniforms {
 static_assert(sizeof(SceneUniforms) == 2 * 64 + 3 * 16);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_RENDERER_SCENE_H_

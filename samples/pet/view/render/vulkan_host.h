@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_H_
-#define IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_H_
+#pragma once
 // The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. This is what
 // an engine already has; nothing in it is there for Imprint but device_info(), which declares to Imprint what
 // this file created.
@@ -139,5 +138,3 @@ class VulkanHost {
 };
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_H_

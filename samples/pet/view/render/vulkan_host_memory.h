@@ -1,5 +1,4 @@
-#ifndef IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_MEMORY_H_
-#define IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_MEMORY_H_
+#pragma once
 // Buffers and images that own their memory. A handful of allocations, so each has its own.
 
 #include <vulkan/vulkan.h>
@@ -65,5 +64,3 @@ class GpuImage {
 GpuBuffer upload(VulkanHost& host, const void* data, std::size_t size, VkBufferUsageFlags usage);
 
 }  // namespace pet
-
-#endif  // IMPRINT_SAMPLES_PET_VIEW_RENDER_VULKAN_HOST_MEMORY_H_

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "mesh.glsl"
-#include "scene.glsl"
 
 layout(location = 0) out vec3 out_world;
 layout(location = 1) out vec4 out_normal;

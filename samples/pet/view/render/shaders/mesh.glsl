@@ -1,4 +1,6 @@
 // A mesh's vertex and its instance; DrawList::Instance and Vertex in C++.
+#include "scene.glsl"
+
 layout(location = 0) in vec3 in_position;
 layout(location = 1) in vec4 in_normal;  // w: openness to the sky
 layout(location = 2) in vec4 in_color;   // sRGB, a: mask

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "mesh.glsl"
-#include "scene.glsl"
 
 void main() {
   vec3 at = (scene.to_shadow * vec4(world_position(), 1.0)).xyz;

@@ -1,6 +1,6 @@
 #pragma once
-// What a game brings along: its own Vulkan device, a queue, and frames in flight behind fences. Knows nothing
-// of Imprint but how to declare itself.
+// A small Vulkan game: its own device, one queue, two frames in flight with a fence each. It knows Imprint
+// only in declare().
 
 #include <volk.h>
 
@@ -14,22 +14,20 @@ class Host {
  public:
   static constexpr std::uint64_t kFramesInFlight = 2;
 
-  // device: part of a name, "" for the first one. False when there is no Vulkan device: see error().
+  // device: part of a device's name; "" takes the first. False on failure: see error().
   bool open(const std::string& device);
   ~Host();
   const std::string& error() const { return error_; }
   const char* device_name() const { return properties_.deviceName; }
 
-  // What was given to vkCreateInstance and vkCreateDevice, for context_create. Record mode: no queue, only
-  // its family.
+  // The device as it was created, for context_create. Record mode: it names the queue family, not the queue.
   imp_vk_device_info declare() const;
 
-  // Waits until the GPU is done with the frame that used these resources before, and begins its command
-  // buffer. Null on failure.
+  // Waits for the frame that used this slot before, then begins the slot's command buffer. Null on failure.
   VkCommandBuffer begin_frame(std::uint64_t frame);
   // Ends the command buffer and submits it.
   bool end_frame();
-  // The newest frame that the GPU has finished, as far as fences were waited for.
+  // The newest frame whose fence was waited for: the GPU has finished it.
   std::uint64_t safe_frame() const { return safe_frame_; }
   void wait_for_all();
 
@@ -37,7 +35,7 @@ class Host {
   struct Frame {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
-    std::uint64_t number = 0;  // 0: not submitted since it was waited for
+    std::uint64_t number = 0;  // 0: nothing in flight
   };
 
   bool choose(const std::string& device);

@@ -31,13 +31,13 @@ bool Host::choose(const std::string& device) {
         return true;
       }
   }
-  return fail("no Vulkan device of that name has a queue for compute");
+  return fail("device: found no Vulkan device of that name with a compute queue. Check the name");
 }
 
 bool Host::open(const std::string& device) {
-  if (volkInitialize() != VK_SUCCESS) return fail("no Vulkan loader: install libvulkan1");
+  if (volkInitialize() != VK_SUCCESS) return fail("Vulkan loader: not found. Install libvulkan1");
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
-  application.pApplicationName = "02-run-policy";
+  application.pApplicationName = "imprint-sample";
   application.apiVersion = kApiVersion;
   VkInstanceCreateInfo instance{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   instance.pApplicationInfo = &application;

@@ -1,0 +1,105 @@
+// The library's face: which names a C++ project finds in `imprint` after including imprint/compute.h.
+
+#include <algorithm>
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "compute/base/text.h"
+#include "tests/unit/house_rules.h"
+
+namespace imprint::house {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFace = "compute/include/imprint/compute.h";
+
+// Types, aliases and constants that may be in `imprint` itself. Everything else is in a room's namespace.
+constexpr std::string_view kFaceNames[] = {
+    // results and messages
+    "Error", "ErrorCode", "Hash128", "Hash128Hasher", "Hasher", "LogLevel", "LogSink", "Result", "Status",
+    // tensors
+    "Axes", "Conv2dOptions", "DType", "Pool2dOptions", "Shape", "Tensor", "Variable",
+    // programs
+    "BufferRange", "Commands", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures", "Precision",
+    "Program", "ProgramDescription", "ProgramPart", "ProgramSequence", "ProgramStats", "Runtime",
+    "ScheduleFigures", "Session", "StateReadback", "Update", "kMaxSequenceDispatches",
+    // tuning and baking
+    "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
+    // models
+    "ImportOptions", "ImportedModel", "ImportedValue", "OperatorUse", "Policy", "PolicyDescription"};
+
+// Headers whose functions belong to the face; functions of others are in a room's namespace.
+constexpr std::string_view kFaceFunctions[] = {
+    "compute/base/result.h",  "compute/graph/autodiff.h",  "compute/model/onnx_import.h",
+    "compute/model/policy.h", "compute/program/runtime.h", "compute/tensor/dtype.h",
+    "compute/tensor/shape.h", "compute/tensor/tensor.h",   "compute/tuning/tuning_table.h"};
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The face and the headers of the tree that it includes, directly or not.
+std::set<std::string> face_headers(const fs::path& root) {
+  static const std::regex include("^#include \"([^\"]+)\"");
+  std::set<std::string> found;
+  std::vector<std::string> pending{std::string(kFace)};
+  while (!pending.empty()) {
+    const std::string file = std::move(pending.back());
+    pending.pop_back();
+    if (!fs::exists(root / file) || !found.insert(file).second) continue;
+    for (const std::string& line : lines_of(root / file))
+      if (std::smatch match; std::regex_search(line, match, include)) pending.push_back(match[1]);
+  }
+  return found;
+}
+
+// What a line declares in a namespace, in sources that are formatted: such lines begin in the first column.
+struct Declared {
+  std::string name;
+  bool is_function = false;
+};
+
+Declared declared_by(const std::string& line) {
+  static const std::regex type(
+      "^(?:struct|class|enum class|enum)\\s+(?:\\[\\[\\w+\\]\\] )?(\\w+)[^;]*(?:\\{|:|$)");
+  static const std::regex alias("^using (\\w+) =");
+  static const std::regex constant("^(?:inline )?constexpr [^(]*?(\\w+)(?:\\[\\])?(?: =|\\{|;)");
+  static const std::regex function("^[A-Za-z].*?\\b(\\w+)\\(");
+  std::smatch match;
+  for (const std::regex* form : {&type, &alias, &constant})
+    if (std::regex_search(line, match, *form)) return {match[1], false};
+  if (line.find("operator") == line.npos && std::regex_search(line, match, function)) return {match[1], true};
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> names_outside_the_face(const fs::path& root) {
+  std::vector<std::string> faults;
+  for (const std::string& file : face_headers(root)) {
+    std::vector<std::string> within;  // namespaces that are open
+    std::size_t number = 0;
+    for (const std::string& line : lines_of(root / file)) {
+      ++number;
+      if (line.starts_with("namespace "))
+        within.push_back(line.substr(10, line.find_first_of(" {", 10) - 10));
+      if (line.starts_with("}  // namespace") && !within.empty()) within.pop_back();
+      if (within != std::vector<std::string>{"imprint"} || line.starts_with("namespace ")) continue;
+      const Declared declared = declared_by(line);
+      const bool belongs = declared.is_function
+                               ? std::ranges::find(kFaceFunctions, file) != std::end(kFaceFunctions)
+                               : std::ranges::find(kFaceNames, declared.name) != std::end(kFaceNames);
+      if (!declared.name.empty() && !belongs)
+        faults.push_back(text(file, ":", number, ": found ", declared.name,
+                              " in imprint, expected a room's namespace or a name of the face"));
+    }
+  }
+  return faults;
+}
+
+}  // namespace imprint::house
