@@ -19,6 +19,13 @@ std::uint32_t copy_some(const From& from, To (&to)[count]) {
   return static_cast<std::uint32_t>(copied);
 }
 
+// Of agent_heuristic.
+Status check_list(const char* name, const void* list, std::uint32_t count, std::uint32_t expected) {
+  if (count != expected)
+    return refuse("agent_heuristic", text(name, ": found a count of ", count, ", expected ", expected));
+  return count > 0 ? check_pointer("agent_heuristic", name, list) : Status();
+}
+
 }  // namespace
 
 imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent) {
@@ -83,10 +90,10 @@ imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uin
                     });
 }
 
-imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t place) {
+imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t first) {
   return with_agent(
       agent, Tag::frame_before, "agent_observe_in_place",
-      [&](agent::Brain& brain, std::uint32_t seat) { return brain.observe_in_place(seat, place); });
+      [&](agent::Brain& brain, std::uint32_t seat) { return brain.observe_in_place(seat, first); });
 }
 
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
@@ -105,17 +112,16 @@ imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
   });
 }
 
-imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, const float* continuous) {
-  return with_agent(agent, Tag::frame, "agent_heuristic",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
-                      const agent::BrainInfo info = brain.info();
-                      if (info.branch_count > 0)
-                        IMPRINT_CHECK(check_pointer("agent_heuristic", "branches", branches));
-                      if (info.continuous_count > 0)
-                        IMPRINT_CHECK(check_pointer("agent_heuristic", "continuous", continuous));
-                      return brain.act_by_heuristic(seat, {branches, info.branch_count},
-                                                    {continuous, info.continuous_count});
-                    });
+imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, uint32_t branch_count,
+                                    const float* continuous, uint32_t continuous_count) {
+  return with_agent(
+      agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+        const agent::BrainInfo info = brain.info();
+        IMPRINT_CHECK(check_list("branches", branches, branch_count, info.branch_count));
+        IMPRINT_CHECK(check_list("continuous", continuous, continuous_count, info.continuous_count));
+        return brain.act_by_heuristic(seat, span_of(branches, branch_count),
+                                      span_of(continuous, continuous_count));
+      });
 }
 
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {

@@ -45,7 +45,7 @@ imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc
   return with_context(context, Tag::create, "brain_create", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_pointer("brain_create", "brain", brain));
     IMPRINT_ASSIGN(const agent::BrainSpec spec, to_brain_spec(desc));
-    IMPRINT_ASSIGN(const imp_brain_desc given, read_struct("brain_create", "desc", desc));
+    IMPRINT_ASSIGN(const imp_brain_desc given, read_struct("brain_create", "desc", desc, Next::chain));
     IMPRINT_ASSIGN(const agent::SharedTensors shared, take_tensors(entry, "brain_create", given));
     IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_brain(spec, shared));
     return publish_brain(entry, std::move(made), brain);

@@ -34,21 +34,25 @@ Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, co
 
 Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry,
                  vk::DeviceOptions& options) {
-  if (!host.allocate_device_memory != !host.free_device_memory)
-    return make_error(
-        ErrorCode::invalid_argument,
-        std::string(call) +
-            ": host.allocate_device_memory and free_device_memory belong together, but one is null");
   entry.log = {host.log, host.user};
   entry.device.lost = host.device_lost;
-  entry.device.allocate = host.allocate_device_memory;
-  entry.device.free = host.free_device_memory;
   entry.device.user = host.user;
   IMPRINT_ASSIGN(options.kernels, to_kernels(call, host));
   options.log = entry.log.sink();
-  options.memory.calls = entry.device.memory();
   IMPRINT_ASSIGN(options.jobs,
                  JobQueue::create({limits.worker_threads, {host.job_submit, host.user}, options.log}));
+  return {};
+}
+
+Status take_memory(const char* call, const imp_vk_device_info& device, ContextEntry& entry,
+                   vk::DeviceOptions& options) {
+  if (!device.allocate_device_memory != !device.free_device_memory)
+    return refuse(call,
+                  "device.allocate_device_memory, free_device_memory: found one, expected both or neither");
+  entry.device.allocate = device.allocate_device_memory;
+  entry.device.free = device.free_device_memory;
+  entry.device.memory_user = device.memory_user;
+  options.memory.calls = entry.device.memory();
   return {};
 }
 
@@ -116,11 +120,11 @@ Status check_record_state(std::uint32_t state) {
   std::uint32_t known = 0;
   for (const Refusal& refusal : kRefusals) {
     if (state & refusal.bit)
-      return make_error(refusal.code, std::string("record: info.command_buffer ") + refusal.text);
+      return make_error(refusal.code, std::string("frame_record: info.command_buffer ") + refusal.text);
     known |= refusal.bit;
   }
   if ((state & ~known) == 0) return {};
-  return make_error(ErrorCode::invalid_argument, "record: info.state is " + std::to_string(state) +
+  return make_error(ErrorCode::invalid_argument, "frame_record: info.state is " + std::to_string(state) +
                                                      ", which has bits that this library does not know");
 }
 
@@ -128,7 +132,7 @@ Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint3
                      std::vector<bridge::HostSemaphore>& semaphores) {
   constexpr std::uint32_t kMost = 1024;
   semaphores.clear();
-  IMPRINT_CHECK(check_array("submit_with", name, given, count, kMost));
+  IMPRINT_CHECK(check_array("frame_frame_submit_with", name, given, count, kMost));
   for (std::uint32_t i = 0; i < count; ++i) {
     bridge::HostSemaphore semaphore;
     std::memcpy(&semaphore.semaphore, &given[i].semaphore, sizeof semaphore.semaphore);
@@ -154,6 +158,7 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       IMPRINT_ASSIGN(bridge::ContextDescription description,
                      to_context(call, given, lent, checked, entry->queue));
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, description.options));
+      IMPRINT_CHECK(take_memory(call, given, *entry, description.options));
       IMPRINT_CHECK(bridge::check_queue_access(description.queue));
       IMPRINT_ASSIGN(entry->claim, QueueClaim::take(description.queue));
       auto world = agent::World::adopt(description);
@@ -207,18 +212,19 @@ imp_result IMP_CALL context_destroy(imp_context context) {
   });
 }
 
-imp_result IMP_CALL warmup(imp_context context, void (*progress)(void* user, float fraction), void* user) {
-  return with_context(context, Tag::create, "warmup", [&](ContextEntry& entry) {
+imp_result IMP_CALL context_warmup(imp_context context, void (*progress)(void* user, float fraction),
+                                   void* user) {
+  return with_context(context, Tag::create, "context_warmup", [&](ContextEntry& entry) {
     return entry.world->warmup([&](float fraction) {
       if (progress) progress(user, fraction);
     });
   });
 }
 
-imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
-  return with_context(context, Tag::create, "set_limits", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_pointer("set_limits", "limits", limits));
-    IMPRINT_ASSIGN(const Limits checked, to_limits("set_limits", limits));
+imp_result IMP_CALL context_set_limits(imp_context context, const imp_limits* limits) {
+  return with_context(context, Tag::create, "context_set_limits", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_pointer("context_set_limits", "limits", limits));
+    IMPRINT_ASSIGN(const Limits checked, to_limits("context_set_limits", limits));
     entry.world->set_budget(checked.budget);
     entry.world->set_shadow_period(checked.shadow_period_frames);
     entry.world->set_memory_cap(checked.memory_cap_bytes);
@@ -227,8 +233,8 @@ imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits) {
   });
 }
 
-imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms) {
-  return with_context(context, Tag::create, "drain",
+imp_result IMP_CALL context_drain(imp_context context, uint32_t timeout_ms) {
+  return with_context(context, Tag::create, "context_drain",
                       [&](ContextEntry& entry) { return entry.world->drain(timeout_ms); });
 }
 
@@ -270,8 +276,8 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
   });
 }
 
-imp_result IMP_CALL notify_device_lost(imp_context context) {
-  return with_context_any(context, "notify_device_lost", [&](ContextEntry& entry) -> Status {
+imp_result IMP_CALL context_notify_device_lost(imp_context context) {
+  return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
     entry.world->context().stand_still();  // jobs are waited for by the first call that says it: not here,
@@ -280,18 +286,18 @@ imp_result IMP_CALL notify_device_lost(imp_context context) {
   });
 }
 
-imp_result IMP_CALL quiesce(imp_context context, uint32_t timeout_ms) {
-  return with_context(context, Tag::create, "quiesce",
+imp_result IMP_CALL context_quiesce(imp_context context, uint32_t timeout_ms) {
+  return with_context(context, Tag::create, "context_quiesce",
                       [&](ContextEntry& entry) { return entry.world->quiesce(timeout_ms); });
 }
 
-imp_result IMP_CALL resume(imp_context context) {
-  return with_context(context, Tag::create, "resume",
+imp_result IMP_CALL context_resume(imp_context context) {
+  return with_context(context, Tag::create, "context_resume",
                       [&](ContextEntry& entry) { return entry.world->resume(); });
 }
 
-imp_result IMP_CALL trim(imp_context context, uint64_t* freed_bytes) {
-  return with_context(context, Tag::create, "trim", [&](ContextEntry& entry) -> Status {
+imp_result IMP_CALL context_trim(imp_context context, uint64_t* freed_bytes) {
+  return with_context(context, Tag::create, "context_trim", [&](ContextEntry& entry) -> Status {
     const std::uint64_t freed = entry.world->trim();
     if (freed_bytes) *freed_bytes = freed;
     return {};
@@ -305,14 +311,14 @@ imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info)
   });
 }
 
-imp_result IMP_CALL submit(imp_context context, uint32_t budget_us) {
-  return with_context(context, Tag::frame_submit, "submit",
+imp_result IMP_CALL frame_submit(imp_context context, uint32_t budget_us) {
+  return with_context(context, Tag::frame_submit, "frame_submit",
                       [&](ContextEntry& entry) { return entry.world->submit(budget_us); });
 }
 
-imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate) {
-  return with_context(context, Tag::frame_before, "estimate", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_filled_struct("estimate", "estimate", estimate));
+imp_result IMP_CALL frame_estimate(imp_context context, imp_estimate* estimate) {
+  return with_context(context, Tag::frame_before, "frame_estimate", [&](ContextEntry& entry) -> Status {
+    IMPRINT_CHECK(check_filled_struct("frame_estimate", "frame_estimate", estimate));
     IMPRINT_ASSIGN(const bridge::FrameEstimate found, entry.world->estimate());
     const auto whole_us = [](float us) { return static_cast<uint32_t>(std::min(std::ceil(us), 4e9f)); };
     fill_struct(estimate, [&](imp_estimate& filled) {
@@ -323,9 +329,9 @@ imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate) {
   });
 }
 
-imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info) {
-  return with_context(context, Tag::frame_submit, "submit_with", [&](ContextEntry& entry) -> Status {
-    IMPRINT_ASSIGN(const imp_submit_info given, read_struct("submit_with", "info", info));
+imp_result IMP_CALL frame_submit_with(imp_context context, const imp_submit_info* info) {
+  return with_context(context, Tag::frame_submit, "frame_submit_with", [&](ContextEntry& entry) -> Status {
+    IMPRINT_ASSIGN(const imp_submit_info given, read_struct("frame_submit_with", "info", info));
     std::vector<bridge::HostSemaphore>&waits = entry.waits, &signals = entry.signals;
     IMPRINT_CHECK(to_semaphores("info.waits", given.waits, given.wait_count, waits));
     IMPRINT_CHECK(to_semaphores("info.completions", given.completions, given.completion_count, signals));
@@ -333,9 +339,9 @@ imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info
   });
 }
 
-imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting) {
+imp_result IMP_CALL context_run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting) {
   return with_context(
-      context, Tag::create, "run_jobs",
+      context, Tag::create, "context_run_jobs",
       [&](ContextEntry& entry) -> Status {
         const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(budget_us);
         JobQueue& jobs = entry.world->jobs();
@@ -361,14 +367,11 @@ imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore*
                       });
 }
 
-imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
-  return with_context(context, Tag::frame_submit, "record", [&](ContextEntry& entry) -> Status {
-    IMPRINT_ASSIGN(const imp_record_info given, read_struct("record", "info", info));
-    IMPRINT_CHECK(check_pointer("record", "info.command_buffer", given.command_buffer));
+imp_result IMP_CALL frame_record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
+  return with_context(context, Tag::frame_submit, "frame_record", [&](ContextEntry& entry) -> Status {
+    IMPRINT_ASSIGN(const imp_record_info given, read_struct("frame_record", "info", info));
+    IMPRINT_CHECK(check_pointer("frame_record", "info.command_buffer", given.command_buffer));
     IMPRINT_CHECK(check_record_state(given.state));
-    if (given.reserved != 0)
-      return refuse("record", "info.reserved is " + std::to_string(given.reserved) +
-                                  "; expected 0: make it with imp_record_info_init");
     IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(given.command_buffer, given.budget_us));
     if (remaining_us) *remaining_us = left;
     return {};

@@ -51,7 +51,7 @@ vk::DeviceMemoryCalls HostDevice::memory() {
   calls.allocate = [](void* self, const VkMemoryAllocateInfo& info, VkDeviceMemory* memory) {
     const auto& host = *static_cast<const HostDevice*>(self);
     std::uint64_t number = 0;
-    const auto result = static_cast<VkResult>(host.allocate(host.user, &info, &number));
+    const auto result = static_cast<VkResult>(host.allocate(host.memory_user, &info, &number));
     std::memcpy(memory, &number, sizeof *memory);
     return result;
   };
@@ -59,7 +59,7 @@ vk::DeviceMemoryCalls HostDevice::memory() {
     const auto& host = *static_cast<const HostDevice*>(self);
     std::uint64_t number = 0;
     std::memcpy(&number, &memory, sizeof memory);
-    host.free(host.user, number);
+    host.free(host.memory_user, number);
   };
   return calls;
 }

@@ -16,7 +16,6 @@
 #include "plugin/abi/handles.h"
 #include "plugin/abi/queue_claims.h"
 #include "plugin/agent/world.h"
-#include "plugin/include/imprint/imprint.h"
 
 namespace imprint::abi {
 
@@ -33,7 +32,8 @@ struct HostDevice {
   void (*lost)(void* user, const char* message) = nullptr;
   int32_t (*allocate)(void* user, const void* info, uint64_t* memory) = nullptr;
   void (*free)(void* user, uint64_t memory) = nullptr;
-  void* user = nullptr;
+  void* user = nullptr;         // of `lost`
+  void* memory_user = nullptr;  // of `allocate` and `free`
   std::atomic<bool> told_lost{false};
   std::atomic<bool> stood_still{false};  // since the loss: what had begun on the device has ended
 
@@ -50,7 +50,7 @@ using EngineRemedies = std::array<std::string, bridge::kEngineCount>;
 // A context as the interface sees it.
 struct ContextEntry {
   HostLog log;  // these before the world, which uses them to the end
-  HostQueueCalls queue;
+  imp_vk_queue queue{};
   QueueClaim claim;
   HostDevice device;
   std::vector<bridge::HostSemaphore> waits,
@@ -59,7 +59,7 @@ struct ContextEntry {
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
   HandleTable<AgentPlace> agents;
-  std::vector<EngineRemedies> remedies;  // [losses of the device], made when they are first asked for
+  std::vector<EngineRemedies> remedies;  // [missing features], made when the first is read
   HandleTable<agent::SharedTensor> tensors;
   std::uint32_t slot = 0, generation = 0;  // filled by publish
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 namespace imprint::abi {
 namespace {
@@ -16,30 +17,80 @@ vk::DeviceOptions to_options(const imp_host& host, const Limits& limits) {
   return options;
 }
 
-const imp_vk_queue& host(void* calls) { return static_cast<const HostQueueCalls*>(calls)->host; }
+const imp_vk_queue& host(void* queue) { return *static_cast<const imp_vk_queue*>(queue); }
 
-bridge::QueueAccess to_queue(HostQueueCalls& calls) {
+const char* name_of(imp_queue_access access) {
+  constexpr const char* kNames[] = {"IMP_QUEUE_RECORD_ONLY",     "IMP_QUEUE_LOCK",
+                                    "IMP_QUEUE_SUBMIT_CALLBACK", "IMP_QUEUE_RUN_ON_QUEUE",
+                                    "IMP_QUEUE_SINGLE_THREAD",   "IMP_QUEUE_INTERNALLY_SYNCHRONIZED",
+                                    "IMP_QUEUE_EXCLUSIVE"};
+  return kNames[number_of(access)];
+}
+
+// Each field that `queue.access` needs is set, and each that it does not use is not.
+Status check_queue(const char* call, const imp_vk_queue& queue) {
+  IMPRINT_CHECK(check_enum(call, "device.queue.access", queue.access, IMP_QUEUE_EXCLUSIVE));
+  IMPRINT_CHECK(check_flag(call, "device.queue.submit_without_fence", queue.submit_without_fence));
+  enum class Use { unused, optional, required };
+  const auto used_by = [&](Use use, std::initializer_list<imp_queue_access> accesses) {
+    return std::ranges::find(accesses, queue.access) != accesses.end() ? use : Use::unused;
+  };
+  const bool any_queue = queue.access != IMP_QUEUE_RECORD_ONLY;
+  const bool locks = queue.access == IMP_QUEUE_LOCK;
+  const Use lock = locks ? Use::required : used_by(Use::optional, {IMP_QUEUE_EXCLUSIVE});
+  const struct {
+    const char* name;
+    bool given;
+    Use use;
+  } fields[] = {
+      {"queue", queue.queue != nullptr, any_queue ? Use::required : Use::unused},
+      {"lock", queue.lock != nullptr, lock},
+      {"unlock", queue.unlock != nullptr, lock},
+      {"submit", queue.submit != nullptr, used_by(Use::required, {IMP_QUEUE_SUBMIT_CALLBACK})},
+      {"run_on_queue", queue.run_on_queue != nullptr, used_by(Use::required, {IMP_QUEUE_RUN_ON_QUEUE})},
+      {"submit_without_fence", queue.submit_without_fence != 0,
+       used_by(Use::optional, {IMP_QUEUE_SUBMIT_CALLBACK})},
+      {"user", queue.user != nullptr,
+       used_by(Use::optional,
+               {IMP_QUEUE_LOCK, IMP_QUEUE_SUBMIT_CALLBACK, IMP_QUEUE_RUN_ON_QUEUE, IMP_QUEUE_EXCLUSIVE})},
+  };
+  for (const auto& field : fields) {
+    if (field.given && field.use == Use::unused)
+      return refuse(call, text("device.queue.", field.name, ": found a value, but ", name_of(queue.access),
+                               " does not use it. Leave it zero, or set device.queue.access to the access "
+                               "that you mean."));
+    if (!field.given && field.use == Use::required)
+      return refuse(
+          call, text("device.queue.", field.name, ": found null, but ", name_of(queue.access), " needs it"));
+  }
+  if (!queue.lock != !queue.unlock)
+    return refuse(call, "device.queue.lock, unlock: found one, expected both or neither");
+  return {};
+}
+
+// `queue` was checked.
+bridge::QueueAccess to_queue(imp_vk_queue& queue) {
   bridge::QueueAccess access;
-  access.queue = calls.host.queue;
-  access.family = calls.host.family;
-  access.index = calls.host.index;
-  access.single_thread = calls.host.single_thread != 0;
-  access.user = &calls;
-  if (calls.host.lock)
-    access.lock = [](void* self, VkQueue queue) { host(self).lock(host(self).user, queue); };
-  if (calls.host.unlock)
-    access.unlock = [](void* self, VkQueue queue) { host(self).unlock(host(self).user, queue); };
-  if (calls.host.submit) {
-    access.submit = [](void* self, VkQueue queue, std::uint32_t count, const VkSubmitInfo* submits,
+  access.queue = queue.queue;
+  access.family = queue.family;
+  access.single_thread = queue.access == IMP_QUEUE_SINGLE_THREAD;
+  access.internally_synchronized = queue.access == IMP_QUEUE_INTERNALLY_SYNCHRONIZED;
+  access.exclusive = queue.access == IMP_QUEUE_EXCLUSIVE;
+  access.submit_without_fence = queue.submit_without_fence != 0;
+  access.user = &queue;
+  if (queue.lock) access.lock = [](void* self, VkQueue on) { host(self).lock(host(self).user, on); };
+  if (queue.unlock) access.unlock = [](void* self, VkQueue on) { host(self).unlock(host(self).user, on); };
+  if (queue.submit) {
+    access.submit = [](void* self, VkQueue on, std::uint32_t count, const VkSubmitInfo* submits,
                        VkFence fence) {
       std::uint64_t number = 0;
       std::memcpy(&number, &fence, sizeof fence);
-      return static_cast<VkResult>(host(self).submit(host(self).user, queue, count, submits, number));
+      return static_cast<VkResult>(host(self).submit(host(self).user, on, count, submits, number));
     };
   }
-  if (calls.run_on_queue) {
-    access.run = [](void* self, void (*work)(void* data, VkQueue queue), void* data) {
-      static_cast<const HostQueueCalls*>(self)->run_on_queue(host(self).user, work, data);
+  if (queue.run_on_queue) {
+    access.run = [](void* self, void (*work)(void* data, VkQueue on), void* data) {
+      host(self).run_on_queue(host(self).user, work, data);
     };
   }
   return access;
@@ -48,17 +99,20 @@ bridge::QueueAccess to_queue(HostQueueCalls& calls) {
 }  // namespace
 
 Status check_pointer(const char* call, const char* name, const void* pointer) {
-  return pointer ? Status{} : Status{refuse(call, std::string(name) + " is null")};
+  return pointer ? Status{} : Status{refuse(call, text(name, " is null"))};
 }
 
 Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
                    std::size_t most) {
   if (count > most)
-    return refuse(call, "the count of " + std::string(name) + " is " + std::to_string(count) + "; at most " +
-                            std::to_string(most));
-  if (count > 0 && !pointer)
-    return refuse(call, std::string(name) + " is null but its count is " + std::to_string(count));
+    return refuse(call, text(name, ": found a count of ", count, ", expected at most ", most));
+  if (count > 0 && !pointer) return refuse(call, text(name, ": found null, expected ", count, " elements"));
   return {};
+}
+
+Status check_flag(const char* call, const char* name, std::uint32_t value) {
+  if (value <= 1) return {};
+  return refuse(call, text(name, ": found ", value, ", expected 0 or 1"));
 }
 
 Result<Limits> to_limits(const char* call, const imp_limits* limits) {
@@ -67,8 +121,9 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits) {
     IMPRINT_ASSIGN(given, read_struct(call, "limits", limits));
   }
   if (given.worker_threads > 64)
-    return refuse(call, "limits.worker_threads is " + std::to_string(given.worker_threads) + "; at most 64");
+    return refuse(call, text("limits.worker_threads: found ", given.worker_threads, ", expected 0 to 64"));
   IMPRINT_CHECK(check_enum(call, "limits.preference", given.preference, IMP_PREFER_COMPUTE));
+  IMPRINT_CHECK(check_flag(call, "limits.deterministic", given.deterministic));
   Limits result;
   result.budget.preference = static_cast<bridge::Preference>(given.preference);
   result.budget.frame_gpu_us = given.frame_gpu_us;
@@ -90,7 +145,9 @@ Result<imp_host> to_host(const char* call, const imp_host* host) {
 
 Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given,
                                               const imp_host& host, const Limits& limits,
-                                              HostQueueCalls& calls) {
+                                              imp_vk_queue& queue) {
+  IMPRINT_CHECK(check_queue(call, given.queue));
+  IMPRINT_CHECK(check_flag(call, "device.allow_own_device", given.allow_own_device));
   IMPRINT_CHECK(check_array(call, "device.instance_extensions", given.instance_extensions,
                             given.instance_extension_count, kMostExtensions));
   IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions,
@@ -115,17 +172,12 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   std::memcpy(&vulkan.pipeline_cache, &given.pipeline_cache, sizeof vulkan.pipeline_cache);
   vulkan.queue_family = given.queue.family;
   description.options = to_options(host, limits);
-  calls.host = given.queue;
-  calls.run_on_queue = given.run_on_queue;
-  description.queue = to_queue(calls);
-  description.queue.internally_synchronized = given.internally_synchronized != 0;
-  description.queue.submit_without_fence = given.submit_without_fence != 0;
-  description.queue.exclusive = given.exclusive != 0;
+  queue = given.queue;
+  description.queue = to_queue(queue);
   if (description.queue.exclusive && limits.worker_threads == 0)
     return refuse(call,
-                  "device.exclusive asks for a thread of Imprint's own that submits, and "
-                  "limits.worker_threads of 0 for none; raise it, or give "
-                  "the queue in another way");
+                  "limits.worker_threads: found 0, but IMP_QUEUE_EXCLUSIVE needs a thread of Imprint's own "
+                  "that submits. Raise it, or choose another access.");
   description.budget = limits.budget;
   return description;
 }
@@ -133,88 +185,13 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
 Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device,
                                                 const imp_host& host, const Limits& limits) {
   IMPRINT_ASSIGN(const imp_standalone_info given, read_struct(call, "device", device));
+  IMPRINT_CHECK(check_flag(call, "device.validation", given.validation));
   bridge::StandaloneOptions options;
   if (given.device) options.device = given.device;
   options.validation = given.validation != 0;
   options.options = to_options(host, limits);
   options.budget = limits.budget;
   return options;
-}
-
-Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
-  constexpr const char* call = "brain_create";
-  IMPRINT_ASSIGN(const imp_brain_desc given, read_struct(call, "desc", desc));
-  if (given.branch_count > IMP_MAX_BRANCHES)
-    return refuse(call, "desc.branch_count is " + std::to_string(given.branch_count) + "; at most " +
-                            std::to_string(IMP_MAX_BRANCHES));
-  IMPRINT_CHECK(
-      check_array(call, "desc.branch_sizes", given.branch_sizes, given.branch_count, IMP_MAX_BRANCHES));
-  if (given.reserved != 0)
-    return refuse(call, "desc.reserved is " + std::to_string(given.reserved) +
-                            "; expected 0: make it with imp_brain_desc_init");
-  if (given.hidden_count > 16)
-    return refuse(call, "desc.hidden_count is " + std::to_string(given.hidden_count) + "; at most 16");
-  IMPRINT_CHECK(check_enum(call, "desc.activation", given.activation, IMP_ACTIVATION_GELU));
-  IMPRINT_CHECK(check_enum(call, "desc.learner", given.learner, IMP_LEARNER_PPO));
-  if (given.observation_scale && given.observation_count > (1u << 20))
-    return refuse(call, "desc.observation_count is above 1048576");
-
-  agent::BrainSpec spec;
-  if (given.name) spec.name = given.name;
-  spec.observation.count = given.observation_count;
-  if (given.observation_scale)
-    spec.observation.scale.assign(given.observation_scale, given.observation_scale + given.observation_count);
-  if (given.branch_count > 0)
-    spec.action.branch_sizes.assign(given.branch_sizes, given.branch_sizes + given.branch_count);
-  spec.action.continuous_count = given.continuous_count;
-  spec.goal_count = given.goal_count;
-  spec.hidden_sizes.assign(given.hidden_count, 64);
-  if (given.hidden_sizes)
-    spec.hidden_sizes.assign(given.hidden_sizes, given.hidden_sizes + given.hidden_count);
-  spec.activation = static_cast<agent::Activation>(given.activation);
-  spec.brain_count = given.brain_count;
-  spec.agents_per_brain = given.agents_per_brain;
-  spec.seed = given.seed;
-  spec.action_latency_frames = given.action_latency_frames;
-  spec.decision_period_frames = std::max(1u, given.decision_period_frames);
-  spec.learner = static_cast<agent::LearnerKind>(given.learner);
-  spec.learn_period_frames = given.learn_period_frames;
-  spec.batch_size = given.batch_size;
-  spec.replay_capacity = given.replay_capacity;
-  spec.learning_rate = given.learning_rate;
-  spec.max_gradient_norm = given.max_gradient_norm;
-  spec.exploration = given.exploration;
-  spec.margin = given.margin;
-  spec.margin_weight = given.margin_weight;
-  spec.credit_delay_s = given.credit_delay_s;
-  spec.credit_width_s = given.credit_width_s;
-  spec.snapshot_count = given.snapshot_count;
-  // What came later means its default when it is 0.
-  if (given.target_period != 0) spec.target_period = given.target_period;
-  if (given.target_rate != 0) spec.target_rate = given.target_rate;
-  if (given.discount != 0) spec.discount = given.discount;
-  spec.double_estimate = given.double_estimate != 0;
-  spec.epsilon = given.epsilon;
-  spec.epsilon_decisions = given.epsilon_decisions;
-  spec.trace_decay = given.trace_decay;
-  if (given.rollout_steps != 0) spec.rollout_steps = given.rollout_steps;
-  if (given.epochs != 0) spec.epochs = given.epochs;
-  if (given.advantage_decay != 0) spec.advantage_decay = given.advantage_decay;
-  if (given.clip_range != 0) spec.clip_range = given.clip_range;
-  if (given.entropy_coefficient != 0) spec.entropy_coefficient = given.entropy_coefficient;
-  return spec;
-}
-
-Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
-  constexpr const char* call = "brain_create_from_onnx";
-  IMPRINT_ASSIGN(const imp_policy_desc given, read_struct(call, "desc", desc));
-  IMPRINT_CHECK(check_array(call, "desc.data", given.data, given.size, SIZE_MAX));
-  agent::PolicySpec spec;
-  if (given.name) spec.name = given.name;
-  spec.file = {static_cast<const std::byte*>(given.data), given.size};
-  spec.agent_capacity = given.agent_capacity;
-  spec.action_latency_frames = given.action_latency_frames;
-  return spec;
 }
 
 }  // namespace imprint::abi

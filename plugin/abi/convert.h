@@ -12,7 +12,6 @@
 #include "plugin/abi/structs.h"
 #include "plugin/agent/decide/policy.h"
 #include "plugin/agent/schema.h"
-#include "plugin/include/imprint/imprint.h"
 
 namespace imprint::abi {
 
@@ -35,10 +34,11 @@ std::uint32_t number_of(const Enum& value) {
 template <class Enum>
 Status check_enum(const char* call, const char* name, const Enum& value, Enum last) {
   if (number_of(value) <= number_of(last)) return {};
-  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + name + " is " +
-                                                     std::to_string(number_of(value)) + "; expected 0 to " +
-                                                     std::to_string(number_of(last)));
+  return refuse(call, text(name, ": found ", number_of(value), ", expected 0 to ", number_of(last)));
 }
+
+// Errors: invalid_argument for anything else than 0 and 1.
+Status check_flag(const char* call, const char* name, std::uint32_t value);
 
 // Limits as our options; null = defaults.
 struct Limits {
@@ -54,16 +54,10 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits);
 // What the host lends; null = nothing.
 Result<imp_host> to_host(const char* call, const imp_host* host);
 
-// The host's queue functions, which are declared without Vulkan's types, behind functions that have them.
-struct HostQueueCalls {
-  imp_vk_queue host{};
-  void (*run_on_queue)(void* user, void (*work)(void* data, VkQueue queue), void* data) = nullptr;
-};
-
-// `given` was read. Its lists are borrowed; `calls` is filled, borrowed, and outlives the context.
+// `given` was read. Its lists are borrowed; `queue` is filled, borrowed, and must outlive the context.
 Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given,
                                               const imp_host& host, const Limits& limits,
-                                              HostQueueCalls& calls);
+                                              imp_vk_queue& queue);
 Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_standalone_info* device,
                                                 const imp_host& host, const Limits& limits);
 Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc);

@@ -1,7 +1,8 @@
 #pragma once
-// The functions behind the table, one file for each noun. Contracts: plugin/include/imprint/imprint.h.
+// The functions behind the tables, one file for each noun. Contracts: the headers in plugin/include/imprint.
 
-#include "plugin/include/imprint/imprint.h"
+#include "plugin/include/imprint/imprint_tools.h"
+#include "plugin/include/imprint/imprint_vulkan.h"
 
 namespace imprint::abi {
 
@@ -10,47 +11,22 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
 imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host,
                                               const imp_limits* limits, imp_context* context);
 imp_result IMP_CALL context_destroy(imp_context context);
-imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* size);
-imp_result IMP_CALL warmup(imp_context context, void (*progress)(void* user, float fraction), void* user);
-imp_result IMP_CALL set_limits(imp_context context, const imp_limits* limits);
-imp_result IMP_CALL drain(imp_context context, uint32_t timeout_ms);
-imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats);
-imp_result IMP_CALL notify_device_lost(imp_context context);
-imp_result IMP_CALL quiesce(imp_context context, uint32_t timeout_ms);
-imp_result IMP_CALL resume(imp_context context);
-imp_result IMP_CALL trim(imp_context context, uint64_t* freed_bytes);
-imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes);
-imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
-                                                imp_vk_merged* merged);
-void IMP_CALL vk_free_merged(imp_vk_merged* merged);
-imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count,
-                                          imp_vk_extra_queue* queues);
-imp_result IMP_CALL context_get_report(imp_context context, imp_report* report);
-imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_loss* loss);
-imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info);
-imp_result IMP_CALL submit(imp_context context, uint32_t budget_us);
-imp_result IMP_CALL estimate(imp_context context, imp_estimate* estimate);
-imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size);
-imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size);
-imp_result IMP_CALL record(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
-imp_result IMP_CALL frame_end(imp_context context);
-
-imp_result IMP_CALL submit_with(imp_context context, const imp_submit_info* info);
-imp_result IMP_CALL run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting);
+imp_result IMP_CALL context_warmup(imp_context context, void (*progress)(void* user, float fraction),
+                                   void* user);
+imp_result IMP_CALL context_set_limits(imp_context context, const imp_limits* limits);
+imp_result IMP_CALL context_drain(imp_context context, uint32_t timeout_ms);
+imp_result IMP_CALL context_quiesce(imp_context context, uint32_t timeout_ms);
+imp_result IMP_CALL context_resume(imp_context context);
+imp_result IMP_CALL context_trim(imp_context context, uint64_t* freed_bytes);
+imp_result IMP_CALL context_notify_device_lost(imp_context context);
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore);
 
-imp_result IMP_CALL tuning_get(imp_context context, char* text, size_t* size);
-imp_result IMP_CALL tuning_set(imp_context context, const char* text, size_t size);
-imp_result IMP_CALL tuning_stop(imp_context context);
-
-imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc,
-                                     const imp_vk_buffer* buffer, imp_tensor* tensor);
-imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc,
-                                     const imp_vk_buffer* wish, imp_tensor* tensor);
-imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer);
-imp_result IMP_CALL tensor_destroy(imp_tensor tensor);
-imp_result IMP_CALL tensor_acquire(imp_tensor tensor);
-imp_result IMP_CALL tensor_release(imp_tensor tensor);
+imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info);
+imp_result IMP_CALL frame_submit(imp_context context, uint32_t budget_us);
+imp_result IMP_CALL frame_submit_with(imp_context context, const imp_submit_info* info);
+imp_result IMP_CALL frame_record(imp_context context, const imp_record_info* info, uint32_t* remaining_us);
+imp_result IMP_CALL frame_estimate(imp_context context, imp_estimate* estimate);
+imp_result IMP_CALL frame_end(imp_context context);
 
 imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain);
 imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc,
@@ -73,12 +49,43 @@ imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode);
 imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal);
 imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count);
 imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count);
-imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t place);
+imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t first);
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action);
-imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, const float* continuous);
+imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, uint32_t branch_count,
+                                    const float* continuous, uint32_t continuous_count);
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback);
 imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration);
 imp_result IMP_CALL agent_reward(imp_agent agent, float reward);
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end);
+
+imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc,
+                                     const imp_vk_buffer* buffer, imp_tensor* tensor);
+imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc,
+                                     const imp_vk_buffer* wish, imp_tensor* tensor);
+imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer);
+imp_result IMP_CALL tensor_destroy(imp_tensor tensor);
+imp_result IMP_CALL tensor_acquire(imp_tensor tensor);
+imp_result IMP_CALL tensor_release(imp_tensor tensor);
+
+imp_result IMP_CALL plan_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes);
+imp_result IMP_CALL plan_query_extra_queues(const imp_vk_plan* plan, uint32_t* count,
+                                            imp_vk_extra_queue* queues);
+imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
+                                                  imp_vk_merged* merged);
+void IMP_CALL merged_free(imp_vk_merged* merged);
+
+imp_result IMP_CALL context_get_report_text(imp_context context, char* text, size_t* size);
+imp_result IMP_CALL context_get_report(imp_context context, imp_report* report);
+imp_result IMP_CALL context_get_missing_feature(imp_context context, uint32_t index,
+                                                imp_missing_feature* feature);
+imp_result IMP_CALL missing_feature_remedy(imp_context context, uint32_t index, imp_engine engine,
+                                           const char** text);
+imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats);
+imp_result IMP_CALL context_run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting);
+imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size);
+imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size);
+imp_result IMP_CALL tuning_get(imp_context context, char* text, size_t* size);
+imp_result IMP_CALL tuning_set(imp_context context, const char* text, size_t size);
+imp_result IMP_CALL tuning_stop(imp_context context);
 
 }  // namespace imprint::abi

@@ -52,8 +52,8 @@ imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* cou
 
 }  // namespace
 
-imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes) {
-  return list_of_plan("vk_query_requirements", plan, count, wishes, "wishes", &bridge::Requirements::wishes,
+imp_result IMP_CALL plan_query_requirements(const imp_vk_plan* plan, uint32_t* count, imp_vk_wish* wishes) {
+  return list_of_plan("plan_query_requirements", plan, count, wishes, "wishes", &bridge::Requirements::wishes,
                       [](imp_vk_wish& into, const auto& wish) {
                         put(into.feature, wish.feature);
                         put(into.extension, wish.extension);
@@ -61,24 +61,24 @@ imp_result IMP_CALL vk_query_requirements(const imp_vk_plan* plan, uint32_t* cou
                       });
 }
 
-imp_result IMP_CALL vk_query_extra_queues(const imp_vk_plan* plan, uint32_t* count,
-                                          imp_vk_extra_queue* queues) {
-  return list_of_plan("vk_query_extra_queues", plan, count, queues, "families",
+imp_result IMP_CALL plan_query_extra_queues(const imp_vk_plan* plan, uint32_t* count,
+                                            imp_vk_extra_queue* queues) {
+  return list_of_plan("plan_query_extra_queues", plan, count, queues, "families",
                       &bridge::Requirements::extra_queues, [](imp_vk_extra_queue& into, const auto& family) {
                         into = {family.index, family.queue_count, family.priority};
                       });
 }
 
-imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
-                                                imp_vk_merged* merged) {
+imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
+                                                  imp_vk_merged* merged) {
   return guarded([&]() -> imp_result {
     return translate([&]() -> Status {
-      constexpr const char* call = "vk_merge_device_create_info";
+      constexpr const char* call = "plan_merge_device_create_info";
       IMPRINT_CHECK(check_pointer(call, "create_info", create_info));
       IMPRINT_CHECK(check_filled_struct(call, "merged", merged));
       if (merged->owner)
         return refuse(call,
-                      "merged is filled already: give it to vk_free_merged first, or make another with "
+                      "merged is filled already: give it to merged_free first, or make another with "
                       "imp_vk_merged_init");
       IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
       const auto& host = *static_cast<const VkDeviceCreateInfo*>(create_info);
@@ -93,13 +93,13 @@ imp_result IMP_CALL vk_merge_device_create_info(const imp_vk_plan* plan, const v
         filled.device_extensions = made->extensions().data();
         filled.owner = made.get();
       });
-      (void)made.release();  // vk_free_merged's
+      (void)made.release();  // merged_free's
       return {};
     }());
   });
 }
 
-void IMP_CALL vk_free_merged(imp_vk_merged* merged) {
+void IMP_CALL merged_free(imp_vk_merged* merged) {
   if (!merged || !merged->owner) return;
   const std::unique_ptr<bridge::MergedDevice> last(static_cast<bridge::MergedDevice*>(merged->owner));
   merged->owner = nullptr;

@@ -14,18 +14,34 @@ namespace {
 static_assert(static_cast<int>(bridge::CompletedBy::timeline) == IMP_COMPLETED_BY_TIMELINE);
 static_assert(static_cast<int>(bridge::CompletedBy::fences) == IMP_COMPLETED_BY_FENCES);
 static_assert(static_cast<int>(bridge::CompletedBy::frames) == IMP_COMPLETED_BY_FRAMES);
+static_assert(static_cast<int>(bridge::Engine::unity) == 0 &&
+              static_cast<int>(bridge::Engine::vulkan_scene_graph) ==
+                  IMP_ENGINE_VULKAN_SCENE_GRAPH - IMP_ENGINE_UNITY);
+
+std::span<const vk::CapabilityLoss> missing_features(ContextEntry& entry) {
+  vk::Device* device = entry.world->context().vulkan();
+  return device ? std::span<const vk::CapabilityLoss>(device->losses())
+                : std::span<const vk::CapabilityLoss>();
+}
+
+Result<const vk::CapabilityLoss*> find_missing(const char* call, ContextEntry& entry, std::uint32_t index) {
+  const std::span<const vk::CapabilityLoss> missing = missing_features(entry);
+  if (index < missing.size()) return &missing[index];
+  return make_error(ErrorCode::not_found, text(call, ": index: found ", index, ", expected less than ",
+                                               missing.size(), ", the missing_feature_count"));
+}
 
 }  // namespace
 
-imp_result IMP_CALL context_report(imp_context context, char* buffer, size_t* size) {
+imp_result IMP_CALL context_get_report_text(imp_context context, char* buffer, size_t* size) {
   return with_context(
-      context, Tag::create, "context_report",
+      context, Tag::create, "context_get_report_text",
       [&](ContextEntry& entry) -> Status {
-        IMPRINT_CHECK(check_pointer("context_report", "size", size));
+        IMPRINT_CHECK(check_pointer("context_get_report_text", "size", size));
         const std::string report = entry.world->report();
         if (buffer && *size < report.size() + 1)
           return make_error(ErrorCode::invalid_argument,
-                            "context_report: the buffer has " + std::to_string(*size) +
+                            "context_get_report_text: the buffer has " + std::to_string(*size) +
                                 " bytes; the text needs " + std::to_string(report.size() + 1));
         *size = report.size() + 1;
         if (buffer) std::memcpy(buffer, report.c_str(), report.size() + 1);
@@ -58,42 +74,48 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
           filled.tensor_sharing = entry.world->link() ? IMP_TENSORS_ACROSS_DEVICES
                                   : filled.own_device ? IMP_TENSORS_NOT_SHARED
                                                       : IMP_TENSORS_ON_ONE_DEVICE;
-          filled.loss_count = static_cast<std::uint32_t>(bridge.device().losses().size());
+          filled.missing_feature_count = static_cast<std::uint32_t>(bridge.device().losses().size());
         });
         return {};
       },
       AfterLoss::serves);
 }
 
-imp_result IMP_CALL context_get_loss(imp_context context, uint32_t index, imp_loss* loss) {
+imp_result IMP_CALL context_get_missing_feature(imp_context context, uint32_t index,
+                                                imp_missing_feature* feature) {
+  constexpr const char* call = "context_get_missing_feature";
   return with_context(
-      context, Tag::create, "context_get_loss",
+      context, Tag::create, call,
       [&](ContextEntry& entry) -> Status {
-        IMPRINT_CHECK(check_filled_struct("context_get_loss", "loss", loss));
-        vk::Device* device = entry.world->context().vulkan();
-        const std::span<const vk::CapabilityLoss> losses =
-            device ? std::span<const vk::CapabilityLoss>(device->losses())
-                   : std::span<const vk::CapabilityLoss>();
-        if (index >= losses.size())
-          return make_error(ErrorCode::not_found, "context_get_loss: index is " + std::to_string(index) +
-                                                      "; there are " + std::to_string(losses.size()) +
-                                                      " losses");
-        if (entry.remedies.empty())
-          for (const vk::CapabilityLoss& one : losses) entry.remedies.push_back(bridge::engine_remedies(one));
-        const EngineRemedies& remedies = entry.remedies[index];
-        const auto remedy = [&](bridge::Engine engine) {
-          return remedies[static_cast<std::size_t>(engine)].c_str();
-        };
-        fill_struct(loss, [&](imp_loss& filled) {
-          filled.item = losses[index].item.c_str();
-          filled.cause = losses[index].cause.c_str();
-          filled.cost = losses[index].cost.c_str();
-          filled.remedy = losses[index].remedy.c_str();
-          filled.unity = remedy(bridge::Engine::unity);
-          filled.unreal = remedy(bridge::Engine::unreal);
-          filled.godot = remedy(bridge::Engine::godot);
-          filled.vulkan_scene_graph = remedy(bridge::Engine::vulkan_scene_graph);
+        IMPRINT_CHECK(check_filled_struct(call, "feature", feature));
+        IMPRINT_ASSIGN(const vk::CapabilityLoss* found, find_missing(call, entry, index));
+        fill_struct(feature, [&](imp_missing_feature& filled) {
+          filled.item = found->item.c_str();
+          filled.cause = found->cause.c_str();
+          filled.cost = found->cost.c_str();
         });
+        return {};
+      },
+      AfterLoss::serves);
+}
+
+imp_result IMP_CALL missing_feature_remedy(imp_context context, uint32_t index, imp_engine engine,
+                                           const char** text) {
+  constexpr const char* call = "missing_feature_remedy";
+  return with_context(
+      context, Tag::create, call,
+      [&](ContextEntry& entry) -> Status {
+        IMPRINT_CHECK(check_pointer(call, "text", text));
+        IMPRINT_CHECK(check_enum(call, "engine", engine, IMP_ENGINE_VULKAN_SCENE_GRAPH));
+        IMPRINT_ASSIGN(const vk::CapabilityLoss* found, find_missing(call, entry, index));
+        if (engine == IMP_ENGINE_OWN) {
+          *text = found->remedy.c_str();
+          return {};
+        }
+        if (entry.remedies.empty())
+          for (const vk::CapabilityLoss& one : missing_features(entry))
+            entry.remedies.push_back(bridge::engine_remedies(one));
+        *text = entry.remedies[index][number_of(engine) - IMP_ENGINE_UNITY].c_str();
         return {};
       },
       AfterLoss::serves);

@@ -1,20 +1,23 @@
 #pragma once
-// The interface's structs across versions. A host may have been built with an older or a newer header than
-// this library:
-//   given, shorter   the missing tail counts as zero, which for a field that came later means its default
-//   given, longer    fine while the tail that this library does not know is zero
-//   filled, shorter  filled as far as it reaches
-//   filled, longer   the tail stays as it is
-// No struct was ever shorter than in version 1. Fields are added at the end, never into the padding of an
-// older version.
+// The interface's structs across versions. A host may be built with an older or a newer header than this
+// library:
+//   given, shorter   the missing fields have the defaults of the struct's init function
+//   given, longer    accepted while the fields that this library does not know are zero
+//   filled, shorter  filled up to its end
+//   filled, longer   the rest stays as it is
+// No struct is shorter than in version 1. Fields are added at the end, never into the padding of an older
+// version.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "compute/base/result.h"
-#include "plugin/include/imprint/imprint.h"
+#include "compute/base/text.h"
+#include "plugin/include/imprint/imprint_tools.h"
+#include "plugin/include/imprint/imprint_vulkan.h"
 
 namespace imprint::abi {
 
@@ -25,59 +28,74 @@ struct StructKind {
   std::size_t size = 0;        // as this library knows it
 };
 
-// No struct of any version is longer: what claims to be was never initialised.
+// A larger size means that the struct was never initialised.
 inline constexpr std::size_t kLongestStruct = 16384;
 
 inline Error refuse(const char* call, const std::string& what) {
-  return make_error(ErrorCode::invalid_argument, std::string(call) + ": " + what);
+  return make_error(ErrorCode::invalid_argument, text(call, ": ", what));
 }
 
-// Copies a given struct into kind.size bytes at `copy`. Errors: invalid_argument for a null pointer, another
-// type, a next chain, a size that no version had, a tail that is set and not known here.
-Status read_struct(const char* call, const char* name, const void* given, const StructKind& kind, void* copy);
-// Checks a struct to be filled. Errors: the same, but for the tail.
-Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind);
-// Hands what lies behind the header of `filled` out, as far as `out`, which was checked, reaches.
+// Whether a struct may have a chain of others on header.next.
+enum class Next : std::uint8_t { none, chain };
+
+// Copies a given struct over the first bytes of `copy`, which holds kind.size bytes: the defaults.
+// Errors: invalid_argument for a null pointer, another type, a chain where there is none, a size that no
+// version had, an unknown field that is set.
+Status read_struct(const char* call, const char* name, const void* given, const StructKind& kind, void* copy,
+                   Next next = Next::none);
+// Checks a struct that the library fills. Errors: the same, except for unknown fields.
+Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
+                           Next next = Next::none);
+// Copies `filled`, without its header, to `out`, which was checked, as far as that reaches.
 void write_struct(const void* filled, const StructKind& kind, void* out);
+
+imp_header read_header(const void* given);
 
 template <class T>
 inline constexpr StructKind kKind{};
 
-// With the last member that the struct had in version 1.
-#define IMPRINT_STRUCT(T, TYPE, LAST)                                                                     \
-  template <>                                                                                             \
-  inline constexpr StructKind kKind<T> {                                                                  \
-#T, TYPE, (offsetof(T, LAST) + sizeof(T::LAST) + alignof(T) - 1) / alignof(T) * alignof(T), sizeof(T) \
-  }
-IMPRINT_STRUCT(imp_vk_device_info, IMP_STRUCT_VK_DEVICE_INFO, queue);
-IMPRINT_STRUCT(imp_standalone_info, IMP_STRUCT_STANDALONE_INFO, validation);
-IMPRINT_STRUCT(imp_host, IMP_STRUCT_HOST, user);
-IMPRINT_STRUCT(imp_limits, IMP_STRUCT_LIMITS, memory_cap_bytes);
-IMPRINT_STRUCT(imp_frame_info, IMP_STRUCT_FRAME_INFO, time_s);
-IMPRINT_STRUCT(imp_record_info, IMP_STRUCT_RECORD_INFO, budget_us);
-IMPRINT_STRUCT(imp_brain_desc, IMP_STRUCT_BRAIN_DESC, snapshot_count);
-IMPRINT_STRUCT(imp_policy_desc, IMP_STRUCT_POLICY_DESC, action_latency_frames);
-IMPRINT_STRUCT(imp_brain_info, IMP_STRUCT_BRAIN_INFO, parameter_count);
-IMPRINT_STRUCT(imp_action, IMP_STRUCT_ACTION, values);
-IMPRINT_STRUCT(imp_feedback, IMP_STRUCT_FEEDBACK, time_s);
-IMPRINT_STRUCT(imp_demonstration, IMP_STRUCT_DEMONSTRATION, weight);
-IMPRINT_STRUCT(imp_brain_stats, IMP_STRUCT_BRAIN_STATS, dropped_samples);
-IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS, frame_cpu_us);
-IMPRINT_STRUCT(imp_vk_plan, IMP_STRUCT_VK_PLAN, api_version);
-IMPRINT_STRUCT(imp_vk_merged, IMP_STRUCT_VK_MERGED, owner);
-IMPRINT_STRUCT(imp_report, IMP_STRUCT_REPORT, loss_count);
-IMPRINT_STRUCT(imp_estimate, IMP_STRUCT_ESTIMATE, later_us);
-IMPRINT_STRUCT(imp_loss, IMP_STRUCT_LOSS, vulkan_scene_graph);
-IMPRINT_STRUCT(imp_tensor_desc, IMP_STRUCT_TENSOR_DESC, shape);
-IMPRINT_STRUCT(imp_vk_buffer, IMP_STRUCT_VK_BUFFER, memory);
-IMPRINT_STRUCT(imp_submit_info, IMP_STRUCT_SUBMIT_INFO, completions);
+// NAME_init gives the defaults.
+#define IMPRINT_STRUCT(NAME, TYPE)                                                  \
+  template <>                                                                       \
+  inline constexpr StructKind kKind<NAME>{#NAME, TYPE, sizeof(NAME), sizeof(NAME)}; \
+  inline NAME defaults_of(std::type_identity<NAME>) { return NAME##_init(); }
+IMPRINT_STRUCT(imp_host, IMP_STRUCT_HOST)
+IMPRINT_STRUCT(imp_limits, IMP_STRUCT_LIMITS)
+IMPRINT_STRUCT(imp_frame_info, IMP_STRUCT_FRAME_INFO)
+IMPRINT_STRUCT(imp_brain_desc, IMP_STRUCT_BRAIN_DESC)
+IMPRINT_STRUCT(imp_policy_desc, IMP_STRUCT_POLICY_DESC)
+IMPRINT_STRUCT(imp_brain_info, IMP_STRUCT_BRAIN_INFO)
+IMPRINT_STRUCT(imp_action, IMP_STRUCT_ACTION)
+IMPRINT_STRUCT(imp_feedback, IMP_STRUCT_FEEDBACK)
+IMPRINT_STRUCT(imp_demonstration, IMP_STRUCT_DEMONSTRATION)
+
+IMPRINT_STRUCT(imp_feedback_options, IMP_STRUCT_FEEDBACK_OPTIONS)
+IMPRINT_STRUCT(imp_cloning_options, IMP_STRUCT_CLONING_OPTIONS)
+IMPRINT_STRUCT(imp_dqn_options, IMP_STRUCT_DQN_OPTIONS)
+IMPRINT_STRUCT(imp_coach_options, IMP_STRUCT_COACH_OPTIONS)
+IMPRINT_STRUCT(imp_ppo_options, IMP_STRUCT_PPO_OPTIONS)
+
+IMPRINT_STRUCT(imp_vk_device_info, IMP_STRUCT_VK_DEVICE_INFO)
+IMPRINT_STRUCT(imp_vk_plan, IMP_STRUCT_VK_PLAN)
+IMPRINT_STRUCT(imp_vk_merged, IMP_STRUCT_VK_MERGED)
+IMPRINT_STRUCT(imp_record_info, IMP_STRUCT_RECORD_INFO)
+IMPRINT_STRUCT(imp_submit_info, IMP_STRUCT_SUBMIT_INFO)
+IMPRINT_STRUCT(imp_tensor_desc, IMP_STRUCT_TENSOR_DESC)
+IMPRINT_STRUCT(imp_vk_buffer, IMP_STRUCT_VK_BUFFER)
+
+IMPRINT_STRUCT(imp_standalone_info, IMP_STRUCT_STANDALONE_INFO)
+IMPRINT_STRUCT(imp_report, IMP_STRUCT_REPORT)
+IMPRINT_STRUCT(imp_missing_feature, IMP_STRUCT_MISSING_FEATURE)
+IMPRINT_STRUCT(imp_estimate, IMP_STRUCT_ESTIMATE)
+IMPRINT_STRUCT(imp_brain_stats, IMP_STRUCT_BRAIN_STATS)
+IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS)
 #undef IMPRINT_STRUCT
 
 // A given struct, whole and in this library's form.
 template <class T>
-Result<T> read_struct(const char* call, const char* name, const T* given) {
-  T copy;
-  IMPRINT_CHECK(read_struct(call, name, given, kKind<T>, &copy));
+Result<T> read_struct(const char* call, const char* name, const T* given, Next next = Next::none) {
+  T copy = defaults_of(std::type_identity<T>());
+  IMPRINT_CHECK(read_struct(call, name, given, kKind<T>, &copy, next));
   return copy;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ bool read_scene(const std::string& path, Scene& scene) {
   return static_cast<bool>(file);
 }
 
-bool failed(const char* what, const game::Status& status) {
+bool failed(const char* what, const game::Outcome& status) {
   if (status.ok()) return false;
   std::fprintf(stderr, "02-run-policy: %s: %s: %s\n", what, status.name(), status.message());
   return true;
@@ -62,17 +63,16 @@ bool load(game::Context& context, Creature& creature) {
     std::fprintf(stderr, "02-run-policy: cannot read %s.onnx and its .answers.txt\n", path.c_str());
     return false;
   }
-  imp_policy_desc desc = imp_policy_desc_init();
+  game::PolicyDesc desc;
   desc.name = creature.name.c_str();
-  desc.data = bytes.data();
-  desc.size = bytes.size();
+  desc.file = std::as_bytes(std::span(bytes));
   desc.agent_capacity = static_cast<std::uint32_t>(creature.scene.observations.size());
   auto brain = context.create_brain_from_onnx(desc);
-  if (failed("create_brain_from_onnx", brain.status)) return false;
+  if (failed("create_brain_from_onnx", brain.outcome)) return false;
   creature.brain = std::move(*brain);
   for (std::size_t i = 0; i < creature.scene.observations.size(); ++i) {
     auto agent = creature.brain.create_agent();
-    if (failed("create_agent", agent.status)) return false;
+    if (failed("create_agent", agent.outcome)) return false;
     creature.agents.push_back(std::move(*agent));
   }
   return true;
@@ -84,7 +84,7 @@ bool think(Creature& creature) {
   for (std::size_t i = 0; i < creature.agents.size(); ++i) {
     if (creature.agents[i]) {
       const auto action = creature.agents[i].act();
-      if (action.status.ready()) {
+      if (action.outcome.ready()) {
         const std::vector<float>& expected = creature.scene.answers[i];
         for (std::size_t j = 0; j < expected.size(); ++j) {
           const float error =
@@ -92,8 +92,8 @@ bool think(Creature& creature) {
           creature.largest_error = std::isnan(error) ? INFINITY : std::max(creature.largest_error, error);
         }
         ++creature.decisions;
-      } else if (action.status.code() != game::Code::not_found &&
-                 failed("act", action.status)) {  // not_found: nothing asked yet
+      } else if (action.outcome.code() != game::Code::not_found &&
+                 failed("act", action.outcome)) {  // not_found: nothing asked yet
         return false;
       }
     }
@@ -108,8 +108,8 @@ int main(int argc, char** argv) {
   Host host;  // outlives the context
   if (!host.open(argc > 1 ? argv[1] : ""))
     return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
-  auto context = game::Context::create(game::load(imp_get_api), host.declare());
-  if (failed("context_create", context.status)) return 1;
+  auto context = game::Context::create(game::Library(imp_get_api), host.declare());
+  if (failed("context_create", context.outcome)) return 1;
   std::vector<Creature> creatures(2);
   creatures[0].name = "BallChase";
   creatures[1].name = "MultiAgentSimple_player";
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
       return 1;
     for (Creature& creature : creatures)
       if (!think(creature)) return 1;
-    if (failed("record", context->record(commands).status) || failed("frame_end", context->frame_end()))
+    if (failed("record", context->record(commands).outcome) || failed("frame_end", context->frame_end()))
       return 1;
     if (!host.end_frame()) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
     if (frame % 20 == 0)

@@ -15,7 +15,7 @@ const char* guest_open(const imp_vk_device_info* device, uint32_t floats, uint32
   if (api->context_create(device, NULL, NULL, &context) < 0) return "context_create";
   if (api->brain_create(context, &desc, &brain) < 0) return "brain_create";
   if (api->agent_create(brain, 0, &creature) < 0) return "agent_create";
-  return api->warmup(context, NULL, NULL) < 0 ? "warmup" : NULL;
+  return api->context_warmup(context, NULL, NULL) < 0 ? "warmup" : NULL;
 }
 
 /* What happens between frame_begin and frame_end, which is called whatever fails here. */
@@ -27,7 +27,7 @@ static const char* creature_turn(VkCommandBuffer commands, const float* seen, fl
   if (reward != 0 && api->agent_reward(creature, reward) < 0) return "agent_reward";
   if (api->agent_act(creature, &answer) == IMP_OK) *action = answer.branches[0], *decision = answer.decision;
   if (seen && api->agent_observe(creature, seen, floats_seen) < 0) return "agent_observe";
-  return api->record(context, &info, NULL) < 0 ? "record" : NULL;
+  return api->vulkan->frame_record(context, &info, NULL) < 0 ? "record" : NULL;
 }
 
 const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, const float* seen,

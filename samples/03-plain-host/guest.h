@@ -3,7 +3,7 @@
 /* What a game in C or C++ writes once to have a creature that learns; guest.c is the whole integration. Each
  * returns 0, or the call that failed. */
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -59,24 +59,23 @@ imp_vk_buffer declare(VkBuffer buffer) {
 }
 
 int live(Host& host, const View& view) {
-  Made<Context> context = Context::create(load(imp_get_api), host.declare());
-  if (!context) return fail("context", context.status.message());
-  Made<Tensor> picture =
-      context->import_tensor(tensor_desc("picture", {View::kSide, View::kSide}), declare(view.buffer()));
-  if (!picture) return fail("picture", picture.status.message());
-  const std::uint32_t ways = 4;
-  imp_brain_desc desc = imp_brain_desc_init();
+  Made<Context> context = Context::create(Library(imp_get_api), host.declare());
+  if (!context) return fail("context", context.outcome.message());
+  Made<Tensor> picture = context->import_tensor(
+      TensorDesc{.name = "picture", .shape = {View::kSide, View::kSide}}, declare(view.buffer()));
+  if (!picture) return fail("picture", picture.outcome.message());
+  FeedbackOptions options;
+  options.learn_period_frames = 1;
+  BrainDesc desc;
   desc.observation_count = View::kSide * View::kSide;
   desc.observations = picture->handle();
-  desc.branch_count = 1;
-  desc.branch_sizes = &ways;
-  desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.learn_period_frames = 1;
+  desc.branch_sizes = {4};
+  desc.learner = options;
   Made<Brain> brain = context->create_brain(desc);
-  if (!brain) return fail("brain", brain.status.message());
+  if (!brain) return fail("brain", brain.outcome.message());
   Made<Agent> creature = brain->create_agent();
-  if (!creature) return fail("agent", creature.status.message());
-  if (const Status warm = context->warmup(); !warm) return fail("warmup", warm.message());
+  if (!creature) return fail("agent", creature.outcome.message());
+  if (const Outcome warm = context->warmup(); !warm) return fail("warmup", warm.message());
 
   Meadow meadow;
   std::uint64_t decided = 0, first = 0, last = 0;
@@ -84,26 +83,26 @@ int live(Host& host, const View& view) {
     const VkCommandBuffer commands = host.begin_frame(number);
     if (!commands) return fail("begin_frame", host.error().c_str());
     view.draw(commands, meadow.light[0] - meadow.creature[0], meadow.light[1] - meadow.creature[1]);
-    if (const Status begun =
+    if (const Outcome begun =
             context->frame_begin(number, static_cast<double>(number) / 60, host.safe_frame());
         !begun)
       return fail("frame_begin", begun.message());
-    const Made<imp_action> action = creature->act();
-    if (action.status.ready() && action.value.decision != decided) {
+    const Made<Action> action = creature->act();
+    if (action.outcome.ready() && action.value.decision != decided) {
       decided = action.value.decision;
       const float reward = meadow.walk(action.value.branches[0]);
-      if (const Status told = creature->reward(reward); !told) return fail("reward", told.message());
+      if (const Outcome told = creature->reward(reward); !told) return fail("reward", told.message());
       if (decided <= kJudged) first += reward > 0;
       if (decided > kFrames / 3 - kJudged) last += reward > 0;
     }
     // In every third frame: the answer comes two frames later, and the picture shows what it led to one frame
     // after that.
     if (number % 3 == 1)
-      if (const Status looked = creature->observe_in_place(0); !looked)
+      if (const Outcome looked = creature->observe_in_place(0); !looked)
         return fail("observe", looked.message());
-    if (const Made<std::uint32_t> recorded = context->record(commands); !recorded.status)
-      return fail("record", recorded.status.message());
-    if (const Status ended = context->frame_end(); !ended) return fail("frame_end", ended.message());
+    if (const Made<std::uint32_t> recorded = context->record(commands); !recorded.outcome)
+      return fail("record", recorded.outcome.message());
+    if (const Outcome ended = context->frame_end(); !ended) return fail("frame_end", ended.message());
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
   host.wait_for_all();

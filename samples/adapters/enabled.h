@@ -4,7 +4,7 @@
 // it, and Imprint uses only what is declared; to declare less than was enabled is always right and costs
 // speed, to declare more is undefined behaviour.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 
 #include <cstdint>
 #include <span>

@@ -30,7 +30,8 @@ inline imp_vk_device_info describe_godot(godot::RenderingDevice& rendering, imp_
   info.device = reinterpret_cast<VkDevice>(resource(RenderingDevice::DRIVER_RESOURCE_LOGICAL_DEVICE));
   info.queue.queue = reinterpret_cast<VkQueue>(resource(RenderingDevice::DRIVER_RESOURCE_COMMAND_QUEUE));
   info.queue.family = static_cast<std::uint32_t>(resource(RenderingDevice::DRIVER_RESOURCE_QUEUE_FAMILY));
-  info.queue.single_thread = 1;  // what is above: the frame's calls are made where Godot submits
+  info.queue.access =
+      IMP_QUEUE_SINGLE_THREAD;  // what is above: the frame's calls are made where Godot submits
   return info;
 }
 

@@ -36,7 +36,7 @@ imp_vk_device_info describe_unity(Vulkan& vulkan, UnityAccess access, const Enab
   info.queue.family = unity.queueFamilyIndex;
   if (access == UnityAccess::submit) {
     info.queue.queue = unity.graphicsQueue;
-    info.queue.single_thread = 1;  // Unity keeps everything else off the queue while such an event runs
+    info.queue.access = IMP_QUEUE_SINGLE_THREAD;  // Unity keeps all else off the queue during such an event
   }
   return info;
 }

@@ -47,7 +47,6 @@ inline UnrealDevice describe_unreal(IVulkanDynamicRHI& rhi, const Enabled& enabl
   made.info.device = rhi.RHIGetVkDevice();
   made.info.allocation_callbacks = rhi.RHIGetVkAllocationCallbacks();
   made.info.queue.family = rhi.RHIGetGraphicsQueueFamilyIndex();
-  made.info.queue.index = rhi.RHIGetGraphicsQueueIndex();
   return made;
 }
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "imprint/imprint.h"
+#include "imprint/imprint_vulkan.h"
 
 class Host {
  public:

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 
 #include "samples/pet/options.h"
 #include "samples/pet/report.h"

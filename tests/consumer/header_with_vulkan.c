@@ -1,5 +1,5 @@
 /* Before and after Vulkan's own header: the handles are the same types. */
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 #include <vulkan/vulkan_core.h>
 
 VkDevice same(const imp_vk_device_info* info);

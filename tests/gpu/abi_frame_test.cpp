@@ -40,28 +40,27 @@ class FrameTest : public ::testing::Test {
     host.log = [](void* user, imp_log_level level, const char* text) {
       if (level >= IMP_LOG_WARNING) static_cast<FrameTest*>(user)->log.emplace_back(text);
     };
-    Made<Context> made = Context::create_standalone(load(imp_get_api), device, &host, &limits);
-    ASSERT_TRUE(made) << made.status.message();
+    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
+    ASSERT_TRUE(made) << made.outcome.message();
     context = std::move(*made);
   }
 
   // One brain with this many observations and samples to remember, and one agent.
   void add(std::uint32_t observations, std::uint32_t capacity) {
     const std::uint32_t branch = 3, hidden = 8;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = observations;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.hidden_count = 1;
-    desc.hidden_sizes = &hidden;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.replay_capacity = capacity;
+    desc.branch_sizes = {branch};
+    desc.hidden_sizes = {hidden};
+    FeedbackOptions options;
+    options.replay_capacity = capacity;
+    desc.learner = options;
     desc.snapshot_count = 0;
     Made<Brain> made = context.create_brain(desc);
-    ASSERT_TRUE(made) << made.status.message();
+    ASSERT_TRUE(made) << made.outcome.message();
     brain = std::move(*made);
     Made<Agent> made_agent = brain.create_agent();
-    ASSERT_TRUE(made_agent) << made_agent.status.message();
+    ASSERT_TRUE(made_agent) << made_agent.outcome.message();
     agent = std::move(*made_agent);
     ASSERT_WORKS(context.warmup());
   }
@@ -167,11 +166,11 @@ TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
   host.log = [](void* user, imp_log_level, const char* text) {
     static_cast<std::vector<std::string>*>(user)->emplace_back(text);
   };
-  Made<Context> made = Context::create(load(imp_get_api), device, &host);
-  ASSERT_TRUE(made) << made.status.message();
+  Made<Context> made = Context::create(Library(imp_get_api), device, host);
+  ASSERT_TRUE(made) << made.outcome.message();
   context = std::move(*made);
   imp_report report = imp_report_init();
-  ASSERT_EQ(load(imp_get_api)->context_get_report(context.handle(), &report), IMP_OK);
+  ASSERT_EQ(Library(imp_get_api).api()->tools->context_get_report(context.handle(), &report), IMP_OK);
   EXPECT_EQ(report.submits, 1u);
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
   if (!name || std::string(name) != "cpu") return;
@@ -193,7 +192,7 @@ TEST_F(FrameTest, WithoutRoomALargeSaveIsRefusedInAFrame) {
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], HasSubstr("between frames only"));
   begin();
-  const Status in_frame = brain.save("/nowhere");
+  const Outcome in_frame = brain.save("/nowhere");
   EXPECT_EQ(in_frame.code(), Code::wrong_state);
   EXPECT_THAT(in_frame.message(), HasSubstr("save between frames"));
   end();
@@ -218,11 +217,11 @@ TEST_F(FrameTest, AnyCallsMeetEverything) {
       imp_context_stats all = imp_context_stats_init();
       imp_brain_stats stats = imp_brain_stats_init();
       imp_brain_info info = imp_brain_info_init();
-      EXPECT_EQ(api->context_get_stats(context_handle, &all), IMP_OK);
-      EXPECT_EQ(api->brain_get_stats(brain_handle, &stats), IMP_OK);
+      EXPECT_EQ(api->tools->context_get_stats(context_handle, &all), IMP_OK);
+      EXPECT_EQ(api->tools->brain_get_stats(brain_handle, &stats), IMP_OK);
       EXPECT_EQ(api->brain_get_info(brain_handle, &info), IMP_OK);
       EXPECT_EQ(info.observation_count, 8u);
-      EXPECT_EQ(api->brain_get_stats(imp_brain{}, &stats), IMP_ERROR_INVALID_HANDLE);
+      EXPECT_EQ(api->tools->brain_get_stats(imp_brain{}, &stats), IMP_ERROR_INVALID_HANDLE);
       std::this_thread::yield();
     }
   });
@@ -231,7 +230,7 @@ TEST_F(FrameTest, AnyCallsMeetEverything) {
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 20; ++i) {
       begin();
-      EXPECT_TRUE(agent.act().status.ok() || frame < 4);
+      EXPECT_TRUE(agent.act().outcome.ok() || frame < 4);
       EXPECT_TRUE(agent.observe(seen));
       EXPECT_TRUE(agent.reward(0.5f));
       if (i == 7) EXPECT_TRUE(brain.save(path.c_str()));
@@ -239,15 +238,14 @@ TEST_F(FrameTest, AnyCallsMeetEverything) {
     }
     Made<Brain> guest = context.create_brain([] {
       static const std::uint32_t branch = 2;
-      imp_brain_desc desc = imp_brain_desc_init();
+      BrainDesc desc;
       desc.observation_count = 3;
-      desc.branch_count = 1;
-      desc.branch_sizes = &branch;
-      desc.learner = IMP_LEARNER_CLONING;
+      desc.branch_sizes = {branch};
+      desc.learner = CloningOptions();
       return desc;
     }());
-    EXPECT_TRUE(guest) << guest.status.message();
-    EXPECT_TRUE(guest->create_agent().status.ok());
+    EXPECT_TRUE(guest) << guest.outcome.message();
+    EXPECT_TRUE(guest->create_agent().outcome.ok());
     EXPECT_TRUE(context.warmup());
     begin();
     end();
@@ -301,14 +299,14 @@ TEST_F(FrameTest, StructsOfNewerHeadersWork) {
   ASSERT_EQ(api->frame_end(context.handle()), IMP_OK);
   Newer stats(imp_context_stats_init());
   stats.later = 7;
-  ASSERT_EQ(api->context_get_stats(context.handle(), &stats.known), IMP_OK);
+  ASSERT_EQ(api->tools->context_get_stats(context.handle(), &stats.known), IMP_OK);
   EXPECT_EQ(stats.known.frames, 1u);
   EXPECT_EQ(stats.later, 7u);
   Newer limits(imp_limits_init());
-  EXPECT_EQ(api->set_limits(context.handle(), &limits.known), IMP_OK) << api->last_error();
+  EXPECT_EQ(api->context_set_limits(context.handle(), &limits.known), IMP_OK) << api->last_error();
   limits.known.header.size = offsetof(imp_limits, memory_cap_bytes);  // shorter than version 1
 
-  EXPECT_EQ(api->set_limits(context.handle(), &limits.known), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(api->context_set_limits(context.handle(), &limits.known), IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(api->last_error(), HasSubstr("imp_limits"));
   EXPECT_EQ(api->brain_destroy(handle), IMP_OK);
 }

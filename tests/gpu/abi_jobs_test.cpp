@@ -100,30 +100,28 @@ std::size_t threads_of_all() {
 
 class R28Jobs : public ::testing::Test {
  protected:
-  Status open(std::uint32_t threads, const imp_host& host = imp_host_init()) {
+  Outcome open(std::uint32_t threads, const imp_host& host = imp_host_init()) {
     imp_standalone_info device = imp_standalone_info_init();
     device.device = std::getenv("IMPRINT_TEST_DEVICE");
     imp_limits limits = imp_limits_init();
     limits.worker_threads = threads;
-    Made<Context> made = Context::create_standalone(load(imp_get_api), device, &host, &limits);
+    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
     context_ = std::move(*made);
-    return made.status;
+    return made.outcome;
   }
 
   void add_pet() {
     const std::uint32_t choices = 3, hidden = 8;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 4;
-    desc.branch_count = 1;
-    desc.branch_sizes = &choices;
-    desc.hidden_count = 1;
-    desc.hidden_sizes = &hidden;
-    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.branch_sizes = {choices};
+    desc.hidden_sizes = {hidden};
+    desc.learner = FeedbackOptions();
     Made<Brain> brain = context_.create_brain(desc);
-    ASSERT_WORKS(brain.status);
+    ASSERT_WORKS(brain.outcome);
     brain_ = std::move(*brain);
     Made<Agent> agent = brain_.create_agent();
-    ASSERT_WORKS(agent.status);
+    ASSERT_WORKS(agent.outcome);
     agent_ = std::move(*agent);
     ASSERT_WORKS(context_.warmup());
   }
@@ -133,7 +131,7 @@ class R28Jobs : public ::testing::Test {
     const float seen[] = {1, 0, -1, 0.5f};
     ASSERT_WORKS(context_.frame_begin(frame_, static_cast<double>(frame_) / 60));
     ASSERT_WORKS(agent_.observe(seen));
-    if (agent_.act().status.ready()) ASSERT_WORKS(agent_.reward(1.0f));
+    if (agent_.act().outcome.ready()) ASSERT_WORKS(agent_.reward(1.0f));
     ASSERT_WORKS(context_.submit());
     ASSERT_WORKS(context_.frame_end());
   }
@@ -179,7 +177,7 @@ TEST_F(R28Jobs, WithNoneAskedThereIsNoThreadOfOurs) {
   EXPECT_EQ(brain_.save_status().code(), Code::not_ready) << "nobody writes it unasked";
   EXPECT_FALSE(std::filesystem::exists(path_));
   const Made<std::uint32_t> waiting = context_.run_jobs();
-  ASSERT_WORKS(waiting.status);
+  ASSERT_WORKS(waiting.outcome);
   EXPECT_EQ(waiting.value, 0u);
   EXPECT_TRUE(brain_.save_status().ready());
   EXPECT_TRUE(std::filesystem::exists(path_));
@@ -199,10 +197,10 @@ TEST_F(R28Jobs, LendingTimeIsBoundedAndForBetweenFrames) {
   ASSERT_NO_FATAL_FAILURE(save());
   ASSERT_EQ(context_.stats()->waiting_jobs, 1u);
   ASSERT_WORKS(context_.frame_begin(frame_ + 1, 1e6));
-  EXPECT_EQ(context_.run_jobs().status.code(), Code::wrong_state);
+  EXPECT_EQ(context_.run_jobs().outcome.code(), Code::wrong_state);
   ASSERT_WORKS(context_.frame_end());
   const Made<std::uint32_t> waiting = context_.run_jobs(0);
-  ASSERT_WORKS(waiting.status);
+  ASSERT_WORKS(waiting.outcome);
   EXPECT_EQ(waiting.value, 0u) << "one at least, whatever the time";
   EXPECT_TRUE(brain_.save_status().ready());
 }
@@ -268,7 +266,7 @@ TEST_F(R28Jobs, AHostMayRunThemAtOnce) {
 }
 
 TEST_F(R28Jobs, TooManyThreadsAreRefused) {
-  const Status refused = open(65);
+  const Outcome refused = open(65);
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_THAT(refused.message(), HasSubstr("worker_threads is 65"));
 }

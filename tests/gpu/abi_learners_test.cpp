@@ -22,44 +22,68 @@ namespace {
 using ::testing::HasSubstr;
 using namespace imprint::game;
 
-constexpr std::uint32_t kHidden[] = {24};
+// What the tests of this file ask of every learner: rewards only, or feedback with exact credit, so that
+// there is nothing to wait for.
+template <class Options>
+Options prompt() {
+  Options options;
+  options.learn_period_frames = 1;
+  options.credit_delay_s = 0;
+  options.credit_width_s = 1e-3f;
+  return options;
+}
 
-imp_brain_desc describe(imp_learner learner, std::uint32_t observations, const std::uint32_t& choices) {
-  imp_brain_desc desc = imp_brain_desc_init_for(learner);
+DqnOptions dqn() {
+  auto options = prompt<DqnOptions>();
+  options.learning_rate = 3e-3f;
+  options.replay_capacity = 1000;
+  options.target_period = 20;
+  options.discount = 0.9f;
+  options.epsilon = 0.3f;
+  options.epsilon_decisions = 0;
+  return options;
+}
+
+CoachOptions coach() {
+  auto options = prompt<CoachOptions>();
+  options.learning_rate = 0.3f;
+  return options;
+}
+
+PpoOptions ppo() {
+  auto options = prompt<PpoOptions>();
+  options.learning_rate = 1e-2f;
+  options.rollout_steps = 64;
+  options.batch_size = 32;
+  options.discount = 0.9f;
+  return options;
+}
+
+template <class Options>
+BrainDesc describe(const Options& options, std::uint32_t observations, std::uint32_t choices) {
+  BrainDesc desc;
   desc.observation_count = observations;
-  desc.branch_count = 1;
-  desc.branch_sizes = &choices;
-  desc.hidden_count = 1;
-  desc.hidden_sizes = kHidden;
-  desc.activation = IMP_ACTIVATION_TANH;
+  desc.branch_sizes = {choices};
+  desc.hidden_sizes = {24};
+  desc.activation = Activation::tanh;
   desc.action_latency_frames = 1;
-  desc.learn_period_frames = 1;
-  desc.credit_delay_s = 0;  // rewards only, or feedback with exact credit: nothing to wait for
-  desc.credit_width_s = 1e-3f;
+  desc.learner = options;
   desc.snapshot_count = 1;
   desc.seed = 3;
+  return desc;
+}
+
+BrainDesc describe(imp_learner learner, std::uint32_t observations, std::uint32_t choices) {
   switch (learner) {
     case IMP_LEARNER_DQN:
-      desc.learning_rate = 3e-3f;
-      desc.replay_capacity = 1000;
-      desc.target_period = 20;
-      desc.discount = 0.9f;
-      desc.epsilon = 0.3f;
-      desc.epsilon_decisions = 0;
-      break;
+      return describe(dqn(), observations, choices);
     case IMP_LEARNER_COACH:
-      desc.learning_rate = 0.3f;
-      break;
+      return describe(coach(), observations, choices);
     case IMP_LEARNER_PPO:
-      desc.learning_rate = 1e-2f;
-      desc.rollout_steps = 64;
-      desc.batch_size = 32;
-      desc.discount = 0.9f;
-      break;
+      return describe(ppo(), observations, choices);
     default:
-      break;
+      return describe(prompt<FeedbackOptions>(), observations, choices);
   }
-  return desc;
 }
 
 template <std::size_t N>
@@ -84,8 +108,8 @@ class LearnersTest : public ::testing::Test {
     host.log = [](void* user, imp_log_level level, const char* text) {
       if (level >= IMP_LOG_WARNING) static_cast<LearnersTest*>(user)->log.emplace_back(text);
     };
-    Made<Context> made = Context::create_standalone(load(imp_get_api), device, &host, &limits);
-    ASSERT_TRUE(made) << made.status.message();
+    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
+    ASSERT_TRUE(made) << made.outcome.message();
     context = std::move(*made);
   }
   void TearDown() override {
@@ -100,14 +124,14 @@ class LearnersTest : public ::testing::Test {
   }
 
   // With one agent for each of its brains.
-  void add(const imp_brain_desc& desc) {
+  void add(const BrainDesc& desc) {
     Made<Brain> made = context.create_brain(desc);
-    ASSERT_TRUE(made) << made.status.message();
+    ASSERT_TRUE(made) << made.outcome.message();
     brain = std::move(*made);
     agents.clear();
     for (std::uint32_t i = 0; i < desc.brain_count; ++i) {
       Made<Agent> agent = brain.create_agent(i);
-      ASSERT_TRUE(agent) << agent.status.message();
+      ASSERT_TRUE(agent) << agent.outcome.message();
       agents.push_back(std::move(*agent));
     }
     ASSERT_WORKS(context.warmup());
@@ -145,9 +169,9 @@ class LearnersTest : public ::testing::Test {
     imp_action action = imp_action_init();
     for (bool ready = false; !ready;)
       pass([&] {
-        Made<imp_action> made = agent.act();
-        EXPECT_TRUE(made) << made.status.message();
-        ready = made.status.ready() || !made;
+        Made<Action> made = agent.act();
+        EXPECT_TRUE(made) << made.outcome.message();
+        ready = made.outcome.ready() || !made;
         action = made.value;
       });
     return action;
@@ -182,9 +206,9 @@ class BanditTest : public LearnersTest {
       for (std::uint32_t i = 0; i < agents.size(); ++i) {
         Body& body = bodies[i];
         if (body.asked) {
-          const Made<imp_action> made = agents[i].act();
-          EXPECT_TRUE(made) << made.status.message();
-          if (!made.status.ready()) continue;
+          const Made<Action> made = agents[i].act();
+          EXPECT_TRUE(made) << made.outcome.message();
+          if (!made.outcome.ready()) continue;
           judge(agents[i], made.value.branches[0] == right(i, body.thing));
           EXPECT_TRUE(agents[i].end_episode(EpisodeEnd::terminated));
           decisions = 1;
@@ -209,7 +233,7 @@ class BanditTest : public LearnersTest {
 };
 
 TEST_F(BanditTest, DqnSolvesItByRewards) {
-  imp_brain_desc desc = describe(IMP_LEARNER_DQN, kThings, kOptions);
+  BrainDesc desc = describe(IMP_LEARNER_DQN, kThings, kOptions);
   desc.brain_count = 3;
   add(desc);
   train(500, [](Agent& agent, bool good) { ASSERT_WORKS(agent.reward(good ? 1.0f : 0.0f)); });
@@ -233,7 +257,7 @@ TEST_F(BanditTest, DqnTakesFeedbackForReward) {
 }
 
 TEST_F(BanditTest, CoachSolvesItByFeedback) {
-  imp_brain_desc desc = describe(IMP_LEARNER_COACH, kThings, kOptions);
+  BrainDesc desc = describe(IMP_LEARNER_COACH, kThings, kOptions);
   desc.brain_count = 3;
   add(desc);
   train(500, [&](Agent& agent, bool good) {
@@ -262,7 +286,7 @@ TEST_F(BanditTest, CoachLearnsFromTheLastStepOfAnEpisodeThatWasCutOff) {
 }
 
 TEST_F(BanditTest, PpoSolvesItByRewards) {
-  imp_brain_desc desc = describe(IMP_LEARNER_PPO, kThings, kOptions);
+  BrainDesc desc = describe(IMP_LEARNER_PPO, kThings, kOptions);
   desc.brain_count = 3;
   add(desc);
   train(1500, [](Agent& agent, bool good) { ASSERT_WORKS(agent.reward(good ? 1.0f : 0.0f)); });
@@ -297,9 +321,9 @@ class CorridorTest : public LearnersTest {
     play_until(decisions, [&] {
       const bool acts = asked;
       if (asked) {
-        const Made<imp_action> made = agent.act();
-        EXPECT_TRUE(made) << made.status.message();
-        if (!made.status.ready()) return 0;
+        const Made<Action> made = agent.act();
+        EXPECT_TRUE(made) << made.outcome.message();
+        if (!made.outcome.ready()) return 0;
         ++steps;
         if (made.value.branches[0] == 0) place -= place > 0 ? 1 : 0;
         const bool arrives = made.value.branches[0] == 1 && place == kPlaces - 1;
@@ -345,12 +369,13 @@ TEST_F(CorridorTest, PpoFindsTheWay) {
 }
 
 TEST_F(CorridorTest, SoDoesDoubleDqnWithASlowTarget) {
-  imp_brain_desc desc = describe(IMP_LEARNER_DQN, kPlaces, kWays);
-  desc.double_estimate = 1;
-  desc.target_period = 1;
-  desc.target_rate = 0.05f;
-  desc.epsilon = 0.2f;
-  desc.epsilon_decisions = 400;
+  BrainDesc desc = describe(IMP_LEARNER_DQN, kPlaces, kWays);
+  DqnOptions& options = std::get<DqnOptions>(desc.learner);
+  options.double_estimate = 1;
+  options.target_period = 1;
+  options.target_rate = 0.05f;
+  options.epsilon = 0.2f;
+  options.epsilon_decisions = 400;
   add(desc);
   walk(1200, 12);
   expect_solved(0.12);
@@ -361,9 +386,9 @@ TEST_F(CorridorTest, SoDoesDoubleDqnWithASlowTarget) {
 class EndsTest : public LearnersTest {
  protected:
   float worth(EpisodeEnd end, bool looks_at_last) {
-    imp_brain_desc desc = describe(IMP_LEARNER_DQN, 1, kWays);
-    desc.discount = 0.8f;
-    desc.epsilon = 0.5f;
+    BrainDesc desc = describe(IMP_LEARNER_DQN, 1, kWays);
+    std::get<DqnOptions>(desc.learner).discount = 0.8f;
+    std::get<DqnOptions>(desc.learner).epsilon = 0.5f;
     add(desc);
     const float seen[] = {1};
     bool asked = false;
@@ -371,9 +396,9 @@ class EndsTest : public LearnersTest {
     play_until(700, [&] {
       const bool acts = asked;
       if (asked) {
-        const Made<imp_action> made = agents[0].act();
-        EXPECT_TRUE(made) << made.status.message();
-        if (!made.status.ready()) return 0;
+        const Made<Action> made = agents[0].act();
+        EXPECT_TRUE(made) << made.outcome.message();
+        if (!made.outcome.ready()) return 0;
         EXPECT_TRUE(agents[0].reward(0.2f));
         if (++steps % 3 == 0) {
           if (looks_at_last) EXPECT_TRUE(agents[0].observe(seen));
@@ -406,8 +431,8 @@ TEST_F(EndsTest, WhatWasTerminatedIsOver) {
 class EveryLearner : public LearnersTest, public testing::WithParamInterface<imp_learner> {};
 
 TEST_P(EveryLearner, KeepsToTheMaskHoweverItExplores) {
-  imp_brain_desc desc = describe(GetParam(), kThings, kOptions);
-  desc.epsilon = 1;
+  BrainDesc desc = describe(GetParam(), kThings, kOptions);
+  if (auto* options = std::get_if<DqnOptions>(&desc.learner)) options->epsilon = 1;
   add(desc);
   const std::uint8_t allowed[] = {0, 1, 0, 1};
   std::array<int, kOptions> chosen{};
@@ -425,7 +450,7 @@ TEST_P(EveryLearner, RefusesWhatItCannotLearnFrom) {
   shown.observation = seen.data();
   shown.observation_count = kThings;
   pass([&] {
-    const Status refused = agents[0].demonstrate(shown);
+    const Outcome refused = agents[0].demonstrate(shown);
     EXPECT_EQ(refused.code(), Code::unsupported);
     EXPECT_THAT(refused.message(), HasSubstr("does not learn from demonstrations"));
     EXPECT_EQ(agents[0].reward(std::nanf("")).code(), Code::invalid_argument);
@@ -447,9 +472,9 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
        {IMP_LEARNER_FEEDBACK, IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO}) {
     if (other == GetParam()) continue;
     Made<Brain> made = context.create_brain(describe(other, kThings, kOptions));
-    ASSERT_TRUE(made) << made.status.message();
+    ASSERT_TRUE(made) << made.outcome.message();
     const Made<BrainHash> before = made->hash();
-    const Status refused = made->load(path.c_str());
+    const Outcome refused = made->load(path.c_str());
     EXPECT_EQ(refused.code(), Code::shape_mismatch);
     EXPECT_THAT(refused.message(), HasSubstr("learner "));
     EXPECT_TRUE(made->hash().value == before.value);
@@ -466,42 +491,90 @@ INSTANTIATE_TEST_SUITE_P(Steps, EveryLearner,
                          });
 
 TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
-  const auto expect = [&](imp_learner learner, Code code, const char* text, auto change) {
-    imp_brain_desc desc = describe(learner, kThings, kOptions);
-    change(desc);
+  const auto expect_desc = [&](const BrainDesc& desc, Code code, const char* text) {
     const Made<Brain> made = context.create_brain(desc);
-    EXPECT_EQ(made.status.code(), code);
-    EXPECT_THAT(made.status.message(), HasSubstr(text));
+    EXPECT_EQ(made.outcome.code(), code) << text;
+    EXPECT_THAT(made.outcome.message(), HasSubstr(text));
   };
-  const Code invalid = Code::invalid_argument;
-  expect(IMP_LEARNER_DQN, invalid, "discount", [](imp_brain_desc& d) { d.discount = 1.5f; });
-  expect(IMP_LEARNER_DQN, invalid, "discount", [](imp_brain_desc& d) { d.discount = std::nanf(""); });
-  expect(IMP_LEARNER_DQN, invalid, "target_rate", [](imp_brain_desc& d) { d.target_rate = -1; });
-  expect(IMP_LEARNER_DQN, invalid, "target_period", [](imp_brain_desc& d) { d.target_period = 1u << 30; });
-  expect(IMP_LEARNER_DQN, invalid, "epsilon", [](imp_brain_desc& d) { d.epsilon = 1.5f; });
-  expect(IMP_LEARNER_PPO, invalid, "rollout_steps", [](imp_brain_desc& d) { d.rollout_steps = 1u << 20; });
-  expect(IMP_LEARNER_PPO, invalid, "epochs", [](imp_brain_desc& d) { d.epochs = 1000; });
-  expect(IMP_LEARNER_PPO, invalid, "divisor of rollout_steps",
-         [](imp_brain_desc& d) { d.rollout_steps = 48; });
-  expect(IMP_LEARNER_PPO, invalid, "advantage_decay", [](imp_brain_desc& d) { d.advantage_decay = 2; });
-  expect(IMP_LEARNER_PPO, invalid, "clip_range", [](imp_brain_desc& d) { d.clip_range = std::nanf(""); });
-  expect(IMP_LEARNER_PPO, invalid, "entropy_coefficient",
-         [](imp_brain_desc& d) { d.entropy_coefficient = -1; });
-  expect(IMP_LEARNER_COACH, invalid, "trace_decay", [](imp_brain_desc& d) { d.trace_decay = 1; });
-  expect(IMP_LEARNER_DQN, Code::unsupported, "exactly one branch",
-         [](imp_brain_desc& d) { d.branch_count = 0, d.continuous_count = 1; });
-  expect(IMP_LEARNER_COACH, Code::unsupported, "choices only",
-         [](imp_brain_desc& d) { d.continuous_count = 1; });
+  const auto expect = [&](auto options, const char* text, auto change) {
+    change(options);
+    expect_desc(describe(options, kThings, kOptions), Code::invalid_argument, text);
+  };
+  expect(dqn(), "discount", [](DqnOptions& o) { o.discount = 1.5f; });
+  expect(dqn(), "discount", [](DqnOptions& o) { o.discount = std::nanf(""); });
+  expect(dqn(), "target_rate", [](DqnOptions& o) { o.target_rate = -1; });
+  expect(dqn(), "target_rate", [](DqnOptions& o) { o.target_rate = 0; });
+  expect(dqn(), "target_period", [](DqnOptions& o) { o.target_period = 1u << 30; });
+  expect(dqn(), "epsilon", [](DqnOptions& o) { o.epsilon = 1.5f; });
+  expect(ppo(), "rollout_steps", [](PpoOptions& o) { o.rollout_steps = 1u << 20; });
+  expect(ppo(), "epochs", [](PpoOptions& o) { o.epochs = 1000; });
+  expect(ppo(), "divisor of rollout_steps", [](PpoOptions& o) { o.rollout_steps = 48; });
+  expect(ppo(), "advantage_decay", [](PpoOptions& o) { o.advantage_decay = 2; });
+  expect(ppo(), "clip_range", [](PpoOptions& o) { o.clip_range = std::nanf(""); });
+  expect(ppo(), "entropy_coefficient", [](PpoOptions& o) { o.entropy_coefficient = -1; });
+  expect(coach(), "trace_decay", [](CoachOptions& o) { o.trace_decay = 1; });
+  BrainDesc desc = describe(dqn(), kThings, kOptions);
+  desc.branch_sizes = {};
+  desc.continuous_count = 1;
+  expect_desc(desc, Code::unsupported, "exactly one branch");
+  desc = describe(coach(), kThings, kOptions);
+  desc.continuous_count = 1;
+  expect_desc(desc, Code::unsupported, "choices only");
+}
+
+// However the descriptor was made: without options a learner learns as with its own defaults.
+TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
+  const auto hash_after = [&](const imp_brain_desc& desc) {
+    Made<Brain> made = context.create_brain(desc);
+    EXPECT_TRUE(made) << made.outcome.message();
+    Made<Agent> agent = made->create_agent();
+    EXPECT_TRUE(context.warmup());
+    std::uint64_t steps = 0;
+    for (int i = 0; i < 400 && made->stats().value.minibatches < 4; ++i) {
+      pass([&] {
+        if (agent->act().outcome.ready() && i > 0) EXPECT_TRUE(agent->reward(i % 3 ? 0.5f : -0.5f));
+        EXPECT_TRUE(agent->observe(one_hot<kThings>(static_cast<std::uint32_t>(steps++ % kThings))));
+      });
+      EXPECT_TRUE(context.drain(60'000));
+    }
+    const BrainHash hash = made->hash().value;
+    agent->reset();
+    frame = 0;
+    return hash;
+  };
+  imp_brain_desc desc = imp_brain_desc_init();
+  const std::uint32_t choices = kOptions;
+  desc.observation_count = kThings;
+  desc.branch_count = 1;
+  desc.branch_sizes = &choices;
+  const imp_dqn_options dqn_defaults = imp_dqn_options_init();
+  const imp_coach_options coach_defaults = imp_coach_options_init();
+  const imp_ppo_options ppo_defaults = imp_ppo_options_init();
+  const std::pair<imp_learner, const void*> learners[] = {{IMP_LEARNER_DQN, &dqn_defaults},
+                                                          {IMP_LEARNER_COACH, &coach_defaults},
+                                                          {IMP_LEARNER_PPO, &ppo_defaults}};
+  for (const auto& [learner, defaults] : learners) {
+    desc.learner = learner;
+    desc.header.next = nullptr;
+    const BrainHash without = hash_after(desc);
+    TearDown();
+    SetUp();
+    desc.header.next = defaults;
+    EXPECT_EQ(hash_after(desc), without) << learner;
+    TearDown();
+    SetUp();
+  }
 }
 
 TEST_F(LearnersTest, AnUpdateThatCannotBeRecordedIsRefusedByWarmup) {
-  imp_brain_desc desc = describe(IMP_LEARNER_PPO, kThings, kOptions);
-  desc.rollout_steps = 65536;
-  desc.epochs = 64;
-  desc.batch_size = 1;
+  BrainDesc desc = describe(IMP_LEARNER_PPO, kThings, kOptions);
+  PpoOptions& options = std::get<PpoOptions>(desc.learner);
+  options.rollout_steps = 65536;
+  options.epochs = 64;
+  options.batch_size = 1;
   Made<Brain> made = context.create_brain(desc);
-  ASSERT_TRUE(made) << made.status.message();
-  const Status refused = context.warmup();
+  ASSERT_TRUE(made) << made.outcome.message();
+  const Outcome refused = context.warmup();
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_THAT(refused.message(), HasSubstr("with 4194304 turns of "));
   EXPECT_THAT(refused.message(), HasSubstr("it may have 1048576"));

@@ -51,14 +51,32 @@ struct Side {
   std::vector<std::string> log;
 };
 
+imp_queue_access access_of(Way way) {
+  switch (way) {
+    case Way::record:
+      return IMP_QUEUE_RECORD_ONLY;
+    case Way::lock:
+      return IMP_QUEUE_LOCK;
+    case Way::submit:
+    case Way::submit_without_fence:
+      return IMP_QUEUE_SUBMIT_CALLBACK;
+    case Way::run_on_queue:
+      return IMP_QUEUE_RUN_ON_QUEUE;
+    case Way::single_thread:
+      return IMP_QUEUE_SINGLE_THREAD;
+    case Way::internally_synchronized:  // which with a host on one thread any queue is
+      return IMP_QUEUE_INTERNALLY_SYNCHRONIZED;
+    case Way::exclusive:
+      return IMP_QUEUE_EXCLUSIVE;
+  }
+  return IMP_QUEUE_RECORD_ONLY;
+}
+
 imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, Side& side, Way way) {
   PlainHost& host = side.host;
-  imp_vk_device_info info = imprint::bridge::device_info(host, device);
-  info.queue.queue = VK_NULL_HANDLE;
+  imp_vk_device_info info = imprint::bridge::device_info(host, device, access_of(way));
+  if (way == Way::record || way == Way::single_thread || way == Way::internally_synchronized) return info;
   info.queue.user = &side;
-  if (way == Way::record) return info;
-  info.queue.queue = host.queue();
-  info.exclusive = way == Way::exclusive;
   if (way == Way::exclusive && host.second_queue()) {
     info.queue.queue = host.second_queue();
     info.queue.family = host.second_family();
@@ -66,17 +84,15 @@ imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, Side& s
     info.queue.lock = [](void* user, VkQueue) { static_cast<Side*>(user)->host.mutex().lock(); };
     info.queue.unlock = [](void* user, VkQueue) { static_cast<Side*>(user)->host.mutex().unlock(); };
   } else if (way == Way::run_on_queue) {  // the host's submission thread
-    info.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
+    info.queue.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
       PlainHost& self = static_cast<Side*>(user)->host;
       std::thread([&] {
         const std::lock_guard lock(self.mutex());
         work(data, self.queue());
       }).join();
     };
-  } else if (way == Way::internally_synchronized) {
-    info.internally_synchronized = 1;  // which with a host on one thread any queue is
-  } else if (way == Way::submit || way == Way::submit_without_fence) {
-    info.submit_without_fence = way == Way::submit_without_fence;
+  } else {
+    info.queue.submit_without_fence = way == Way::submit_without_fence;
     info.queue.submit = [](void* user, VkQueue, std::uint32_t count, const void* submits,
                            std::uint64_t number) -> std::int32_t {
       VkFence fence = VK_NULL_HANDLE;
@@ -87,8 +103,6 @@ imp_vk_device_info info_of(const imprint::vk::DeviceDescription& device, Side& s
       ++self.refused;
       return VK_ERROR_OUT_OF_HOST_MEMORY;
     };
-  } else {
-    info.queue.single_thread = 1;
   }
   return info;
 }
@@ -102,7 +116,7 @@ std::string contents(const std::string& path) {
 void submit(Context& context, Side& side, bool refuse) {
   const int before = side.refused;
   side.refuse = refuse;
-  const Status status = context.submit();
+  const Outcome status = context.submit();
   side.refuse = false;
   if (side.refused > before)
     ASSERT_EQ(status.code(), Code::out_of_host_memory);
@@ -122,13 +136,13 @@ struct Course {
 };
 
 // What came of it.
-struct Outcome {
+struct Lived {
   std::string saved;                      // the file
   std::map<std::uint64_t, float> losses;  // of minibatches, by their number
 };
 
 // The life of two pets, saved 40 frames before its end.
-void live(const Course& course, Outcome& outcome) {
+void live(const Course& course, Lived& outcome) {
   const auto& [profile, way, gpu_us, slice_us, refused, cpu_us, frames, frame_rate] = course;
   HostProfile wanted = profile;
   wanted.second_queue = way == Way::exclusive;
@@ -141,22 +155,23 @@ void live(const Course& course, Outcome& outcome) {
     limits.gpu_us_per_frame = gpu_us;
     limits.max_slice_us = slice_us;
     limits.cpu_us_per_frame = cpu_us;
-    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, way), nullptr, &limits);
-    ASSERT_TRUE(context) << context.status.message();
+    Made<Context> context =
+        Context::create(Library(imp_get_api), info_of(device, side, way), HostDesc(), limits);
+    ASSERT_TRUE(context) << context.outcome.message();
     const std::uint32_t branch = 5;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 6;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
+    desc.branch_sizes = {branch};
     desc.goal_count = 2;
     desc.brain_count = 2;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.learn_period_frames = 5;
+    FeedbackOptions options;
+    options.learn_period_frames = 5;
+    options.replay_capacity = 64;
+    desc.learner = options;
     desc.action_latency_frames = 4;  // two frames in flight, one more until the host knows, and one to spare
-    desc.replay_capacity = 64;
     desc.seed = 11;
     Made<Brain> brain = context->create_brain(desc);
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     Agent agents[2];
     for (std::uint32_t p = 0; p < 2; ++p) {
       Made<Agent> agent = brain->create_agent(p);
@@ -178,18 +193,18 @@ void live(const Course& course, Outcome& outcome) {
           seen[i] =
               static_cast<float>(imprint::philox_uniform(static_cast<std::uint32_t>(frame), i, p, 3, 3));
         if (frame % 3 == 0) ASSERT_WORKS(agents[p].observe(seen));
-        const Made<imp_action> action = agents[p].act();
-        if (frame > 4 && frame % 3 == 1 && action.status.ready())
+        const Made<Action> action = agents[p].act();
+        if (frame > 4 && frame % 3 == 1 && action.outcome.ready())
           ASSERT_WORKS(agents[p].feedback(action.value.branches[0] == frame % 5 ? 1.0f : -1.0f, time,
                                           Credit::current));
         if (frame % 40 == 7) ASSERT_WORKS(agents[p].set_goal(static_cast<std::uint32_t>(frame / 40 % 2)));
       }
-      if (frame == 60) ASSERT_WORKS(brain->snapshot().status);
+      if (frame == 60) ASSERT_WORKS(brain->snapshot().outcome);
       if (frame == 117) ASSERT_WORKS(brain->restore(1));
       if (frame == frames - 40) ASSERT_WORKS(brain->save(path.c_str()));
-      if (way == Way::record) ASSERT_WORKS(context->estimate().status);  // which changes nothing
+      if (way == Way::record) ASSERT_WORKS(context->estimate().outcome);  // which changes nothing
       if (way == Way::record)
-        ASSERT_WORKS(context->record(commands).status);
+        ASSERT_WORKS(context->record(commands).outcome);
       else
         ASSERT_NO_FATAL_FAILURE(submit(*context, side, refused.contains(frame)));
       ASSERT_WORKS(context->frame_end());
@@ -205,7 +220,7 @@ void live(const Course& course, Outcome& outcome) {
     host.finish_frames();
     ASSERT_WORKS(context->frame_begin(frames + 1, 10.0, host.safe_frame()));
     ASSERT_WORKS(context->frame_end());
-    Status status = brain->save_status();
+    Outcome status = brain->save_status();
     for (int i = 0; i < 2000 && status.code() == Code::not_ready; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       status = brain->save_status();
@@ -261,7 +276,7 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
                             {rich, Way::lock, 500, 1000, {}, UINT32_MAX}};
   std::string first;
   for (const Course& one : courses) {
-    Outcome outcome;
+    Lived outcome;
     ASSERT_NO_FATAL_FAILURE(live(one, outcome));
     ASSERT_GT(outcome.saved.size(), 1000u);
     if (first.empty()) first = outcome.saved;
@@ -279,14 +294,14 @@ TEST(T13FrameRates, LossesAreTheSameAtEveryPaceAndSlice) {
   struct Budget {
     std::uint32_t gpu_us, slice_us;
   };
-  Outcome first;
+  Lived first;
   for (const Way way : {Way::record, Way::lock, Way::exclusive}) {
     for (const Budget budget : {Budget{100, 100}, Budget{1000, 1000}, Budget{1'000'000, 0}}) {
       for (const std::uint32_t frame_rate : {30u, 60u, 144u}) {
         SCOPED_TRACE("way " + std::to_string(static_cast<int>(way)) + ", slices of " +
                      std::to_string(budget.slice_us) + " us, " + std::to_string(frame_rate) +
                      " frames a second");
-        Outcome outcome;
+        Lived outcome;
         ASSERT_NO_FATAL_FAILURE(
             live({rich, way, budget.gpu_us, budget.slice_us, {}, 0, 90, frame_rate}, outcome));
         if (first.saved.empty()) first = outcome;
@@ -306,11 +321,10 @@ TEST(T6Modes, AThreadThatSubmitsIsOneOfOurs) {
   imp_limits limits = imp_limits_init();
   limits.worker_threads = 0;
   const Made<Context> context =
-      Context::create(load(imp_get_api), info_of(device, side, Way::exclusive), nullptr, &limits);
-  EXPECT_EQ(context.status.code(), Code::invalid_argument);
-  EXPECT_NE(std::string(context.status.message()).find("limits.worker_threads of 0 for none"),
-            std::string::npos)
-      << context.status.message();
+      Context::create(Library(imp_get_api), info_of(device, side, Way::exclusive), HostDesc(), limits);
+  EXPECT_EQ(context.outcome.code(), Code::invalid_argument);
+  EXPECT_NE(std::string(context.outcome.message()).find("limits.worker_threads: found 0"), std::string::npos)
+      << context.outcome.message();
 }
 
 // A brain may go while its save waits for a submission that the host refused.
@@ -325,15 +339,14 @@ TEST(T6Modes, ARefusedSaveGoesWithItsBrain) {
     if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
   };
   {
-    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::submit), &lent);
-    ASSERT_TRUE(context) << context.status.message();
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::submit), lent);
+    ASSERT_TRUE(context) << context.outcome.message();
     const std::uint32_t branch = 3;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 2;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
+    desc.branch_sizes = {branch};
     Made<Brain> brain = context->create_brain(desc);
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     ASSERT_WORKS(context->warmup());
     const std::string path = ::testing::TempDir() + "imprint-refused.brain";
     (void)std::remove(path.c_str());
@@ -365,21 +378,21 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   ASSERT_TRUE(host.ok());
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
-  Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::record));
-  ASSERT_TRUE(context) << context.status.message();
+  Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record));
+  ASSERT_TRUE(context) << context.outcome.message();
   for (std::uint64_t frame = 1; frame <= 3; ++frame) {
     const VkCommandBuffer commands = host.begin_frame(frame);
     ASSERT_WORKS(context->frame_begin(frame, 0, host.safe_frame()));
-    ASSERT_WORKS(context->record(commands).status);
+    ASSERT_WORKS(context->record(commands).outcome);
     ASSERT_WORKS(context->frame_end());
     host.end_frame();
   }
-  const Status refused = context->destroy();
+  const Outcome refused = context->destroy();
   EXPECT_EQ(refused.code(), Code::wrong_state);
   EXPECT_NE(std::string(refused.message()).find("safe_frame"), std::string::npos);
   EXPECT_EQ(context->drain(10).code(), Code::unsupported);
   host.finish_frames();
-  const Status too_much = context->frame_begin(4, 0, 4);  // of a frame that is yet to be recorded
+  const Outcome too_much = context->frame_begin(4, 0, 4);  // of a frame that is yet to be recorded
   EXPECT_EQ(too_much.code(), Code::invalid_argument);
   EXPECT_NE(std::string(too_much.message()).find("safe_frame is 4 in frame 4"), std::string::npos)
       << too_much.message();
@@ -394,14 +407,14 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true, false, way == Way::exclusive});
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
-  Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, way));
+  Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, way));
   const std::uint32_t branch = 3;
-  imp_brain_desc desc = imp_brain_desc_init();
+  BrainDesc desc;
   desc.observation_count = 2;
-  desc.branch_count = 1;
-  desc.branch_sizes = &branch;
-  desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.learn_period_frames = 2;
+  desc.branch_sizes = {branch};
+  FeedbackOptions options;
+  options.learn_period_frames = 2;
+  desc.learner = options;
   Made<Brain> brain = context->create_brain(desc);
   Made<Agent> agent = brain->create_agent();
   bool good = context->warmup().ok();
@@ -415,7 +428,7 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
     good = good && context->frame_begin(frame, 0, host.safe_frame()) && agent->observe(seen) &&
            agent->demonstrate(shown);
     if (frame == 20) good = good && brain->save(path.c_str());
-    good = good && (way == Way::record ? context->record(commands).status : context->submit());
+    good = good && (way == Way::record ? context->record(commands).outcome : context->submit());
     if (frame == 20) break;
     good = good && context->frame_end();
     host.end_frame();
@@ -442,23 +455,23 @@ TEST(T8Modes, WhatIsLeftIsCountedAndNamed) {
     lent.log = [](void* user, imp_log_level, const char* text) {
       static_cast<Side*>(user)->log.emplace_back(text);
     };
-    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::lock), &lent);
-    ASSERT_TRUE(context) << context.status.message();
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::lock), lent);
+    ASSERT_TRUE(context) << context.outcome.message();
     const std::uint32_t branch = 3;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 2;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
+    desc.branch_sizes = {branch};
     desc.agents_per_brain = 2;
     Made<Brain> brains[2];
     for (std::size_t i = 0; i < 2; ++i) {
       desc.name = i == 0 ? "cat" : "dog";
       brains[i] = context->create_brain(desc);
-      ASSERT_TRUE(brains[i]) << brains[i].status.message();
+      ASSERT_TRUE(brains[i]) << brains[i].outcome.message();
     }
     Made<Agent> agents[] = {brains[0]->create_agent(), brains[0]->create_agent(), brains[1]->create_agent()};
-    Made<Tensor> tensor = context->create_tensor(tensor_desc("view", {4}), imp_vk_buffer_init());
-    ASSERT_TRUE(tensor) << tensor.status.message();
+    Made<Tensor> tensor =
+        context->create_tensor(TensorDesc{.name = "view", .shape = {4}}, imp_vk_buffer_init());
+    ASSERT_TRUE(tensor) << tensor.outcome.message();
     side.log.clear();
     if (leaves) {
       for (Made<Agent>& agent : agents) agent->release();
@@ -489,8 +502,8 @@ TEST(T8Modes, ACommandBufferThatCannotBeIsRefused) {
   ASSERT_TRUE(host.ok());
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
-  Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::record));
-  ASSERT_TRUE(context) << context.status.message();
+  Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record));
+  ASSERT_TRUE(context) << context.outcome.message();
   const imp_api* api = context->api();
   const VkCommandBuffer commands = host.begin_frame(1);
   ASSERT_WORKS(context->frame_begin(1, 0));
@@ -502,11 +515,11 @@ TEST(T8Modes, ACommandBufferThatCannotBeIsRefused) {
       {IMP_RECORD_OTHER_FAMILY, IMP_ERROR_UNSUPPORTED},        {1u << 20, IMP_ERROR_INVALID_ARGUMENT}};
   for (const auto& [state, result] : refusals) {
     info.state = state;
-    EXPECT_EQ(api->record(context->handle(), &info, nullptr), result) << state;
+    EXPECT_EQ(api->vulkan->frame_record(context->handle(), &info, nullptr), result) << state;
     EXPECT_NE(std::string(api->last_error()), "") << state;
   }
   info.state = 0;
-  EXPECT_EQ(api->record(context->handle(), &info, nullptr), IMP_OK) << api->last_error();
+  EXPECT_EQ(api->vulkan->frame_record(context->handle(), &info, nullptr), IMP_OK) << api->last_error();
   ASSERT_WORKS(context->frame_end());
   host.end_frame();
   host.finish_frames();
@@ -522,21 +535,20 @@ TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
     ASSERT_TRUE(host.ok());
     Side side{host};
     const imprint::vk::DeviceDescription device = host.describe();
-    Made<Context> context =
-        Context::create(load(imp_get_api), info_of(device, side, rich ? Way::exclusive : Way::single_thread));
-    ASSERT_TRUE(context) << context.status.message();
+    Made<Context> context = Context::create(
+        Library(imp_get_api), info_of(device, side, rich ? Way::exclusive : Way::single_thread));
+    ASSERT_TRUE(context) << context.outcome.message();
     if (!rich) {
-      EXPECT_EQ(context->semaphore().status.code(), Code::unsupported) << "without timeline semaphores";
+      EXPECT_EQ(context->semaphore().outcome.code(), Code::unsupported) << "without timeline semaphores";
       continue;
     }
-    EXPECT_FALSE(context->semaphore().status.ready()) << "nothing was submitted";
+    EXPECT_FALSE(context->semaphore().outcome.ready()) << "nothing was submitted";
     const std::uint32_t branch = 3;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 2;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
+    desc.branch_sizes = {branch};
     Made<Brain> brain = context->create_brain(desc);
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     Made<Agent> agent = brain->create_agent();
     ASSERT_TRUE(agent);
     ASSERT_WORKS(context->warmup());
@@ -548,7 +560,7 @@ TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
       ASSERT_WORKS(context->submit());
       ASSERT_WORKS(context->frame_end());
       const Made<imp_vk_semaphore> ours = context->semaphore();
-      ASSERT_WORKS(ours.status);
+      ASSERT_WORKS(ours.outcome);
       EXPECT_EQ(ours.value.timeline, 1u);
       EXPECT_GT(ours.value.value, before) << "every submission has its own";
       before = ours.value.value;
@@ -573,9 +585,9 @@ TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
     }
     host.wait_idle();
     EXPECT_TRUE(context->destroy());
-    Made<Context> records = Context::create(load(imp_get_api), info_of(device, side, Way::record));
-    ASSERT_TRUE(records) << records.status.message();
-    EXPECT_EQ(records->semaphore().status.code(), Code::unsupported) << "the host's own submission tells";
+    Made<Context> records = Context::create(Library(imp_get_api), info_of(device, side, Way::record));
+    ASSERT_TRUE(records) << records.outcome.message();
+    EXPECT_EQ(records->semaphore().outcome.code(), Code::unsupported) << "the host's own submission tells";
   }
 }
 
@@ -586,36 +598,35 @@ TEST(T7Modes, AQuietContextLeavesTheQueueToTheHost) {
     ASSERT_TRUE(host.ok());
     Side side{host};
     const imprint::vk::DeviceDescription device = host.describe();
-    Made<Context> context = Context::create(load(imp_get_api), info_of(device, side, Way::lock));
-    ASSERT_TRUE(context) << context.status.message();
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::lock));
+    ASSERT_TRUE(context) << context.outcome.message();
     const imp_api* api = context->api();
     const std::uint32_t branch = 3;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 2;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.branch_sizes = {branch};
+    desc.learner = FeedbackOptions();
     Made<Brain> brain = context->create_brain(desc);
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     Made<Agent> agent = brain->create_agent();
     ASSERT_TRUE(agent);
     ASSERT_WORKS(context->warmup());
-    EXPECT_EQ(api->resume(context->handle()), IMP_ERROR_WRONG_STATE);
+    EXPECT_EQ(api->context_resume(context->handle()), IMP_ERROR_WRONG_STATE);
     const float seen[2] = {1, 2};
     for (std::uint64_t frame = 1; frame <= 40; ++frame) {
       ASSERT_WORKS(context->frame_begin(frame, 0));
-      EXPECT_EQ(api->quiesce(context->handle(), 1000), IMP_ERROR_WRONG_STATE) << "in an open frame";
+      EXPECT_EQ(api->context_quiesce(context->handle(), 1000), IMP_ERROR_WRONG_STATE) << "in an open frame";
       ASSERT_WORKS(agent->observe(seen));
       ASSERT_WORKS(context->submit());
       ASSERT_WORKS(context->frame_end());
       if (frame % 8 != 0) continue;
-      ASSERT_EQ(api->quiesce(context->handle(), 60000), IMP_OK) << api->last_error();
+      ASSERT_EQ(api->context_quiesce(context->handle(), 60000), IMP_OK) << api->last_error();
       host.wait_idle();  // takes no lock of the queue's
       EXPECT_EQ(context->frame_begin(frame + 1, 0).code(), Code::wrong_state);
       EXPECT_NE(std::string(api->last_error()).find("resume"), std::string::npos) << api->last_error();
       EXPECT_EQ(context->drain(1000).code(), Code::wrong_state);
-      EXPECT_EQ(brain->hash().status.code(), Code::wrong_state);
-      ASSERT_EQ(api->resume(context->handle()), IMP_OK) << api->last_error();
+      EXPECT_EQ(brain->hash().outcome.code(), Code::wrong_state);
+      ASSERT_EQ(api->context_resume(context->handle()), IMP_OK) << api->last_error();
     }
     ASSERT_WORKS(context->destroy());
     agent->release();
@@ -632,15 +643,14 @@ TEST(T6Modes, WithoutFenceAndTimelineOnlyFramesTell) {
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
   Made<Context> context =
-      Context::create(load(imp_get_api), info_of(device, side, Way::submit_without_fence));
-  ASSERT_TRUE(context) << context.status.message();
+      Context::create(Library(imp_get_api), info_of(device, side, Way::submit_without_fence));
+  ASSERT_TRUE(context) << context.outcome.message();
   const std::uint32_t branch = 3;
-  imp_brain_desc desc = imp_brain_desc_init();
+  BrainDesc desc;
   desc.observation_count = 2;
-  desc.branch_count = 1;
-  desc.branch_sizes = &branch;
+  desc.branch_sizes = {branch};
   Made<Brain> brain = context->create_brain(desc);
-  ASSERT_TRUE(brain) << brain.status.message();
+  ASSERT_TRUE(brain) << brain.outcome.message();
   ASSERT_WORKS(context->warmup());
   (void)host.begin_frame(1);
   ASSERT_WORKS(context->frame_begin(1, 0));
@@ -648,7 +658,7 @@ TEST(T6Modes, WithoutFenceAndTimelineOnlyFramesTell) {
   ASSERT_WORKS(context->frame_end());
   host.end_frame();
   EXPECT_EQ(context->drain(10).code(), Code::unsupported);
-  EXPECT_EQ(brain->hash().status.code(), Code::unsupported);
+  EXPECT_EQ(brain->hash().outcome.code(), Code::unsupported);
   EXPECT_EQ(context->destroy().code(), Code::wrong_state) << "what was submitted may still run";
   host.finish_frames();
   ASSERT_WORKS(context->frame_begin(2, 0, 1));

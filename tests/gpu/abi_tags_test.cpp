@@ -23,23 +23,26 @@ namespace {
 using ::testing::HasSubstr;
 using namespace imprint::game;
 
-// [create], [frame], [frame or create] or [any] of each function of the table, as the header has it: behind
-// the function, or in the comment before it, which may be of several.
-std::map<std::string, std::string> tags_of_header() {
-  std::string text = kHeaderText;
-  const std::size_t first = text.find("typedef struct imp_api {"), last = text.find("} imp_api;");
-  if (first == text.npos || last == text.npos) return {};
-  text = text.substr(first, last - first);
-  static const std::regex token(
-      R"(\(IMP_CALL\* (\w+)\)[^;]*;([ \t]*/\*\s*\[(create|frame|frame or create|any)\])?|/\*\s*\[(create|frame|frame or create|any)\])");
+// [create], [frame], [either] or [any] of each function of the tables, as the headers have it: behind the
+// function, or in the comment before it, which may be of several.
+std::map<std::string, std::string> tags_of_headers() {
+  const std::string text = kHeaderText;
   std::map<std::string, std::string> tags;
-  std::string current;
-  for (std::sregex_iterator at(text.begin(), text.end(), token), end; at != end; ++at) {
-    const std::smatch& found = *at;
-    if (found[4].matched)
-      current = found[4];
-    else
-      tags[found[1]] = found[3].matched ? found[3].str() : current;
+  for (const std::string table : {"imp_api", "imp_vulkan_api", "imp_tools_api"}) {
+    const std::size_t first = text.find("typedef struct " + table + " {"),
+                      last = text.find("} " + table + ";");
+    if (first == text.npos || last == text.npos) return {};
+    const std::string body = text.substr(first, last - first);
+    static const std::regex token(
+        R"(\(IMP_CALL\* (\w+)\)[^;]*;([ \t]*/\*\s*\[(create|frame|either|any)\])?|/\*\s*\[(create|frame|either|any)\])");
+    std::string current;
+    for (std::sregex_iterator at(body.begin(), body.end(), token), end; at != end; ++at) {
+      const std::smatch& found = *at;
+      if (found[4].matched)
+        current = found[4];
+      else
+        tags[found[1]] = found[3].matched ? found[3].str() : current;
+    }
   }
   return tags;
 }
@@ -49,24 +52,23 @@ class T7Tags : public ::testing::Test {
   void SetUp() override {
     imp_standalone_info device = imp_standalone_info_init();
     device.device = std::getenv("IMPRINT_TEST_DEVICE");
-    Made<Context> made = Context::create_standalone(load(imp_get_api), device);
-    ASSERT_TRUE(made) << made.status.message();
+    Made<Context> made = Context::create_standalone(Library(imp_get_api), device);
+    ASSERT_TRUE(made) << made.outcome.message();
     context_ = std::move(*made);
     static const std::uint32_t branch = 3;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 4;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.branch_sizes = {branch};
+    desc.learner = FeedbackOptions();
     Made<Brain> brain = context_.create_brain(desc);
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     brain_ = std::move(*brain);
     Made<Agent> agent = brain_.create_agent();
-    ASSERT_TRUE(agent) << agent.status.message();
+    ASSERT_TRUE(agent) << agent.outcome.message();
     agent_ = std::move(*agent);
-    const imp_tensor_desc shape = tensor_desc("tagged", {4});
+    const imp_tensor_desc shape = TensorDesc{.name = "tagged", .shape = {4}};
     const imp_vk_buffer wish = imp_vk_buffer_init();
-    has_tensor_ = api_->tensor_create_vk(context_.handle(), &shape, &wish, &tensor_) ==
+    has_tensor_ = api_->vulkan->tensor_create_vk(context_.handle(), &shape, &wish, &tensor_) ==
                   IMP_OK;  // the processor has none
     ASSERT_WORKS(context_.warmup());
   }
@@ -81,27 +83,27 @@ class T7Tags : public ::testing::Test {
     const imp_tensor t = tensor_;
     std::map<std::string, std::function<imp_result()>> calls = {
         {"context_destroy", [=] { return api->context_destroy(c); }},
-        {"context_report", [=] { return api->context_report(c, nullptr, nullptr); }},
-        {"warmup", [=] { return api->warmup(c, nullptr, nullptr); }},
-        {"set_limits", [=] { return api->set_limits(c, nullptr); }},
-        {"drain", [=] { return api->drain(c, 0); }},
-        {"context_get_stats", [=] { return api->context_get_stats(c, nullptr); }},
+        {"context_get_report_text", [=] { return api->tools->context_get_report_text(c, nullptr, nullptr); }},
+        {"context_warmup", [=] { return api->context_warmup(c, nullptr, nullptr); }},
+        {"context_set_limits", [=] { return api->context_set_limits(c, nullptr); }},
+        {"context_drain", [=] { return api->context_drain(c, 0); }},
+        {"context_get_stats", [=] { return api->tools->context_get_stats(c, nullptr); }},
         {"frame_begin", [=] { return api->frame_begin(c, nullptr); }},
-        {"submit", [=] { return api->submit(c, 0); }},
-        {"record", [=] { return api->record(c, nullptr, nullptr); }},
+        {"frame_submit", [=] { return api->frame_submit(c, 0); }},
+        {"frame_record", [=] { return api->vulkan->frame_record(c, nullptr, nullptr); }},
         {"frame_end", [=] { return api->frame_end(c); }},
         {"brain_create", [=] { return api->brain_create(c, nullptr, nullptr); }},
         {"brain_create_from_onnx", [=] { return api->brain_create_from_onnx(c, nullptr, nullptr); }},
         {"brain_destroy", [=] { return api->brain_destroy(b); }},
         {"brain_get_info", [=] { return api->brain_get_info(b, nullptr); }},
-        {"brain_get_stats", [=] { return api->brain_get_stats(b, nullptr); }},
+        {"brain_get_stats", [=] { return api->tools->brain_get_stats(b, nullptr); }},
         {"brain_set_learning", [=] { return api->brain_set_learning(b, 1); }},
         {"brain_save", [=] { return api->brain_save(b, nullptr); }},
         {"brain_save_status", [=] { return api->brain_save_status(b); }},
         {"brain_load", [=] { return api->brain_load(b, nullptr); }},
         {"brain_snapshot", [=] { return api->brain_snapshot(b, nullptr); }},
         {"brain_restore", [=] { return api->brain_restore(b, 0); }},
-        {"brain_hash", [=] { return api->brain_hash(b, nullptr, nullptr); }},
+        {"brain_hash", [=] { return api->tools->brain_hash(b, nullptr, nullptr); }},
         {"agent_create", [=] { return api->agent_create(b, 0, nullptr); }},
         {"agent_destroy", [=] { return api->agent_destroy(a); }},
         {"agent_set_mode", [=] { return api->agent_set_mode(a, IMP_MODE_LEARNING); }},
@@ -109,35 +111,38 @@ class T7Tags : public ::testing::Test {
         {"agent_set_mask", [=] { return api->agent_set_mask(a, nullptr, 0); }},
         {"agent_observe", [=] { return api->agent_observe(a, nullptr, 0); }},
         {"agent_act", [=] { return api->agent_act(a, nullptr); }},
-        {"agent_heuristic", [=] { return api->agent_heuristic(a, nullptr, nullptr); }},
+        {"agent_heuristic", [=] { return api->agent_heuristic(a, nullptr, 0, nullptr, 0); }},
         {"agent_feedback", [=] { return api->agent_feedback(a, nullptr); }},
         {"agent_demonstrate", [=] { return api->agent_demonstrate(a, nullptr); }},
         {"agent_reward", [=] { return api->agent_reward(a, 0); }},
         {"agent_end_episode", [=] { return api->agent_end_episode(a, IMP_EPISODE_TERMINATED); }},
-        {"quiesce", [=] { return api->quiesce(c, 0); }},
-        {"resume", [=] { return api->resume(c); }},
-        {"trim", [=] { return api->trim(c, nullptr); }},
-        {"context_get_report", [=] { return api->context_get_report(c, nullptr); }},
-        {"context_get_loss", [=] { return api->context_get_loss(c, 0, nullptr); }},
-        {"estimate", [=] { return api->estimate(c, nullptr); }},
-        {"pipeline_cache_get", [=] { return api->pipeline_cache_get(c, nullptr, nullptr); }},
-        {"pipeline_cache_set", [=] { return api->pipeline_cache_set(c, nullptr, 0); }},
-        {"tensor_import_vk", [=] { return api->tensor_import_vk(c, nullptr, nullptr, nullptr); }},
-        {"tensor_create_vk", [=] { return api->tensor_create_vk(c, nullptr, nullptr, nullptr); }},
-        {"agent_observe_in_place", [=] { return api->agent_observe_in_place(a, 0); }},
-        {"submit_with", [=] { return api->submit_with(c, nullptr); }},
-        {"run_jobs", [=] { return api->run_jobs(c, 0, nullptr); }},
-        {"context_get_semaphore", [=] { return api->context_get_semaphore(c, nullptr); }},
-        {"tuning_get", [=] { return api->tuning_get(c, nullptr, nullptr); }},
-        {"tuning_set", [=] { return api->tuning_set(c, nullptr, 0); }},
+        {"context_quiesce", [=] { return api->context_quiesce(c, 0); }},
+        {"context_resume", [=] { return api->context_resume(c); }},
+        {"context_trim", [=] { return api->context_trim(c, nullptr); }},
+        {"context_get_report", [=] { return api->tools->context_get_report(c, nullptr); }},
+        {"context_get_missing_feature",
+         [=] { return api->tools->context_get_missing_feature(c, 0, nullptr); }},
+        {"missing_feature_remedy",
+         [=] { return api->tools->missing_feature_remedy(c, 0, IMP_ENGINE_OWN, nullptr); }},
+        {"frame_estimate", [=] { return api->tools->frame_estimate(c, nullptr); }},
+        {"pipeline_cache_get", [=] { return api->tools->pipeline_cache_get(c, nullptr, nullptr); }},
+        {"pipeline_cache_set", [=] { return api->tools->pipeline_cache_set(c, nullptr, 0); }},
+        {"tensor_import_vk", [=] { return api->vulkan->tensor_import_vk(c, nullptr, nullptr, nullptr); }},
+        {"tensor_create_vk", [=] { return api->vulkan->tensor_create_vk(c, nullptr, nullptr, nullptr); }},
+        {"agent_observe_in_place", [=] { return api->vulkan->agent_observe_in_place(a, 0); }},
+        {"frame_submit_with", [=] { return api->vulkan->frame_submit_with(c, nullptr); }},
+        {"context_run_jobs", [=] { return api->tools->context_run_jobs(c, 0, nullptr); }},
+        {"context_get_semaphore", [=] { return api->vulkan->context_get_semaphore(c, nullptr); }},
+        {"tuning_get", [=] { return api->tools->tuning_get(c, nullptr, nullptr); }},
+        {"tuning_set", [=] { return api->tools->tuning_set(c, nullptr, 0); }},
         {"brain_load_weights", [=] { return api->brain_load_weights(b, nullptr); }},
-        {"tuning_stop", [=] { return api->tuning_stop(c); }},
+        {"tuning_stop", [=] { return api->tools->tuning_stop(c); }},
     };
     if (has_tensor_) {
-      calls["tensor_export_vk"] = [=] { return api->tensor_export_vk(t, nullptr); };
-      calls["tensor_destroy"] = [=] { return api->tensor_destroy(t); };
-      calls["tensor_acquire"] = [=] { return api->tensor_acquire(t); };
-      calls["tensor_release"] = [=] { return api->tensor_release(t); };
+      calls["tensor_export_vk"] = [=] { return api->vulkan->tensor_export_vk(t, nullptr); };
+      calls["tensor_destroy"] = [=] { return api->vulkan->tensor_destroy(t); };
+      calls["tensor_acquire"] = [=] { return api->vulkan->tensor_acquire(t); };
+      calls["tensor_release"] = [=] { return api->vulkan->tensor_release(t); };
     }
     return calls;
   }
@@ -158,8 +163,8 @@ class T7Tags : public ::testing::Test {
         EXPECT_NE(call(), IMP_ERROR_WRONG_STATE) << name << ": " << api_->last_error();
   }
 
-  const imp_api* api_ = load(imp_get_api);
-  const std::map<std::string, std::string> tags_ = tags_of_header();
+  const imp_api* api_ = Library(imp_get_api).api();
+  const std::map<std::string, std::string> tags_ = tags_of_headers();
   Context context_;
   Brain brain_;
   Agent agent_;
@@ -173,11 +178,11 @@ TEST_F(T7Tags, LeaveNoFunctionOut) {
                                          "last_error",
                                          "context_create",
                                          "context_create_standalone",
-                                         "notify_device_lost",
-                                         "vk_query_requirements",
-                                         "vk_merge_device_create_info",
-                                         "vk_free_merged",
-                                         "vk_query_extra_queues"};
+                                         "context_notify_device_lost",
+                                         "plan_query_requirements",
+                                         "plan_merge_device_create_info",
+                                         "merged_free",
+                                         "plan_query_extra_queues"};
   const std::set<std::string> tensors = {"tensor_export_vk", "tensor_destroy", "tensor_acquire",
                                          "tensor_release"};
   const auto called = calls();
@@ -186,14 +191,16 @@ TEST_F(T7Tags, LeaveNoFunctionOut) {
     EXPECT_TRUE(called.contains(name) || without.contains(name) || (!has_tensor_ && tensors.contains(name)))
         << name << " is not tested here";
   }
-  EXPECT_EQ(offsetof(imp_api, result_name) + tags_.size() * sizeof(void (*)()), sizeof(imp_api))
-      << "the header was not read whole";
+  const std::size_t functions = sizeof(imp_api) - offsetof(imp_api, result_name) + sizeof(imp_vulkan_api) -
+                                offsetof(imp_vulkan_api, frame_record) + sizeof(imp_tools_api) -
+                                offsetof(imp_tools_api, context_create_standalone);
+  EXPECT_EQ(tags_.size() * sizeof(void (*)()), functions) << "the header was not read whole";
   for (const char* name :
-       {"result_name", "last_error", "notify_device_lost", "vk_query_requirements", "tuning_stop"})
+       {"result_name", "last_error", "context_notify_device_lost", "plan_query_requirements", "tuning_stop"})
     EXPECT_EQ(tags_.at(name), "any");
   EXPECT_EQ(tags_.at("frame_begin"), "frame");
-  EXPECT_EQ(tags_.at("resume"), "create");
-  EXPECT_EQ(tags_.at("brain_restore"), "frame or create");
+  EXPECT_EQ(tags_.at("context_resume"), "create");
+  EXPECT_EQ(tags_.at("brain_restore"), "either");
 }
 
 TEST_F(T7Tags, BetweenFramesWhatBelongsInOneIsRefused) {
@@ -219,7 +226,8 @@ TEST_F(T7Tags, AnotherThreadIsRefusedInAFrame) {
     expect_refused({"create"}, "a frame is open");
     expect_any_pass();
     for (const auto& [name, call] : calls()) {
-      if (!tags_.at(name).starts_with("frame") || name == "frame_begin") continue;
+      const std::string& tag = tags_.at(name);
+      if ((tag != "frame" && tag != "either") || name == "frame_begin") continue;
       EXPECT_EQ(call(), IMP_ERROR_WRONG_STATE) << name;
       EXPECT_THAT(api_->last_error(), HasSubstr("another thread")) << name;
     }
@@ -229,11 +237,12 @@ TEST_F(T7Tags, AnotherThreadIsRefusedInAFrame) {
 
 // A device that is lost in a frame: every function says so, but for those that the header names.
 TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
-  const std::set<std::string> served = {"brain_save",     "brain_save_status",  "run_jobs",
-                                        "context_report", "context_get_report", "context_get_loss"};
+  const std::set<std::string> served = {
+      "brain_save",         "brain_save_status",           "context_run_jobs",      "context_get_report_text",
+      "context_get_report", "context_get_missing_feature", "missing_feature_remedy"};
   const std::set<std::string> destroy = {"brain_destroy", "agent_destroy", "tensor_destroy",
                                          "context_destroy"};
-  const std::set<std::string> submit = {"submit", "submit_with", "record"};
+  const std::set<std::string> submit = {"frame_submit", "frame_submit_with", "frame_record"};
   const auto all = calls();
   const auto expect_lost = [&](const std::string& name) {
     EXPECT_EQ(all.at(name)(), IMP_ERROR_DEVICE_LOST) << name << ": " << api_->last_error();
@@ -249,7 +258,7 @@ TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
       continue;
     expect_lost(name);
   }
-  expect_lost("submit");
+  expect_lost("frame_submit");
   expect_lost("frame_end");
   for (const auto& [name, call] : all) {
     const std::string& tag = tags_.at(name);
@@ -269,24 +278,20 @@ TEST_F(T7Tags, CallsThatOverlapAreRefused) {
     std::function<void()> call;
     int told = 0;
   } overlap{[this] {
-    expect_refused({"create", "frame", "frame or create"}, "another call for this context is under way");
+    expect_refused({"create", "frame", "either"}, "another call for this context is under way");
     expect_any_pass();
   }};
   Made<Brain> cold = context_.create_brain([] {
     static const std::uint32_t branch = 2;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 2;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
+    desc.branch_sizes = {branch};
     return desc;
   }());
-  ASSERT_TRUE(cold) << cold.status.message();
-  const Status warm = context_.warmup(
-      [](void* user, float) {
-        auto& seen = *static_cast<Overlap*>(user);
-        if (seen.told++ == 0) std::thread(seen.call).join();
-      },
-      &overlap);
+  ASSERT_TRUE(cold) << cold.outcome.message();
+  const Outcome warm = context_.warmup([&](float) {
+    if (overlap.told++ == 0) std::thread(overlap.call).join();
+  });
   ASSERT_WORKS(warm);
   EXPECT_GT(overlap.told, 0);
 }

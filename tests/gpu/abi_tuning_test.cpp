@@ -40,44 +40,39 @@ struct Game {
       if (level >= IMP_LOG_ERROR) ADD_FAILURE() << text;
       static_cast<Game*>(user)->log.emplace_back(text);
     };
-    Made<Context> made = Context::create_standalone(load(imp_get_api), device, &host, &limits);
-    ASSERT_TRUE(made) << made.status.message();
+    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
+    ASSERT_TRUE(made) << made.outcome.message();
     context = std::move(*made);
   }
 
   void add() {
     const std::uint32_t branch = 3, hidden = 8;
-    imp_brain_desc desc = imp_brain_desc_init();
+    BrainDesc desc;
     desc.observation_count = 6;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.hidden_count = 1;
-    desc.hidden_sizes = &hidden;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.replay_capacity = 32;
-    desc.batch_size = 8;
+    desc.branch_sizes = {branch};
+    desc.hidden_sizes = {hidden};
+    FeedbackOptions options;
+    options.replay_capacity = 32;
+    options.batch_size = 8;
+    desc.learner = options;
     desc.snapshot_count = 0;
     Made<Brain> made = context.create_brain(desc);
-    ASSERT_TRUE(made) << made.status.message();
+    ASSERT_TRUE(made) << made.outcome.message();
     brain = std::move(*made);
     Made<Agent> body = brain.create_agent();
-    ASSERT_TRUE(body) << body.status.message();
+    ASSERT_TRUE(body) << body.outcome.message();
     agent = std::move(*body);
   }
 
   std::string table() {
-    std::size_t size = 0;
-    EXPECT_TRUE(context.tuning(nullptr, &size).ok());
-    std::string text(size, ' ');
-    EXPECT_TRUE(context.tuning(text.data(), &size).ok());
+    std::string text(context.tuning().value, ' ');
+    EXPECT_TRUE(context.tuning(text));
     return text;
   }
 
   std::vector<std::byte> cache() {
-    std::size_t size = 0;
-    EXPECT_TRUE(context.pipeline_cache(nullptr, &size).ok());
-    std::vector<std::byte> bytes(size);
-    EXPECT_TRUE(context.pipeline_cache(bytes.data(), &size).ok());
+    std::vector<std::byte> bytes(context.pipeline_cache().value);
+    EXPECT_TRUE(context.pipeline_cache(bytes));
     return bytes;
   }
 
@@ -100,9 +95,7 @@ TEST(Tuning, WarmupMeasuresAndFramesDoNot) {
   game.open(600'000, false);
   game.add();
   std::vector<float> told;
-  ASSERT_WORKS(game.context.warmup(
-      [](void* user, float fraction) { static_cast<std::vector<float>*>(user)->push_back(fraction); },
-      &told));
+  ASSERT_WORKS(game.context.warmup([&](float fraction) { told.push_back(fraction); }));
   EXPECT_TRUE(std::ranges::is_sorted(told));
   EXPECT_EQ(told.front(), 0.0f);
   EXPECT_EQ(told.back(), 1.0f);
@@ -137,7 +130,7 @@ TEST(Tuning, ALaterStartKnowsFromThePipelineCache) {
   EXPECT_EQ(second.table(), table);
 
   for (const std::size_t cut : {std::size_t{1}, std::size_t{20}, table.size() / 2, table.size() + 40}) {
-    const Status damaged = second.context.set_pipeline_cache(std::span(cache).first(cache.size() - cut));
+    const Outcome damaged = second.context.set_pipeline_cache(std::span(cache).first(cache.size() - cut));
     EXPECT_EQ(damaged.code(), Code::corrupt_file) << cut;
   }
 
@@ -177,7 +170,7 @@ TEST(Tuning, AShippedTableCountsEvenWithDeterminism) {
   EXPECT_EQ(shipped.context.set_tuning(other).code(), Code::unsupported);
   const std::string driver = "\"driver_version\": ";
   table.insert(table.find(driver) + driver.size(), "1");
-  const Status foreign = shipped.context.set_tuning(table);
+  const Outcome foreign = shipped.context.set_tuning(table);
   EXPECT_EQ(foreign.code(), Code::unsupported);
   EXPECT_THAT(foreign.message(), HasSubstr("measure on this device"));
 }
@@ -197,7 +190,7 @@ TEST(Tuning, EqualTablesGiveEqualBrains) {
     game.play(40);
     ASSERT_WORKS(game.context.drain(10'000));
     const Made<BrainHash> made = game.brain.hash();
-    ASSERT_WORKS(made.status);
+    ASSERT_WORKS(made.outcome);
     hash = made.value;
   }
   EXPECT_EQ(hashes[0].low, hashes[1].low);
@@ -208,17 +201,11 @@ TEST(Tuning, AWarmupCanBeToldToStopMeasuring) {
   Game game;
   game.open(600'000, false);
   game.add();
-  struct Told {
-    Game& game;
-    int count = 0;
-  } told{game};
-  ASSERT_WORKS(game.context.warmup(
-      [](void* user, float) {
-        Told& own = *static_cast<Told*>(user);
-        if (++own.count == 3) EXPECT_TRUE(own.game.context.stop_tuning().ok());
-      },
-      &told));
-  EXPECT_LE(told.count, 8);
+  int told = 0;
+  ASSERT_WORKS(game.context.warmup([&](float) {
+    if (++told == 3) EXPECT_TRUE(game.context.stop_tuning());
+  }));
+  EXPECT_LE(told, 8);
   game.play(3);
 }
 

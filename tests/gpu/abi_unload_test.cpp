@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
 
 namespace {
 
@@ -47,7 +47,8 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
   host.shader_cache_directory = shaders.c_str();
   imp_context contexts[2] = {};
   for (imp_context& context : contexts)
-    ASSERT_EQ(api->context_create_standalone(&device, &host, nullptr, &context), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->tools->context_create_standalone(&device, &host, nullptr, &context), IMP_OK)
+        << api->last_error();
   for (const imp_context context : contexts) {
     const std::uint32_t branch = 4, hidden = 8;
     imp_brain_desc desc = imp_brain_desc_init();
@@ -56,18 +57,20 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
     desc.branch_sizes = &branch;
     desc.hidden_count = 1;
     desc.hidden_sizes = &hidden;
-    desc.replay_capacity = 64;
+    imp_feedback_options options = imp_feedback_options_init();
+    options.replay_capacity = 64;
+    desc.header.next = &options;
     desc.snapshot_count = 0;
     desc.learner = IMP_LEARNER_FEEDBACK;
     imp_brain brain{};
     imp_agent agent{};
     ASSERT_EQ(api->brain_create(context, &desc, &brain), IMP_OK) << api->last_error();
     ASSERT_EQ(api->agent_create(brain, 0, &agent), IMP_OK);
-    ASSERT_EQ(api->warmup(context, nullptr, nullptr), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->context_warmup(context, nullptr, nullptr), IMP_OK) << api->last_error();
     if (goes_on) {
       ASSERT_EQ(api->brain_load(brain, file.c_str()), IMP_OK) << api->last_error();
       Hash loaded;
-      ASSERT_EQ(api->brain_hash(brain, &loaded.low, &loaded.high), IMP_OK) << api->last_error();
+      ASSERT_EQ(api->tools->brain_hash(brain, &loaded.low, &loaded.high), IMP_OK) << api->last_error();
       ASSERT_TRUE(loaded.low == hash.low && loaded.high == hash.high) << "another brain came back";
     }
     for (std::uint64_t frame = 1; frame < 10; ++frame) {
@@ -81,14 +84,14 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
       ASSERT_EQ(api->frame_begin(context, &info), IMP_OK);
       ASSERT_EQ(api->agent_observe(agent, seen, 6), IMP_OK);
       ASSERT_EQ(api->agent_demonstrate(agent, &shown), IMP_OK);
-      ASSERT_EQ(api->submit(context, UINT32_MAX), IMP_OK);
+      ASSERT_EQ(api->frame_submit(context, UINT32_MAX), IMP_OK);
       ASSERT_EQ(api->frame_end(context), IMP_OK);
     }
-    ASSERT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->context_drain(context, 60000), IMP_OK) << api->last_error();
     ASSERT_EQ(api->brain_save(brain, file.c_str()), IMP_OK) << api->last_error();
-    ASSERT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->context_drain(context, 60000), IMP_OK) << api->last_error();
     ASSERT_EQ(api->brain_save_status(brain), IMP_OK) << api->last_error();
-    ASSERT_EQ(api->brain_hash(brain, &hash.low, &hash.high), IMP_OK) << api->last_error();
+    ASSERT_EQ(api->tools->brain_hash(brain, &hash.low, &hash.high), IMP_OK) << api->last_error();
     goes_on = true;
   }
   for (const imp_context context : contexts)

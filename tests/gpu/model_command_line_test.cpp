@@ -279,7 +279,7 @@ TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
                                (device ? " --device '" + std::string(device) + "'" : ""));
   ASSERT_EQ(written.status, 0) << written.text;
   std::ofstream(path("brains.json"))
-      << R"([{"observation_count": 3, "branch_sizes": [4], "learner": "feedback", "learning_rate": 0.002},
+      << R"([{"observation_count": 3, "branch_sizes": [4], "learner": "feedback", "feedback": {"learning_rate": 0.002}},
     {"name": "seer", "observation_count": 3, "branch_sizes": [4, 2], "observations": [8, 3], "actions": true, "hidden_sizes": []}])";
   const Finished baked = run("bake --agent " + path("brains.json") + " --profile " + path("here.json") +
                              " --profile software --output " + path("kernels"));
@@ -342,7 +342,12 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {R"({"observation_count": 4294967296})", "expected a whole number of 32 bits"},
       {R"({"learner": "magic"})", "learner: found \"magic\", expected one of none, feedback, cloning"},
       {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
-      {R"({"margin": "wide"})", "expected a number"},
+      {R"({"margin": 1})", "imp_brain_desc has no field 'margin'"},
+      {R"({"learner": "feedback", "feedback": {"margin": "wide"}})",
+       "feedback.margin is \"wide\"; expected a number"},
+      {R"({"learner": "feedback", "feedback": {"epochs": 3}})", "imp_feedback_options has no field 'epochs'"},
+      {R"({"learner": "dqn", "feedback": {}})", "feedback: found options of feedback, expected those of dqn"},
+      {R"({"learner": "ppo", "ppo": 3})", "ppo is 3; expected an object"},
       {R"({"observations": []})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [0, 3]})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},

@@ -7,6 +7,6 @@
 
 #define ASSERT_WORKS(expression)                                                                        \
   do {                                                                                                  \
-    const ::imprint::game::Status status_of = (expression);                                             \
+    const ::imprint::game::Outcome status_of = (expression);                                            \
     ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
   } while (false)

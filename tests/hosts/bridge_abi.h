@@ -1,7 +1,7 @@
 #pragma once
 // What a host in C tells of its device, for tests that go through the table.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint.hpp>
 
 #include "tests/hosts/plain_host.h"
 
@@ -12,8 +12,9 @@ inline const imp_api* table() {
   return imp_get_api(IMP_ABI_VERSION, &api) == IMP_OK ? api : nullptr;
 }
 
-// Without a way to submit; borrows from `device`.
-inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDescription& device) {
+// Without the callbacks of `access`; borrows from `device`.
+inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDescription& device,
+                                      imp_queue_access access) {
   imp_vk_device_info info = imp_vk_device_info_init();
   info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(device.get_instance_proc_addr);
   info.instance = device.instance;
@@ -25,25 +26,36 @@ inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDes
   info.device_extension_count = static_cast<std::uint32_t>(device.device_extensions.size());
   info.device_extensions = device.device_extensions.data();
   info.features = device.features;
-  info.queue.queue = host.queue();
+  info.queue.access = access;
+  if (access != IMP_QUEUE_RECORD_ONLY) info.queue.queue = host.queue();
   info.queue.family = host.family();
   return info;
 }
 
+// The host's lock around its queue.
+inline imp_vk_device_info locked_info(PlainHost& host, const vk::DeviceDescription& device) {
+  imp_vk_device_info info = device_info(host, device, IMP_QUEUE_LOCK);
+  info.queue.user = &host;
+  info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
+  info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  return info;
+}
+
+// The C form of a game::BrainDesc, for one call.
+inline const imp_brain_desc* c_form(const imp_brain_desc& desc) { return &desc; }
+
 // Few calls to make, and something to learn: four observations, three choices, sixteen samples.
-inline imp_brain_desc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count,
-                                  std::uint64_t seed) {
-  static const std::uint32_t branch = 3, hidden = 8;
-  imp_brain_desc desc = imp_brain_desc_init();
+inline game::BrainDesc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count,
+                                   std::uint64_t seed, std::uint32_t replay_capacity = 16) {
+  game::FeedbackOptions options;
+  options.learn_period_frames = learn_period_frames;
+  options.batch_size = 4;
+  options.replay_capacity = replay_capacity;
+  game::BrainDesc desc;
   desc.observation_count = 4;
-  desc.branch_count = 1;
-  desc.branch_sizes = &branch;
-  desc.hidden_count = 1;
-  desc.hidden_sizes = &hidden;
-  desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.learn_period_frames = learn_period_frames;
-  desc.batch_size = 4;
-  desc.replay_capacity = 16;
+  desc.branch_sizes = {3};
+  desc.hidden_sizes = {8};
+  desc.learner = options;
   desc.snapshot_count = snapshot_count;
   desc.seed = seed;
   return desc;

@@ -55,12 +55,12 @@ class T1Table : public testing::Test {
 
 TEST_F(T1Table, WishesAreAskedInTwoCalls) {
   std::uint32_t count = 0;
-  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, nullptr), IMP_OK) << failure();
+  ASSERT_EQ(table()->vulkan->plan_query_requirements(&plan_, &count, nullptr), IMP_OK) << failure();
   ASSERT_GT(count, 0u);
   std::vector<imp_vk_wish> wishes(count + 1);
   std::memset(&wishes[count], 0x5a, sizeof wishes[count]);
   const imp_vk_wish untouched = wishes[count];
-  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, wishes.data()), IMP_OK) << failure();
+  ASSERT_EQ(table()->vulkan->plan_query_requirements(&plan_, &count, wishes.data()), IMP_OK) << failure();
   EXPECT_EQ(std::memcmp(&wishes[count], &untouched, sizeof untouched), 0);
   for (std::uint32_t i = 0; i < count; ++i) {
     EXPECT_NE(std::strlen(wishes[i].feature) + std::strlen(wishes[i].extension), 0u);
@@ -68,20 +68,21 @@ TEST_F(T1Table, WishesAreAskedInTwoCalls) {
     EXPECT_LT(std::strlen(wishes[i].cost), sizeof wishes[i].cost - 1) << "cut off";
   }
   std::uint32_t fewer = count - 1;
-  EXPECT_EQ(table()->vk_query_requirements(&plan_, &fewer, wishes.data()), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_query_requirements(&plan_, &fewer, wishes.data()),
+            IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(failure(), HasSubstr("room for"));
 }
 
 TEST_F(T1Table, ExtraQueuesAreFamiliesThatComputeBesideGraphics) {
   std::uint32_t count = ~0u;
-  ASSERT_EQ(table()->vk_query_extra_queues(&plan_, &count, nullptr), IMP_OK) << failure();
+  ASSERT_EQ(table()->vulkan->plan_query_extra_queues(&plan_, &count, nullptr), IMP_OK) << failure();
   std::uint32_t family_count = 0;
   instance_->vkGetPhysicalDeviceQueueFamilyProperties(candidate_.physical_device, &family_count, nullptr);
   std::vector<VkQueueFamilyProperties> families(family_count);
   instance_->vkGetPhysicalDeviceQueueFamilyProperties(candidate_.physical_device, &family_count,
                                                       families.data());
   std::vector<imp_vk_extra_queue> queues(count);
-  ASSERT_EQ(table()->vk_query_extra_queues(&plan_, &count, queues.data()), IMP_OK) << failure();
+  ASSERT_EQ(table()->vulkan->plan_query_extra_queues(&plan_, &count, queues.data()), IMP_OK) << failure();
   std::set<std::uint32_t> told, expected;
   for (std::uint32_t i = 0; i < family_count; ++i) {
     const VkQueueFlags both = families[i].queueFlags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT);
@@ -96,7 +97,8 @@ TEST_F(T1Table, ExtraQueuesAreFamiliesThatComputeBesideGraphics) {
   EXPECT_EQ(told, expected);
   if (count > 0) {
     std::uint32_t none = 0;
-    EXPECT_EQ(table()->vk_query_extra_queues(&plan_, &none, queues.data()), IMP_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(table()->vulkan->plan_query_extra_queues(&plan_, &none, queues.data()),
+              IMP_ERROR_INVALID_ARGUMENT);
   }
 }
 
@@ -105,11 +107,11 @@ TEST_F(T1Table, BadPlansAreRefused) {
   imp_vk_merged merged = imp_vk_merged_init();
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   const auto refused = [&](const imp_vk_plan* plan, imp_result code, const char* text) {
-    EXPECT_EQ(table()->vk_query_requirements(plan, &count, nullptr), code);
+    EXPECT_EQ(table()->vulkan->plan_query_requirements(plan, &count, nullptr), code);
     EXPECT_THAT(failure(), HasSubstr(text));
-    EXPECT_EQ(table()->vk_query_extra_queues(plan, &count, nullptr), code);
+    EXPECT_EQ(table()->vulkan->plan_query_extra_queues(plan, &count, nullptr), code);
     EXPECT_THAT(failure(), HasSubstr(text));
-    EXPECT_EQ(table()->vk_merge_device_create_info(plan, &info, &merged), code);
+    EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(plan, &info, &merged), code);
     EXPECT_THAT(failure(), HasSubstr(text));
     EXPECT_EQ(merged.owner, nullptr);
   };
@@ -123,34 +125,40 @@ TEST_F(T1Table, BadPlansAreRefused) {
   bad = plan_;
   bad.api_version = VK_API_VERSION_1_0;
   refused(&bad, IMP_ERROR_UNSUPPORTED, "apiVersion");
-  EXPECT_EQ(table()->vk_query_requirements(&plan_, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(table()->vk_query_extra_queues(&plan_, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, nullptr, &merged), IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, nullptr), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_query_requirements(&plan_, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_query_extra_queues(&plan_, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, nullptr, &merged),
+            IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, nullptr),
+            IMP_ERROR_INVALID_ARGUMENT);
   info.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
-  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
+            IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(failure(), HasSubstr("sType"));
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   const char* const names[] = {nullptr};
   for (const std::uint32_t names_given : {1u, UINT32_MAX}) {
     info.enabledExtensionCount = names_given;
-    EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
+              IMP_ERROR_INVALID_ARGUMENT);
     EXPECT_THAT(failure(), HasSubstr(names_given == 1 ? "ppEnabledExtensionNames is null"
                                                       : "enabledExtensionCount is 4294967295"));
   }
   info.enabledExtensionCount = 1;
   info.ppEnabledExtensionNames = names;
-  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
+            IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(failure(), HasSubstr("ppEnabledExtensionNames[0] is null"));
   EXPECT_EQ(merged.owner, nullptr);
   info.enabledExtensionCount = 0;
-  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
+  EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
   const void* const first = merged.owner;
-  EXPECT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
+            IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(failure(), HasSubstr("filled already"));
   EXPECT_EQ(merged.owner, first);
-  table()->vk_free_merged(nullptr);
-  table()->vk_free_merged(&merged);
+  table()->vulkan->merged_free(nullptr);
+  table()->vulkan->merged_free(&merged);
 }
 
 // The way of an engine programmer who reads the header: merge, make the device, declare what was merged, and
@@ -165,7 +173,7 @@ TEST_F(T1Table, AMergedDeviceHasWhatWasWishedFor) {
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   imp_vk_merged merged = imp_vk_merged_init();
-  ASSERT_EQ(table()->vk_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
+  ASSERT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();
   VkDevice device = VK_NULL_HANDLE;
   ASSERT_EQ(
       instance_->vkCreateDevice(candidate_.physical_device,
@@ -185,21 +193,21 @@ TEST_F(T1Table, AMergedDeviceHasWhatWasWishedFor) {
   declared.queue.family = candidate_.queue_family;
   imp_context context{};
   ASSERT_EQ(table()->context_create(&declared, nullptr, nullptr, &context), IMP_OK) << failure();
-  table()->vk_free_merged(&merged);
+  table()->vulkan->merged_free(&merged);
   EXPECT_EQ(merged.create_info, nullptr);
 
   std::set<std::string> lost;
   imp_report report = imp_report_init();
-  ASSERT_EQ(table()->context_get_report(context, &report), IMP_OK) << failure();
-  for (std::uint32_t i = 0; i < report.loss_count; ++i) {
-    imp_loss loss = imp_loss_init();
-    ASSERT_EQ(table()->context_get_loss(context, i, &loss), IMP_OK) << failure();
+  ASSERT_EQ(table()->tools->context_get_report(context, &report), IMP_OK) << failure();
+  for (std::uint32_t i = 0; i < report.missing_feature_count; ++i) {
+    imp_missing_feature loss = imp_missing_feature_init();
+    ASSERT_EQ(table()->tools->context_get_missing_feature(context, i, &loss), IMP_OK) << failure();
     lost.insert(loss.item);
   }
   std::uint32_t count = 0;
-  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, nullptr), IMP_OK);
+  ASSERT_EQ(table()->vulkan->plan_query_requirements(&plan_, &count, nullptr), IMP_OK);
   std::vector<imp_vk_wish> wishes(count);
-  ASSERT_EQ(table()->vk_query_requirements(&plan_, &count, wishes.data()), IMP_OK);
+  ASSERT_EQ(table()->vulkan->plan_query_requirements(&plan_, &count, wishes.data()), IMP_OK);
   for (const imp_vk_wish& wish : wishes)
     EXPECT_FALSE(lost.contains(wish.feature[0] ? wish.feature : wish.extension))
         << wish.feature << wish.extension;
@@ -215,26 +223,23 @@ const HostProfile kBare{"bare", VK_API_VERSION_1_1};
 const HostProfile kFull{"full", VK_API_VERSION_1_3, true};
 
 imp_vk_device_info shared_info(const PlainHost& host, const vk::DeviceDescription& device) {
-  imp_vk_device_info info = device_info(host, device);
-  info.queue.single_thread = 1;
-  return info;
+  return device_info(host, device, IMP_QUEUE_SINGLE_THREAD);
 }
 
 TEST(T2Report, TellsTheSameAsTextAndAsStructs) {
   std::uint32_t losses_of_bare = 0;
+  bool different = false;  // remedies of engines
   for (const HostProfile& profile : {kBare, kFull}) {
     PlainHost host(profile);
     ASSERT_TRUE(host.ok());
     const vk::DeviceDescription device = host.describe();
     const imp_vk_device_info info = shared_info(host, device);
-    auto context = game::Context::create(table(), info);
-    ASSERT_TRUE(context) << context.status.message();
-    std::size_t size = 0;
-    ASSERT_TRUE(context->report(nullptr, &size));
-    std::string text(size, '\0');
-    ASSERT_TRUE(context->report(text.data(), &size));
+    auto context = game::Context::create(game::Library(imp_get_api), info);
+    ASSERT_TRUE(context) << context.outcome.message();
+    std::string text(context->report_text().value, '\0');
+    ASSERT_TRUE(context->report_text(text));
     const auto report = context->report();
-    ASSERT_TRUE(report.status) << report.status.message();
+    ASSERT_TRUE(report.outcome) << report.outcome.message();
     EXPECT_THAT(text, HasSubstr(report.value.device));
     EXPECT_THAT(text, HasSubstr(report.value.driver));
     EXPECT_EQ(report.value.queue_family, host.family());
@@ -243,43 +248,55 @@ TEST(T2Report, TellsTheSameAsTextAndAsStructs) {
     EXPECT_EQ(report.value.completion,
               profile.everything ? IMP_COMPLETED_BY_TIMELINE : IMP_COMPLETED_BY_FENCES);
     EXPECT_LE(report.value.api_version, profile.api_version | 0xFFFu);
-    for (std::uint32_t i = 0; i < report.value.loss_count; ++i) {
-      const auto loss = context->loss(i);
-      ASSERT_TRUE(loss.status) << loss.status.message();
+    for (std::uint32_t i = 0; i < report.value.missing_feature_count; ++i) {
+      const auto loss = context->missing_feature(i);
+      ASSERT_TRUE(loss.outcome) << loss.outcome.message();
       EXPECT_THAT(text, HasSubstr(std::string("without ") + loss.value.item + " (" + loss.value.cause +
                                   "): " + loss.value.cost));
-      for (const char* remedy : {loss.value.remedy, loss.value.unity, loss.value.unreal, loss.value.godot,
-                                 loss.value.vulkan_scene_graph})
-        EXPECT_GT(std::strlen(remedy), 10u) << loss.value.item;
+      std::set<std::string> remedies;
+      for (const game::Engine engine : {game::Engine::own, game::Engine::unity, game::Engine::unreal,
+                                        game::Engine::godot, game::Engine::vulkan_scene_graph}) {
+        const auto remedy = context->missing_feature_remedy(i, engine);
+        ASSERT_TRUE(remedy.outcome) << remedy.outcome.message();
+        EXPECT_GT(std::strlen(remedy.value), 10u) << loss.value.item;
+        EXPECT_THAT(text, engine == game::Engine::own ? HasSubstr(remedy.value) : HasSubstr(""));
+        remedies.insert(remedy.value);
+      }
+      different = different || remedies.size() > 1;
     }
-    EXPECT_EQ(context->loss(report.value.loss_count).status.code(), game::Code::not_found);
-    if (profile.everything) EXPECT_LT(report.value.loss_count, losses_of_bare);
-    losses_of_bare = report.value.loss_count;
+    EXPECT_EQ(context->missing_feature(report.value.missing_feature_count).outcome.code(),
+              game::Code::not_found);
+    if (profile.everything) EXPECT_LT(report.value.missing_feature_count, losses_of_bare);
+    const std::uint32_t end = report.value.missing_feature_count;
+    EXPECT_EQ(context->missing_feature_remedy(end).outcome.code(), game::Code::not_found);
+    EXPECT_EQ(context->missing_feature_remedy(0, static_cast<game::Engine>(5)).outcome.code(),
+              game::Code::invalid_argument);
+    losses_of_bare = end;
   }
+  EXPECT_TRUE(different);
 }
 
-imp_brain_desc small_brain() {
-  static const std::uint32_t branch = 4;
-  imp_brain_desc desc = imp_brain_desc_init();
+game::BrainDesc small_brain() {
+  game::BrainDesc desc;
   desc.observation_count = 3;
-  desc.branch_count = 1;
-  desc.branch_sizes = &branch;
-  desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.replay_capacity = 64;
+  desc.branch_sizes = {4};
+  game::FeedbackOptions options;
+  options.replay_capacity = 64;
+  desc.learner = options;
   return desc;
 }
 
 // Frames of a life that learns, each after the GPU is done with the one before; the number of decisions.
 // Failures are returned, since this may run on any thread.
 int live(game::Context& context, std::uint32_t frames, std::string& problem) {
-  const auto fails = [&](const game::Status& status, const char* what) {
+  const auto fails = [&](const game::Outcome& status, const char* what) {
     if (!status && problem.empty()) problem = std::string(what) + ": " + status.message();
     return !problem.empty();
   };
   auto brain = context.create_brain(small_brain());
-  if (fails(brain.status, "create_brain")) return 0;
+  if (fails(brain.outcome, "create_brain")) return 0;
   auto agent = brain->create_agent();
-  if (fails(agent.status, "create_agent") || fails(context.warmup(), "warmup")) return 0;
+  if (fails(agent.outcome, "create_agent") || fails(context.warmup(), "warmup")) return 0;
   int decisions = 0;
   std::uint64_t last = 0;
   const float seen[] = {1, 0.5f, -1};
@@ -287,7 +304,7 @@ int live(game::Context& context, std::uint32_t frames, std::string& problem) {
     const double now = frame / 60.0;
     if (fails(context.frame_begin(frame, now), "frame_begin") || fails(agent->observe(seen), "observe"))
       return decisions;
-    if (const auto made = agent->act(); made.status.ready() && made.value.decision != last) {
+    if (const auto made = agent->act(); made.outcome.ready() && made.value.decision != last) {
       last = made.value.decision;
       ++decisions;
       if (fails(agent->feedback(made.value.branches[0] == 1 ? 1.0f : -1.0f, now, game::Credit::current),
@@ -308,18 +325,18 @@ TEST(T2OwnDevice, IsTakenOnlyWhenTheHostsDoesNotServeAndTheHostAllowsIt) {
   imp_vk_device_info info = shared_info(host, device);
   info.allow_own_device = 1;
   {
-    auto served = game::Context::create(table(), info);
-    ASSERT_TRUE(served) << served.status.message();
+    auto served = game::Context::create(game::Library(imp_get_api), info);
+    ASSERT_TRUE(served) << served.outcome.message();
     EXPECT_EQ(served->report().value.own_device, 0u) << "the host's serves";
   }
   info.api_version = VK_API_VERSION_1_0;
   info.allow_own_device = 0;
-  EXPECT_EQ(game::Context::create(table(), info).status.code(), game::Code::unsupported);
+  EXPECT_EQ(game::Context::create(game::Library(imp_get_api), info).outcome.code(), game::Code::unsupported);
   EXPECT_THAT(failure(), HasSubstr("api_version"));
 
   info.allow_own_device = 1;
-  auto context = game::Context::create(table(), info);
-  ASSERT_TRUE(context) << context.status.message();
+  auto context = game::Context::create(game::Library(imp_get_api), info);
+  ASSERT_TRUE(context) << context.outcome.message();
   const auto report = context->report();
   EXPECT_EQ(report.value.own_device, 1u);
   EXPECT_EQ(report.value.submits, 1u);
@@ -329,7 +346,7 @@ TEST(T2OwnDevice, IsTakenOnlyWhenTheHostsDoesNotServeAndTheHostAllowsIt) {
   // Never into a command buffer of the host's device.
   ASSERT_TRUE(context->frame_begin(100, 2.0));
   const VkCommandBuffer commands = host.begin_frame(1);
-  EXPECT_EQ(context->record(commands).status.code(), game::Code::unsupported);
+  EXPECT_EQ(context->record(commands).outcome.code(), game::Code::unsupported);
   host.end_frame();
   EXPECT_TRUE(context->submit());
   EXPECT_TRUE(context->frame_end());
@@ -347,8 +364,8 @@ TEST(T6SharedQueue, TwoContextsOnTwoThreadsKeepOutOfEachOthersSubmissions) {
   std::vector<std::thread> threads;
   std::vector<game::Context> contexts;
   for (int i = 0; i < 2; ++i) {
-    auto context = game::Context::create(table(), info);
-    ASSERT_TRUE(context) << context.status.message();
+    auto context = game::Context::create(game::Library(imp_get_api), info);
+    ASSERT_TRUE(context) << context.outcome.message();
     contexts.push_back(std::move(context.value));
   }
   for (int i = 0; i < 2; ++i)
@@ -366,22 +383,20 @@ TEST(T6SharedQueue, IsSubmittedToInOneWay) {
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
   const imp_vk_device_info alone = shared_info(host, device);
-  imp_vk_device_info locked = device_info(host, device);
-  locked.queue.user = &host;
-  locked.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
-  locked.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
-  imp_vk_device_info recording = device_info(host, device);
-  recording.queue.queue = nullptr;
+  const imp_vk_device_info locked = locked_info(host, device);
+  const imp_vk_device_info recording = device_info(host, device, IMP_QUEUE_RECORD_ONLY);
   {
-    auto first = game::Context::create(table(), alone);
-    ASSERT_TRUE(first) << first.status.message();
-    EXPECT_EQ(game::Context::create(table(), locked).status.code(), game::Code::invalid_argument);
+    auto first = game::Context::create(game::Library(imp_get_api), alone);
+    ASSERT_TRUE(first) << first.outcome.message();
+    EXPECT_EQ(game::Context::create(game::Library(imp_get_api), locked).outcome.code(),
+              game::Code::invalid_argument);
     EXPECT_THAT(failure(), HasSubstr("single_thread, this one would by lock and unlock"));
-    EXPECT_TRUE(game::Context::create(table(), recording)) << "records, and touches no queue";
-    EXPECT_TRUE(game::Context::create(table(), alone));
+    EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), recording))
+        << "records, and touches no queue";
+    EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), alone));
   }
-  auto later = game::Context::create(table(), locked);
-  EXPECT_TRUE(later) << "the queue was given up: " << later.status.message();
+  auto later = game::Context::create(game::Library(imp_get_api), locked);
+  EXPECT_TRUE(later) << "the queue was given up: " << later.outcome.message();
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ class Asker {
     imp_brain_stats of_brain = imp_brain_stats_init();
     imp_brain_info info = imp_brain_info_init();
     for (const imp_result result :
-         {api->context_get_stats(context, &stats), api->tuning_stop(context),
-          api->brain_get_stats(brain, &of_brain), api->brain_get_info(brain, &info)})
+         {api->tools->context_get_stats(context, &stats), api->tools->tuning_stop(context),
+          api->tools->brain_get_stats(brain, &of_brain), api->brain_get_info(brain, &info)})
       EXPECT_TRUE(result == IMP_OK || result == IMP_ERROR_INVALID_HANDLE) << api->result_name(result);
   }
 
@@ -132,10 +132,13 @@ struct Lender {
   }
 
   imp_vk_device_info info(Lent way) {
-    imp_vk_device_info info = device_info(host, device);
+    const imp_queue_access access = way == Lent::lock        ? IMP_QUEUE_LOCK
+                                    : way == Lent::exclusive ? IMP_QUEUE_EXCLUSIVE
+                                    : way == Lent::submit    ? IMP_QUEUE_SUBMIT_CALLBACK
+                                                             : IMP_QUEUE_RUN_ON_QUEUE;
+    imp_vk_device_info info = device_info(host, device, access);
     info.allocation_callbacks = &callbacks;
     info.queue.user = this;
-    info.exclusive = way == Lent::exclusive;
     if (way == Lent::lock || way == Lent::exclusive) {
       info.queue.lock = [](void* user, VkQueue) { static_cast<Lender*>(user)->asker.ask("lock"); };
       info.queue.unlock = [](void* user, VkQueue) { static_cast<Lender*>(user)->asker.ask("unlock"); };
@@ -150,21 +153,14 @@ struct Lender {
         return self.host.submit(count, static_cast<const VkSubmitInfo*>(submits), fence);
       };
     } else {
-      info.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
+      info.queue.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
         auto& self = *static_cast<Lender*>(user);
         self.asker.ask("run_on_queue");
         work(data, self.host.queue());
       };
     }
-    return info;
-  }
-
-  imp_host lend(Lent way) {
-    imp_host lent = imp_host_init();
-    lent.user = this;
-    lent.log = [](void* user, imp_log_level, const char*) { static_cast<Lender*>(user)->asker.ask("log"); };
-    lent.device_lost = [](void* user, const char*) { static_cast<Lender*>(user)->asker.ask("device_lost"); };
-    lent.allocate_device_memory = [](void* user, const void* info, std::uint64_t* memory) -> std::int32_t {
+    info.memory_user = this;
+    info.allocate_device_memory = [](void* user, const void* info, std::uint64_t* memory) -> std::int32_t {
       auto& self = *static_cast<Lender*>(user);
       self.asker.ask("allocate_device_memory");
       VkDeviceMemory made = VK_NULL_HANDLE;
@@ -173,13 +169,21 @@ struct Lender {
       std::memcpy(memory, &made, sizeof made);
       return result;
     };
-    lent.free_device_memory = [](void* user, std::uint64_t number) {
+    info.free_device_memory = [](void* user, std::uint64_t number) {
       auto& self = *static_cast<Lender*>(user);
       self.asker.ask("free_device_memory");
       VkDeviceMemory memory = VK_NULL_HANDLE;
       std::memcpy(&memory, &number, sizeof memory);
       self.free(self.device.device, memory, nullptr);
     };
+    return info;
+  }
+
+  imp_host lend(Lent way) {
+    imp_host lent = imp_host_init();
+    lent.user = this;
+    lent.log = [](void* user, imp_log_level, const char*) { static_cast<Lender*>(user)->asker.ask("log"); };
+    lent.device_lost = [](void* user, const char*) { static_cast<Lender*>(user)->asker.ask("device_lost"); };
     if (way == Lent::submit) {  // else the threads are ours
       lent.job_submit = [](void* user, void (*run)(void* data), void* data) {
         static_cast<Lender*>(user)->asker.ask("job_submit");
@@ -218,15 +222,15 @@ TEST_P(T7Callbacks, FindNothingOfOursHeld) {
   observations.shape[0] = 4;
   imp_vk_buffer wish = imp_vk_buffer_init();
   imp_tensor tensor{};
-  ASSERT_OK(api->tensor_create_vk(context, &observations, &wish, &tensor));
-  imp_brain_desc desc = small_brain(2, 1, 3);
+  ASSERT_OK(api->vulkan->tensor_create_vk(context, &observations, &wish, &tensor));
+  game::BrainDesc desc = small_brain(2, 1, 3);
   desc.observations = tensor;
   imp_brain brain{};
   imp_agent agent{};
-  ASSERT_OK(api->brain_create(context, &desc, &brain));
+  ASSERT_OK(api->brain_create(context, c_form(desc), &brain));
   lender.asker.know(context, brain);
   ASSERT_OK(api->agent_create(brain, 0, &agent));
-  ASSERT_OK(api->warmup(
+  ASSERT_OK(api->context_warmup(
       context, [](void* user, float) { static_cast<Lender*>(user)->asker.ask("progress"); }, &lender));
   std::uint64_t snapshot = 0;
   const auto frame = [&](std::uint64_t number, imp_result expected = IMP_OK) {
@@ -238,31 +242,31 @@ TEST_P(T7Callbacks, FindNothingOfOursHeld) {
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = seen;
     shown.observation_count = 4;
-    ASSERT_OK(api->agent_observe_in_place(agent, 0));
+    ASSERT_OK(api->vulkan->agent_observe_in_place(agent, 0));
     ASSERT_OK(api->agent_demonstrate(agent, &shown));
     if (number == 10) ASSERT_OK(api->brain_save(brain, path.c_str()));
     if (number == 20) ASSERT_OK(api->brain_snapshot(brain, &snapshot));
-    ASSERT_EQ(api->submit(context, UINT32_MAX), expected) << api->last_error();
+    ASSERT_EQ(api->frame_submit(context, UINT32_MAX), expected) << api->last_error();
     ASSERT_EQ(api->frame_end(context), expected) << api->last_error();
     if (expected != IMP_OK) return;
-    ASSERT_OK(api->quiesce(context, 60'000));
-    ASSERT_OK(api->resume(context));
+    ASSERT_OK(api->context_quiesce(context, 60'000));
+    ASSERT_OK(api->context_resume(context));
   };
   std::uint64_t number = 0;
   while (number < 30) ASSERT_NO_FATAL_FAILURE(frame(++number));
   limits.memory_cap_bytes = 1;  // learning leaves the device, which the log tells
-  ASSERT_OK(api->set_limits(context, &limits));
+  ASSERT_OK(api->context_set_limits(context, &limits));
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame(++number));
   limits.memory_cap_bytes = 0;
-  ASSERT_OK(api->set_limits(context, &limits));
+  ASSERT_OK(api->context_set_limits(context, &limits));
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame(++number));
   // A tensor whose memory goes at once.
   imp_tensor other{};
-  ASSERT_OK(api->tensor_create_vk(context, &observations, &wish, &other));
-  ASSERT_OK(api->drain(context, 60'000));
-  ASSERT_OK(api->tensor_destroy(other));
-  ASSERT_OK(api->drain(context, 60'000));
-  ASSERT_OK(api->trim(context, nullptr));
+  ASSERT_OK(api->vulkan->tensor_create_vk(context, &observations, &wish, &other));
+  ASSERT_OK(api->context_drain(context, 60'000));
+  ASSERT_OK(api->vulkan->tensor_destroy(other));
+  ASSERT_OK(api->context_drain(context, 60'000));
+  ASSERT_OK(api->context_trim(context, nullptr));
   if (way == Lent::submit) {
     lender.lost = true;
     ASSERT_NO_FATAL_FAILURE(frame(++number, IMP_ERROR_DEVICE_LOST));

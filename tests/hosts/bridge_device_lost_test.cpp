@@ -40,9 +40,8 @@ struct Game {
   void open() {
     ASSERT_TRUE(host.ok());
     const vk::DeviceDescription device = host.describe();
-    imp_vk_device_info info = device_info(host, device);
+    imp_vk_device_info info = device_info(host, device, IMP_QUEUE_SINGLE_THREAD);
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(shim.get_instance_proc_addr());
-    info.queue.single_thread = 1;
     const std::string shaders = testing::TempDir() + "imprint-fault-shaders";
     imp_host lent = imp_host_init();
     lent.shader_cache_directory = shaders.c_str();
@@ -54,10 +53,10 @@ struct Game {
     limits.shadow_period_frames = shadow_period;
     limits.worker_threads = workers;
     ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
-    const imp_brain_desc desc = small_brain(3, 0, 5);
-    ASSERT_WORKS(api->brain_create(context, &desc, &brain));
+    const game::BrainDesc desc = small_brain(3, 0, 5);
+    ASSERT_WORKS(api->brain_create(context, c_form(desc), &brain));
     ASSERT_WORKS(api->agent_create(brain, 0, &agent));
-    ASSERT_WORKS(api->warmup(context, nullptr, nullptr));
+    ASSERT_WORKS(api->context_warmup(context, nullptr, nullptr));
   }
 
   imp_result begin(std::uint64_t frame) {
@@ -70,10 +69,10 @@ struct Game {
   void live(std::uint64_t frame, bool shows = true) {
     ASSERT_WORKS(begin(frame));
     if (shows) show(frame);
-    ASSERT_WORKS(api->submit(context, UINT32_MAX));
+    ASSERT_WORKS(api->frame_submit(context, UINT32_MAX));
     ASSERT_WORKS(api->frame_end(context));
-    ASSERT_WORKS(api->quiesce(context, 60000));  // as long as a frame may take on a slow device
-    ASSERT_WORKS(api->resume(context));
+    ASSERT_WORKS(api->context_quiesce(context, 60000));  // as long as a frame may take on a slow device
+    ASSERT_WORKS(api->context_resume(context));
   }
   void show(std::uint64_t frame) {
     const float seen[4] = {1.0f, static_cast<float>(frame % 3), -1.0f, static_cast<float>(frame % 5) - 2.0f};
@@ -87,13 +86,13 @@ struct Game {
   }
   Hash hash() {
     Hash found;
-    EXPECT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
-    EXPECT_EQ(api->brain_hash(brain, &found.low, &found.high), IMP_OK) << api->last_error();
+    EXPECT_EQ(api->context_drain(context, 60000), IMP_OK) << api->last_error();
+    EXPECT_EQ(api->tools->brain_hash(brain, &found.low, &found.high), IMP_OK) << api->last_error();
     return found;
   }
   imp_brain_stats stats() {
     imp_brain_stats found = imp_brain_stats_init();
-    EXPECT_EQ(api->brain_get_stats(brain, &found), IMP_OK);
+    EXPECT_EQ(api->tools->brain_get_stats(brain, &found), IMP_OK);
     return found;
   }
   // Until a copy of a later frame than `after` is there; the frame it is of.
@@ -122,14 +121,14 @@ TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
   ASSERT_WORKS(game.begin(9));
   ASSERT_NO_FATAL_FAILURE(game.show(9));
   game.shim.lose();
-  EXPECT_LOST(api->submit(game.context, UINT32_MAX));
+  EXPECT_LOST(api->frame_submit(game.context, UINT32_MAX));
   game.shim.told();
   ASSERT_EQ(game.words.size(), 1u);
   EXPECT_NE(game.words[0], "");
   EXPECT_LOST(api->frame_end(game.context));
   EXPECT_LOST(game.begin(10));
-  EXPECT_LOST(api->drain(game.context, 1000));
-  EXPECT_LOST(api->quiesce(game.context, 1000));
+  EXPECT_LOST(api->context_drain(game.context, 1000));
+  EXPECT_LOST(api->context_quiesce(game.context, 1000));
   EXPECT_LOST(api->brain_save(game.brain, (testing::TempDir() + "imprint-lost.brain").c_str()));
   EXPECT_NE(std::string(api->last_error()).find("shadow_period_frames"), std::string::npos)
       << api->last_error();
@@ -149,7 +148,7 @@ TEST(T12DeviceLost, IsToldAtTheEndToo) {
   const imp_api* api = game.api;
   ASSERT_WORKS(game.begin(1));
   ASSERT_NO_FATAL_FAILURE(game.show(1));
-  ASSERT_WORKS(api->submit(game.context, UINT32_MAX));
+  ASSERT_WORKS(api->frame_submit(game.context, UINT32_MAX));
   ASSERT_WORKS(api->frame_end(game.context));
   game.shim.lose();
   ASSERT_WORKS(api->context_destroy(game.context));
@@ -167,12 +166,12 @@ TEST(T12DeviceLost, AShadowIsSavedWithoutThreads) {
   for (std::uint64_t frame = 1; game.stats().shadow_frame == 0; ++frame) {
     ASSERT_LT(frame, 100u) << "no shadow";
     ASSERT_NO_FATAL_FAILURE(game.live(frame));
-    ASSERT_WORKS(api->run_jobs(game.context, 100'000, nullptr));
+    ASSERT_WORKS(api->tools->context_run_jobs(game.context, 100'000, nullptr));
   }
-  ASSERT_WORKS(api->notify_device_lost(game.context));
+  ASSERT_WORKS(api->context_notify_device_lost(game.context));
   ASSERT_WORKS(api->brain_save(game.brain, path.c_str()));
   EXPECT_EQ(api->brain_save_status(game.brain), IMP_NOT_READY);
-  ASSERT_WORKS(api->run_jobs(game.context, 100'000, nullptr));
+  ASSERT_WORKS(api->tools->context_run_jobs(game.context, 100'000, nullptr));
   EXPECT_EQ(api->brain_save_status(game.brain), IMP_OK) << api->last_error();
 }
 
@@ -181,13 +180,13 @@ TEST(T12DeviceLost, TheHostMayTellItself) {
   ASSERT_NO_FATAL_FAILURE(game.open());
   const imp_api* api = game.api;
   ASSERT_NO_FATAL_FAILURE(game.live(1));
-  ASSERT_WORKS(api->drain(game.context, 60000));
-  ASSERT_WORKS(api->notify_device_lost(game.context));
+  ASSERT_WORKS(api->context_drain(game.context, 60000));
+  ASSERT_WORKS(api->context_notify_device_lost(game.context));
   const std::uint64_t calls = game.shim.calls();
   EXPECT_LOST(game.begin(2));
   std::uint64_t low = 0, high = 0;
-  EXPECT_LOST(api->brain_hash(game.brain, &low, &high));
-  EXPECT_LOST(api->warmup(game.context, nullptr, nullptr));
+  EXPECT_LOST(api->tools->brain_hash(game.brain, &low, &high));
+  EXPECT_LOST(api->context_warmup(game.context, nullptr, nullptr));
   EXPECT_EQ(game.shim.calls(), calls);
   EXPECT_TRUE(game.words.empty()) << "the host knows already";
 }
@@ -218,7 +217,7 @@ TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
       game.shim.lose();
       if (game.begin(lost) == IMP_OK) {
         ASSERT_NO_FATAL_FAILURE(game.show(lost));
-        EXPECT_LOST(api->submit(game.context, UINT32_MAX));
+        EXPECT_LOST(api->frame_submit(game.context, UINT32_MAX));
         EXPECT_LOST(api->frame_end(game.context));
       }
       game.shim.told();
@@ -251,7 +250,7 @@ TEST(T12DeviceLost, AShadowLeavesNoTrace) {
     hashes[period] = game.hash();
     EXPECT_EQ(game.stats().shadow_frame > 0, period > 0);
     imp_context_stats all = imp_context_stats_init();
-    ASSERT_EQ(game.api->context_get_stats(game.context, &all), IMP_OK);
+    ASSERT_EQ(game.api->tools->context_get_stats(game.context, &all), IMP_OK);
     EXPECT_EQ(all.frame_allocations, 0u);
     EXPECT_EQ(all.frame_waits, 0u);
   }

@@ -91,11 +91,10 @@ class Life {
 
   imp_result create_context() {
     const vk::DeviceDescription device = host_.describe();
-    imp_vk_device_info info = device_info(host_, device);
+    imp_vk_device_info info =
+        device_info(host_, device, exclusive_ ? IMP_QUEUE_EXCLUSIVE : IMP_QUEUE_SINGLE_THREAD);
     info.get_instance_proc_addr =
         reinterpret_cast<imp_get_instance_proc_addr>(shim_.get_instance_proc_addr());
-    info.queue.single_thread = !exclusive_;
-    info.exclusive = exclusive_;
     const std::string shaders = testing::TempDir() + "imprint-fault-shaders";
     imp_host lent = imp_host_init();
     lent.shader_cache_directory = shaders.c_str();
@@ -103,16 +102,16 @@ class Life {
   }
 
   imp_result create_tensor(std::initializer_list<std::uint64_t> shape, imp_tensor& tensor) {
-    const imp_tensor_desc desc = game::tensor_desc("shared", shape);
+    const imp_tensor_desc desc = game::TensorDesc{.name = "shared", .shape = shape};
     const imp_vk_buffer wish = imp_vk_buffer_init();
-    return api_->tensor_create_vk(context_, &desc, &wish, &tensor);
+    return api_->vulkan->tensor_create_vk(context_, &desc, &wish, &tensor);
   }
 
   imp_result create_brain() {
-    imp_brain_desc desc = small_brain(2, 1, 3);
+    game::BrainDesc desc = small_brain(2, 1, 3);
     desc.observations = observations_;
     desc.actions = actions_;
-    return api_->brain_create(context_, &desc, &brain_);
+    return api_->brain_create(context_, c_form(desc), &brain_);
   }
 
   // A frame whose submission failed is a frame: what it was to carry goes with the next.
@@ -134,11 +133,11 @@ class Life {
           << api_->last_error();
     };
     give(number % 2 ? api_->agent_observe(agent_, seen, 4)
-                    : api_->agent_observe_in_place(agent_, number % 4));
+                    : api_->vulkan->agent_observe_in_place(agent_, number % 4));
     give(api_->agent_demonstrate(agent_, &shown));
     imp_action action = imp_action_init();
     (void)api_->agent_act(agent_, &action);
-    const imp_result submitted = api_->submit(context_, UINT32_MAX);
+    const imp_result submitted = api_->frame_submit(context_, UINT32_MAX);
     if (submitted == IMP_ERROR_DEVICE_LOST) shim_.told();
     if (submitted != IMP_OK) {
       EXPECT_TRUE(shim_.failed()) << api_->last_error();
@@ -163,7 +162,7 @@ class Life {
     if (!ask("tensor_create_vk", [&] { return create_tensor({1, 1 + 3}, actions_); })) return false;
     if (!ask("brain_create", [&] { return create_brain(); })) return false;
     if (!ask("agent_create", [&] { return api_->agent_create(brain_, 0, &agent_); })) return false;
-    if (!ask("warmup", [&] { return api_->warmup(context_, nullptr, nullptr); })) return false;
+    if (!ask("warmup", [&] { return api_->context_warmup(context_, nullptr, nullptr); })) return false;
     std::uint64_t number = 1;
     for (; number <= 6; ++number)
       if (!frame(number)) return false;
@@ -171,19 +170,19 @@ class Life {
     if (!ask("brain_snapshot", [&] { return api_->brain_snapshot(brain_, &snapshot); })) return false;
     for (; number <= 8; ++number)
       if (!frame(number)) return false;
-    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("drain", [&] { return api_->context_drain(context_, 60000); })) return false;
     if (!ask("brain_restore", [&] { return api_->brain_restore(brain_, snapshot); })) return false;
     if (!ask("brain_save", [&] { return api_->brain_save(brain_, path.c_str()); })) return false;
-    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("drain", [&] { return api_->context_drain(context_, 60000); })) return false;
     if (!ask("brain_save_status", [&] { return api_->brain_save_status(brain_); })) return false;
     for (; number <= 10; ++number)
       if (!frame(number)) return false;
-    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
+    if (!ask("drain", [&] { return api_->context_drain(context_, 60000); })) return false;
     if (!ask("brain_load", [&] { return api_->brain_load(brain_, path.c_str()); })) return false;
     for (; number <= 14; ++number)
       if (!frame(number)) return false;
-    if (!ask("drain", [&] { return api_->drain(context_, 60000); })) return false;
-    return ask("brain_hash", [&] { return api_->brain_hash(brain_, &hash_.low, &hash_.high); });
+    if (!ask("drain", [&] { return api_->context_drain(context_, 60000); })) return false;
+    return ask("brain_hash", [&] { return api_->tools->brain_hash(brain_, &hash_.low, &hash_.high); });
   }
 
   const imp_api* api_;

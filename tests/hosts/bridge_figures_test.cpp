@@ -44,14 +44,12 @@ std::string percentiles(std::vector<double> values) {
 
 // The pet of samples/pet in small: what it sees and does, its learner, one decision a second and its
 // feedback.
-imp_brain_desc pet() {
-  static const std::uint32_t actions = 10;
-  imp_brain_desc desc = imp_brain_desc_init();
+game::BrainDesc pet() {
+  game::BrainDesc desc;
   desc.observation_count = 28;
   desc.goal_count = 6;
-  desc.branch_count = 1;
-  desc.branch_sizes = &actions;
-  desc.learner = IMP_LEARNER_FEEDBACK;
+  desc.branch_sizes = {10};
+  desc.learner = game::FeedbackOptions();
   return desc;
 }
 
@@ -59,11 +57,8 @@ void play(bool submits, Guest guest, Figures& figures) {
   PlainHost host({"", VK_API_VERSION_1_3, true, false});
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
-  imp_vk_device_info info = device_info(host, device);
-  if (submits)
-    info.queue.single_thread = 1;
-  else
-    info.queue.queue = nullptr;
+  const imp_vk_device_info info =
+      device_info(host, device, submits ? IMP_QUEUE_SINGLE_THREAD : IMP_QUEUE_RECORD_ONLY);
   imp_limits limits = imp_limits_init();
   limits.gpu_us_per_frame = guest == Guest::learns ? kBudgetUs : 0;
   limits.max_slice_us = kSliceUs;
@@ -71,12 +66,12 @@ void play(bool submits, Guest guest, Figures& figures) {
   game::Made<game::Brain> brain;
   game::Made<game::Agent> agent;
   if (guest != Guest::none) {
-    context = game::Context::create(table(), info, nullptr, &limits);
-    ASSERT_TRUE(context) << context.status.message();
+    context = game::Context::create(game::Library(imp_get_api), info, game::HostDesc(), limits);
+    ASSERT_TRUE(context) << context.outcome.message();
     brain = context->create_brain(pet());
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     agent = brain->create_agent();
-    ASSERT_WORKS(agent.status);
+    ASSERT_WORKS(agent.outcome);
     ASSERT_WORKS(context->warmup());
   }
   using Clock = std::chrono::steady_clock;
@@ -95,11 +90,11 @@ void play(bool submits, Guest guest, Figures& figures) {
       seen[frame % seen.size()] = static_cast<float>(frame % 7) / 7;
       if (frame % 60 == 1) ASSERT_WORKS(agent->observe(seen));
       if (frame % 60 == 31) {
-        game::Made<imp_action> act = agent->act();
-        if (act.status.ready())
+        game::Made<game::Action> act = agent->act();
+        if (act.outcome.ready())
           ASSERT_WORKS(agent->feedback(act->branches[0] == 3 ? 1.0f : -1.0f, time_s, game::Credit::current));
       }
-      ASSERT_WORKS(submits ? context->submit() : context->record(commands).status);
+      ASSERT_WORKS(submits ? context->submit() : context->record(commands).outcome);
       ASSERT_WORKS(context->frame_end());
       const imp_context_stats before = figures.stats;
       figures.stats = context->stats().value;
@@ -151,21 +146,19 @@ void start(std::vector<char>& cache, double& ms) {
   PlainHost host({"", VK_API_VERSION_1_3, true, false});
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
-  imp_vk_device_info info = device_info(host, device);
-  info.queue.single_thread = 1;
+  const imp_vk_device_info info = device_info(host, device, IMP_QUEUE_SINGLE_THREAD);
   const auto begin = std::chrono::steady_clock::now();
-  auto context = game::Context::create(table(), info);
-  ASSERT_TRUE(context) << context.status.message();
+  auto context = game::Context::create(game::Library(imp_get_api), info);
+  ASSERT_TRUE(context) << context.outcome.message();
   if (!cache.empty()) ASSERT_WORKS(context->set_pipeline_cache(std::as_bytes(std::span(cache))));
   auto brain = context->create_brain(pet());
-  ASSERT_TRUE(brain) << brain.status.message();
+  ASSERT_TRUE(brain) << brain.outcome.message();
   ASSERT_WORKS(context->warmup());
   ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  std::size_t size = 0;
-  ASSERT_WORKS(context->pipeline_cache(nullptr, &size));
-  cache.resize(size);
-  ASSERT_WORKS(context->pipeline_cache(cache.data(), &size));
-  cache.resize(size);
+  cache.resize(context->pipeline_cache().value);
+  const auto filled = context->pipeline_cache(std::as_writable_bytes(std::span(cache)));
+  ASSERT_WORKS(filled.outcome);
+  cache.resize(filled.value);
 }
 
 TEST(T9Start, WithThePipelineCacheOfTheOneBefore) {

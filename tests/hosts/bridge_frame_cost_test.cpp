@@ -112,19 +112,19 @@ TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
   PlainHost host({"", VK_API_VERSION_1_3, true, false});
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
-  imp_vk_device_info info = device_info(host, device);
+  imp_vk_device_info info = device_info(host, device, IMP_QUEUE_SUBMIT_CALLBACK);
   Counted counted{&host};
   info.queue.submit = submit_counted;
   info.queue.user = &counted;
   imp_limits limits = imp_limits_init();
   limits.gpu_us_per_frame = 1'000'000;  // all that can run early does
   limits.max_slice_us = 0;
-  auto context = game::Context::create(table(), info, nullptr, &limits);
-  ASSERT_TRUE(context) << context.status.message();
+  auto context = game::Context::create(game::Library(imp_get_api), info, game::HostDesc(), limits);
+  ASSERT_TRUE(context) << context.outcome.message();
   auto brain = context->create_brain(small_brain(1, 0, 1));
-  ASSERT_TRUE(brain) << brain.status.message();
+  ASSERT_TRUE(brain) << brain.outcome.message();
   auto agent = brain->create_agent();
-  ASSERT_TRUE(agent) << agent.status.message();
+  ASSERT_TRUE(agent) << agent.outcome.message();
   ASSERT_WORKS(context->warmup());
 
   std::uint64_t ticks = 0, minibatches = 0;
@@ -138,7 +138,7 @@ TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
     bool good = context->frame_begin(frame, time_s).ok();
     if (decides) {
       const auto act = agent->act();
-      good = good && (act.status.ok() || frame < 5);
+      good = good && (act.outcome.ok() || frame < 5);
       good = good && agent->observe(seen).ok() && agent->feedback(frame % 3 == 0 ? 1.0f : -1.0f, time_s).ok();
     }
     good = good && context->submit().ok() && context->frame_end().ok();

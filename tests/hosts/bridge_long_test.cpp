@@ -57,10 +57,7 @@ class LongPlay : public testing::Test {
   void open() {
     ASSERT_TRUE(host_.ok());
     const vk::DeviceDescription device = host_.describe();
-    imp_vk_device_info info = device_info(host_, device);
-    info.queue.user = &host_;
-    info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
-    info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+    const imp_vk_device_info info = locked_info(host_, device);
     imp_limits limits = imp_limits_init();
     limits.shadow_period_frames = 600;
     imp_host lent = imp_host_init();
@@ -68,21 +65,19 @@ class LongPlay : public testing::Test {
     lent.log = [](void* user, imp_log_level level, const char* text) {
       if (level >= IMP_LOG_WARNING) static_cast<std::string*>(user)->append(text).append("\n");
     };
-    auto context = game::Context::create(table(), info, &lent, &limits);
-    ASSERT_TRUE(context) << context.status.message();
+    auto context = game::Context::create(game::Library(imp_get_api), info, lent, limits);
+    ASSERT_TRUE(context) << context.outcome.message();
     context_ = std::move(*context);
-    static const std::uint32_t actions = 10;
-    imp_brain_desc desc = imp_brain_desc_init();  // the pet's of samples/pet
+    game::BrainDesc desc;  // the pet's of samples/pet
     desc.observation_count = 28;
     desc.goal_count = 6;
-    desc.branch_count = 1;
-    desc.branch_sizes = &actions;
-    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.branch_sizes = {10};
+    desc.learner = game::FeedbackOptions();
     auto brain = context_.create_brain(desc);
-    ASSERT_TRUE(brain) << brain.status.message();
+    ASSERT_TRUE(brain) << brain.outcome.message();
     brain_ = std::move(*brain);
     auto agent = brain_.create_agent();
-    ASSERT_WORKS(agent.status);
+    ASSERT_WORKS(agent.outcome);
     agent_ = std::move(*agent);
     ASSERT_WORKS(context_.warmup());
   }
@@ -98,7 +93,7 @@ class LongPlay : public testing::Test {
     }
     if (number % kAsk == kAnswer) {
       const auto act = agent_.act();
-      ASSERT_WORKS(act.status);
+      ASSERT_WORKS(act.outcome);
       const bool right = act.value.branches[0] == kWanted;
       ++asked_, right_ += right;
       ASSERT_WORKS(agent_.feedback(right ? 1.0f : -1.0f, time_s, game::Credit::current));
@@ -107,7 +102,7 @@ class LongPlay : public testing::Test {
     if (number % kKeep == 100) ASSERT_WORKS(brain_.save(path_.c_str()));
     if (number % kKeep == 200) {
       auto snapshot = brain_.snapshot();
-      ASSERT_WORKS(snapshot.status);
+      ASSERT_WORKS(snapshot.outcome);
       snapshot_ = *snapshot;
     }
     if (number % kKeep == 400) ASSERT_WORKS(brain_.restore(snapshot_));
@@ -122,7 +117,7 @@ class LongPlay : public testing::Test {
   }
 
   Memory memory() {
-    const game::Status drained = context_.drain(60'000);
+    const game::Outcome drained = context_.drain(60'000);
     EXPECT_TRUE(drained.ok()) << drained.message();
     return {resident_bytes(), context_.stats().value};
   }

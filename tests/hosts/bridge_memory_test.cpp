@@ -82,7 +82,13 @@ imp_host lend(Host& host) {
   lent.log = [](void* user, imp_log_level, const char* text) {
     static_cast<Host*>(user)->log.emplace_back(text);
   };
-  lent.allocate_device_memory = [](void* user, const void* info, std::uint64_t* number) -> std::int32_t {
+  return lent;
+}
+
+// The host's own device memory.
+void lend_memory(Host& host, imp_vk_device_info& info) {
+  info.memory_user = &host;
+  info.allocate_device_memory = [](void* user, const void* info, std::uint64_t* number) -> std::int32_t {
     DeviceMemory& self = static_cast<Host*>(user)->memory;
     VkDeviceMemory made = VK_NULL_HANDLE;
     const auto& asked = *static_cast<const VkMemoryAllocateInfo*>(info);
@@ -95,7 +101,7 @@ imp_host lend(Host& host) {
     ++self.ever;
     return VK_SUCCESS;
   };
-  lent.free_device_memory = [](void* user, std::uint64_t number) {
+  info.free_device_memory = [](void* user, std::uint64_t number) {
     DeviceMemory& self = static_cast<Host*>(user)->memory;
     VkDeviceMemory gone = VK_NULL_HANDLE;
     std::memcpy(&gone, &number, sizeof gone);
@@ -105,19 +111,16 @@ imp_host lend(Host& host) {
     }
     self.free(self.device, gone, nullptr);
   };
-  return lent;
 }
 
-imp_brain_desc desc_of(std::uint32_t observations, std::uint32_t replay) {
-  static const std::uint32_t branch = 3, hidden = 8;
-  imp_brain_desc desc = imp_brain_desc_init();
+game::BrainDesc desc_of(std::uint32_t observations, std::uint32_t replay) {
+  game::BrainDesc desc;
   desc.observation_count = observations;
-  desc.branch_count = 1;
-  desc.branch_sizes = &branch;
-  desc.hidden_count = 1;
-  desc.hidden_sizes = &hidden;
-  desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.replay_capacity = replay;
+  desc.branch_sizes = {3};
+  desc.hidden_sizes = {8};
+  game::FeedbackOptions options;
+  options.replay_capacity = replay;
+  desc.learner = options;
   desc.snapshot_count = 0;
   return desc;
 }
@@ -134,10 +137,10 @@ void frame(const imp_api* api, imp_context context, imp_agent agent, std::uint64
   shown.branches[0] = static_cast<std::uint32_t>(number % 3);
   ASSERT_WORKS(api->agent_observe(agent, seen, 4));
   ASSERT_WORKS(api->agent_demonstrate(agent, &shown));
-  ASSERT_WORKS(api->submit(context, UINT32_MAX));
+  ASSERT_WORKS(api->frame_submit(context, UINT32_MAX));
   ASSERT_WORKS(api->frame_end(context));
-  ASSERT_WORKS(api->quiesce(context, 60000));
-  ASSERT_WORKS(api->resume(context));
+  ASSERT_WORKS(api->context_quiesce(context, 60000));
+  ASSERT_WORKS(api->context_resume(context));
 }
 
 TEST(T11Memory, TheHostsCallbacksBalance) {
@@ -153,27 +156,27 @@ TEST(T11Memory, TheHostsCallbacksBalance) {
     imp_context context{};
     {
       const VkAllocationCallbacks callbacks = host_memory.callbacks();  // read during the call only
-      imp_vk_device_info info = device_info(plain, device);
-      info.queue.single_thread = 1;
+      imp_vk_device_info info = device_info(plain, device, IMP_QUEUE_SINGLE_THREAD);
+      lend_memory(host, info);
       info.allocation_callbacks = &callbacks;
       ASSERT_WORKS(api->context_create(&info, &lent, nullptr, &context));
     }
-    const imp_brain_desc desc = desc_of(4, 64);
+    const game::BrainDesc desc = desc_of(4, 64);
     imp_brain brain{};
     imp_agent agent{};
-    ASSERT_WORKS(api->brain_create(context, &desc, &brain));
+    ASSERT_WORKS(api->brain_create(context, c_form(desc), &brain));
     ASSERT_WORKS(api->agent_create(brain, 0, &agent));
-    ASSERT_WORKS(api->warmup(context, nullptr, nullptr));
+    ASSERT_WORKS(api->context_warmup(context, nullptr, nullptr));
     for (std::uint64_t number = 1; number <= 20; ++number)
       ASSERT_NO_FATAL_FAILURE(frame(api, context, agent, number));
     imp_context_stats stats = imp_context_stats_init();
-    ASSERT_WORKS(api->context_get_stats(context, &stats));
+    ASSERT_WORKS(api->tools->context_get_stats(context, &stats));
     EXPECT_EQ(device_memory.bytes(), stats.bytes_reserved) << "all device memory is the host's";
     EXPECT_EQ(device_memory.ever, stats.allocations);
     ASSERT_WORKS(api->brain_destroy(brain));
-    ASSERT_WORKS(api->drain(context, 60000));
+    ASSERT_WORKS(api->context_drain(context, 60000));
     std::uint64_t freed = 0;
-    ASSERT_WORKS(api->trim(context, &freed));
+    ASSERT_WORKS(api->context_trim(context, &freed));
     EXPECT_GT(freed, 0u);
     EXPECT_EQ(device_memory.bytes(), stats.bytes_reserved - freed);
     ASSERT_WORKS(api->context_destroy(context));
@@ -191,10 +194,10 @@ TEST(T11Memory, HalfOfThePairIsRefused) {
   const vk::DeviceDescription device = plain.describe();
   DeviceMemory device_memory(device);
   Host host{device_memory, {}};
-  imp_host lent = lend(host);
-  lent.free_device_memory = nullptr;
-  imp_vk_device_info info = device_info(plain, device);
-  info.queue.single_thread = 1;
+  const imp_host lent = lend(host);
+  imp_vk_device_info info = device_info(plain, device, IMP_QUEUE_SINGLE_THREAD);
+  lend_memory(host, info);
+  info.free_device_memory = nullptr;
   imp_context context{};
   EXPECT_EQ(api->context_create(&info, &lent, nullptr, &context), IMP_ERROR_INVALID_ARGUMENT);
   EXPECT_NE(std::string(api->last_error()).find("free_device_memory"), std::string::npos)
@@ -214,16 +217,16 @@ TEST(T11Memory, TheCapHoldsUnderFragmentation) {
   const imp_host lent = lend(host);
   imp_limits limits = imp_limits_init();
   limits.memory_cap_bytes = kCap;
-  imp_vk_device_info info = device_info(plain, device);
-  info.queue.single_thread = 1;
+  imp_vk_device_info info = device_info(plain, device, IMP_QUEUE_SINGLE_THREAD);
+  lend_memory(host, info);
   imp_context context{};
   ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
-  const imp_brain_desc desc = desc_of(4, 64);
+  const game::BrainDesc desc = desc_of(4, 64);
   imp_brain brain{};
   imp_agent agent{};
-  ASSERT_WORKS(api->brain_create(context, &desc, &brain));
+  ASSERT_WORKS(api->brain_create(context, c_form(desc), &brain));
   ASSERT_WORKS(api->agent_create(brain, 0, &agent));
-  ASSERT_WORKS(api->warmup(context, nullptr, nullptr));
+  ASSERT_WORKS(api->context_warmup(context, nullptr, nullptr));
   std::uint64_t number = 0;
   std::uint32_t state = 7, refused = 0;
   std::vector<imp_brain> others;
@@ -234,9 +237,9 @@ TEST(T11Memory, TheCapHoldsUnderFragmentation) {
       ASSERT_WORKS(api->brain_destroy(others[which]));
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(which));
     } else {
-      const imp_brain_desc other = desc_of(4 + (state >> 16) % 200, 1024 << ((state >> 12) % 4));
+      const game::BrainDesc other = desc_of(4 + (state >> 16) % 200, 1024 << ((state >> 12) % 4));
       imp_brain made{};
-      const imp_result result = api->brain_create(context, &other, &made);
+      const imp_result result = api->brain_create(context, c_form(other), &made);
       if (result == IMP_OK) {
         others.push_back(made);
       } else {
@@ -251,11 +254,11 @@ TEST(T11Memory, TheCapHoldsUnderFragmentation) {
   }
   EXPECT_GT(refused, 0u) << "the cap was never reached";
   imp_context_stats memory = imp_context_stats_init();
-  ASSERT_WORKS(api->context_get_stats(context, &memory));
+  ASSERT_WORKS(api->tools->context_get_stats(context, &memory));
   EXPECT_LE(memory.blocks, 16u) << "a pool at its cap must not be cut into crumbs";
   for (int i = 0; i < 12; ++i) ASSERT_NO_FATAL_FAILURE(frame(api, context, agent, ++number));
   imp_brain_stats stats = imp_brain_stats_init();
-  ASSERT_WORKS(api->brain_get_stats(brain, &stats));
+  ASSERT_WORKS(api->tools->brain_get_stats(brain, &stats));
   EXPECT_GT(stats.minibatches, 0u);
   ASSERT_WORKS(api->context_destroy(context));
   EXPECT_EQ(device_memory.bytes(), 0u);

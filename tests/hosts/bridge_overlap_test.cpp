@@ -79,13 +79,11 @@ class Overlap : public testing::Test {
 
   imp_context adopt(Way way) {
     const vk::DeviceDescription device = host_->describe();
-    imp_vk_device_info info = device_info(*host_, device);
+    imp_vk_device_info info =
+        device_info(*host_, device, way == Way::exclusive ? IMP_QUEUE_EXCLUSIVE : IMP_QUEUE_SINGLE_THREAD);
     if (way == Way::exclusive) {
       info.queue.queue = host_->second_queue();
       info.queue.family = host_->second_family();
-      info.exclusive = 1;
-    } else {
-      info.queue.single_thread = 1;
     }
     imp_limits limits = imp_limits_init();
     limits.gpu_us_per_frame = UINT32_MAX;  // all of a step in its frame: what is compared is where it runs
@@ -96,22 +94,21 @@ class Overlap : public testing::Test {
   }
 
   imp_brain make_brain(imp_context context, std::vector<imp_agent>& agents) {
-    const std::uint32_t branch = 60;
-    imp_brain_desc desc = imp_brain_desc_init();
+    game::BrainDesc desc;
     desc.observation_count = 28;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
+    desc.branch_sizes = {60};
     desc.brain_count = size_.brains;
-    desc.learner = IMP_LEARNER_CLONING;
-    desc.learn_period_frames = 1;
-    desc.replay_capacity = 64;
+    game::CloningOptions options;
+    options.learn_period_frames = 1;
+    options.replay_capacity = 64;
+    desc.learner = options;
     desc.snapshot_count = 0;
     imp_brain brain{};
-    EXPECT_EQ(api_->brain_create(context, &desc, &brain), IMP_OK) << api_->last_error();
+    EXPECT_EQ(api_->brain_create(context, c_form(desc), &brain), IMP_OK) << api_->last_error();
     agents.resize(size_.brains);
     for (std::uint32_t i = 0; i < size_.brains; ++i)
       EXPECT_EQ(api_->agent_create(brain, i, &agents[i]), IMP_OK);
-    EXPECT_EQ(api_->warmup(context, nullptr, nullptr), IMP_OK) << api_->last_error();
+    EXPECT_EQ(api_->context_warmup(context, nullptr, nullptr), IMP_OK) << api_->last_error();
     return brain;
   }
 
@@ -151,7 +148,7 @@ class Overlap : public testing::Test {
       for (std::size_t i = 0; i < agents.size(); i += 16)
         EXPECT_EQ(api_->agent_observe(agents[i], seen, 28), IMP_OK);
       const Clock::time_point before = Clock::now();
-      EXPECT_EQ(api_->submit(context, UINT32_MAX), IMP_OK) << api_->last_error();
+      EXPECT_EQ(api_->frame_submit(context, UINT32_MAX), IMP_OK) << api_->last_error();
       const double submit_us = std::chrono::duration<double, std::micro>(Clock::now() - before).count();
       EXPECT_EQ(api_->frame_end(context), IMP_OK);
       load_->draw(commands, frame_, rounds);
@@ -161,7 +158,7 @@ class Overlap : public testing::Test {
       walls.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
       submits.push_back(submit_us);
       imp_context_stats now = imp_context_stats_init();
-      EXPECT_EQ(api_->context_get_stats(context, &now), IMP_OK);
+      EXPECT_EQ(api_->tools->context_get_stats(context, &now), IMP_OK);
       if (now.measured_frame > seen_frame && now.learn_gpu_us > 0) learns.push_back(now.learn_gpu_us);
       seen_frame = now.measured_frame;
       if (frame_ % 8 == 0) {  // of the frame that the host's own fence has just told of
@@ -169,12 +166,12 @@ class Overlap : public testing::Test {
       }
     }
     host_->finish_frames();
-    EXPECT_EQ(api_->drain(context, 60'000), IMP_OK) << api_->last_error();
+    EXPECT_EQ(api_->context_drain(context, 60'000), IMP_OK) << api_->last_error();
     imp_context_stats stats = imp_context_stats_init();
-    EXPECT_EQ(api_->context_get_stats(context, &stats), IMP_OK);
+    EXPECT_EQ(api_->tools->context_get_stats(context, &stats), IMP_OK);
     EXPECT_EQ(stats.frame_allocations + stats.frame_compiles + stats.frame_waits, 0u);
     imp_brain_stats of_brain = imp_brain_stats_init();
-    EXPECT_EQ(api_->brain_get_stats(brain, &of_brain), IMP_OK);
+    EXPECT_EQ(api_->tools->brain_get_stats(brain, &of_brain), IMP_OK);
     measured.wall_median_us = quantile(walls, 0.5);
     measured.wall_p99_us = quantile(walls, 0.99);
     measured.picture_median_us = quantile(pictures, 0.5);
@@ -190,7 +187,7 @@ class Overlap : public testing::Test {
 
   std::uint64_t minibatches(imp_brain brain) {
     imp_brain_stats stats = imp_brain_stats_init();
-    EXPECT_EQ(api_->brain_get_stats(brain, &stats), IMP_OK);
+    EXPECT_EQ(api_->tools->brain_get_stats(brain, &stats), IMP_OK);
     return stats.minibatches;
   }
 

@@ -99,13 +99,12 @@ struct Game {
         real("vkGetPhysicalDeviceMemoryProperties2"));
     budgeted.extensions = reinterpret_cast<PFN_vkEnumerateDeviceExtensionProperties>(
         real("vkEnumerateDeviceExtensionProperties"));
-    imp_vk_device_info info = device_info(host, device);
+    imp_vk_device_info info = device_info(host, device, IMP_QUEUE_SINGLE_THREAD);
     const char* const extension = "VK_EXT_memory_budget";
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(
         static_cast<PFN_vkGetInstanceProcAddr>(budgeted_function));
     info.device_extensions = &extension;
     info.device_extension_count = 1;
-    info.queue.single_thread = 1;
     const std::string shaders = testing::TempDir() + "imprint-pressure-shaders";
     imp_host lent = imp_host_init();
     lent.shader_cache_directory = shaders.c_str();
@@ -117,21 +116,19 @@ struct Game {
     };
     limits.shadow_period_frames = shadow_period;
     ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
-    const std::uint32_t branch = 3, hidden = 8;
-    imp_brain_desc desc = imp_brain_desc_init();
+    game::BrainDesc desc;
     desc.observation_count = 4;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.hidden_count = 1;
-    desc.hidden_sizes = &hidden;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.learn_period_frames = 3;
-    desc.batch_size = 16;
-    desc.replay_capacity = kReplay;
+    desc.branch_sizes = {3};
+    desc.hidden_sizes = {8};
+    game::FeedbackOptions options;
+    options.learn_period_frames = 3;
+    options.batch_size = 16;
+    options.replay_capacity = kReplay;
+    desc.learner = options;
     desc.snapshot_count = 1;
-    ASSERT_WORKS(api->brain_create(context, &desc, &brain));
+    ASSERT_WORKS(api->brain_create(context, c_form(desc), &brain));
     ASSERT_WORKS(api->agent_create(brain, 0, &agent));
-    ASSERT_WORKS(api->warmup(context, nullptr, nullptr));
+    ASSERT_WORKS(api->context_warmup(context, nullptr, nullptr));
   }
 
   // A frame in which the creature is shown something, or one in which it only acts.
@@ -153,10 +150,10 @@ struct Game {
       imp_action action = imp_action_init();
       ASSERT_WORKS(api->agent_act(agent, &action));  // acting never pauses
     }
-    ASSERT_WORKS(api->submit(context, UINT32_MAX));
+    ASSERT_WORKS(api->frame_submit(context, UINT32_MAX));
     ASSERT_WORKS(api->frame_end(context));
-    ASSERT_WORKS(api->quiesce(context, 60000));
-    ASSERT_WORKS(api->resume(context));
+    ASSERT_WORKS(api->context_quiesce(context, 60000));
+    ASSERT_WORKS(api->context_resume(context));
   }
   // Frames that show nothing, until it is so.
   void live_until(const std::function<bool()>& so) {
@@ -173,12 +170,12 @@ struct Game {
 
   imp_context_stats stats() {
     imp_context_stats found = imp_context_stats_init();
-    EXPECT_EQ(api->context_get_stats(context, &found), IMP_OK);
+    EXPECT_EQ(api->tools->context_get_stats(context, &found), IMP_OK);
     return found;
   }
   imp_brain_stats brain_stats() {
     imp_brain_stats found = imp_brain_stats_init();
-    EXPECT_EQ(api->brain_get_stats(brain, &found), IMP_OK);
+    EXPECT_EQ(api->tools->brain_get_stats(brain, &found), IMP_OK);
     return found;
   }
   std::size_t said(const char* what) {
@@ -189,8 +186,8 @@ struct Game {
   }
   Hash hash() {
     Hash found;
-    EXPECT_EQ(api->drain(context, 60000), IMP_OK) << api->last_error();
-    EXPECT_EQ(api->brain_hash(brain, &found.low, &found.high), IMP_OK) << api->last_error();
+    EXPECT_EQ(api->context_drain(context, 60000), IMP_OK) << api->last_error();
+    EXPECT_EQ(api->tools->brain_hash(brain, &found.low, &found.high), IMP_OK) << api->last_error();
     return found;
   }
   void save(const std::string& path) {
@@ -201,9 +198,9 @@ struct Game {
   }
   std::string report() {
     std::size_t size = 0;
-    EXPECT_EQ(api->context_report(context, nullptr, &size), IMP_OK);
+    EXPECT_EQ(api->tools->context_get_report_text(context, nullptr, &size), IMP_OK);
     std::string text(size, ' ');
-    EXPECT_EQ(api->context_report(context, text.data(), &size), IMP_OK);
+    EXPECT_EQ(api->tools->context_get_report_text(context, text.data(), &size), IMP_OK);
     return text;
   }
   void expect_quiet_frames() {
@@ -292,13 +289,13 @@ TEST(T11Pressure, TheCapIsTheGamesOwnWayToAsk) {
   const std::uint64_t before = game.stats().bytes_reserved;
   imp_limits less = game.limits;
   less.memory_cap_bytes = before - (1u << 20);
-  ASSERT_WORKS(api->set_limits(game.context, &less));
+  ASSERT_WORKS(api->context_set_limits(game.context, &less));
   ASSERT_NO_FATAL_FAILURE(
       game.live_until([&] { return game.stats().bytes_reserved <= less.memory_cap_bytes; }));
   EXPECT_EQ(game.stats().memory_pressure, 1u);
   for (int i = 0; i < 80; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
   EXPECT_GT(game.stats().bytes_away, 0u) << "there is no room for it, and it does not come and go";
-  ASSERT_WORKS(api->set_limits(game.context, &game.limits));
+  ASSERT_WORKS(api->context_set_limits(game.context, &game.limits));
   ASSERT_NO_FATAL_FAILURE(
       game.live_until([&] { return game.stats().memory_pressure == 0 && game.stats().bytes_away == 0; }));
   ASSERT_NO_FATAL_FAILURE(game.learn_until(kMinibatches));
@@ -315,7 +312,7 @@ TEST(T11Pressure, SnapshotsAndRestoresWait) {
   const Hash kept = game.hash();
   std::uint64_t snapshot = 0;
   ASSERT_WORKS(api->brain_snapshot(game.brain, &snapshot));
-  ASSERT_WORKS(api->drain(game.context, 60000));
+  ASSERT_WORKS(api->context_drain(game.context, 60000));
   ASSERT_WORKS(api->brain_set_learning(game.brain, 1));
   ASSERT_NO_FATAL_FAILURE(game.learn_until(12));
   budgeted.used = kTooMuch;
@@ -323,7 +320,7 @@ TEST(T11Pressure, SnapshotsAndRestoresWait) {
   ASSERT_WORKS(api->brain_set_learning(game.brain, 0));
   ASSERT_WORKS(api->brain_restore(game.brain, snapshot));
   for (int i = 0; i < 4; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
-  EXPECT_EQ(api->drain(game.context, 1000), IMP_NOT_READY) << "it waits for memory";
+  EXPECT_EQ(api->context_drain(game.context, 1000), IMP_NOT_READY) << "it waits for memory";
   budgeted.used = kAmple;
   ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away == 0; }));
   ASSERT_NO_FATAL_FAILURE(game.live(false));
@@ -339,11 +336,11 @@ TEST(T11Pressure, DestroyedOnTheWay) {
     for (int i = 0; i < 6; ++i) ASSERT_NO_FATAL_FAILURE(game.live(true));
     imp_limits less = game.limits;
     less.memory_cap_bytes = 1;
-    ASSERT_WORKS(api->set_limits(game.context, &less));
+    ASSERT_WORKS(api->context_set_limits(game.context, &less));
     for (int i = 0; i < frames % 6; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
     if (frames >= 6) {
       ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away > 0; }));
-      ASSERT_WORKS(api->set_limits(game.context, &game.limits));
+      ASSERT_WORKS(api->context_set_limits(game.context, &game.limits));
       for (int i = 0; i < frames % 6; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
     }
     if (frames % 2 == 0) ASSERT_WORKS(api->brain_destroy(game.brain));
@@ -363,14 +360,15 @@ TEST(T11Pressure, CallsBetweenFramesMeetEveryPhase) {
   less.memory_cap_bytes = 1;
   for (int round = 0; round < 16; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    ASSERT_WORKS(api->set_limits(game.context, round % 2 == 0 ? &less : &game.limits));
+    ASSERT_WORKS(api->context_set_limits(game.context, round % 2 == 0 ? &less : &game.limits));
     for (int i = 0; i <= round / 2; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
     const bool room = round % 2 == 1;
     if (round % 3 == 0 && room) ASSERT_WORKS(api->brain_load(game.brain, path.c_str()));
-    if (round % 3 == 1) ASSERT_WORKS(api->warmup(game.context, nullptr, nullptr));
-    ASSERT_WORKS(api->drain(game.context, 60000));
+    if (round % 3 == 1) ASSERT_WORKS(api->context_warmup(game.context, nullptr, nullptr));
+    ASSERT_WORKS(api->context_drain(game.context, 60000));
     Hash now;
-    const imp_result asked = api->brain_hash(game.brain, &now.low, &now.high);  // needs memory of its own
+    const imp_result asked =
+        api->tools->brain_hash(game.brain, &now.low, &now.high);  // needs memory of its own
     if (!room && asked == IMP_ERROR_OUT_OF_DEVICE_MEMORY) continue;
     ASSERT_WORKS(asked);
     EXPECT_TRUE(now == start);

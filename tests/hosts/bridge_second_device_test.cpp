@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <imprint/imprint.h>
+#include <imprint/imprint.hpp>
 
 #include "tests/hosts/bridge_abi.h"
 #include "tests/hosts/buffer_host.h"
@@ -213,7 +213,7 @@ class T2SecondDevice : public testing::Test {
     ASSERT_TRUE(host_->ok());
     const vk::DeviceDescription device = host_->describe();
     trouble.real = device.get_instance_proc_addr;
-    imp_vk_device_info info = device_info(*host_, device);
+    imp_vk_device_info info = device_info(*host_, device, IMP_QUEUE_SINGLE_THREAD);
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(instance_function);
     info.api_version = VK_API_VERSION_1_0;
     std::vector<const char*> instance_extensions(device.instance_extensions.begin(),
@@ -227,7 +227,6 @@ class T2SecondDevice : public testing::Test {
     if (declares_what_is_core) device_extensions.push_back("VK_KHR_external_memory");
     info.device_extensions = device_extensions.data();
     info.device_extension_count = static_cast<std::uint32_t>(device_extensions.size());
-    info.queue.single_thread = 1;
     info.allow_own_device = 1;
     imp_host lent = imp_host_init();
     lent.user = this;
@@ -235,15 +234,15 @@ class T2SecondDevice : public testing::Test {
       static_cast<T2SecondDevice*>(user)->log_ += std::string(message) + "\n";
     };
     // Of the host's device: never for the second one.
-    lent.allocate_device_memory = [](void*, const void*, std::uint64_t*) -> std::int32_t {
+    info.allocate_device_memory = [](void*, const void*, std::uint64_t*) -> std::int32_t {
       return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     };
-    lent.free_device_memory = [](void*, std::uint64_t) { ADD_FAILURE() << "frees what is not the host's"; };
+    info.free_device_memory = [](void*, std::uint64_t) { ADD_FAILURE() << "frees what is not the host's"; };
     imp_limits limits = imp_limits_init();
     limits.gpu_us_per_frame = UINT32_MAX;
     ASSERT_WORKS(api_->context_create(&info, &lent, &limits, &context_));
     report_ = imp_report_init();
-    ASSERT_WORKS(api_->context_get_report(context_, &report_));
+    ASSERT_WORKS(api_->tools->context_get_report(context_, &report_));
     EXPECT_EQ(report_.own_device, 1u);
   }
 
@@ -258,9 +257,9 @@ class T2SecondDevice : public testing::Test {
 
   std::string text() {
     std::size_t size = 0;
-    EXPECT_WORKS(api_->context_report(context_, nullptr, &size));
+    EXPECT_WORKS(api_->tools->context_get_report_text(context_, nullptr, &size));
     std::string text(size, '\0');
-    EXPECT_WORKS(api_->context_report(context_, text.data(), &size));
+    EXPECT_WORKS(api_->tools->context_get_report_text(context_, text.data(), &size));
     return text;
   }
 
@@ -272,12 +271,12 @@ class T2SecondDevice : public testing::Test {
       std::copy(shape.begin(), shape.end(), made.shape);
       return made;
     }();
-    return api_->tensor_create_vk(context_, &desc, &wish, tensor);
+    return api_->vulkan->tensor_create_vk(context_, &desc, &wish, tensor);
   }
 
   HostBuffer place(imp_tensor tensor) {
     imp_vk_buffer where = imp_vk_buffer_init();
-    EXPECT_WORKS(api_->tensor_export_vk(tensor, &where));
+    EXPECT_WORKS(api_->vulkan->tensor_export_vk(tensor, &where));
     EXPECT_NE(where.memory, 0u);
     HostBuffer found;
     std::memcpy(&found.buffer, &where.buffer, sizeof found.buffer);
@@ -296,10 +295,10 @@ class T2SecondDevice : public testing::Test {
   // What is submitted is complete when it returns. (drain would end minibatches before their time, and both
   // lives alike.)
   void end() {
-    EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
+    EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
     EXPECT_WORKS(api_->frame_end(context_));
-    EXPECT_WORKS(api_->quiesce(context_, 60'000));
-    EXPECT_WORKS(api_->resume(context_));
+    EXPECT_WORKS(api_->context_quiesce(context_, 60'000));
+    EXPECT_WORKS(api_->context_resume(context_));
   }
 
   static std::array<float, kSenses> senses(std::uint64_t turn, std::uint32_t agent) {
@@ -312,12 +311,10 @@ class T2SecondDevice : public testing::Test {
   // Turns of a life that learns, each a frame of the host's and one of Imprint's.
   Learned live(bool in_place) {
     Learned learned;
-    imp_brain_desc desc = small_brain(2, 0, 7);
-    static const std::uint32_t branch = 2, hidden = 16;
-    desc.branch_sizes = &branch;
-    desc.hidden_sizes = &hidden;
+    game::BrainDesc desc = small_brain(2, 0, 7, 128);
+    desc.branch_sizes = {2};
+    desc.hidden_sizes = {16};
     desc.agents_per_brain = kAgents;
-    desc.replay_capacity = 128;
     HostBuffer seen, done;
     if (in_place) {
       EXPECT_WORKS(create({kAgents, kStride}, &desc.observations));
@@ -328,15 +325,15 @@ class T2SecondDevice : public testing::Test {
       queue_ = std::make_unique<HostQueue>(*host_);
     }
     imp_brain brain{};
-    EXPECT_WORKS(api_->brain_create(context_, &desc, &brain));
+    EXPECT_WORKS(api_->brain_create(context_, c_form(desc), &brain));
     std::vector<imp_agent> agents(kAgents);
     for (imp_agent& agent : agents) EXPECT_WORKS(api_->agent_create(brain, 0, &agent));
-    EXPECT_WORKS(api_->warmup(context_, nullptr, nullptr));
+    EXPECT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
 
     std::uint64_t frame = 1;
     begin(frame);  // all is Imprint's at first
-    if (in_place) EXPECT_WORKS(api_->tensor_release(desc.observations));
-    if (in_place) EXPECT_WORKS(api_->tensor_release(desc.actions));
+    if (in_place) EXPECT_WORKS(api_->vulkan->tensor_release(desc.observations));
+    if (in_place) EXPECT_WORKS(api_->vulkan->tensor_release(desc.actions));
     end();
     std::vector<std::vector<float>> rows(kTurns +
                                          1);  // of each turn's answers, as the host's shader read them
@@ -352,11 +349,11 @@ class T2SecondDevice : public testing::Test {
         queue_->submit();
       }
       begin(++frame);
-      if (in_place) EXPECT_WORKS(api_->tensor_acquire(desc.observations));
-      if (in_place) EXPECT_WORKS(api_->tensor_acquire(desc.actions));
+      if (in_place) EXPECT_WORKS(api_->vulkan->tensor_acquire(desc.observations));
+      if (in_place) EXPECT_WORKS(api_->vulkan->tensor_acquire(desc.actions));
       for (std::uint32_t i = 0; i < kAgents; ++i) {
         if (in_place)
-          EXPECT_WORKS(api_->agent_observe_in_place(agents[i], i * kStride));
+          EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agents[i], i * kStride));
         else
           EXPECT_WORKS(api_->agent_observe(agents[i], senses(turn, i).data(), kSenses));
         imp_action action = imp_action_init();
@@ -371,26 +368,26 @@ class T2SecondDevice : public testing::Test {
         for (std::uint32_t v = 0; v < action.value_count; ++v)
           EXPECT_FLOAT_EQ(row[1 + v], 2 * action.values[v] + 1);
       }
-      if (in_place) EXPECT_WORKS(api_->tensor_release(desc.observations));
-      if (in_place) EXPECT_WORKS(api_->tensor_release(desc.actions));
+      if (in_place) EXPECT_WORKS(api_->vulkan->tensor_release(desc.observations));
+      if (in_place) EXPECT_WORKS(api_->vulkan->tensor_release(desc.actions));
       end();
     }
     EXPECT_GT(learned.choices.size(), kAgents * (kTurns - 4));
-    EXPECT_WORKS(api_->drain(context_, 60'000));
-    EXPECT_WORKS(api_->brain_hash(brain, &learned.low, &learned.high));
+    EXPECT_WORKS(api_->context_drain(context_, 60'000));
+    EXPECT_WORKS(api_->tools->brain_hash(brain, &learned.low, &learned.high));
     imp_brain_stats stats = imp_brain_stats_init();
-    EXPECT_WORKS(api_->brain_get_stats(brain, &stats));
+    EXPECT_WORKS(api_->tools->brain_get_stats(brain, &stats));
     EXPECT_GT(stats.minibatches, 20u);
     EXPECT_EQ(stats.late_actions, 0u);
     imp_context_stats counted = imp_context_stats_init();
-    EXPECT_WORKS(api_->context_get_stats(context_, &counted));
+    EXPECT_WORKS(api_->tools->context_get_stats(context_, &counted));
     EXPECT_EQ(counted.frame_allocations + counted.frame_compiles + counted.frame_waits, 0u);
     EXPECT_WORKS(api_->brain_destroy(brain));
     if (in_place) {
       queue_.reset();
       shaders_.reset();
-      EXPECT_WORKS(api_->tensor_destroy(desc.observations));
-      EXPECT_WORKS(api_->tensor_destroy(desc.actions));
+      EXPECT_WORKS(api_->vulkan->tensor_destroy(desc.observations));
+      EXPECT_WORKS(api_->vulkan->tensor_destroy(desc.actions));
     }
     return learned;
   }
@@ -454,14 +451,14 @@ TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
     (void)live(false);
     // Semaphores of another device.
     imp_vk_semaphore semaphore{};
-    EXPECT_EQ(api_->context_get_semaphore(context_, &semaphore), IMP_ERROR_UNSUPPORTED);
+    EXPECT_EQ(api_->vulkan->context_get_semaphore(context_, &semaphore), IMP_ERROR_UNSUPPORTED);
     begin(kTurns + 10);
     semaphore.semaphore = 1;
     imp_submit_info info = imp_submit_info_init();
     info.wait_count = 1;
     info.waits = &semaphore;
-    EXPECT_EQ(api_->submit_with(context_, &info), IMP_ERROR_UNSUPPORTED);
-    EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
+    EXPECT_EQ(api_->vulkan->frame_submit_with(context_, &info), IMP_ERROR_UNSUPPORTED);
+    EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
     EXPECT_WORKS(api_->frame_end(context_));
     close();
   }
@@ -480,7 +477,7 @@ TEST_F(T2SecondDevice, ImportsNoBufferOfTheHosts) {
   buffer.buffer = 0x1234;
   buffer.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
   imp_tensor tensor{};
-  EXPECT_EQ(api_->tensor_import_vk(context_, &desc, &buffer, &tensor), IMP_ERROR_UNSUPPORTED);
+  EXPECT_EQ(api_->vulkan->tensor_import_vk(context_, &desc, &buffer, &tensor), IMP_ERROR_UNSUPPORTED);
   EXPECT_THAT(api_->last_error(), HasSubstr("a device of its own"));
 }
 
@@ -500,7 +497,7 @@ TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
       if (HasFatalFailure()) return;
       if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
       imp_context_stats before = imp_context_stats_init(), after = before;
-      EXPECT_WORKS(api_->context_get_stats(context_, &before));
+      EXPECT_WORKS(api_->tools->context_get_stats(context_, &before));
       const std::size_t files = open_files();
       imp_tensor tensor{};
       log_.clear();
@@ -508,7 +505,7 @@ TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
       EXPECT_THAT(api_->last_error(), HasSubstr(fails));
       EXPECT_THAT(log_, HasSubstr("observations and actions have to pass through host memory"));
       EXPECT_EQ(open_files(), files);
-      EXPECT_WORKS(api_->context_get_stats(context_, &after));
+      EXPECT_WORKS(api_->tools->context_get_stats(context_, &after));
       EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
       trouble.with = VK_SUCCESS;
       EXPECT_WORKS(create({1000}, &tensor));
@@ -551,9 +548,9 @@ TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
   imp_tensor tensor{};
   ASSERT_WORKS(create({1000}, &tensor));
   begin(1);
-  ASSERT_WORKS(api_->tensor_release(tensor));
+  ASSERT_WORKS(api_->vulkan->tensor_release(tensor));
   ASSERT_WORKS(api_->frame_end(context_));
-  ASSERT_WORKS(api_->tensor_destroy(tensor));
+  ASSERT_WORKS(api_->vulkan->tensor_destroy(tensor));
   begin(2);
   end();
 }

@@ -81,12 +81,8 @@ class SharedBrain : public testing::Test {
     shaders_ = std::make_unique<BufferHost>(*host_);
     submits_ = submits;
     const vk::DeviceDescription device = host_->describe();
-    imp_vk_device_info info = device_info(*host_, device);
-    info.queue.user = host_.get();
-    if (!submits) info.queue.queue = nullptr;
-    if (submits) info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
-    if (submits)
-      info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+    const imp_vk_device_info info =
+        submits ? locked_info(*host_, device) : device_info(*host_, device, IMP_QUEUE_RECORD_ONLY);
     imp_limits limits = imp_limits_init();
     limits.gpu_us_per_frame = UINT32_MAX;
     ASSERT_WORKS(api_->context_create(&info, nullptr, &limits, &context_));
@@ -101,39 +97,43 @@ class SharedBrain : public testing::Test {
   }
 
   imp_tensor import(const HostBuffer& buffer, std::initializer_list<std::uint64_t> shape) {
-    const imp_tensor_desc desc = game::tensor_desc("observations", shape);
+    const imp_tensor_desc desc = game::TensorDesc{.name = "observations", .shape = shape};
     const imp_vk_buffer declared = declare(buffer);
     imp_tensor tensor{};
-    EXPECT_WORKS(api_->tensor_import_vk(context_, &desc, &declared, &tensor));
+    EXPECT_WORKS(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor));
     return tensor;
   }
 
   imp_tensor make(std::initializer_list<std::uint64_t> shape) {
-    const imp_tensor_desc desc = game::tensor_desc("actions", shape);
+    const imp_tensor_desc desc = game::TensorDesc{.name = "actions", .shape = shape};
     imp_vk_buffer wish = imp_vk_buffer_init();
     wish.usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT;
     wish.stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     wish.access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
     imp_tensor tensor{};
-    EXPECT_WORKS(api_->tensor_create_vk(context_, &desc, &wish, &tensor));
+    EXPECT_WORKS(api_->vulkan->tensor_create_vk(context_, &desc, &wish, &tensor));
     return tensor;
   }
 
-  static imp_brain_desc describe(imp_learner learner) {
-    static const std::uint32_t branch = 2, hidden = 16;
-    imp_brain_desc desc = imp_brain_desc_init();
+  template <class Options>
+  static Options tuned() {
+    Options options;
+    options.learn_period_frames = 2;
+    options.replay_capacity = 512;
+    options.learning_rate = 3e-3f;
+    return options;
+  }
+
+  static game::BrainDesc describe(imp_learner learner) {
+    game::BrainDesc desc;
     desc.observation_count = kSenses;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.hidden_count = 1;
-    desc.hidden_sizes = &hidden;
+    desc.branch_sizes = {2};
+    desc.hidden_sizes = {16};
     desc.agents_per_brain = kAgents;
     desc.seed = 7;
-    desc.learner = learner;
     desc.continuous_count = learner == IMP_LEARNER_CLONING ? 2 : 0;
-    desc.learn_period_frames = 2;
-    desc.replay_capacity = 512;
-    desc.learning_rate = 3e-3f;
+    if (learner == IMP_LEARNER_FEEDBACK) desc.learner = tuned<game::FeedbackOptions>();
+    if (learner == IMP_LEARNER_CLONING) desc.learner = tuned<game::CloningOptions>();
     return desc;
   }
 
@@ -148,12 +148,12 @@ class SharedBrain : public testing::Test {
     EXPECT_WORKS(api_->frame_begin(context_, &info));
     work();
     if (submits_) {
-      EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
+      EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
       commands = host_->begin_frame(2 * number + 1);
     } else {
       imp_record_info record = imp_record_info_init();
       record.command_buffer = commands;
-      EXPECT_WORKS(api_->record(context_, &record, nullptr));
+      EXPECT_WORKS(api_->vulkan->frame_record(context_, &record, nullptr));
     }
     EXPECT_WORKS(api_->frame_end(context_));
     if (exported_.buffer) shaders_->double_and_add_one(commands, exported_, kAgents * width_);
@@ -163,7 +163,7 @@ class SharedBrain : public testing::Test {
   // Everybody learns for kFrames frames, deciding in turns of so many; then everybody is asked once more.
   Learned play(imp_learner learner, std::uint32_t period, Senses by) {
     Learned learned;
-    imp_brain_desc desc = describe(learner);
+    game::BrainDesc desc = describe(learner);
     desc.decision_period_frames = period;
     width_ = learner == IMP_LEARNER_CLONING ? kWidth : 1 + 2;
     imp_tensor observations{}, actions{};
@@ -171,7 +171,7 @@ class SharedBrain : public testing::Test {
       desc.observations = observations = import(rows_, {kAgents, kStride});
       desc.actions = actions = make({kAgents, width_});
       imp_vk_buffer place = imp_vk_buffer_init();
-      EXPECT_WORKS(api_->tensor_export_vk(actions, &place));
+      EXPECT_WORKS(api_->vulkan->tensor_export_vk(actions, &place));
       EXPECT_NE(place.memory, 0u);
       exported_ = {};
       std::memcpy(&exported_.buffer, &place.buffer, sizeof place.buffer);
@@ -179,7 +179,7 @@ class SharedBrain : public testing::Test {
       exported_.size = place.size;
     }
     imp_brain brain{};
-    EXPECT_WORKS(api_->brain_create(context_, &desc, &brain));
+    EXPECT_WORKS(api_->brain_create(context_, c_form(desc), &brain));
     imp_brain_info info = imp_brain_info_init();
     EXPECT_WORKS(api_->brain_get_info(brain, &info));
     EXPECT_EQ(info.action_width, width_);
@@ -188,11 +188,11 @@ class SharedBrain : public testing::Test {
       EXPECT_WORKS(api_->agent_create(brain, 0, &agent));
       if (learner == IMP_LEARNER_CLONING) EXPECT_WORKS(api_->agent_set_mode(agent, IMP_MODE_RECORD));
     }
-    EXPECT_WORKS(api_->warmup(context_, nullptr, nullptr));
+    EXPECT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
 
     const auto look = [&](std::uint64_t frame, std::uint32_t i) {
       if (by == Senses::in_place)
-        EXPECT_WORKS(api_->agent_observe_in_place(agents[i], i * kStride));
+        EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agents[i], i * kStride));
       else
         EXPECT_WORKS(api_->agent_observe(agents[i], senses(frame, i).data(), kSenses));
     };
@@ -205,7 +205,7 @@ class SharedBrain : public testing::Test {
             const std::array<float, kSenses> seen = senses(number, i);
             const std::uint32_t branch = seen[0] > 0;
             const float continuous[] = {seen[1] / 2, -seen[2] / 2};
-            EXPECT_WORKS(api_->agent_heuristic(agents[i], &branch, continuous));
+            EXPECT_WORKS(api_->agent_heuristic(agents[i], &branch, 1, continuous, 2));
           } else {
             imp_action action = imp_action_init();
             const imp_result result = api_->agent_act(agents[i], &action);
@@ -242,8 +242,8 @@ class SharedBrain : public testing::Test {
     });
     host_->finish_frames();
     if (submits_) {
-      EXPECT_WORKS(api_->drain(context_, 60'000));
-      EXPECT_WORKS(api_->brain_hash(brain, &learned.low, &learned.high));
+      EXPECT_WORKS(api_->context_drain(context_, 60'000));
+      EXPECT_WORKS(api_->tools->brain_hash(brain, &learned.low, &learned.high));
     } else {
       frame(kFrames + 6, [] {});
       host_->finish_frames();
@@ -255,16 +255,16 @@ class SharedBrain : public testing::Test {
       EXPECT_WORKS(api_->frame_end(context_));
     }
     learned.stats = imp_brain_stats_init();
-    EXPECT_WORKS(api_->brain_get_stats(brain, &learned.stats));
+    EXPECT_WORKS(api_->tools->brain_get_stats(brain, &learned.stats));
     imp_context_stats stats = imp_context_stats_init();
-    EXPECT_WORKS(api_->context_get_stats(context_, &stats));
+    EXPECT_WORKS(api_->tools->context_get_stats(context_, &stats));
     EXPECT_EQ(stats.frame_allocations + stats.frame_compiles + stats.frame_waits, 0u);
-    if (by == Senses::in_place) EXPECT_EQ(api_->tensor_destroy(actions), IMP_ERROR_WRONG_STATE);
+    if (by == Senses::in_place) EXPECT_EQ(api_->vulkan->tensor_destroy(actions), IMP_ERROR_WRONG_STATE);
     EXPECT_WORKS(api_->brain_destroy(brain));
     if (by == Senses::in_place) {
-      EXPECT_WORKS(api_->tensor_destroy(actions));
-      EXPECT_WORKS(api_->tensor_destroy(observations));
-      EXPECT_EQ(api_->tensor_destroy(actions), IMP_ERROR_INVALID_HANDLE);
+      EXPECT_WORKS(api_->vulkan->tensor_destroy(actions));
+      EXPECT_WORKS(api_->vulkan->tensor_destroy(observations));
+      EXPECT_EQ(api_->vulkan->tensor_destroy(actions), IMP_ERROR_INVALID_HANDLE);
     }
     exported_ = {};
     return learned;
@@ -342,71 +342,73 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   };
   imp_tensor tensor{};
   imp_vk_buffer declared = declare(rows_);
-  imp_tensor_desc desc = game::tensor_desc("rows", {kAgents, kStride});
-  refused(api_->tensor_import_vk(context_, &desc, nullptr, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  imp_tensor_desc desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride}};
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, nullptr, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "buffer is null");
-  refused(api_->tensor_import_vk(context_, &desc, &declared, nullptr), IMP_ERROR_INVALID_ARGUMENT,
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, nullptr), IMP_ERROR_INVALID_ARGUMENT,
           "tensor is null");
   desc.rank = 9;
-  refused(api_->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "desc.rank is 9");
-  desc = game::tensor_desc("rows", {kAgents, 0});
-  refused(api_->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  desc = game::TensorDesc{.name = "rows", .shape = {kAgents, 0}};
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "desc.shape[1] is 0");
-  desc = game::tensor_desc("rows", {1u << 20, 1u << 20});
-  refused(api_->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  desc = game::TensorDesc{.name = "rows", .shape = {1u << 20, 1u << 20}};
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "desc.shape[1] is 1048576");
-  desc = game::tensor_desc("rows", {kAgents, kStride + 1});
-  refused(api_->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride + 1}};
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "'rows' [6, 6] needs 144 bytes, the range has 120");
   declared.family_count = 2;
-  refused(api_->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "buffer.families is null");
   declared.family_count = 0;
-  refused(api_->tensor_create_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
+  refused(api_->vulkan->tensor_create_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "wish.buffer, offset, size");
 
   const imp_tensor rows = import(rows_, {kAgents, kStride}), actions = make({kAgents, kWidth});
   imp_brain brain{};
-  imp_brain_desc bad = describe(IMP_LEARNER_CLONING);
+  game::BrainDesc bad = describe(IMP_LEARNER_CLONING);
   bad.observations = {12345};
-  refused(api_->brain_create(context_, &bad, &brain), IMP_ERROR_INVALID_ARGUMENT,
+  refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_INVALID_ARGUMENT,
           "desc.observations is no tensor");
   bad.observations = rows;
   bad.observation_count = 31;
-  refused(api_->brain_create(context_, &bad, &brain), IMP_ERROR_SHAPE_MISMATCH,
+  refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH,
           "at least one observation of 31 numbers");
   bad = describe(IMP_LEARNER_FEEDBACK);
   bad.actions = actions;
-  refused(api_->brain_create(context_, &bad, &brain), IMP_ERROR_SHAPE_MISMATCH, "expected [6, 3]");
+  refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH, "expected [6, 3]");
 
-  imp_brain_desc good = describe(IMP_LEARNER_CLONING);
+  game::BrainDesc good = describe(IMP_LEARNER_CLONING);
   good.observations = rows;
-  ASSERT_WORKS(api_->brain_create(context_, &good, &brain));
+  ASSERT_WORKS(api_->brain_create(context_, c_form(good), &brain));
   imp_brain blind{};
-  const imp_brain_desc without = describe(IMP_LEARNER_CLONING);
-  ASSERT_WORKS(api_->brain_create(context_, &without, &blind));
+  const game::BrainDesc without = describe(IMP_LEARNER_CLONING);
+  ASSERT_WORKS(api_->brain_create(context_, c_form(without), &blind));
   imp_agent agent{}, other{};
   ASSERT_WORKS(api_->agent_create(brain, 0, &agent));
   ASSERT_WORKS(api_->agent_create(blind, 0, &other));
-  ASSERT_WORKS(api_->warmup(context_, nullptr, nullptr));
+  ASSERT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
   imp_frame_info info = imp_frame_info_init();
   info.frame = 1;
   ASSERT_WORKS(api_->frame_begin(context_, &info));
-  refused(api_->agent_observe_in_place(agent, kAgents * kStride - kSenses + 1), IMP_ERROR_INVALID_ARGUMENT,
-          "place is 27");
-  refused(api_->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED, "shares no observations");
-  EXPECT_WORKS(api_->agent_observe_in_place(agent, kAgents * kStride - kSenses));
-  EXPECT_WORKS(api_->tensor_acquire(rows));  // of one family: nothing to do
-  EXPECT_WORKS(api_->tensor_release(rows));
+  refused(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses + 1),
+          IMP_ERROR_INVALID_ARGUMENT, "place is 27");
+  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED, "shares no observations");
+  EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses));
+  EXPECT_WORKS(api_->vulkan->tensor_acquire(rows));  // of one family: nothing to do
+  EXPECT_WORKS(api_->vulkan->tensor_release(rows));
   imp_submit_info submit = imp_submit_info_init();
   submit.wait_count = 1;
-  refused(api_->submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT, "info.waits is null");
+  refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
+          "info.waits is null");
   const imp_vk_semaphore none{};
   submit.waits = &none;
-  refused(api_->submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT, "waits[0].semaphore is null");
+  refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
+          "waits[0].semaphore is null");
   submit.wait_count = 0;
-  EXPECT_WORKS(api_->submit_with(context_, &submit));
+  EXPECT_WORKS(api_->vulkan->frame_submit_with(context_, &submit));
   EXPECT_WORKS(api_->frame_end(context_));
   close();
 }
@@ -450,9 +452,9 @@ class T10SharedObservations : public SharedBrain {
         EXPECT_WORKS(api_->agent_act(agents[i], &action));
         answers[i].assign(action.values, action.values + action.value_count);
       }
-      EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
+      EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
       EXPECT_WORKS(api_->frame_end(context_));
-      EXPECT_WORKS(api_->drain(context_, 60'000));
+      EXPECT_WORKS(api_->context_drain(context_, 60'000));
     }
     return answers;
   }
@@ -460,7 +462,7 @@ class T10SharedObservations : public SharedBrain {
   std::vector<imp_agent> seat(imp_brain brain, std::size_t count) {
     std::vector<imp_agent> agents(count);
     for (imp_agent& agent : agents) EXPECT_WORKS(api_->agent_create(brain, 0, &agent));
-    EXPECT_WORKS(api_->warmup(context_, nullptr, nullptr));
+    EXPECT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
     return agents;
   }
 
@@ -482,11 +484,11 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   const std::array<std::uint64_t, kAgents> places = {0,          border - kSenses, border - 3,
                                                      border - 1, border,           kElements - kSenses};
   make_rows(kElements);
-  imp_brain_desc desc = describe(IMP_LEARNER_NONE);
+  game::BrainDesc desc = describe(IMP_LEARNER_NONE);
   imp_brain blind{}, brain{};
-  ASSERT_WORKS(api_->brain_create(context_, &desc, &blind));
+  ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &blind));
   desc.observations = import(rows_, {kElements / kStride, kStride});
-  ASSERT_WORKS(api_->brain_create(context_, &desc, &brain));
+  ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &brain));
   const auto write = [&](VkCommandBuffer commands) {
     std::vector<float> values;
     for (std::uint64_t at = border - 8; at < border + 8; ++at)
@@ -501,7 +503,7 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   };
   const std::vector<imp_agent> agents = seat(brain, kAgents), others = seat(blind, kAgents);
   const auto seen = ask(agents, write, [&](std::size_t i) {
-    EXPECT_WORKS(api_->agent_observe_in_place(agents[i], places[i]));
+    EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agents[i], places[i]));
   });
   const auto told = ask(
       others, [](VkCommandBuffer) {},
@@ -549,7 +551,7 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   EXPECT_WORKS(api_->brain_get_info(brain, &info));
   EXPECT_EQ(info.action_width, 3u);
   imp_vk_buffer place = imp_vk_buffer_init();
-  EXPECT_WORKS(api_->tensor_export_vk(desc.actions, &place));
+  EXPECT_WORKS(api_->vulkan->tensor_export_vk(desc.actions, &place));
   HostBuffer exported;
   std::memcpy(&exported.buffer, &place.buffer, sizeof place.buffer);
   exported.offset = place.offset;
@@ -559,7 +561,7 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   const float seen[] = {1, 2, 3, 10, 20, 30}, told[] = {100, 200, 300};
   using testing::ElementsAre;
   const auto in_place = [&](std::size_t i) {
-    EXPECT_WORKS(api_->agent_observe_in_place(agents[i], 40 + 3 * i));
+    EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agents[i], 40 + 3 * i));
   };
   const auto nothing = [](VkCommandBuffer) {};
   auto answers = ask(
@@ -584,12 +586,12 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
 TEST_F(T10SharedBrainMisuse, ATensorMayGoBeforeItWasEverUsed) {
   open(kEverything, true);
   for (std::uint64_t number = 1; number <= 3; ++number) {
-    ASSERT_WORKS(api_->tensor_destroy(make({kAgents, kWidth})));
-    ASSERT_WORKS(api_->trim(context_, nullptr));
+    ASSERT_WORKS(api_->vulkan->tensor_destroy(make({kAgents, kWidth})));
+    ASSERT_WORKS(api_->context_trim(context_, nullptr));
     imp_frame_info info = imp_frame_info_init();
     info.frame = number;
     ASSERT_WORKS(api_->frame_begin(context_, &info));
-    ASSERT_WORKS(api_->submit(context_, UINT32_MAX));
+    ASSERT_WORKS(api_->frame_submit(context_, UINT32_MAX));
     ASSERT_WORKS(api_->frame_end(context_));
   }
   close();
@@ -600,17 +602,17 @@ TEST_F(T10SharedBrainMisuse, NumbersThatAreNotFiniteCountAsZero) {
   open(kEverything, true);
   rows_ = shaders_->make_buffer(kAgents * kStride * sizeof(float),
                                 VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT);
-  imp_brain_desc desc = describe(IMP_LEARNER_CLONING);
+  game::BrainDesc desc = describe(IMP_LEARNER_CLONING);
   const imp_tensor rows = import(rows_, {kAgents, kStride}), actions = make({kAgents, kWidth});
   desc.observations = rows;
   desc.actions = actions;
   imp_brain brain{};
-  ASSERT_WORKS(api_->brain_create(context_, &desc, &brain));
+  ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &brain));
   imp_agent agent{}, zero{};
   ASSERT_WORKS(api_->agent_create(brain, 0, &agent));
   ASSERT_WORKS(api_->agent_create(brain, 0, &zero));
   for (const imp_agent each : {agent, zero}) ASSERT_WORKS(api_->agent_set_mode(each, IMP_MODE_INFERENCE));
-  ASSERT_WORKS(api_->warmup(context_, nullptr, nullptr));
+  ASSERT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
   const VkCommandBuffer commands = host_->begin_frame(1);
   host_->vk().vkCmdFillBuffer(commands, rows_.buffer, 0, VK_WHOLE_SIZE, 0x7FC00000u);
   VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
@@ -627,15 +629,15 @@ TEST_F(T10SharedBrainMisuse, NumbersThatAreNotFiniteCountAsZero) {
     info.frame = number;
     ASSERT_WORKS(api_->frame_begin(context_, &info));
     if (number == 1) {
-      EXPECT_WORKS(api_->agent_observe_in_place(agent, 0));
+      EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agent, 0));
       EXPECT_WORKS(api_->agent_observe(zero, zeros, kSenses));
     } else if (number == 4) {
       EXPECT_WORKS(api_->agent_act(agent, &answers[0]));
       EXPECT_WORKS(api_->agent_act(zero, &answers[1]));
     }
-    EXPECT_WORKS(api_->submit(context_, UINT32_MAX));
+    EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
     EXPECT_WORKS(api_->frame_end(context_));
-    EXPECT_WORKS(api_->drain(context_, 60'000));
+    EXPECT_WORKS(api_->context_drain(context_, 60'000));
   }
   for (std::uint32_t i = 0; i < answers[0].value_count; ++i)
     EXPECT_EQ(answers[0].values[i], answers[1].values[i]);

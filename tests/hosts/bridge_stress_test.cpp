@@ -21,15 +21,14 @@ namespace {
 constexpr std::uint64_t kFrames = 10'000, kResize = 97, kGuest = 250, kAsk = 3;
 constexpr std::uint32_t kWanted = 2;
 
-imp_brain_desc pet(std::uint32_t observations) {
-  static const std::uint32_t actions = 4;
-  imp_brain_desc desc = imp_brain_desc_init();
+game::BrainDesc pet(std::uint32_t observations) {
+  game::BrainDesc desc;
   desc.observation_count = observations;
-  desc.branch_count = 1;
-  desc.branch_sizes = &actions;
-  desc.learner = IMP_LEARNER_FEEDBACK;
-  desc.replay_capacity = 256;
-  desc.hidden_count = 1;
+  desc.branch_sizes = {4};
+  game::FeedbackOptions options;
+  options.replay_capacity = 256;
+  desc.learner = options;
+  desc.hidden_sizes = {64};
   return desc;
 }
 
@@ -44,20 +43,20 @@ struct Visitor {
     imp_vk_buffer wish = imp_vk_buffer_init();
     wish.stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
     wish.access = VK_ACCESS_TRANSFER_WRITE_BIT;
-    auto seen = context.create_tensor(game::tensor_desc("seen", {kSeen}), wish);
-    ASSERT_TRUE(seen) << seen.status.message();
+    auto seen = context.create_tensor(game::TensorDesc{.name = "seen", .shape = {kSeen}}, wish);
+    ASSERT_TRUE(seen) << seen.outcome.message();
     observations = std::move(*seen);
-    auto acted = context.create_tensor(game::tensor_desc("acted", {1, 1 + 4}), wish);
-    ASSERT_TRUE(acted) << acted.status.message();
+    auto acted = context.create_tensor(game::TensorDesc{.name = "acted", .shape = {1, 1 + 4}}, wish);
+    ASSERT_TRUE(acted) << acted.outcome.message();
     actions = std::move(*acted);
-    imp_brain_desc desc = pet(3);
+    game::BrainDesc desc = pet(3);
     desc.observations = observations.handle();
     desc.actions = actions.handle();
     auto made = context.create_brain(desc);
-    ASSERT_TRUE(made) << made.status.message();
+    ASSERT_TRUE(made) << made.outcome.message();
     brain = std::move(*made);
     auto seat = brain.create_agent();
-    ASSERT_WORKS(seat.status);
+    ASSERT_WORKS(seat.outcome);
     agent = std::move(*seat);
     ASSERT_WORKS(context.warmup());
   }
@@ -74,7 +73,7 @@ struct Visitor {
     agent.reset();
     ASSERT_EQ(api->brain_destroy(brain.release()), IMP_OK) << api->last_error();
     for (game::Tensor* tensor : {&observations, &actions})
-      ASSERT_EQ(api->tensor_destroy(tensor->release()), IMP_OK) << api->last_error();
+      ASSERT_EQ(api->vulkan->tensor_destroy(tensor->release()), IMP_OK) << api->last_error();
   }
 
   static constexpr std::uint64_t kSeen = 64 << 10;  // 256 KiB each: what stays behind is seen
@@ -92,22 +91,20 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
   PlainHost host(profile);
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
-  imp_vk_device_info info = device_info(host, device);
-  info.exclusive = GetParam() == Way::exclusive;
+  imp_vk_device_info info = locked_info(host, device);
   if (host.second_queue()) {
+    info = device_info(host, device, IMP_QUEUE_EXCLUSIVE);
     info.queue.queue = host.second_queue();
     info.queue.family = host.second_family();
-  } else {
-    info.queue.user = &host;
-    info.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
-    info.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
+  } else if (GetParam() == Way::exclusive) {
+    info.queue.access = IMP_QUEUE_EXCLUSIVE;
   }
-  auto context = game::Context::create(table(), info);
-  ASSERT_TRUE(context) << context.status.message();
+  auto context = game::Context::create(game::Library(imp_get_api), info);
+  ASSERT_TRUE(context) << context.outcome.message();
   auto brain = context->create_brain(pet(5));
-  ASSERT_TRUE(brain) << brain.status.message();
+  ASSERT_TRUE(brain) << brain.outcome.message();
   auto agent = brain->create_agent();
-  ASSERT_WORKS(agent.status);
+  ASSERT_WORKS(agent.outcome);
   ASSERT_WORKS(context->warmup());
 
   host.start_busy_thread();
@@ -120,7 +117,7 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
     (void)host.begin_frame(frame);
     ASSERT_WORKS(context->frame_begin(frame, time_s, host.safe_frame()));
     if (frame % kAsk == 1) ASSERT_WORKS(agent->observe(seen));
-    if (game::Made<imp_action> act = agent->act(); act.status.ready() && act->decision != decision) {
+    if (game::Made<game::Action> act = agent->act(); act.outcome.ready() && act->decision != decision) {
       decision = act->decision;
       if (frame > kFrames * 9 / 10) ++late, right += act->branches[0] == kWanted;
       ASSERT_WORKS(

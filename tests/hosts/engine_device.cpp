@@ -172,14 +172,16 @@ imp_vk_device_info Engine::declare(Access access) {
   info.device_extensions = device_extensions_.data();
   if (features_.pNext) info.features = &features_;
   info.queue.family = family_;
-  info.queue.user = this;
+  if (access == Access::lock || access == Access::submit) info.queue.user = this;
   if (access != Access::record) info.queue.queue = queue_;
   if (access == Access::lock) {
+    info.queue.access = IMP_QUEUE_LOCK;
     info.queue.lock = [](void* user, VkQueue) { static_cast<Engine*>(user)->queue_mutex_.lock(); };
     info.queue.unlock = [](void* user, VkQueue) { static_cast<Engine*>(user)->queue_mutex_.unlock(); };
   } else if (access == Access::single_thread) {
-    info.queue.single_thread = 1;
+    info.queue.access = IMP_QUEUE_SINGLE_THREAD;
   } else if (access == Access::submit) {
+    info.queue.access = IMP_QUEUE_SUBMIT_CALLBACK;
     info.queue.submit = [](void* user, VkQueue queue, std::uint32_t count, const void* submits,
                            std::uint64_t fence) -> std::int32_t {
       VkFence handle = VK_NULL_HANDLE;

@@ -3,7 +3,8 @@
 // teaches through the C ABI. It knows no Vulkan; a host gives it the declaration of its device and, with
 // record, a command buffer each frame.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
+#include <imprint/imprint_vulkan.h>
 
 #include <cstdint>
 #include <memory>

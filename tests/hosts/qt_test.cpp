@@ -72,7 +72,7 @@ class Window : public QVulkanWindow {
     info.queue.family = graphicsQueueFamilyIndex();
     if (play_.pupil.submit)
       info.queue.queue = graphicsQueue(),
-      info.queue.single_thread = 1;  // the GUI thread is the only one that submits
+      info.queue.access = IMP_QUEUE_SINGLE_THREAD;  // the GUI thread is the only one that submits
     return info;
   }
 

@@ -26,13 +26,13 @@ TEST(Coat, AnObjectThatWasNeverMadeRefuses) {
   game::Context context;
   game::Brain brain;
   game::Agent agent;
-  for (const game::Status& status :
-       {agent.set_goal(1), agent.act().status, brain.save("nowhere"), brain.create_agent().status,
-        context.frame_end(), context.record(nullptr).status, context.destroy(),
-        context.create_brain(imp_brain_desc_init()).status}) {
+  for (const game::Outcome& status :
+       {agent.set_goal(1), agent.act().outcome, brain.save("nowhere"), brain.create_agent().outcome,
+        context.frame_end(), context.record(nullptr).outcome, context.destroy(),
+        context.create_brain(imp_brain_desc_init()).outcome}) {
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.code(), game::Code::wrong_state);
-    EXPECT_THAT(status.message(), HasSubstr("should have been made"));
+    EXPECT_THAT(status.message(), HasSubstr("was never made"));
   }
 }
 

@@ -44,13 +44,15 @@ void expect_refused(const Status& status, const char* text) {
   EXPECT_THAT(status.error().message, HasSubstr(text));
 }
 
-TEST(Structs, AnOlderOneIsTakenWithTheRestAsZero) {
+TEST(Structs, AnOlderOneIsTakenWithDefaultsForTheRest) {
   const First given = made<First>(5);
   Known copy;
-  std::memset(&copy, 0xee, sizeof copy);
+  std::memset(&copy, 0, sizeof copy);
+  copy.a = 8;
+  copy.b = 9;  // its default
   ASSERT_TRUE(read_struct("call", "thing", &given, kThing, &copy).ok());
   EXPECT_EQ(copy.a, 5u);
-  EXPECT_EQ(copy.b, 0u);
+  EXPECT_EQ(copy.b, 9u);
 }
 
 TEST(Structs, OneOfThisVersionIsTakenWhole) {
@@ -92,7 +94,7 @@ TEST(Structs, SizesThatNoVersionHadAreRefused) {
 TEST(Structs, OtherStructsAreRefused) {
   Known given = made<Known>(5), copy;
   given.header.type = 78;
-  expect_refused(read_struct("call", "thing", &given, kThing, &copy), "struct type 78");
+  expect_refused(read_struct("call", "thing", &given, kThing, &copy), "found struct type 78");
   given = made<Known>(5);
   given.header.next = &copy;
   expect_refused(read_struct("call", "thing", &given, kThing, &copy), "next chain");
@@ -165,6 +167,17 @@ TEST(Structs, AllOfTheInterface) {
   try_given(imp_context_stats_init());
   try_given(imp_vk_plan_init());
   try_given(imp_vk_merged_init());
+  try_given(imp_feedback_options_init());
+  try_given(imp_cloning_options_init());
+  try_given(imp_dqn_options_init());
+  try_given(imp_coach_options_init());
+  try_given(imp_ppo_options_init());
+  try_given(imp_submit_info_init());
+  try_given(imp_tensor_desc_init());
+  try_given(imp_vk_buffer_init());
+  try_given(imp_report_init());
+  try_given(imp_missing_feature_init());
+  try_given(imp_estimate_init());
 }
 
 }  // namespace

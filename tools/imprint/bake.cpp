@@ -174,7 +174,8 @@ void add_bake(CLI::App& app) {
       ->option_text("TYPE=float32");
   command
       ->add_option("--agent", options->brains,
-                   "brains as the game makes them: the fields of imp_brain_desc as JSON, an object or a "
+                   "brains as the game makes them: the fields of imp_brain_desc, and those of its learner's "
+                   "options under the learner's name, as JSON, an object or a "
                    "list; may be repeated")
       ->type_name("DESC.json");
   command
@@ -193,7 +194,7 @@ void add_bake(CLI::App& app) {
       ->add_option("--tuning", options->tunings,
                    "tables of imprint tune, of any devices: kernels in the variants that they name are baked "
                    "too, for a "
-                   "game that gives them to imp_api::tuning_set; may be repeated")
+                   "game that gives them to imp_tools_api::tuning_set; may be repeated")
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,

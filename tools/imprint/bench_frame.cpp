@@ -1,7 +1,7 @@
 // What a game's frame pays for a pet, and for a kennel, that learns or does not: through the plugin's C ABI
 // as a game uses it, at 60 frames a second.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
 
 #include <algorithm>
 #include <array>
@@ -63,7 +63,7 @@ class Yard {
     imp_limits limits = imp_limits_init();
     limits.memory_cap_bytes = 0;
     IMPRINT_CHECK(check("context_create_standalone",
-                        api_.context_create_standalone(&standalone, nullptr, &limits, &context_)));
+                        api_.tools->context_create_standalone(&standalone, nullptr, &limits, &context_)));
 
     imp_brain_desc desc = imp_brain_desc_init();
     const std::uint32_t branch = kPetActions;
@@ -76,16 +76,19 @@ class Yard {
     desc.branch_count = 1;
     desc.branch_sizes = &branch;
     desc.brain_count = static_cast<std::uint32_t>(agents_.size());
+    imp_feedback_options options = imp_feedback_options_init();
+    options.replay_capacity =
+        std::min(options.replay_capacity, 64 * options.replay_capacity / desc.brain_count);
+    options.learn_period_frames = play_.learn_frames;
     desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.replay_capacity = std::min(desc.replay_capacity, 64 * desc.replay_capacity / desc.brain_count);
+    desc.header.next = &options;
     desc.seed = 1;
-    desc.learn_period_frames = play_.learn_frames;
     desc.action_latency_frames = kLatencyFrames;
     IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
     for (std::uint32_t i = 0; i < agents_.size(); ++i)
       IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
     IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, play_.learning ? 1 : 0)));
-    return check("warmup", api_.warmup(context_, nullptr, nullptr));
+    return check("context_warmup", api_.context_warmup(context_, nullptr, nullptr));
   }
 
   // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it.
@@ -102,7 +105,7 @@ class Yard {
     for (std::size_t i = 0; i < agents_.size(); ++i)
       IMPRINT_CHECK(live(agents_[i], (frame_ + i * 7) % play_.decision_frames, info.time_s));
     moments[2] = Clock::now();
-    IMPRINT_CHECK(check("submit", api_.submit(context_, UINT32_MAX)));
+    IMPRINT_CHECK(check("frame_submit", api_.frame_submit(context_, UINT32_MAX)));
     moments[3] = Clock::now();
     IMPRINT_CHECK(check("frame_end", api_.frame_end(context_)));
     moments[4] = Clock::now();
@@ -111,13 +114,13 @@ class Yard {
 
   Result<imp_context_stats> stats() const {
     imp_context_stats stats = imp_context_stats_init();
-    IMPRINT_CHECK(check("context_get_stats", api_.context_get_stats(context_, &stats)));
+    IMPRINT_CHECK(check("context_get_stats", api_.tools->context_get_stats(context_, &stats)));
     return stats;
   }
 
   Result<imp_brain_stats> brain_stats() const {
     imp_brain_stats stats = imp_brain_stats_init();
-    IMPRINT_CHECK(check("brain_get_stats", api_.brain_get_stats(brain_, &stats)));
+    IMPRINT_CHECK(check("brain_get_stats", api_.tools->brain_get_stats(brain_, &stats)));
     return stats;
   }
 

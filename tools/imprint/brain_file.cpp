@@ -1,6 +1,5 @@
 #include "tools/imprint/brain_file.h"
 
-#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -10,6 +9,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
+#include "plugin/include/imprint/imprint.h"
 
 namespace imprint::tools {
 namespace {
@@ -71,7 +71,72 @@ Taker word(Enum& into, Enum last, const char* (*name)(Enum)) {
   };
 }
 
-std::map<std::string, Taker> takers(BrainFile& brain) {
+using Takers = std::map<std::string, Taker>;
+
+// The options of a learner; sets their defaults.
+Takers options_of(agent::LearnerKind learner, agent::BrainSpec& s) {
+  Takers takers;
+  const auto option = [&](const char* name, auto& into, auto by_default) {
+    into = by_default;
+    takers[name] = number(into);
+  };
+  const auto shared = [&](const auto& given) {
+    option("learn_period_frames", s.learn_period_frames, given.learn_period_frames);
+    option("batch_size", s.batch_size, given.batch_size);
+    option("learning_rate", s.learning_rate, given.learning_rate);
+    option("max_gradient_norm", s.max_gradient_norm, given.max_gradient_norm);
+    if constexpr (requires { given.replay_capacity; })
+      option("replay_capacity", s.replay_capacity, given.replay_capacity);
+    if constexpr (requires { given.exploration; }) option("exploration", s.exploration, given.exploration);
+    if constexpr (requires { given.discount; }) option("discount", s.discount, given.discount);
+    if constexpr (requires { given.credit_delay_s; }) {
+      option("credit_delay_s", s.credit_delay_s, given.credit_delay_s);
+      option("credit_width_s", s.credit_width_s, given.credit_width_s);
+    }
+    return given;
+  };
+  switch (learner) {
+    case agent::LearnerKind::none:
+      s.exploration = 0;
+      break;
+    case agent::LearnerKind::feedback: {
+      const imp_feedback_options given = shared(imp_feedback_options_init());
+      option("margin", s.margin, given.margin);
+      option("margin_weight", s.margin_weight, given.margin_weight);
+      break;
+    }
+    case agent::LearnerKind::cloning:
+      shared(imp_cloning_options_init());
+      break;
+    case agent::LearnerKind::dqn: {
+      const imp_dqn_options given = shared(imp_dqn_options_init());
+      option("target_period", s.target_period, given.target_period);
+      option("target_rate", s.target_rate, given.target_rate);
+      option("epsilon", s.epsilon, given.epsilon);
+      option("epsilon_decisions", s.epsilon_decisions, given.epsilon_decisions);
+      takers["double_estimate"] = flag(s.double_estimate);
+      break;
+    }
+    case agent::LearnerKind::coach: {
+      const imp_coach_options given = shared(imp_coach_options_init());
+      option("trace_decay", s.trace_decay, given.trace_decay);
+      break;
+    }
+    case agent::LearnerKind::ppo: {
+      const imp_ppo_options given = shared(imp_ppo_options_init());
+      option("rollout_steps", s.rollout_steps, given.rollout_steps);
+      option("epochs", s.epochs, given.epochs);
+      option("advantage_decay", s.advantage_decay, given.advantage_decay);
+      option("clip_range", s.clip_range, given.clip_range);
+      option("entropy_coefficient", s.entropy_coefficient, given.entropy_coefficient);
+      break;
+    }
+  }
+  return takers;
+}
+
+// The fields of imp_brain_desc.
+Takers fields_of(BrainFile& brain) {
   agent::BrainSpec& s = brain.spec;
   return {
       {"name",
@@ -91,29 +156,7 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
       {"action_latency_frames", number(s.action_latency_frames)},
       {"decision_period_frames", number(s.decision_period_frames)},
       {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
-      {"learn_period_frames", number(s.learn_period_frames)},
-      {"batch_size", number(s.batch_size)},
-      {"replay_capacity", number(s.replay_capacity)},
-      {"learning_rate", number(s.learning_rate)},
-      {"max_gradient_norm", number(s.max_gradient_norm)},
-      {"exploration", number(s.exploration)},
-      {"margin", number(s.margin)},
-      {"margin_weight", number(s.margin_weight)},
-      {"credit_delay_s", number(s.credit_delay_s)},
-      {"credit_width_s", number(s.credit_width_s)},
       {"snapshot_count", number(s.snapshot_count)},
-      {"discount", number(s.discount)},
-      {"target_period", number(s.target_period)},
-      {"target_rate", number(s.target_rate)},
-      {"double_estimate", flag(s.double_estimate)},
-      {"epsilon", number(s.epsilon)},
-      {"epsilon_decisions", number(s.epsilon_decisions)},
-      {"trace_decay", number(s.trace_decay)},
-      {"rollout_steps", number(s.rollout_steps)},
-      {"epochs", number(s.epochs)},
-      {"advantage_decay", number(s.advantage_decay)},
-      {"clip_range", number(s.clip_range)},
-      {"entropy_coefficient", number(s.entropy_coefficient)},
       {"observations",
        [&brain](const Json& value) -> std::string {
          std::vector<std::uint32_t> extents;
@@ -137,6 +180,13 @@ std::map<std::string, Taker> takers(BrainFile& brain) {
   };
 }
 
+// Whether a key holds a learner's options.
+bool is_learner(const std::string& key) {
+  for (int i = 1; i <= static_cast<int>(agent::kLastLearner); ++i)
+    if (key == agent::learner_name(static_cast<agent::LearnerKind>(i))) return true;
+  return false;
+}
+
 Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
   const auto refuse = [&](const std::string& what) {
     return make_error(ErrorCode::corrupt_file, "'" + file + "': " + what);
@@ -144,14 +194,27 @@ Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
   if (!json.is_object())
     return refuse("this is no JSON object with the fields of imp_brain_desc, nor a list of such");
   BrainFile brain;
-  const std::map<std::string, Taker> fields = takers(brain);
+  const Takers fields = fields_of(brain);
   for (const auto& [key, value] : json.items()) {
+    if (is_learner(key)) continue;
     const auto field = fields.find(key);
     if (field == fields.end()) return refuse("imp_brain_desc has no field " + quote(key));
     if (const std::string expected = field->second(value); !expected.empty())
       return refuse(text(key, ": found ", clipped(value.dump()), ", expected ", expected));
   }
-  brain.spec.decision_period_frames = std::max(1u, brain.spec.decision_period_frames);  // as the C ABI has it
+  const std::string learner = agent::learner_name(brain.spec.learner);
+  const Takers options = options_of(brain.spec.learner, brain.spec);
+  for (const auto& [key, value] : json.items()) {
+    if (!is_learner(key)) continue;
+    if (key != learner) return refuse(key + ": found options of " + key + ", expected those of " + learner);
+    if (!value.is_object()) return refuse(key + " is " + value.dump() + "; expected an object");
+    for (const auto& [name, given] : value.items()) {
+      const auto option = options.find(name);
+      if (option == options.end()) return refuse("imp_" + key + "_options has no field '" + name + "'");
+      if (const std::string expected = option->second(given); !expected.empty())
+        return refuse(key + "." + name + " is " + given.dump() + "; expected " + expected);
+    }
+  }
   if (Status valid = agent::validate(brain.spec); !valid)
     return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
   return brain;

@@ -1,11 +1,13 @@
 #pragma once
-// Brains as JSON: the fields of imp_brain_desc under their names, with its defaults. An object, or a list of
-// them.
+// Brains as JSON: an object, or a list of objects. An object has the fields of imp_brain_desc under their
+// names, and the fields of the learner's option struct under the learner's name. What is missing has its
+// default.
 //
-//   {"name": "pet", "observation_count": 28, "observation_scale": [..], "goal_count": 6, "branch_sizes":
-//   [10], "continuous_count": 0,
-//    "hidden_sizes": [64, 64], "activation": "relu", "learner": "feedback", ...
-//    "observations": [64, 28],      the shape of the tensor that agents observe in place, where they do
+//   {"name": "pet", "observation_count": 28, "observation_scale": [..], "goal_count": 6,
+//    "branch_sizes": [10], "continuous_count": 0, "hidden_sizes": [64, 64], "activation": "relu", ...
+//    "learner": "feedback",
+//    "feedback": {"learning_rate": 0.002, "batch_size": 32, ...},     imp_feedback_options
+//    "observations": [64, 28],      the shape of the tensor that agents observe in place, if they do
 //    "actions": true}               whether answers are written to a tensor
 
 #include <cstddef>

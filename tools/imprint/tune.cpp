@@ -137,7 +137,7 @@ void add_tune(CLI::App& app) {
       "The table is written after each program: to stop is to lose the one under way. It holds each device "
       "and driver that it was "
       "written on: run this on each, with one file. imprint bench and explain take it with --tuning, a game "
-      "with imp_api::tuning_set.");
+      "with imp_tools_api::tuning_set.");
   auto options = std::make_shared<TuneOptions>();
   command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");

@@ -1,123 +1,37 @@
 #ifndef IMPRINT_IMPRINT_HPP_
 #define IMPRINT_IMPRINT_HPP_
-// A C++20 coat over imprint.h: owners for the handles, enum classes, spans. Header-only; no state, no
-// allocation, no exception of its own.
-//
-// Every call gives a Status (an imp_result that can be asked), every maker a Made<T>. Contracts, threads and
-// units are those of the C function of the same name. Structs stay the C ones: make them with their
-// imp_*_init function.
+// Imprint in C++20: owners for the handles, descriptors without pointers, enum classes, spans.
+// Header-only; no state, no allocation, no exceptions. Contracts, threads and units are those of
+// the C function of the same name.
 //
 //   using namespace imprint::game;
-//   const imp_api* api = load(imp_get_api);                        // or the function that dlsym /
-//   GetProcAddress found Made<Context> context = Context::create(api, device_info); if (!context) return
-//   fail(context.status.message()); Made<Brain> brain = context->create_brain(desc); Made<Agent> agent =
-//   brain->create_agent(0);
+//   const Library library(imp_get_api);
+//   Made<Context> context = Context::create(library, device);
+//   if (!context) return fail(context.outcome.message());
+//   BrainDesc desc;
+//   desc.observation_count = 28;
+//   desc.branch_sizes = {10};
+//   desc.learner = FeedbackOptions();
+//   Made<Brain> brain = context->create_brain(desc);
+//   Made<Agent> agent = brain->create_agent();
 //
-// Owners destroy what they hold, so declare them in the order context, tensor, brain, agent: an agent must
-// not outlive its brain's context.
+// Every call returns an Outcome or a Made<T>. Owners destroy what they hold: declare them in the
+// order context, tensor, brain, agent. Parameters of a C struct take its C++ form.
 
-#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
-#error \
-    "imprint.hpp needs C++20, in CMake target_compile_features(game PRIVATE cxx_std_20); imprint.h, the C interface, needs C11 or C++11"
-#endif
-
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <span>
-#include <string_view>
-#include <utility>
-
-#include "imprint.h"
+#include "imprint_descs.hpp"
+#include "imprint_types.hpp"
 
 namespace imprint::game {
-
-enum class Code : std::int32_t {
-  ok = IMP_OK,
-  not_ready = IMP_NOT_READY,
-  invalid_argument = IMP_ERROR_INVALID_ARGUMENT,
-  shape_mismatch = IMP_ERROR_SHAPE_MISMATCH,
-  dtype_mismatch = IMP_ERROR_DTYPE_MISMATCH,
-  unsupported = IMP_ERROR_UNSUPPORTED,
-  out_of_device_memory = IMP_ERROR_OUT_OF_DEVICE_MEMORY,
-  out_of_host_memory = IMP_ERROR_OUT_OF_HOST_MEMORY,
-  device_lost = IMP_ERROR_DEVICE_LOST,
-  io = IMP_ERROR_IO,
-  corrupt_file = IMP_ERROR_CORRUPT_FILE,
-  compile_failed = IMP_ERROR_COMPILE_FAILED,
-  wrong_state = IMP_ERROR_WRONG_STATE,
-  not_found = IMP_ERROR_NOT_FOUND,
-  internal = IMP_ERROR_INTERNAL,
-  invalid_handle = IMP_ERROR_INVALID_HANDLE
-};
-
-enum class Mode : std::uint32_t {
-  learning = IMP_MODE_LEARNING,
-  inference = IMP_MODE_INFERENCE,
-  heuristic = IMP_MODE_HEURISTIC,
-  record = IMP_MODE_RECORD
-};
-enum class Credit : std::uint32_t { by_onset = IMP_CREDIT_BY_ONSET, current = IMP_CREDIT_CURRENT };
-enum class EpisodeEnd : std::uint32_t {
-  terminated = IMP_EPISODE_TERMINATED,
-  truncated = IMP_EPISODE_TRUNCATED
-};
-
-// The outcome of a call. ok() also for a success with a remark (not_ready).
-class [[nodiscard]] Status {
- public:
-  Status() = default;
-  Status(const imp_api* api, imp_result result) : api_(api), result_(result) {}
-
-  bool ok() const { return result_ >= IMP_OK; }
-  bool ready() const { return result_ == IMP_OK; }
-  explicit operator bool() const { return ok(); }
-  Code code() const { return static_cast<Code>(result_); }
-  imp_result result() const { return result_; }
-  const char* name() const { return api_ ? api_->result_name(result_) : "no table"; }
-  // The text of the newest failure on this thread: ask before the next call that fails.
-  const char* message() const {
-    return ok()   ? ""
-           : api_ ? api_->last_error()
-                  : "what should have been made for this was not, or the library does not serve this ABI "
-                    "version";
-  }
-
- private:
-  const imp_api* api_ = nullptr;
-  imp_result result_ = IMP_ERROR_WRONG_STATE;
-};
-
-// Something made, or why not.
-template <class T>
-struct [[nodiscard]] Made {
-  T value{};
-  Status status{};
-
-  explicit operator bool() const { return status.ok(); }
-  T& operator*() { return value; }
-  T* operator->() { return &value; }
-};
-
-// The table of a library; null when it does not serve this header's version.
-inline const imp_api* load(imp_get_api_function get_api) {
-  const imp_api* api = nullptr;
-  return get_api && get_api(IMP_ABI_VERSION, &api) == IMP_OK && api->size >= sizeof(imp_api) ? api : nullptr;
-}
-
 namespace detail {
 
-inline std::uint32_t count_of(std::size_t size) {
-  return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
-}
-
-// One handle and the table it came from: move-only, null after a move, release() gives the handle away.
-template <class Handle, imp_result (IMP_CALL* imp_api::*destroy)(Handle)>
+// A handle and its library. Move-only; empty after a move. release() gives the handle away.
+template <class Handle, auto kDestroy>
 class Owner {
  public:
   Owner() = default;
   Owner(const imp_api* api, Handle handle) : api_(api), handle_(handle) {}
-  Owner(Owner&& other) noexcept : api_(other.api_), handle_(std::exchange(other.handle_, Handle{})) {}
+  Owner(Owner&& other) noexcept
+      : api_(other.api_), handle_(std::exchange(other.handle_, Handle{})) {}
   Owner& operator=(Owner&& other) noexcept {
     if (this != &other) {
       reset();
@@ -133,52 +47,93 @@ class Owner {
   explicit operator bool() const { return handle_.id != 0; }
   Handle release() { return std::exchange(handle_, Handle{}); }
   void reset() {
-    if (handle_.id != 0) (void)(api_->*destroy)(std::exchange(handle_, Handle{}));
+    if (handle_.id != 0) (void)(table(kDestroy).*kDestroy)(std::exchange(handle_, Handle{}));
   }
 
  protected:
   // An object that was never made has no table to ask.
-  template <class... Taken, class... Given>
-  Status call(imp_result (IMP_CALL* imp_api::*function)(Handle, Taken...), Given... given) const {
-    return api_ ? Status(api_, (api_->*function)(handle_, given...)) : Status();
+  template <class Table, class... Taken, class... Given>
+  Outcome call(imp_result (IMP_CALL* Table::*function)(Handle, Taken...), Given... given) const {
+    if (!api_) return {};
+    return {api_, (table(function).*function)(handle_, given...)};
+  }
+  // As call, for a function that fills its last argument.
+  template <class T, class Function, class... Given>
+  Made<T> fill(T filled, Function function, Given... given) const {
+    Made<T> made{filled, {}};
+    made.outcome = call(function, given..., &made.value);
+    return made;
+  }
+  // As call, for a function that fills a buffer: an empty one asks for the size.
+  template <class T, class Function>
+  Made<std::size_t> copy_out(Function function, std::span<T> into) const {
+    Made<std::size_t> made{into.size(), {}};
+    made.outcome = call(function, into.empty() ? nullptr : into.data(), &made.value);
+    return made;
   }
 
   const imp_api* api_ = nullptr;
   Handle handle_{};
+
+ private:
+  template <class R>
+  const imp_api& table(R imp_api::*) const {
+    return *api_;
+  }
+  template <class R>
+  const imp_vulkan_api& table(R imp_vulkan_api::*) const {
+    return *api_->vulkan;
+  }
+  template <class R>
+  const imp_tools_api& table(R imp_tools_api::*) const {
+    return *api_->tools;
+  }
 };
 
 }  // namespace detail
 
-// The bytes of a kernel archive for contexts made with this host; borrowed until then.
-inline void set_kernels(imp_host& host, std::span<const std::byte> archive) {
-  host.kernel_archive = archive.data();
-  host.kernel_archive_size = archive.size();
-}
+// imp_action with spans over what it holds.
+struct Action : imp_action {
+  Action() : imp_action(imp_action_init()) {}
+
+  std::span<const std::uint32_t> choices() const { return {branches, branch_count}; }
+  std::span<const float> numbers() const { return {continuous, continuous_count}; }
+  std::span<const float> outputs() const { return {values, value_count}; }
+};
 
 class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
  public:
   using Owner::Owner;
 
-  Status set_mode(Mode mode) { return call(&imp_api::agent_set_mode, static_cast<imp_mode>(mode)); }
-  Status set_goal(std::uint32_t goal) { return call(&imp_api::agent_set_goal, goal); }
-  Status set_mask(std::span<const std::uint8_t> allowed) {
+  Outcome set_mode(Mode mode) {
+    return call(&imp_api::agent_set_mode, static_cast<imp_mode>(mode));
+  }
+  Outcome set_goal(std::uint32_t goal) { return call(&imp_api::agent_set_goal, goal); }
+  Outcome set_mask(std::span<const std::uint8_t> allowed) {
     return call(&imp_api::agent_set_mask, allowed.data(), detail::count_of(allowed.size()));
   }
-  Status allow_all() { return call(&imp_api::agent_set_mask, nullptr, 0); }
-  Status observe(std::span<const float> observation) {
+  Outcome allow_all() { return call(&imp_api::agent_set_mask, nullptr, 0); }
+
+  Outcome observe(std::span<const float> observation) {
     return call(&imp_api::agent_observe, observation.data(), detail::count_of(observation.size()));
   }
-  Status observe_in_place(std::uint64_t place) { return call(&imp_api::agent_observe_in_place, place); }
-  // status.ready() tells an answer from one that is still on its way.
-  Made<imp_action> act() {
-    Made<imp_action> made{imp_action_init(), {}};
-    made.status = call(&imp_api::agent_act, &made.value);
+  Outcome observe_in_place(std::uint64_t first) {
+    return call(&imp_vulkan_api::agent_observe_in_place, first);
+  }
+  // outcome.ready() tells an answer from one that is not due yet.
+  Made<Action> act() {
+    Made<Action> made;
+    made.outcome = call(&imp_api::agent_act, &made.value);
     return made;
   }
-  Status act_by_heuristic(std::span<const std::uint32_t> branches, std::span<const float> continuous = {}) {
-    return call(&imp_api::agent_heuristic, branches.data(), continuous.data());
+  Outcome act_by_heuristic(std::span<const std::uint32_t> branches,
+                           std::span<const float> continuous = {}) {
+    return call(&imp_api::agent_heuristic, branches.data(), detail::count_of(branches.size()),
+                continuous.data(), detail::count_of(continuous.size()));
   }
-  Status feedback(float value, double time_s, Credit credit = Credit::by_onset, float weight = 1.0f) {
+
+  Outcome feedback(float value, double time_s, Credit credit = Credit::by_onset,
+                   float weight = 1.0f) {
     imp_feedback feedback = imp_feedback_init();
     feedback.value = value;
     feedback.weight = weight;
@@ -186,11 +141,11 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     feedback.time_s = time_s;
     return call(&imp_api::agent_feedback, &feedback);
   }
-  Status demonstrate(const imp_demonstration& demonstration) {
+  Outcome demonstrate(const imp_demonstration& demonstration) {
     return call(&imp_api::agent_demonstrate, &demonstration);
   }
-  Status reward(float reward) { return call(&imp_api::agent_reward, reward); }
-  Status end_episode(EpisodeEnd end) {
+  Outcome reward(float reward) { return call(&imp_api::agent_reward, reward); }
+  Outcome end_episode(EpisodeEnd end) {
     return call(&imp_api::agent_end_episode, static_cast<imp_episode_end>(end));
   }
 };
@@ -205,200 +160,263 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   using Owner::Owner;
 
   Made<Agent> create_agent(std::uint32_t brain_index = 0) {
-    imp_agent agent{};
-    const Status made = call(&imp_api::agent_create, brain_index, &agent);
-    return {Agent(api_, agent), made};
+    const Made<imp_agent> made = fill(imp_agent{}, &imp_api::agent_create, brain_index);
+    return {Agent(api_, made.value), made.outcome};
   }
   Made<imp_brain_info> info() const {
-    Made<imp_brain_info> made{imp_brain_info_init(), {}};
-    made.status = call(&imp_api::brain_get_info, &made.value);
-    return made;
+    return fill(imp_brain_info_init(), &imp_api::brain_get_info);
   }
+  Outcome set_learning(bool enabled) {
+    return call(&imp_api::brain_set_learning, enabled ? 1u : 0u);
+  }
+
+  Outcome save(const char* path) { return call(&imp_api::brain_save, path); }
+  Outcome save_status() const { return call(&imp_api::brain_save_status); }
+  Outcome load(const char* path) { return call(&imp_api::brain_load, path); }
+  Outcome load_weights(const char* path) { return call(&imp_api::brain_load_weights, path); }
+  Made<std::uint64_t> snapshot() { return fill(std::uint64_t{}, &imp_api::brain_snapshot); }
+  Outcome restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
+
   Made<imp_brain_stats> stats() const {
-    Made<imp_brain_stats> made{imp_brain_stats_init(), {}};
-    made.status = call(&imp_api::brain_get_stats, &made.value);
-    return made;
+    return fill(imp_brain_stats_init(), &imp_tools_api::brain_get_stats);
   }
-  Status set_learning(bool enabled) { return call(&imp_api::brain_set_learning, enabled ? 1u : 0u); }
-  Status save(const char* path) { return call(&imp_api::brain_save, path); }
-  Status save_status() const { return call(&imp_api::brain_save_status); }
-  Status load(const char* path) { return call(&imp_api::brain_load, path); }
-  Status load_weights(const char* path) { return call(&imp_api::brain_load_weights, path); }
-  Made<std::uint64_t> snapshot() {
-    Made<std::uint64_t> made;
-    made.status = call(&imp_api::brain_snapshot, &made.value);
-    return made;
-  }
-  Status restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
   Made<BrainHash> hash() const {
     Made<BrainHash> made;
-    made.status = call(&imp_api::brain_hash, &made.value.low, &made.value.high);
+    made.outcome = call(&imp_tools_api::brain_hash, &made.value.low, &made.value.high);
     return made;
   }
 };
 
 // Must outlive the brains that use it.
-class Tensor : public detail::Owner<imp_tensor, &imp_api::tensor_destroy> {
+class Tensor : public detail::Owner<imp_tensor, &imp_vulkan_api::tensor_destroy> {
  public:
   using Owner::Owner;
 
-  Made<imp_vk_buffer> export_vk() const {
-    Made<imp_vk_buffer> made{imp_vk_buffer_init(), {}};
-    made.status = call(&imp_api::tensor_export_vk, &made.value);
-    return made;
+  // Where it is; families is empty.
+  Made<BufferDesc> buffer() const {
+    const Made<imp_vk_buffer> made = fill(imp_vk_buffer_init(), &imp_vulkan_api::tensor_export_vk);
+    return {detail::cpp_form(made.value), made.outcome};
   }
-  Status acquire() { return call(&imp_api::tensor_acquire); }
-  Status release_to_host() { return call(&imp_api::tensor_release); }
+  Outcome acquire() { return call(&imp_vulkan_api::tensor_acquire); }
+  Outcome release_to_host() { return call(&imp_vulkan_api::tensor_release); }
 };
-
-// Row-major extents.
-inline imp_tensor_desc tensor_desc(const char* name, std::initializer_list<std::uint64_t> shape,
-                                   imp_dtype dtype = IMP_DTYPE_FLOAT32) {
-  imp_tensor_desc desc = imp_tensor_desc_init();
-  desc.name = name;
-  desc.dtype = dtype;
-  desc.rank = detail::count_of(shape.size());
-  for (std::size_t i = 0; i < shape.size() && i < IMP_MAX_RANK; ++i) desc.shape[i] = shape.begin()[i];
-  return desc;
-}
 
 class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
  public:
   using Owner::Owner;
 
-  static Made<Context> create(const imp_api* api, const imp_vk_device_info& device,
-                              const imp_host* host = nullptr, const imp_limits* limits = nullptr) {
-    if (!api) return {};
+  static Made<Context> create(const Library& library, const imp_vk_device_info& device,
+                              const imp_host& host = HostDesc(),
+                              const imp_limits& limits = Limits()) {
+    if (!library) return {};
     imp_context context{};
-    const imp_result result = api->context_create(&device, host, limits, &context);
-    return {Context(api, context), {api, result}};
+    const imp_result result = library.api()->context_create(&device, &host, &limits, &context);
+    return {Context(library.api(), context), {library.api(), result}};
   }
-  static Made<Context> create_standalone(const imp_api* api, const imp_standalone_info& device,
-                                         const imp_host* host = nullptr, const imp_limits* limits = nullptr) {
-    if (!api) return {};
+  static Made<Context> create_standalone(const Library& library, const imp_standalone_info& device,
+                                         const imp_host& host = HostDesc(),
+                                         const imp_limits& limits = Limits()) {
+    if (!library) return {};
     imp_context context{};
-    const imp_result result = api->context_create_standalone(&device, host, limits, &context);
-    return {Context(api, context), {api, result}};
+    const imp_result result =
+        library.api()->tools->context_create_standalone(&device, &host, &limits, &context);
+    return {Context(library.api(), context), {library.api(), result}};
   }
-
-  Made<Brain> create_brain(const imp_brain_desc& desc) {
-    imp_brain brain{};
-    const Status made = call(&imp_api::brain_create, &desc, &brain);
-    return {Brain(api_, brain), made};
-  }
-  Made<Brain> create_brain_from_onnx(const imp_policy_desc& desc) {
-    imp_brain brain{};
-    const Status made = call(&imp_api::brain_create_from_onnx, &desc, &brain);
-    return {Brain(api_, brain), made};
-  }
-  Made<Tensor> import_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& buffer) {
-    imp_tensor tensor{};
-    const Status made = call(&imp_api::tensor_import_vk, &desc, &buffer, &tensor);
-    return {Tensor(api_, tensor), made};
-  }
-  Made<Tensor> create_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& wish) {
-    imp_tensor tensor{};
-    const Status made = call(&imp_api::tensor_create_vk, &desc, &wish, &tensor);
-    return {Tensor(api_, tensor), made};
-  }
-  // Destroys now and says how it went; when refused, the context stays.
-  Status destroy() {
-    const Status destroyed = call(&imp_api::context_destroy);
+  // Destroys now and tells the outcome; on failure the context stays.
+  Outcome destroy() {
+    const Outcome destroyed = call(&imp_api::context_destroy);
     if (destroyed) handle_ = {};
     return destroyed;
   }
-  Status report(char* buffer, std::size_t* size) const {
-    return call(&imp_api::context_report, buffer, size);
+
+  Made<Brain> create_brain(const imp_brain_desc& desc) {
+    const Made<imp_brain> made = fill(imp_brain{}, &imp_api::brain_create, &desc);
+    return {Brain(api_, made.value), made.outcome};
   }
-  Made<imp_report> report() const {
-    Made<imp_report> made{imp_report_init(), {}};
-    made.status = call(&imp_api::context_get_report, &made.value);
-    return made;
+  Made<Brain> create_brain(const BrainDesc& desc) {
+    if (!desc.observation_scale.empty() && desc.observation_scale.size() != desc.observation_count)
+      return {{},
+              {api_, IMP_ERROR_INVALID_ARGUMENT,
+               "brain_create: observation_scale: expected observation_count factors, or none"}};
+    return create_brain(static_cast<imp_brain_desc>(desc));
   }
-  Made<imp_loss> loss(std::uint32_t index) const {
-    Made<imp_loss> made{imp_loss_init(), {}};
-    made.status = call(&imp_api::context_get_loss, index, &made.value);
-    return made;
+  Made<Brain> create_brain_from_onnx(const imp_policy_desc& desc) {
+    const Made<imp_brain> made = fill(imp_brain{}, &imp_api::brain_create_from_onnx, &desc);
+    return {Brain(api_, made.value), made.outcome};
   }
-  Status warmup(void (*progress)(void* user, float fraction) = nullptr, void* user = nullptr) {
-    return call(&imp_api::warmup, progress, user);
+  Made<Tensor> import_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& buffer) {
+    const Made<imp_tensor> made =
+        fill(imp_tensor{}, &imp_vulkan_api::tensor_import_vk, &desc, &buffer);
+    return {Tensor(api_, made.value), made.outcome};
   }
-  Status pipeline_cache(void* data, std::size_t* size) const {
-    return call(&imp_api::pipeline_cache_get, data, size);
-  }
-  Status set_pipeline_cache(std::span<const std::byte> data) {
-    return call(&imp_api::pipeline_cache_set, data.data(), data.size());
-  }
-  Status set_limits(const imp_limits& limits) { return call(&imp_api::set_limits, &limits); }
-  Status quiesce(std::uint32_t timeout_ms) { return call(&imp_api::quiesce, timeout_ms); }
-  Status resume() { return call(&imp_api::resume); }
-  Status notify_device_lost() { return call(&imp_api::notify_device_lost); }
-  // The bytes given back.
-  Made<std::uint64_t> trim() {
-    Made<std::uint64_t> made;
-    made.status = call(&imp_api::trim, &made.value);
-    return made;
-  }
-  Status tuning(char* text, std::size_t* size) const { return call(&imp_api::tuning_get, text, size); }
-  Status set_tuning(std::string_view text) { return call(&imp_api::tuning_set, text.data(), text.size()); }
-  Status stop_tuning() { return call(&imp_api::tuning_stop); }
-  // The jobs that still wait.
-  Made<std::uint32_t> run_jobs(std::uint32_t budget_us = UINT32_MAX) {
-    Made<std::uint32_t> made;
-    made.status = call(&imp_api::run_jobs, budget_us, &made.value);
-    return made;
-  }
-  Status drain(std::uint32_t timeout_ms) { return call(&imp_api::drain, timeout_ms); }
-  Made<imp_context_stats> stats() const {
-    Made<imp_context_stats> made{imp_context_stats_init(), {}};
-    made.status = call(&imp_api::context_get_stats, &made.value);
-    return made;
+  Made<Tensor> create_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& wish) {
+    const Made<imp_tensor> made =
+        fill(imp_tensor{}, &imp_vulkan_api::tensor_create_vk, &desc, &wish);
+    return {Tensor(api_, made.value), made.outcome};
   }
 
-  Status frame_begin(const imp_frame_info& info) { return call(&imp_api::frame_begin, &info); }
-  Status frame_begin(std::uint64_t frame, double time_s, std::uint64_t safe_frame = 0) {
+  Outcome warmup() { return call(&imp_api::context_warmup, nullptr, nullptr); }
+  // progress(float fraction), from 0 to 1.
+  template <class Progress>
+  Outcome warmup(Progress&& progress) {
+    using Called = std::remove_reference_t<Progress>;
+    const auto tell = [](void* user, float fraction) { (*static_cast<Called*>(user))(fraction); };
+    void* user = const_cast<void*>(static_cast<const void*>(&progress));
+    return call(&imp_api::context_warmup, +tell, user);
+  }
+  Outcome set_limits(const imp_limits& limits) {
+    return call(&imp_api::context_set_limits, &limits);
+  }
+  Outcome drain(std::uint32_t timeout_ms) { return call(&imp_api::context_drain, timeout_ms); }
+  Outcome quiesce(std::uint32_t timeout_ms) { return call(&imp_api::context_quiesce, timeout_ms); }
+  Outcome resume() { return call(&imp_api::context_resume); }
+  // The bytes given back.
+  Made<std::uint64_t> trim() { return fill(std::uint64_t{}, &imp_api::context_trim); }
+  Outcome notify_device_lost() { return call(&imp_api::context_notify_device_lost); }
+
+  Outcome frame_begin(const imp_frame_info& info) { return call(&imp_api::frame_begin, &info); }
+  Outcome frame_begin(std::uint64_t frame, double time_s, std::uint64_t safe_frame = 0,
+                      std::uint32_t host_gpu_us = 0) {
     imp_frame_info info = imp_frame_info_init();
     info.frame = frame;
     info.safe_frame = safe_frame;
     info.time_s = time_s;
+    info.host_gpu_us = host_gpu_us;
     return frame_begin(info);
   }
-  Status submit(std::uint32_t budget_us = UINT32_MAX) { return call(&imp_api::submit, budget_us); }
-  Made<imp_estimate> estimate() {
-    Made<imp_estimate> made{imp_estimate_init(), {}};
-    made.status = call(&imp_api::estimate, &made.value);
-    return made;
+  Outcome submit(std::uint32_t budget_us = kWholeBudget) {
+    return call(&imp_api::frame_submit, budget_us);
   }
-  Status submit(std::span<const imp_vk_semaphore> waits, std::span<const imp_vk_semaphore> signals,
-                std::uint32_t budget_us = UINT32_MAX) {
+  Outcome submit(std::span<const imp_vk_semaphore> waits,
+                 std::span<const imp_vk_semaphore> completions,
+                 std::uint32_t budget_us = kWholeBudget) {
     imp_submit_info info = imp_submit_info_init();
     info.budget_us = budget_us;
     info.wait_count = detail::count_of(waits.size());
     info.waits = waits.data();
-    info.completion_count = detail::count_of(signals.size());
-    info.completions = signals.data();
-    return call(&imp_api::submit_with, &info);
+    info.completion_count = detail::count_of(completions.size());
+    info.completions = completions.data();
+    return call(&imp_vulkan_api::frame_submit_with, &info);
   }
   // The estimated microseconds of learning that did not fit.
   Made<std::uint32_t> record(const imp_record_info& info) {
-    Made<std::uint32_t> made;
-    made.status = call(&imp_api::record, &info, &made.value);
-    return made;
+    return fill(std::uint32_t{}, &imp_vulkan_api::frame_record, &info);
   }
-  Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = UINT32_MAX) {
+  // state: imp_record_state bits that hold.
+  Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = kWholeBudget,
+                             std::uint32_t state = 0) {
     imp_record_info info = imp_record_info_init();
     info.command_buffer = command_buffer;
     info.budget_us = budget_us;
+    info.state = state;
     return record(info);
   }
-  Status frame_end() { return call(&imp_api::frame_end); }
-  // Imprint's own, for a queue of the host's to wait for what was submitted up to now.
+  Outcome frame_end() { return call(&imp_api::frame_end); }
+  // Imprint's own, for the host's queues to wait for.
   Made<imp_vk_semaphore> semaphore() {
-    Made<imp_vk_semaphore> made;
-    made.status = call(&imp_api::context_get_semaphore, &made.value);
-    return made;
+    return fill(imp_vk_semaphore{}, &imp_vulkan_api::context_get_semaphore);
   }
+
+  Made<imp_report> report() const {
+    return fill(imp_report_init(), &imp_tools_api::context_get_report);
+  }
+  // The bytes of the text, with its NUL.
+  Made<std::size_t> report_text(std::span<char> into = {}) const {
+    return copy_out(&imp_tools_api::context_get_report_text, into);
+  }
+  Made<imp_missing_feature> missing_feature(std::uint32_t index) const {
+    return fill(imp_missing_feature_init(), &imp_tools_api::context_get_missing_feature, index);
+  }
+  Made<const char*> missing_feature_remedy(std::uint32_t index, Engine engine = Engine::own) const {
+    return fill(static_cast<const char*>(""), &imp_tools_api::missing_feature_remedy, index,
+                static_cast<imp_engine>(engine));
+  }
+  Made<imp_context_stats> stats() const {
+    return fill(imp_context_stats_init(), &imp_tools_api::context_get_stats);
+  }
+  Made<imp_estimate> estimate() const {
+    return fill(imp_estimate_init(), &imp_tools_api::frame_estimate);
+  }
+  // The jobs that still wait.
+  Made<std::uint32_t> run_jobs(std::uint32_t budget_us = UINT32_MAX) {
+    return fill(std::uint32_t{}, &imp_tools_api::context_run_jobs, budget_us);
+  }
+  Made<std::size_t> pipeline_cache(std::span<std::byte> into = {}) const {
+    return copy_out(&imp_tools_api::pipeline_cache_get, into);
+  }
+  Outcome set_pipeline_cache(std::span<const std::byte> data) {
+    return call(&imp_tools_api::pipeline_cache_set, data.data(), data.size());
+  }
+  Made<std::size_t> tuning(std::span<char> into = {}) const {
+    return copy_out(&imp_tools_api::tuning_get, into);
+  }
+  Outcome set_tuning(std::span<const char> text) {
+    return call(&imp_tools_api::tuning_set, text.data(), text.size());
+  }
+  Outcome stop_tuning() { return call(&imp_tools_api::tuning_stop); }
 };
+
+// The host's VkDeviceCreateInfo with the features that Imprint wishes for. Keep it until the
+// context is made.
+class MergedDevice {
+ public:
+  MergedDevice() = default;
+  MergedDevice(const imp_api* api, const imp_vk_merged& merged) : api_(api), merged_(merged) {}
+  MergedDevice(MergedDevice&& other) noexcept
+      : api_(other.api_), merged_(std::exchange(other.merged_, imp_vk_merged_init())) {}
+  MergedDevice& operator=(MergedDevice&& other) noexcept {
+    std::swap(api_, other.api_);
+    std::swap(merged_, other.merged_);
+    return *this;
+  }
+  ~MergedDevice() {
+    if (merged_.owner) api_->vulkan->merged_free(&merged_);
+  }
+
+  explicit operator bool() const { return merged_.owner != nullptr; }
+  const VkDeviceCreateInfo& create_info() const {
+    return *static_cast<const VkDeviceCreateInfo*>(merged_.create_info);
+  }
+  const VkPhysicalDeviceFeatures2& features() const {
+    return *static_cast<const VkPhysicalDeviceFeatures2*>(merged_.features);
+  }
+  std::span<const char* const> device_extensions() const {
+    return {merged_.device_extensions, merged_.device_extension_count};
+  }
+
+ private:
+  const imp_api* api_ = nullptr;
+  imp_vk_merged merged_ = imp_vk_merged_init();
+};
+
+// How many features Imprint would use; fills `into` unless it is empty.
+inline Made<std::uint32_t> query_requirements(const Library& library, const imp_vk_plan& plan,
+                                              std::span<imp_vk_wish> into = {}) {
+  if (!library) return {};
+  Made<std::uint32_t> made{detail::count_of(into.size()), {}};
+  made.outcome = {library.api(), library.api()->vulkan->plan_query_requirements(
+                                     &plan, &made.value, into.empty() ? nullptr : into.data())};
+  return made;
+}
+
+// How many queue families would help; fills `into` unless it is empty.
+inline Made<std::uint32_t> query_extra_queues(const Library& library, const imp_vk_plan& plan,
+                                              std::span<imp_vk_extra_queue> into = {}) {
+  if (!library) return {};
+  Made<std::uint32_t> made{detail::count_of(into.size()), {}};
+  made.outcome = {library.api(), library.api()->vulkan->plan_query_extra_queues(
+                                     &plan, &made.value, into.empty() ? nullptr : into.data())};
+  return made;
+}
+
+inline Made<MergedDevice> merge_device_create_info(const Library& library, const imp_vk_plan& plan,
+                                                   const VkDeviceCreateInfo& create_info) {
+  if (!library) return {};
+  imp_vk_merged merged = imp_vk_merged_init();
+  const imp_result result =
+      library.api()->vulkan->plan_merge_device_create_info(&plan, &create_info, &merged);
+  return {MergedDevice(library.api(), merged), {library.api(), result}};
+}
 
 }  // namespace imprint::game
 

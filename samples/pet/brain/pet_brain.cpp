@@ -9,20 +9,31 @@ namespace {
 
 using imprint::game::Agent;
 using imprint::game::Brain;
+using imprint::game::BrainDesc;
+using imprint::game::CoachOptions;
 using imprint::game::Context;
 using imprint::game::Credit;
+using imprint::game::Demonstration;
+using imprint::game::DqnOptions;
 using imprint::game::EpisodeEnd;
+using imprint::game::FeedbackOptions;
+using imprint::game::HostDesc;
+using imprint::game::Library;
+using imprint::game::Limits;
+using imprint::game::LogLevel;
 using imprint::game::Made;
 using imprint::game::Mode;
-using imprint::game::Status;
+using imprint::game::Outcome;
+using imprint::game::PpoOptions;
+using imprint::game::StandaloneDesc;
 
-void expect(const Status& status, const char* what) {
+void expect(const Outcome& status, const char* what) {
   if (!status) throw std::runtime_error(std::string(what) + ": " + status.name() + ": " + status.message());
 }
 
 template <class T>
 T expect(Made<T> made, const char* what) {
-  expect(made.status, what);
+  expect(made.outcome, what);
   return std::move(made.value);
 }
 
@@ -43,9 +54,9 @@ class AgentMind : public Mind {
   }
 
   std::optional<Answer> answer() override {
-    const Made<imp_action> made = agent_.act();
-    expect(made.status, "act");
-    if (!made.status.ready()) return std::nullopt;
+    const Made<imprint::game::Action> made = agent_.act();
+    expect(made.outcome, "act");
+    if (!made.outcome.ready()) return std::nullopt;
     Answer answer;
     answer.action = static_cast<Action>(made.value.branches[0]);
     // Logits on the scale of the others' values, so that what is shown of them is how likely it acts.
@@ -62,11 +73,10 @@ class AgentMind : public Mind {
 
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
     if (learner_ != Learner::feedback) return;  // it is led through the trick, and makes nothing of it
-    imp_demonstration demonstration = imp_demonstration_init();
-    demonstration.observation = observation.data();
-    demonstration.observation_count = kObservationCount;
+    Demonstration demonstration;
+    demonstration.observation = observation;
     demonstration.goal = static_cast<std::uint32_t>(cue);
-    demonstration.branches[0] = static_cast<std::uint32_t>(action);
+    demonstration.branches = {static_cast<std::uint32_t>(action)};
     expect(agent_.demonstrate(demonstration), "demonstrate");
   }
 
@@ -82,49 +92,63 @@ namespace {
 
 std::uint32_t snapshots_of(std::uint32_t pets) { return pets <= 16 ? 8 : 2; }
 
-// What each learner wants to be good at this: the defaults are those of feedback, a minibatch of 32 every 6
-// frames with 4,096 samples remembered and noise of 0.2.
-void tune(imp_brain_desc& desc, Learner learner) {
+// What each learner needs to be good at this, with the reaction time and the memory of this game.
+template <class Options>
+Options tuned(const PetBrain::Setup& setup) {
+  Options options;
+  options.credit_delay_s = static_cast<float>(setup.reaction_s);
+  // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can
+  // bind.
+  constexpr std::uint32_t kSamples = 4096, kKennelSamples = 64 * kSamples;
+  if constexpr (requires { options.replay_capacity; })
+    options.replay_capacity = std::min(kSamples, kKennelSamples / setup.pets);
+  return options;
+}
+
+void tune(BrainDesc& desc, const PetBrain::Setup& setup, Learner learner) {
   switch (learner) {
     case Learner::feedback:
-      desc.learner = IMP_LEARNER_FEEDBACK;
+      desc.learner = tuned<FeedbackOptions>(setup);
       break;
-    case Learner::dqn:
-      desc.learner = IMP_LEARNER_DQN;
-      desc.discount = 0.9f;
-      desc.max_gradient_norm = 10.0f;
+    case Learner::dqn: {
+      auto options = tuned<DqnOptions>(setup);
+      options.learning_rate = 1e-3f;
+      options.discount = 0.9f;
+      options.exploration = 0.2f;  // instead of epsilon's random choices
+      options.epsilon = 0;
+      options.epsilon_decisions = 0;
+      desc.learner = options;
       break;
-    case Learner::coach:
-      desc.learner = IMP_LEARNER_COACH;
-      desc.learning_rate = 0.1f;
+    }
+    case Learner::coach: {
+      auto options = tuned<CoachOptions>(setup);
+      options.learning_rate = 0.1f;
+      desc.learner = options;
       break;
-    case Learner::ppo:
-      desc.learner = IMP_LEARNER_PPO;
-      desc.discount = 0.9f;
-      desc.rollout_steps = 64;
-      desc.max_gradient_norm = 0.5f;
+    }
+    case Learner::ppo: {
+      auto options = tuned<PpoOptions>(setup);
+      options.learning_rate = 1e-3f;
+      options.batch_size = 32;
+      options.discount = 0.9f;
+      options.rollout_steps = 64;
+      desc.learner = options;
       break;
+    }
   }
 }
 
 Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner) {
-  const std::uint32_t choices = kActionCount;
-  imp_brain_desc desc = imp_brain_desc_init();
+  BrainDesc desc;
   desc.name = setup.name.c_str();
   desc.observation_count = kObservationCount;
-  desc.observation_scale = observation_scale().data();
+  desc.observation_scale = observation_scale();
   desc.goal_count = kCueCount;
-  desc.branch_count = 1;
-  desc.branch_sizes = &choices;
+  desc.branch_sizes = {kActionCount};
   desc.brain_count = setup.pets;
   desc.agents_per_brain = 1 + setup.probes;
   desc.seed = setup.seed;
-  tune(desc, learner);
-  desc.credit_delay_s = static_cast<float>(setup.reaction_s);
-  // A big kennel shares the memory of 64 pets, so that its replay stays one buffer that every device can
-  // bind, and keeps fewer snapshots.
-  constexpr std::uint32_t kKennelSamples = 64 * 4096;
-  desc.replay_capacity = std::min(desc.replay_capacity, kKennelSamples / setup.pets);
+  tune(desc, setup, learner);
   desc.snapshot_count = snapshots_of(setup.pets);
   // The rest as it comes: two hidden layers of 64, answers after 2 frames.
   return expect(context.create_brain(desc), "create_brain");
@@ -136,36 +160,32 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner
 // -------------------------------------------------------------------------------------------------------------------------------
 
 BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
-  imp_host host = imp_host_init();
-  host.log = &BrainContext::on_log;
-  host.user = this;
+  HostDesc host(*this);
   host.shader_cache_directory = setup_.shader_cache.empty() ? nullptr : setup_.shader_cache.c_str();
-  imp_limits limits = imp_limits_init();
+  Limits limits;
   limits.gpu_us_per_frame = setup_.budget_us;
   limits.max_slice_us = setup_.slice_us;
   limits.memory_cap_bytes = std::uint64_t{1} << 30;
-  const imp_api* api = imprint::game::load(imp_get_api);
+  const Library library(imp_get_api);
   if (setup_.access == Access::cpu) {
-    imp_standalone_info none = imp_standalone_info_init();
+    StandaloneDesc none;
     none.device = "cpu";
-    context_ = expect(Context::create_standalone(api, none, &host, &limits), "imprint");
+    context_ = expect(Context::create_standalone(library, none, host, limits), "imprint");
   } else {
-    context_ = expect(Context::create(api, device, &host, &limits), "imprint");
+    context_ = expect(Context::create(library, device, host, limits), "imprint");
   }
   driver_ = expect(context_.report(), "report").driver;
 }
 
-void IMP_CALL BrainContext::on_log(void* user, imp_log_level level, const char* message) {
-  const BrainContext* self = static_cast<const BrainContext*>(user);
-  if (level >= IMP_LOG_WARNING && self->setup_.log) self->setup_.log(message);
+void BrainContext::log(LogLevel level, const char* message) {
+  if (level >= LogLevel::warning && setup_.log) setup_.log(message);
 }
 
 void BrainContext::warmup(const std::function<void(float)>& progress) {
-  const auto tell = [](void* user, float fraction) {
-    const auto& function = *static_cast<const std::function<void(float)>*>(user);
-    if (function) function(fraction);
+  const auto tell = [&](float fraction) {
+    if (progress) progress(fraction);
   };
-  expect(context_.warmup(tell, const_cast<std::function<void(float)>*>(&progress)), "warmup");
+  expect(context_.warmup(tell), "warmup");
 }
 
 void BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
@@ -174,7 +194,7 @@ void BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, do
 
 void BrainContext::send_work(VkCommandBuffer commands) {
   if (setup_.access == Access::record) {
-    expect(context_.record(commands).status, "record");
+    expect(context_.record(commands).outcome, "record");
   } else {
     expect(context_.submit(), "submit");
   }
@@ -304,13 +324,13 @@ void PetBrain::save(const std::string& path, Which which) {
 }
 
 bool PetBrain::saved() const {
-  const Status status = selves_[saving_]->brain.save_status();
+  const Outcome status = selves_[saving_]->brain.save_status();
   expect(status, "save");
   return status.ready();
 }
 
 void PetBrain::load(const std::string& path) {
-  const Status status = selves_[0]->brain.load(path.c_str());
+  const Outcome status = selves_[0]->brain.load(path.c_str());
   if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
 }
 

@@ -48,10 +48,9 @@ class BrainContext {
   imp_context_stats stats() const;
   const std::string& driver() const { return driver_; }  // of what computes
   imprint::game::Context& context() { return context_; }
+  void log(imprint::game::LogLevel level, const char* message);  // Imprint's, from any thread
 
  private:
-  static void IMP_CALL on_log(void* user, imp_log_level level, const char* message);
-
   Setup setup_;
   imprint::game::Context context_;
   std::string driver_;

@@ -49,7 +49,7 @@ TEST(AdapterUnity, FillsInWhatUnityTells) {
   EXPECT_EQ(record.queue.family, 6u);
   const imp_vk_device_info submit = describe_unity(vulkan, UnityAccess::submit);
   EXPECT_EQ(submit.queue.queue, handle<VkQueue>(4));
-  EXPECT_EQ(submit.queue.single_thread, 1u);
+  EXPECT_EQ(submit.queue.access, IMP_QUEUE_SINGLE_THREAD);
   UnityVulkanRecordingState state{};
   state.currentFrameNumber = 9;
   state.safeFrameNumber = 7;
@@ -99,7 +99,7 @@ TEST(AdapterUnreal, FillsInWhatTheRhiTells) {
   EXPECT_STREQ(made.info.device_extensions[1], "VK_EXT_memory_budget");
   EXPECT_EQ(made.info.queue.queue, nullptr);
   EXPECT_EQ(made.info.queue.family, 6u);
-  EXPECT_EQ(made.info.queue.index, 7u);
+  EXPECT_EQ(made.info.queue.access, IMP_QUEUE_RECORD_ONLY);
 }
 
 TEST(AdapterGodot, FillsInTheDriversResources) {
@@ -109,7 +109,7 @@ TEST(AdapterGodot, FillsInTheDriversResources) {
   expect_handles(info, 0x102, 0x101, 0x100);
   EXPECT_EQ(info.queue.queue, handle<VkQueue>(0x103));
   EXPECT_EQ(info.queue.family, 0x104u);
-  EXPECT_EQ(info.queue.single_thread, 1u);
+  EXPECT_EQ(info.queue.access, IMP_QUEUE_SINGLE_THREAD);
 }
 
 TEST(AdapterVsg, FillsInInstanceDeviceAndDeclaredExtensions) {

@@ -9,7 +9,7 @@
 #else
 #include <dlfcn.h>
 #endif
-#include <imprint/imprint.h>
+#include <imprint/imprint_tools.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,9 +53,9 @@ static void* read_all(const char* path, size_t* size) {
 
 static void write_table(imp_context context, const char* path) {
   size_t size = 0;
-  CHECK(tuning_get(context, NULL, &size));
+  CHECK(tools->tuning_get(context, NULL, &size));
   char* text = malloc(size);
-  CHECK(tuning_get(context, text, &size));
+  CHECK(tools->tuning_get(context, text, &size));
   FILE* file = fopen(path, "wb");
   if (!file || fwrite(text, 1, size, file) != size) printf("cannot write %s\n", path), exit(1);
   fclose(file);
@@ -94,12 +94,12 @@ static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_
     if (frame % 6 == 5) CHECK(agent_reward(pet, next_number() < 0.5f ? -1.0f : 1.0f));
     if (frame == 40) CHECK(brain_snapshot(brain, &snapshot));
     if (frame == 70) CHECK(brain_restore(brain, snapshot));
-    CHECK(submit(context, UINT32_MAX));
+    CHECK(frame_submit(context, UINT32_MAX));
     CHECK(frame_end(context));
-    CHECK(drain(context, 60000));
+    CHECK(context_drain(context, 60000));
   }
   uint64_t hash[2];
-  CHECK(brain_hash(brain, &hash[0], &hash[1]));
+  CHECK(tools->brain_hash(brain, &hash[0], &hash[1]));
   fwrite(hash, sizeof hash, 1, results);
 }
 
@@ -136,11 +136,11 @@ int main(int argc, char** argv) {
   imp_limits limits = imp_limits_init();
   limits.tuning_ms = argc > 6 ? (uint32_t)atoi(argv[6]) : 0;
   imp_context context = {0};
-  CHECK(context_create_standalone(&device, &host, &limits, &context));
+  CHECK(tools->context_create_standalone(&device, &host, &limits, &context));
   if (argc == 6) {
     size_t size = 0;
     char* table = read_all(argv[5], &size);
-    CHECK(tuning_set(context, table, size));
+    CHECK(tools->tuning_set(context, table, size));
     free(table);
   }
 
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   imp_agent pet = {0}, actors[kPolicyAgents];
   CHECK(agent_create(brain, 0, &pet));
   for (uint32_t i = 0; i < kPolicyAgents; ++i) CHECK(agent_create(actor, 0, &actors[i]));
-  CHECK(warmup(context, NULL, NULL));
+  CHECK(context_warmup(context, NULL, NULL));
   if (argc > 6) write_table(context, argv[5]);
 
   FILE* results = fopen(argv[4], "wb");
@@ -179,9 +179,9 @@ int main(int argc, char** argv) {
   fclose(results);
 
   imp_brain_stats stats = imp_brain_stats_init();
-  CHECK(brain_get_stats(brain, &stats));
+  CHECK(tools->brain_get_stats(brain, &stats));
   imp_context_stats figures = imp_context_stats_init();
-  CHECK(context_get_stats(context, &figures));
+  CHECK(tools->context_get_stats(context, &figures));
   CHECK(context_destroy(context));
   free((void*)policy.data);
   printf("%u minibatches, %u frame compiles\n", (unsigned)stats.minibatches,

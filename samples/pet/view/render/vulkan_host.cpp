@@ -324,7 +324,7 @@ imp_vk_device_info VulkanHost::device_info(QueueAccess access) const {
   info.queue.family = queue_family_;
   if (access == QueueAccess::submit) {
     info.queue.queue = queue_;
-    info.queue.index = 0;
+    info.queue.access = IMP_QUEUE_LOCK;
     info.queue.user = &queue_mutex_;
     info.queue.lock = [](void* mutex, VkQueue) { static_cast<std::mutex*>(mutex)->lock(); };
     info.queue.unlock = [](void* mutex, VkQueue) { static_cast<std::mutex*>(mutex)->unlock(); };

@@ -5,7 +5,7 @@
 //
 // Failures throw VulkanError; main() catches it and prints one line.
 
-#include <imprint/imprint.h>
+#include <imprint/imprint_vulkan.h>
 #include <vulkan/vulkan.h>
 
 #include <array>

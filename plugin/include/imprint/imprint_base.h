@@ -1,0 +1,71 @@
+#ifndef IMPRINT_IMPRINT_BASE_H_
+#define IMPRINT_IMPRINT_BASE_H_
+/* Part of imprint.h, which includes it: the platform, handles and what every struct starts with. */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define IMP_ABI_VERSION 1u
+
+#if defined(_WIN32)
+#define IMP_EXPORT __declspec(dllexport)
+#define IMP_CALL __cdecl
+#else
+#define IMP_EXPORT __attribute__((visibility("default")))
+#define IMP_CALL
+#endif
+
+#define IMP_DEFINE_HANDLE(name) \
+  typedef struct name {         \
+    uint64_t id;                \
+  } name
+
+typedef struct imp_header {
+  uint32_t size;    /* sizeof the whole struct */
+  uint32_t type;    /* IMP_STRUCT_... */
+  const void* next; /* null; in imp_brain_desc: the learner's options */
+} imp_header;
+
+/* Defines the struct `name`: all zero, with its size and type. */
+#define IMP_INIT(T, name, TYPE)             \
+  T name;                                   \
+  memset(&name, 0, sizeof name);            \
+  name.header.size = (uint32_t)sizeof name; \
+  name.header.type = (uint32_t)(TYPE)
+
+/* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h. */
+typedef enum imp_struct_type {
+  IMP_STRUCT_HOST = 1,
+  IMP_STRUCT_LIMITS = 2,
+  IMP_STRUCT_FRAME_INFO = 3,
+  IMP_STRUCT_BRAIN_DESC = 4,
+  IMP_STRUCT_POLICY_DESC = 5,
+  IMP_STRUCT_BRAIN_INFO = 6,
+  IMP_STRUCT_ACTION = 7,
+  IMP_STRUCT_FEEDBACK = 8,
+  IMP_STRUCT_DEMONSTRATION = 9,
+
+  IMP_STRUCT_FEEDBACK_OPTIONS = 101,
+  IMP_STRUCT_CLONING_OPTIONS = 102,
+  IMP_STRUCT_DQN_OPTIONS = 103,
+  IMP_STRUCT_COACH_OPTIONS = 104,
+  IMP_STRUCT_PPO_OPTIONS = 105,
+
+  IMP_STRUCT_VK_DEVICE_INFO = 201,
+  IMP_STRUCT_VK_PLAN = 202,
+  IMP_STRUCT_VK_MERGED = 203,
+  IMP_STRUCT_RECORD_INFO = 204,
+  IMP_STRUCT_SUBMIT_INFO = 205,
+  IMP_STRUCT_TENSOR_DESC = 206,
+  IMP_STRUCT_VK_BUFFER = 207,
+
+  IMP_STRUCT_STANDALONE_INFO = 301,
+  IMP_STRUCT_REPORT = 302,
+  IMP_STRUCT_MISSING_FEATURE = 303,
+  IMP_STRUCT_ESTIMATE = 304,
+  IMP_STRUCT_BRAIN_STATS = 305,
+  IMP_STRUCT_CONTEXT_STATS = 306
+} imp_struct_type;
+
+#endif /* IMPRINT_IMPRINT_BASE_H_ */

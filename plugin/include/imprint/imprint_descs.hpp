@@ -1,0 +1,428 @@
+#ifndef IMPRINT_IMPRINT_DESCS_HPP_
+#define IMPRINT_IMPRINT_DESCS_HPP_
+// Part of imprint.hpp, which includes it: what contexts, brains and tensors are made from. Spans
+// and names are borrowed until the call that takes the descriptor has returned. Units, ranges and
+// defaults are those of the C struct named in each comment, to which each converts. The C form
+// borrows from the C++ form.
+
+#include <type_traits>
+#include <variant>
+
+#include "imprint_types.hpp"
+
+// From Vulkan's header, which need not be included.
+struct VkAllocationCallbacks;
+struct VkDeviceCreateInfo;
+struct VkMemoryAllocateInfo;
+struct VkPhysicalDeviceFeatures2;
+struct VkSubmitInfo;
+
+namespace imprint::game {
+
+// imp_limits and the option structs with their defaults: set the fields of the C struct.
+struct Limits : imp_limits {
+  Limits() : imp_limits(imp_limits_init()) {}
+};
+struct FeedbackOptions : imp_feedback_options {
+  FeedbackOptions() : imp_feedback_options(imp_feedback_options_init()) {}
+};
+struct CloningOptions : imp_cloning_options {
+  CloningOptions() : imp_cloning_options(imp_cloning_options_init()) {}
+};
+struct DqnOptions : imp_dqn_options {
+  DqnOptions() : imp_dqn_options(imp_dqn_options_init()) {}
+};
+struct CoachOptions : imp_coach_options {
+  CoachOptions() : imp_coach_options(imp_coach_options_init()) {}
+};
+struct PpoOptions : imp_ppo_options {
+  PpoOptions() : imp_ppo_options(imp_ppo_options_init()) {}
+};
+struct NoLearner {};
+
+// A Vulkan struct of the host's, or none. It must live until the call that uses it has returned.
+template <class T>
+class Borrowed {
+ public:
+  Borrowed() = default;
+  Borrowed(const T& lent) : lent_(&lent) {}
+  Borrowed(const T&&) = delete;
+  const T* get() const { return lent_; }
+
+ private:
+  const T* lent_ = nullptr;
+};
+
+// A job for the game's job system: call it exactly once, on any thread.
+struct Job {
+  void (*run)(void* data) = nullptr;
+  void* data = nullptr;
+  void operator()() const { run(data); }
+};
+
+// imp_host. `services` is an object of the game with any of these member functions; it must live
+// until the context is destroyed. Imprint calls them from any thread:
+//   void log(LogLevel level, const char* message);
+//   void device_lost(const char* message);
+//   void submit_job(Job job);
+struct HostDesc {
+  std::span<const std::byte> kernel_archive;  // of imprint bake: bytes or path
+  const char* kernel_archive_path = nullptr;
+  const char* shader_cache_directory = nullptr;
+  const char* shader_dump_directory = nullptr;
+
+  HostDesc() = default;
+  template <class Services>
+  explicit HostDesc(Services& services) {
+    constexpr bool logs = requires { &Services::log; };
+    constexpr bool hears_loss = requires { &Services::device_lost; };
+    constexpr bool runs_jobs = requires { &Services::submit_job; };
+    static_assert(logs || hears_loss || runs_jobs, "no public log, device_lost or submit_job");
+    calls_.user = &services;
+    if constexpr (logs)
+      calls_.log = [](void* user, imp_log_level level, const char* message) {
+        static_cast<Services*>(user)->log(static_cast<LogLevel>(level), message);
+      };
+    if constexpr (hears_loss)
+      calls_.device_lost = [](void* user, const char* message) {
+        static_cast<Services*>(user)->device_lost(message);
+      };
+    if constexpr (runs_jobs)
+      calls_.job_submit = [](void* user, void (*run)(void* data), void* data) {
+        static_cast<Services*>(user)->submit_job(Job{run, data});
+      };
+  }
+
+  operator imp_host() const {
+    imp_host host = calls_;
+    host.kernel_archive = kernel_archive.data();
+    host.kernel_archive_size = kernel_archive.size();
+    host.kernel_archive_path = kernel_archive_path;
+    host.shader_cache_directory = shader_cache_directory;
+    host.shader_dump_directory = shader_dump_directory;
+    return host;
+  }
+
+ private:
+  imp_host calls_ = imp_host_init();
+};
+
+// imp_vk_queue: which queue, and how Imprint may use it. Objects given here must live until the
+// context is destroyed.
+class QueueDesc : public imp_vk_queue {
+ public:
+  static QueueDesc record_only(std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_RECORD_ONLY, family, nullptr);
+  }
+  static QueueDesc single_thread(VkQueue queue, std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_SINGLE_THREAD, family, queue);
+  }
+  static QueueDesc internally_synchronized(VkQueue queue, std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_INTERNALLY_SYNCHRONIZED, family, queue);
+  }
+  static QueueDesc exclusive(VkQueue queue, std::uint32_t family) {
+    return QueueDesc(IMP_QUEUE_EXCLUSIVE, family, queue);
+  }
+  // mutex: lock() and unlock(), as std::mutex has.
+  template <class Mutex>
+  static QueueDesc locked(VkQueue queue, std::uint32_t family, Mutex& mutex) {
+    QueueDesc made(IMP_QUEUE_LOCK, family, queue);
+    made.user = &mutex;
+    made.lock = [](void* user, VkQueue) { static_cast<Mutex*>(user)->lock(); };
+    made.unlock = [](void* user, VkQueue) { static_cast<Mutex*>(user)->unlock(); };
+    return made;
+  }
+  // submit(VkQueue, std::span<const VkSubmitInfo>, std::uint64_t fence) returns the VkResult.
+  template <class Submit>
+  static QueueDesc submitted_by(VkQueue queue, std::uint32_t family, Submit& submit,
+                                bool without_fence = false) {
+    QueueDesc made(IMP_QUEUE_SUBMIT_CALLBACK, family, queue);
+    made.user = &submit;
+    made.submit = [](void* user, VkQueue to, std::uint32_t count, const void* submits,
+                     std::uint64_t fence) {
+      const std::span infos(static_cast<const VkSubmitInfo*>(submits), count);
+      return static_cast<std::int32_t>((*static_cast<Submit*>(user))(to, infos, fence));
+    };
+    made.submit_without_fence = without_fence ? 1 : 0;
+    return made;
+  }
+  // run(work) calls work(queue) where the host may submit, and returns when that has returned.
+  template <class Run>
+  static QueueDesc run_by(VkQueue queue, std::uint32_t family, Run& run) {
+    QueueDesc made(IMP_QUEUE_RUN_ON_QUEUE, family, queue);
+    made.user = &run;
+    made.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
+      (*static_cast<Run*>(user))([work, data](VkQueue on) { work(data, on); });
+    };
+    return made;
+  }
+
+  QueueDesc() : QueueDesc(IMP_QUEUE_RECORD_ONLY, 0, nullptr) {}
+
+ private:
+  QueueDesc(imp_queue_access how, std::uint32_t of_family, VkQueue which) : imp_vk_queue{} {
+    access = how;
+    family = of_family;
+    queue = which;
+  }
+};
+
+// imp_vk_device_info: the host's device, as it was made.
+struct DeviceDesc {
+  imp_get_instance_proc_addr get_instance_proc_addr = nullptr;
+  VkInstance instance = nullptr;
+  VkPhysicalDevice physical_device = nullptr;
+  VkDevice device = nullptr;
+  std::uint32_t api_version = 0;
+  std::span<const char* const> instance_extensions;
+  std::span<const char* const> device_extensions;
+  Borrowed<VkPhysicalDeviceFeatures2> features;
+  QueueDesc queue;
+  Borrowed<VkAllocationCallbacks> allocation_callbacks;  // until the context is destroyed
+  std::uint64_t pipeline_cache = 0;
+  bool allow_own_device = false;
+
+  // memory: an object that must live until the context is destroyed, called from any thread:
+  //   VkResult allocate(const VkMemoryAllocateInfo& info, std::uint64_t& memory);
+  //   void release(std::uint64_t memory);
+  template <class Memory>
+  void set_memory(Memory& memory) {
+    memory_.memory_user = &memory;
+    memory_.allocate_device_memory = [](void* user, const void* info, std::uint64_t* made) {
+      return static_cast<std::int32_t>(static_cast<Memory*>(user)->allocate(
+          *static_cast<const VkMemoryAllocateInfo*>(info), *made));
+    };
+    memory_.free_device_memory = [](void* user, std::uint64_t given) {
+      static_cast<Memory*>(user)->release(given);
+    };
+  }
+
+  operator imp_vk_device_info() const {
+    imp_vk_device_info info = memory_;
+    info.get_instance_proc_addr = get_instance_proc_addr;
+    info.instance = instance;
+    info.physical_device = physical_device;
+    info.device = device;
+    info.api_version = api_version;
+    info.instance_extension_count = detail::count_of(instance_extensions.size());
+    info.instance_extensions = instance_extensions.data();
+    info.device_extension_count = detail::count_of(device_extensions.size());
+    info.device_extensions = device_extensions.data();
+    info.features = features.get();
+    info.queue = queue;
+    info.allocation_callbacks = allocation_callbacks.get();
+    info.pipeline_cache = pipeline_cache;
+    info.allow_own_device = allow_own_device ? 1 : 0;
+    return info;
+  }
+
+ private:
+  imp_vk_device_info memory_ = imp_vk_device_info_init();
+};
+
+namespace detail {
+
+inline imp_learner learner_of(const NoLearner&) { return IMP_LEARNER_NONE; }
+inline imp_learner learner_of(const FeedbackOptions&) { return IMP_LEARNER_FEEDBACK; }
+inline imp_learner learner_of(const CloningOptions&) { return IMP_LEARNER_CLONING; }
+inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
+inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
+inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
+
+}  // namespace detail
+
+// imp_brain_desc. `learner` says how the brain learns, and with which options:
+//   desc.learner = DqnOptions();
+struct BrainDesc {
+  const char* name = "brain";
+  std::uint32_t observation_count = 0;
+  std::span<const float> observation_scale;
+  std::uint32_t goal_count = 1;
+  List<std::uint32_t, IMP_MAX_BRANCHES> branch_sizes;
+  std::uint32_t continuous_count = 0;
+  List<std::uint32_t, 16> hidden_sizes{64, 64};
+  Activation activation = Activation::relu;
+  std::uint32_t brain_count = 1;
+  std::uint32_t agents_per_brain = 1;
+  std::uint64_t seed = 0;
+  std::uint32_t action_latency_frames = 2;
+  std::uint32_t decision_period_frames = 1;
+  std::uint32_t snapshot_count = 4;
+  std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions, PpoOptions>
+      learner;
+  imp_tensor observations{};
+  imp_tensor actions{};
+
+  operator imp_brain_desc() const {
+    imp_brain_desc desc = imp_brain_desc_init();
+    desc.name = name;
+    desc.observation_count = observation_count;
+    desc.observation_scale = observation_scale.empty() ? nullptr : observation_scale.data();
+    desc.goal_count = goal_count;
+    desc.branch_count = detail::count_of(branch_sizes.size());
+    desc.branch_sizes = branch_sizes.data();
+    desc.continuous_count = continuous_count;
+    desc.hidden_count = detail::count_of(hidden_sizes.size());
+    desc.hidden_sizes = hidden_sizes.data();
+    desc.activation = static_cast<imp_activation>(activation);
+    desc.brain_count = brain_count;
+    desc.agents_per_brain = agents_per_brain;
+    desc.seed = seed;
+    desc.action_latency_frames = action_latency_frames;
+    desc.decision_period_frames = decision_period_frames;
+    desc.snapshot_count = snapshot_count;
+    desc.observations = observations;
+    desc.actions = actions;
+    std::visit(
+        [&desc](const auto& options) {
+          desc.learner = detail::learner_of(options);
+          if constexpr (!std::is_same_v<decltype(options), const NoLearner&>)
+            desc.header.next = &options;
+        },
+        learner);
+    return desc;
+  }
+};
+
+// imp_policy_desc: a trained network from the bytes of an ONNX file.
+struct PolicyDesc {
+  const char* name = "policy";
+  std::span<const std::byte> file;
+  std::uint32_t agent_capacity = 64;
+  std::uint32_t action_latency_frames = 2;
+  imp_tensor observations{};
+  imp_tensor actions{};
+
+  operator imp_policy_desc() const {
+    imp_policy_desc desc = imp_policy_desc_init();
+    desc.name = name;
+    desc.data = file.data();
+    desc.size = file.size();
+    desc.agent_capacity = agent_capacity;
+    desc.action_latency_frames = action_latency_frames;
+    desc.observations = observations;
+    desc.actions = actions;
+    return desc;
+  }
+};
+
+// imp_demonstration.
+struct Demonstration {
+  std::span<const float> observation;
+  std::uint32_t goal = 0;
+  List<std::uint32_t, IMP_MAX_BRANCHES> branches;
+  List<float, IMP_MAX_CONTINUOUS> continuous;
+  float weight = 2;
+
+  operator imp_demonstration() const {
+    imp_demonstration shown = imp_demonstration_init();
+    shown.observation = observation.data();
+    shown.observation_count = detail::count_of(observation.size());
+    shown.goal = goal;
+    std::copy_n(branches.data(), IMP_MAX_BRANCHES, shown.branches);
+    std::copy_n(continuous.data(), IMP_MAX_CONTINUOUS, shown.continuous);
+    shown.weight = weight;
+    return shown;
+  }
+};
+
+// imp_tensor_desc.
+struct TensorDesc {
+  const char* name = "tensor";
+  Element element = Element::float32;
+  List<std::uint64_t, IMP_MAX_RANK> shape;
+
+  operator imp_tensor_desc() const {
+    imp_tensor_desc desc = imp_tensor_desc_init();
+    desc.name = name;
+    desc.dtype = static_cast<imp_dtype>(element);
+    desc.rank = detail::count_of(shape.size());
+    std::copy_n(shape.data(), IMP_MAX_RANK, desc.shape);
+    return desc;
+  }
+};
+
+// imp_vk_buffer.
+struct BufferDesc {
+  std::uint64_t buffer = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint32_t usage = 0;
+  std::uint32_t sharing = 0;
+  std::span<const std::uint32_t> families;
+  std::uint32_t memory_flags = 0;
+  std::uint64_t device_address = 0;
+  std::uint32_t stages = 0;
+  std::uint32_t access = 0;
+  std::uint64_t memory = 0;
+
+  operator imp_vk_buffer() const {
+    imp_vk_buffer made = imp_vk_buffer_init();
+    made.buffer = buffer;
+    made.offset = offset;
+    made.size = size;
+    made.usage = usage;
+    made.sharing = sharing;
+    made.family_count = detail::count_of(families.size());
+    made.families = families.data();
+    made.memory_flags = memory_flags;
+    made.device_address = device_address;
+    made.stages = stages;
+    made.access = access;
+    made.memory = memory;
+    return made;
+  }
+};
+
+// imp_standalone_info.
+struct StandaloneDesc {
+  const char* device = nullptr;  // null: the best GPU
+  bool validation = false;
+
+  operator imp_standalone_info() const {
+    imp_standalone_info info = imp_standalone_info_init();
+    info.device = device;
+    info.validation = validation ? 1 : 0;
+    return info;
+  }
+};
+
+// imp_vk_plan: a device that the host is about to make.
+struct PlanDesc {
+  imp_get_instance_proc_addr get_instance_proc_addr = nullptr;
+  VkInstance instance = nullptr;
+  VkPhysicalDevice physical_device = nullptr;
+  std::uint32_t api_version = 0;
+
+  operator imp_vk_plan() const {
+    imp_vk_plan plan = imp_vk_plan_init();
+    plan.get_instance_proc_addr = get_instance_proc_addr;
+    plan.instance = instance;
+    plan.physical_device = physical_device;
+    plan.api_version = api_version;
+    return plan;
+  }
+};
+
+namespace detail {
+
+// Without families, which Imprint does not fill.
+inline BufferDesc cpp_form(const imp_vk_buffer& from) {
+  BufferDesc buffer;
+  buffer.buffer = from.buffer;
+  buffer.offset = from.offset;
+  buffer.size = from.size;
+  buffer.usage = from.usage;
+  buffer.sharing = from.sharing;
+  buffer.memory_flags = from.memory_flags;
+  buffer.device_address = from.device_address;
+  buffer.stages = from.stages;
+  buffer.access = from.access;
+  buffer.memory = from.memory;
+  return buffer;
+}
+
+}  // namespace detail
+}  // namespace imprint::game
+
+#endif  // IMPRINT_IMPRINT_DESCS_HPP_

@@ -1,0 +1,141 @@
+#ifndef IMPRINT_IMPRINT_LEARNERS_H_
+#define IMPRINT_IMPRINT_LEARNERS_H_
+/* Part of imprint.h, which includes it: how brains learn. Each learner has an option struct, made
+ * by its imp_*_options_init. Put it on imp_brain_desc's header.next:
+ *   imp_dqn_options options = imp_dqn_options_init();
+ *   options.epsilon = 0.1f;
+ *   desc.learner = IMP_LEARNER_DQN;
+ *   desc.header.next = &options;
+ * Without one the learner has its defaults. brain_create returns IMP_ERROR_INVALID_ARGUMENT for the
+ * options of another learner, for two of one kind and for a value out of its range. */
+
+#include "imprint_base.h"
+
+typedef enum imp_activation {
+  IMP_ACTIVATION_RELU = 0,
+  IMP_ACTIVATION_TANH = 1,
+  IMP_ACTIVATION_SILU = 2,
+  IMP_ACTIVATION_ELU = 3,
+  IMP_ACTIVATION_GELU = 4
+} imp_activation;
+
+typedef enum imp_learner {
+  IMP_LEARNER_NONE = 0,     /* does not learn and does not explore */
+  IMP_LEARNER_FEEDBACK = 1, /* predicts praise and scolding for each action; one branch */
+  IMP_LEARNER_CLONING = 2,  /* imitates demonstrations; branches and continuous actions */
+  IMP_LEARNER_DQN = 3,      /* predicts returns, learns from remembered steps; one branch */
+  IMP_LEARNER_COACH = 4,    /* moves its policy by feedback at once, without memory; branches */
+  IMP_LEARNER_PPO = 5       /* policy gradient from rewards, for many agents; branches */
+} imp_learner;
+
+/* How an agent takes part. */
+typedef enum imp_mode {
+  IMP_MODE_LEARNING = 0,  /* acts with exploration and learns. Default */
+  IMP_MODE_INFERENCE = 1, /* acts greedily; refuses feedback and demonstrations, ignores rewards */
+  IMP_MODE_HEURISTIC = 2, /* the game acts by agent_heuristic; DQN learns from these steps too */
+  IMP_MODE_RECORD = 3     /* as heuristic; each action becomes a demonstration of weight 2 */
+} imp_mode;
+
+/* Which actions a feedback is for. */
+typedef enum imp_credit {
+  IMP_CREDIT_BY_ONSET = 0, /* recent actions, by a triangle around the player's reaction time */
+  IMP_CREDIT_CURRENT = 1   /* the action under way at time_s */
+} imp_credit;
+
+/* How an episode ended. DQN and PPO estimate the future of a truncated end, and none of a
+ * terminated one: call agent_observe with the last state before a truncated end. */
+typedef enum imp_episode_end {
+  IMP_EPISODE_TERMINATED = 0, /* by what the agent did */
+  IMP_EPISODE_TRUNCATED = 1   /* cut off from outside: a time limit, a level that was left */
+} imp_episode_end;
+
+/* Fields that several learners have:
+ *   learn_period_frames  frames per minibatch (PPO: per update); its result takes effect one period
+ *                        after it began; >= 1
+ *   batch_size           samples per minibatch and brain; >= 1
+ *   replay_capacity      samples remembered per brain, the newest; >= 1
+ *   learning_rate        of Adam (COACH: of plain gradient ascent); >= 0
+ *   max_gradient_norm    gradients are scaled down to this global norm; 0 = no limit
+ *   exploration          standard deviation of noise on the values of choices; >= 0
+ *   discount             value of the next step's return, 0 .. 1
+ *   credit_delay_s       reaction time, seconds from the onset of an action; >= 0
+ *   credit_width_s       half-width of the triangle of credit around it, seconds; > 0
+ * DQN, COACH and PPO learn from a step once no feedback can reach it: credit_delay_s +
+ * credit_width_s after its onset. With rewards only, set a delay of 0 and a small width. */
+
+/* Evaluative feedback: a regression from situation and action to praise or scolding. */
+typedef struct imp_feedback_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* Default 6 */
+  uint32_t batch_size;          /* Default 32 */
+  uint32_t replay_capacity;     /* Default 4096 */
+  float learning_rate;          /* Default 1e-3 */
+  float max_gradient_norm;      /* Default 1 */
+  float exploration;            /* Default 0.2 */
+  float margin;                 /* praise pushes the rival actions below -margin. Default 0.5 */
+  float margin_weight;          /* of that push; 0 = off. Default 0.3 */
+  float credit_delay_s;         /* Default 0.8 */
+  float credit_width_s;         /* Default 0.6 */
+} imp_feedback_options;
+
+/* Behaviour cloning: cross-entropy for branches, squared error for continuous actions. */
+typedef struct imp_cloning_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* Default 6 */
+  uint32_t batch_size;          /* Default 32 */
+  uint32_t replay_capacity;     /* Default 4096 */
+  float learning_rate;          /* Default 1e-3 */
+  float max_gradient_norm;      /* Default 1 */
+  float exploration;            /* Default 0.2 */
+} imp_cloning_options;
+
+/* Deep Q-learning. Mnih et al., Human-level Control through Deep Reinforcement Learning, 2015. */
+typedef struct imp_dqn_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* Default 6 */
+  uint32_t batch_size;          /* Default 32 */
+  uint32_t replay_capacity;     /* Default 10000 */
+  float learning_rate;          /* Default 1e-4 */
+  float max_gradient_norm;      /* Default 10 */
+  float exploration;            /* beside epsilon's random choices. Default 0 */
+  float discount;               /* Default 0.99 */
+  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 50 */
+  float target_rate;            /* share of the way that it goes, 1e-6 .. 1. Default 1: a copy */
+  uint32_t double_estimate;     /* 1: double DQN (van Hasselt et al., 2016). Default 0 */
+  float epsilon;                /* final share of random choices, 0 .. 1. Default 0.05 */
+  uint32_t epsilon_decisions;   /* decisions per agent from a share of 1 to it. Default 10000 */
+  float credit_delay_s;         /* Default 0.8 */
+  float credit_width_s;         /* Default 0.6 */
+} imp_dqn_options;
+
+/* Policy gradient with feedback as the advantage. MacGlashan et al., Interactive Learning from
+ * Policy-Dependent Human Feedback (COACH), 2017. */
+typedef struct imp_coach_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* Default 6 */
+  uint32_t batch_size;          /* most steps per minibatch. Default 32 */
+  float learning_rate;          /* Default 0.05 */
+  float max_gradient_norm;      /* Default 1 */
+  float trace_decay;    /* share of feedback that the step before gets, 0 .. 0.9999. Default 0 */
+  float credit_delay_s; /* Default 0.8 */
+  float credit_width_s; /* Default 0.6 */
+} imp_coach_options;
+
+/* Schulman et al., Proximal Policy Optimization Algorithms, 2017. */
+typedef struct imp_ppo_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* Default 6 */
+  uint32_t rollout_steps;       /* steps per update and brain, 1 .. 65536. Default 128 */
+  uint32_t batch_size;          /* a divisor of rollout_steps. Default 64 */
+  uint32_t epochs;              /* passes over a rollout, 1 .. 64. Default 4 */
+  float learning_rate;          /* Default 3e-4 */
+  float max_gradient_norm;      /* Default 0.5 */
+  float discount;               /* Default 0.99 */
+  float advantage_decay;        /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
+  float clip_range;             /* change of probability per update, 1e-6 .. 1. Default 0.2 */
+  float entropy_coefficient;    /* weight of the policy's entropy; >= 0. Default 0.005 */
+  float credit_delay_s;         /* Default 0.8 */
+  float credit_width_s;         /* Default 0.6 */
+} imp_ppo_options;
+
+#endif /* IMPRINT_IMPRINT_LEARNERS_H_ */

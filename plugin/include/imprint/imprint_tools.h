@@ -1,0 +1,191 @@
+#ifndef IMPRINT_IMPRINT_TOOLS_H_
+#define IMPRINT_IMPRINT_TOOLS_H_
+/* What Imprint tells about itself, and what makes the next start faster: reports, statistics,
+ * estimates, jobs, pipeline cache, tuning, hashes; and contexts without a host device. Times are
+ * microseconds, memory is bytes. */
+
+#include "imprint.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- A device of Imprint's own, for tools, tests and headless servers ---- */
+
+typedef struct imp_standalone_info {
+  imp_header header;
+  const char* device;  /* index ("0") or part of a name ("nvidia"); null = the best GPU; "cpu" = no
+                          GPU: frame_submit computes on the frame thread, without Vulkan */
+  uint32_t validation; /* 1: VK_LAYER_KHRONOS_validation; its messages are logged as errors */
+} imp_standalone_info;
+
+static inline imp_standalone_info imp_standalone_info_init(void) {
+  IMP_INIT(imp_standalone_info, s, IMP_STRUCT_STANDALONE_INFO);
+  return s;
+}
+
+/* ---- What a context has to work with. Strings live as long as the context. ---- */
+
+typedef enum imp_completion {
+  IMP_COMPLETED_BY_TIMELINE = 0, /* a timeline semaphore */
+  IMP_COMPLETED_BY_FENCES = 1,
+  IMP_COMPLETED_BY_FRAMES = 2, /* imp_frame_info::safe_frame */
+  IMP_COMPLETED_BY_CALLS = 3   /* the CPU: frame_submit returns when all is done */
+} imp_completion;
+
+typedef enum imp_tensor_sharing {
+  IMP_TENSORS_NOT_SHARED = 0,
+  IMP_TENSORS_ON_ONE_DEVICE = 1, /* the host's */
+  IMP_TENSORS_ACROSS_DEVICES = 2 /* in memory of the host's device and Imprint's own */
+} imp_tensor_sharing;
+
+typedef struct imp_report {
+  imp_header header;
+  const char* device; /* name of the GPU, or "CPU": then only driver, submits, completion apply */
+  const char* driver;
+  uint32_t api_version; /* the lower of declared and supported */
+  uint32_t queue_family;
+  uint32_t submits; /* 1: on a queue; 0: record only */
+  imp_completion completion;
+  uint32_t measures_gpu_time; /* 1: by timestamps; 0: estimated */
+  uint32_t own_device;        /* 1: Imprint's own */
+  imp_tensor_sharing tensor_sharing;
+  uint32_t missing_feature_count; /* for context_get_missing_feature */
+} imp_report;
+
+/* An optional feature that the declared device lacks. */
+typedef struct imp_missing_feature {
+  imp_header header;
+  const char* item;  /* "timelineSemaphore", "VK_EXT_memory_budget" */
+  const char* cause; /* "not declared", "not supported by the device" */
+  const char* cost;  /* what is slower or unavailable */
+} imp_missing_feature;
+
+/* Where the host's device comes from, which decides how a feature is enabled. */
+typedef enum imp_engine {
+  IMP_ENGINE_OWN = 0, /* the game makes its device */
+  IMP_ENGINE_UNITY = 1,
+  IMP_ENGINE_UNREAL = 2,
+  IMP_ENGINE_GODOT = 3,
+  IMP_ENGINE_VULKAN_SCENE_GRAPH = 4
+} imp_engine;
+
+/* ---- Statistics: counts since creation, unless a comment says otherwise ---- */
+
+typedef struct imp_brain_stats {
+  imp_header header;
+  uint64_t decisions, feedbacks, demonstrations, minibatches, episodes; /* brain_load sets them */
+  uint64_t samples;         /* in replay now, all brains */
+  uint64_t dropped_samples; /* came faster than minibatches could take them in */
+  float last_loss;          /* of the newest minibatch read back; NaN = not finite */
+  uint32_t stopped_brains;  /* loss was not finite; brain_restore or brain_load restarts them */
+  uint32_t snapshots;       /* kept now */
+  uint32_t late_actions;    /* answers that the GPU delivered after their frame */
+  uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers; /* per program run */
+  uint64_t shadow_frame; /* frame of the newest copy in host memory; 0 = none */
+  uint64_t bytes_away;   /* of learning that has left the device, for lack of memory */
+} imp_brain_stats;
+
+typedef struct imp_context_stats {
+  imp_header header;
+  uint64_t frames, submits, slices;      /* slice: one piece of learning */
+  uint64_t compiles, allocations, waits; /* pipelines, vkAllocateMemory, blocking waits */
+  uint64_t frame_compiles, frame_allocations, frame_waits; /* in frame calls after warmup: 0 */
+  uint64_t bytes_in_use, bytes_reserved; /* device memory now: used, taken from the device */
+  uint64_t bytes_peak, largest_free;     /* most ever used; longest free range now */
+  uint64_t bytes_away;                   /* of learning that has left the device */
+  uint32_t blocks;                       /* VkDeviceMemory objects now */
+  uint32_t memory_pressure;         /* 1: learning has left the device until there is room again */
+  uint64_t measured_frame;          /* newest frame whose timestamps arrived; 0 = none */
+  float infer_gpu_us, learn_gpu_us; /* of measured_frame; 0 without timestamps */
+  float frame_cpu_us;               /* of the last frame: all calls from frame_begin to frame_end */
+  uint32_t waiting_jobs;        /* compiles and files that no thread has begun: context_run_jobs */
+  double learn_share;           /* of the budget, 0 .. 1, that imp_limits::frame_gpu_us leaves */
+  uint64_t over_budget_frames;  /* GPU time above the budget */
+  uint64_t over_cpu_frames;     /* CPU time above imp_limits::cpu_us_per_frame */
+  uint64_t cpu_deferred_frames; /* learning waited because of cpu_us_per_frame */
+} imp_context_stats;
+
+/* GPU time of a frame's work, from measurements of earlier frames where there are any. */
+typedef struct imp_estimate {
+  imp_header header;
+  uint32_t due_us;   /* inference, and learning that must finish in this frame */
+  uint32_t later_us; /* learning that the budget decides about */
+} imp_estimate;
+
+static inline imp_report imp_report_init(void) {
+  IMP_INIT(imp_report, s, IMP_STRUCT_REPORT);
+  return s;
+}
+static inline imp_missing_feature imp_missing_feature_init(void) {
+  IMP_INIT(imp_missing_feature, s, IMP_STRUCT_MISSING_FEATURE);
+  return s;
+}
+static inline imp_brain_stats imp_brain_stats_init(void) {
+  IMP_INIT(imp_brain_stats, s, IMP_STRUCT_BRAIN_STATS);
+  return s;
+}
+static inline imp_context_stats imp_context_stats_init(void) {
+  IMP_INIT(imp_context_stats, s, IMP_STRUCT_CONTEXT_STATS);
+  return s;
+}
+static inline imp_estimate imp_estimate_init(void) {
+  IMP_INIT(imp_estimate, s, IMP_STRUCT_ESTIMATE);
+  return s;
+}
+
+/* ---- imp_api::tools. Tags and codes: see imprint.h. Functions that fill a buffer are called
+ * twice: with a null buffer they give *size. ---- */
+
+typedef struct imp_tools_api {
+  uint32_t size; /* of this table, bytes */
+
+  /* [create] A context on a device of Imprint's own. NOT_FOUND: no such device. */
+  imp_result(IMP_CALL* context_create_standalone)(const imp_standalone_info* device,
+                                                  const imp_host* host, const imp_limits* limits,
+                                                  imp_context* context);
+
+  /* [create] What was adopted, what is missing, what that costs and how to get it: text, ended by
+   * NUL, which *size includes. */
+  imp_result(IMP_CALL* context_get_report_text)(imp_context context, char* text, size_t* size);
+  imp_result(IMP_CALL* context_get_report)(imp_context context, imp_report* report); /* [create] */
+  /* [create] NOT_FOUND: index >= missing_feature_count. Both functions. */
+  imp_result(IMP_CALL* context_get_missing_feature)(imp_context context, uint32_t index,
+                                                    imp_missing_feature* feature);
+  /* How to get the feature in `engine`; *text lives as long as the context. */
+  imp_result(IMP_CALL* missing_feature_remedy)(imp_context context, uint32_t index,
+                                               imp_engine engine, const char** text);
+
+  imp_result(IMP_CALL* context_get_stats)(imp_context context,
+                                          imp_context_stats* stats);              /* [any] */
+  imp_result(IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats); /* [any] */
+  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. */
+  imp_result(IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
+  /* [frame] After the agent calls: what submit or record would do now. */
+  imp_result(IMP_CALL* frame_estimate)(imp_context context, imp_estimate* estimate);
+
+  /* [create] Lends this thread to waiting jobs, at least one, until none waits or budget_us is
+   * over. waiting may be null: how many still wait. */
+  imp_result(IMP_CALL* context_run_jobs)(imp_context context, uint32_t budget_us,
+                                         uint32_t* waiting);
+
+  /* [create] Compiled pipelines and measurements, for the next start on this GPU and driver. Opaque
+   * bytes. UNSUPPORTED: imp_vk_device_info::pipeline_cache is set, or the CPU. */
+  imp_result(IMP_CALL* pipeline_cache_get)(imp_context context, void* data, size_t* size);
+  /* [create] Before the first brain. UNSUPPORTED: another GPU or driver. CORRUPT_FILE: damaged. */
+  imp_result(IMP_CALL* pipeline_cache_set)(imp_context context, const void* data, size_t size);
+
+  /* [create] The fastest kernel variants known for this GPU, as JSON to ship with the game. Not
+   * ended by NUL. UNSUPPORTED: the CPU. */
+  imp_result(IMP_CALL* tuning_get)(imp_context context, char* text, size_t* size);
+  /* [create] Before context_warmup. Goes before measurements. UNSUPPORTED: no table for this GPU
+   * and driver, or another version. CORRUPT_FILE: damaged. */
+  imp_result(IMP_CALL* tuning_set)(imp_context context, const char* text, size_t size);
+  /* [any] Ends the measuring of a context_warmup under way; also from its progress callback. */
+  imp_result(IMP_CALL* tuning_stop)(imp_context context);
+} imp_tools_api;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* IMPRINT_IMPRINT_TOOLS_H_ */

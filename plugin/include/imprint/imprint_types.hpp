@@ -1,0 +1,164 @@
+#ifndef IMPRINT_IMPRINT_TYPES_HPP_
+#define IMPRINT_IMPRINT_TYPES_HPP_
+// Part of imprint.hpp, which includes it: the library, outcomes of calls and the enumerations.
+
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
+#error "imprint.hpp needs C++20 (CMake: cxx_std_20); imprint.h, the C interface, needs C11 or C++11"
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "imprint.h"
+#include "imprint_tools.h"
+#include "imprint_vulkan.h"
+
+namespace imprint::game {
+
+enum class Code : std::int32_t {
+  ok = IMP_OK,
+  not_ready = IMP_NOT_READY,
+  invalid_argument = IMP_ERROR_INVALID_ARGUMENT,
+  shape_mismatch = IMP_ERROR_SHAPE_MISMATCH,
+  dtype_mismatch = IMP_ERROR_DTYPE_MISMATCH,
+  unsupported = IMP_ERROR_UNSUPPORTED,
+  out_of_device_memory = IMP_ERROR_OUT_OF_DEVICE_MEMORY,
+  out_of_host_memory = IMP_ERROR_OUT_OF_HOST_MEMORY,
+  device_lost = IMP_ERROR_DEVICE_LOST,
+  io = IMP_ERROR_IO,
+  corrupt_file = IMP_ERROR_CORRUPT_FILE,
+  compile_failed = IMP_ERROR_COMPILE_FAILED,
+  wrong_state = IMP_ERROR_WRONG_STATE,
+  not_found = IMP_ERROR_NOT_FOUND,
+  internal = IMP_ERROR_INTERNAL,
+  invalid_handle = IMP_ERROR_INVALID_HANDLE
+};
+
+enum class Mode : std::uint32_t {
+  learning = IMP_MODE_LEARNING,
+  inference = IMP_MODE_INFERENCE,
+  heuristic = IMP_MODE_HEURISTIC,
+  record = IMP_MODE_RECORD
+};
+enum class Credit : std::uint32_t { by_onset = IMP_CREDIT_BY_ONSET, current = IMP_CREDIT_CURRENT };
+enum class EpisodeEnd : std::uint32_t {
+  terminated = IMP_EPISODE_TERMINATED,
+  truncated = IMP_EPISODE_TRUNCATED
+};
+enum class Activation : std::uint32_t {
+  relu = IMP_ACTIVATION_RELU,
+  tanh = IMP_ACTIVATION_TANH,
+  silu = IMP_ACTIVATION_SILU,
+  elu = IMP_ACTIVATION_ELU,
+  gelu = IMP_ACTIVATION_GELU
+};
+enum class LogLevel : std::uint32_t {
+  debug = IMP_LOG_DEBUG,
+  info = IMP_LOG_INFO,
+  warning = IMP_LOG_WARNING,
+  error = IMP_LOG_ERROR
+};
+enum class Engine : std::uint32_t {
+  own = IMP_ENGINE_OWN,
+  unity = IMP_ENGINE_UNITY,
+  unreal = IMP_ENGINE_UNREAL,
+  godot = IMP_ENGINE_GODOT,
+  vulkan_scene_graph = IMP_ENGINE_VULKAN_SCENE_GRAPH
+};
+enum class Element : std::uint32_t { float32 = IMP_DTYPE_FLOAT32, int32 = IMP_DTYPE_INT32 };
+
+inline constexpr std::uint32_t kWholeBudget = UINT32_MAX;  // imp_limits::gpu_us_per_frame
+
+// The result of a call. ok() also for a success with a remark (not_ready).
+class [[nodiscard]] Outcome {
+ public:
+  Outcome() = default;
+  Outcome(const imp_api* api, imp_result result, const char* text = nullptr)
+      : api_(api), text_(text), result_(result) {}
+
+  bool ok() const { return result_ >= IMP_OK; }
+  bool ready() const { return result_ == IMP_OK; }
+  explicit operator bool() const { return ok(); }
+  Code code() const { return static_cast<Code>(result_); }
+  imp_result result() const { return result_; }
+  const char* name() const { return api_ ? api_->result_name(result_) : "no library"; }
+  // Text of this thread's newest failure: read it before the next call that fails.
+  const char* message() const {
+    if (ok()) return "";
+    if (text_) return text_;
+    return api_ ? api_->last_error()
+                : "the object was never made, or the library has another version";
+  }
+
+ private:
+  const imp_api* api_ = nullptr;
+  const char* text_ = nullptr;  // null: the library has it
+  imp_result result_ = IMP_ERROR_WRONG_STATE;
+};
+
+// A value, or why there is none.
+template <class T>
+struct [[nodiscard]] Made {
+  T value{};
+  Outcome outcome{};
+
+  explicit operator bool() const { return outcome.ok(); }
+  T& operator*() { return value; }
+  T* operator->() { return &value; }
+};
+
+// The loaded library. False when it cannot serve this header.
+class Library {
+ public:
+  Library() = default;
+  // imp_get_api as linked, or as dlsym or GetProcAddress found it.
+  explicit Library(imp_get_api_function get_api) {
+    const imp_api* api = nullptr;
+    if (get_api && get_api(IMP_ABI_VERSION, &api) == IMP_OK && api->size >= sizeof(imp_api) &&
+        api->vulkan->size >= sizeof(imp_vulkan_api) && api->tools->size >= sizeof(imp_tools_api))
+      api_ = api;
+  }
+
+  explicit operator bool() const { return api_ != nullptr; }
+  const imp_api* api() const { return api_; }
+  const char* version() const { return api_ ? api_->version : ""; }
+  const char* last_error() const { return api_ ? api_->last_error() : ""; }
+
+ private:
+  const imp_api* api_ = nullptr;
+};
+
+// Up to `capacity` values in place. size() is as given: the library refuses what is too long.
+template <class T, std::size_t capacity>
+class List {
+ public:
+  List() = default;
+  List(std::initializer_list<T> values) : List(std::span<const T>(values.begin(), values.size())) {}
+  List(std::span<const T> values) : size_(values.size()) {
+    std::copy_n(values.begin(), std::min(size_, capacity), values_.begin());
+  }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const T* data() const { return values_.data(); }
+
+ private:
+  std::array<T, capacity> values_{};
+  std::size_t size_ = 0;
+};
+
+namespace detail {
+
+inline std::uint32_t count_of(std::size_t size) {
+  return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
+}
+
+}  // namespace detail
+}  // namespace imprint::game
+
+#endif  // IMPRINT_IMPRINT_TYPES_HPP_
