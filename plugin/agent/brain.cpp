@@ -12,9 +12,7 @@ namespace {
 
 std::uint64_t bytes_of(std::span<const StateVariable> state) {
   std::uint64_t bytes = 0;
-  for (const StateVariable& entry : state)
-    bytes += static_cast<std::uint64_t>(entry.variable.shape().element_count()) *
-             dtype_size(entry.variable.dtype());
+  for (const StateVariable& entry : state) bytes += entry.variable.bytes();
   return bytes;
 }
 

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint64_t kFramesBetweenTries = 120;  // to come back, when memory ran out on the way
 
-std::uint64_t bytes_of(const Variable& variable) {
-  return static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
-}
-
 }  // namespace
 
 const Variable* Brain::replay_variable() const {
@@ -124,7 +120,7 @@ void Brain::leave() {
     saving_->reader().replay_left(retreat.replay);
     if (shadow_->prepared()) shadow_->reader().replay_left(retreat.replay);
     (void)at_.context.runtime().displace(*replay_variable());  // ours, and of a device
-    retreat.bytes_away += (shadow_->prepared() ? 3 : 2) * bytes_of(*replay_variable());
+    retreat.bytes_away += (shadow_->prepared() ? 3 : 2) * replay_variable()->bytes();
   }
   retreat.phase = Retreat::Phase::away;
   at_.log(LogLevel::info, "brain '" + spec_.name + "': its learning has left the device" +

@@ -23,7 +23,7 @@ set(imprint_library_headers
   compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/safetensors.h
   compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
   compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/running_moments.h
-  compute/nn/classic_worlds.h compute/nn/sequential.h compute/nn/world.h
+  compute/nn/classic_environments.h compute/nn/sequential.h compute/nn/environment.h
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/program/schedule_figures.h compute/tuning/tuner.h compute/tuning/tuning_table.h
   compute/tensor/dtype.h compute/tensor/node.h compute/tensor/op.h compute/tensor/shape.h compute/tensor/tensor.h

@@ -1,7 +1,8 @@
-#include "compute/nn/world.h"
+#include "compute/nn/environment.h"
 
 #include <utility>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
@@ -11,21 +12,21 @@ using namespace tensor;
 namespace {
 
 std::string array(const char* type, const std::string& name, std::int64_t count) {
-  return std::string(type) + " " + name + "[" + std::to_string(count) + "]";
+  return text(type, " ", name, "[", count, "]");
 }
 
 }  // namespace
 
-Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed)
-    : world_(std::move(world)), count_(count) {
-  state_numbers_ = Variable::zeros(world_.name + ".state", {count, world_.state});
-  observation_ = Variable::zeros(world_.name + ".observation", {count, world_.observations});
-  steps_ = Variable::zeros(world_.name + ".steps", {count, 1});
-  returns_ = Variable::zeros(world_.name + ".returns", {count});
-  ended_ = Variable::zeros(world_.name + ".ended", {count, 2});
+Environments::Environments(Environment environment, std::int64_t count, std::uint64_t seed)
+    : environment_(std::move(environment)), count_(count) {
+  state_numbers_ = Variable::zeros(environment_.name + ".state", {count, environment_.state});
+  observation_ = Variable::zeros(environment_.name + ".observation", {count, environment_.observations});
+  steps_ = Variable::zeros(environment_.name + ".steps", {count, 1});
+  returns_ = Variable::zeros(environment_.name + ".returns", {count});
+  ended_ = Variable::zeros(environment_.name + ".ended", {count, 2});
   const std::int32_t generator[4] = {static_cast<std::int32_t>(seed), static_cast<std::int32_t>(seed >> 32),
                                      0, 0};
-  generator_ = Variable(world_.name + ".generator", {4}, std::span<const std::int32_t>(generator));
+  generator_ = Variable(environment_.name + ".generator", {4}, std::span<const std::int32_t>(generator));
   state_.add("state", state_numbers_);
   state_.add("observation", observation_);
   state_.add("steps", steps_);
@@ -34,43 +35,43 @@ Worlds::Worlds(World world, std::int64_t count, std::uint64_t seed)
   state_.add("ended", ended_);
 }
 
-Status Worlds::check() const {
-  if (world_.state >= 1 && world_.observations >= 1) return {};
-  return make_error(ErrorCode::invalid_argument,
-                    "world '" + world_.name + "' has " + std::to_string(world_.state) +
-                        " numbers of state and shows " + std::to_string(world_.observations) +
-                        "; expected at least one of each");
+Status Environments::check() const {
+  if (environment_.state >= 1 && environment_.observations >= 1) return {};
+  return make_error(
+      ErrorCode::invalid_argument,
+      text("environment '", environment_.name, "': found ", environment_.state, " floats of state and ",
+           environment_.observations, " observations, expected at least 1 each"));
 }
 
-Status Worlds::check(const Actions& actions) const {
+Status Environments::check(const Actions& actions) const {
   IMPRINT_CHECK(check());
-  const auto branches = static_cast<std::int64_t>(world_.action.branches.size());
+  const auto branches = static_cast<std::int64_t>(environment_.action.branches.size());
   const auto fits = [&](const Tensor& given, DType dtype, std::int64_t width) {
     return given.dtype() == dtype && given.shape() == Shape{count_, width};
   };
   const auto refuse = [&](const Tensor& given, const char* what, std::int64_t width) {
     if (!given.ok() && !is_empty(given)) return given.error();
     return make_error(ErrorCode::shape_mismatch,
-                      "world '" + world_.name + "': " + what + " are " +
-                          (given.ok() ? describe(given) : std::string("not given")) + "; expected [" +
-                          std::to_string(count_) + ", " + std::to_string(width) + "]");
+                      text("environment '", environment_.name, "': found ",
+                           (given.ok() ? describe(given) : std::string("no actions")), ", expected ", what,
+                           " [", count_, ", ", width, "]"));
   };
   if (branches > 0 && !fits(actions.discrete, DType::int32, branches))
     return refuse(actions.discrete, "int32 choices", branches);
-  if (world_.action.continuous > 0 && !fits(actions.continuous, DType::float32, world_.action.continuous))
-    return refuse(actions.continuous, "float32 numbers", world_.action.continuous);
+  if (environment_.action.continuous > 0 &&
+      !fits(actions.continuous, DType::float32, environment_.action.continuous))
+    return refuse(actions.continuous, "float32 numbers", environment_.action.continuous);
   return {};
 }
 
 // A result's columns: state, observation, last observation, reward, terminated, truncated, steps.
-std::string Worlds::glsl(bool starts) const {
-  const std::int64_t state = world_.state, seen = world_.observations;
-  const auto branches = static_cast<std::int64_t>(world_.action.branches.size());
-  const auto text = [](std::int64_t number) { return std::to_string(number); };
+std::string Environments::glsl(bool starts) const {
+  const std::int64_t state = environment_.state, seen = environment_.observations;
+  const auto branches = static_cast<std::int64_t>(environment_.action.branches.size());
   std::string parameters, arguments = "state";
   if (branches > 0) parameters += ", " + array("int", "choice", branches), arguments += ", choice";
-  if (world_.action.continuous > 0)
-    parameters += ", " + array("float", "number", world_.action.continuous), arguments += ", number";
+  if (environment_.action.continuous > 0)
+    parameters += ", " + array("float", "number", environment_.action.continuous), arguments += ", number";
 
   std::string result =
       "int world_draws;\nivec4 world_generator;\n"  // the row, seed low, seed high, step
@@ -78,7 +79,7 @@ std::string Worlds::glsl(bool starts) const {
       "  float u = imp_uniform(world_generator.x * 256 + world_draws, 0x776f726cu, world_generator.y, "
       "world_generator.z, world_generator.w);\n"
       "  ++world_draws;\n  return low + (high - low) * u;\n}\n\n" +
-      world_.glsl + "\n";
+      environment_.glsl + "\n";
   result += "void imp_row(int row, " + array("float", "state", state) + ", " + array("float", "steps", 1) +
             ", int generator[4]" + (starts ? "" : parameters) + ", out " +
             array("float", "result", state + 2 * seen + 4) + ") {\n";
@@ -90,8 +91,8 @@ std::string Worlds::glsl(bool starts) const {
   } else {
     result += "  reward = advance(" + arguments +
               ", terminated);\n  observe(state, last);\n  seen = last;\n  count = steps[0] + 1.0;\n";
-    if (world_.step_limit > 0)
-      result += "  truncated = !terminated && count >= " + text(world_.step_limit) + ".0;\n";
+    if (environment_.step_limit > 0)
+      result += "  truncated = !terminated && count >= " + text(environment_.step_limit) + ".0;\n";
     result +=
         "  if (terminated || truncated) {\n    start(state);\n    observe(state, seen);\n    count = 0.0;\n  "
         "}\n";
@@ -106,15 +107,15 @@ std::string Worlds::glsl(bool starts) const {
   return result;
 }
 
-Worlds::Step Worlds::taken_apart(const Tensor& packed) const {
+Environments::Transition Environments::unpacked(const Tensor& packed) const {
   std::int64_t first = 0;
   const auto columns = [&](std::int64_t count) {
     return narrow(packed, 1, std::exchange(first, first + count), count);
   };
-  Step step;
-  step.state = columns(world_.state);
-  step.observation = columns(world_.observations);
-  step.last_observation = columns(world_.observations);
+  Transition step;
+  step.state = columns(environment_.state);
+  step.observation = columns(environment_.observations);
+  step.last_observation = columns(environment_.observations);
   step.reward = squeeze(columns(1), 1);
   step.terminated = squeeze(columns(1), 1) > 0.0f;
   step.truncated = squeeze(columns(1), 1) > 0.0f;
@@ -123,23 +124,23 @@ Worlds::Step Worlds::taken_apart(const Tensor& packed) const {
   return step;
 }
 
-Worlds::Step Worlds::start() const {
-  if (Status bad = check(); !bad) return taken_apart(Tensor(bad.error()));
+Environments::Transition Environments::start() const {
+  if (Status bad = check(); !bad) return unpacked(Tensor(bad.error()));
   const Tensor inputs[] = {state_numbers_.value(), steps_.value(), generator_.value()};
-  return taken_apart(
-      custom_rows(world_.name + ".start", glsl(true), inputs, world_.state + 2 * world_.observations + 4));
+  return unpacked(custom_rows(environment_.name + ".start", glsl(true), inputs,
+                              environment_.state + 2 * environment_.observations + 4));
 }
 
-Worlds::Step Worlds::advance(const Actions& actions) const {
-  if (Status bad = check(actions); !bad) return taken_apart(Tensor(bad.error()));
+Environments::Transition Environments::advance(const Actions& actions) const {
+  if (Status bad = check(actions); !bad) return unpacked(Tensor(bad.error()));
   std::vector<Tensor> inputs{state_numbers_.value(), steps_.value(), generator_.value()};
-  if (!world_.action.branches.empty()) inputs.push_back(actions.discrete);
-  if (world_.action.continuous > 0) inputs.push_back(actions.continuous);
-  return taken_apart(
-      custom_rows(world_.name + ".advance", glsl(false), inputs, world_.state + 2 * world_.observations + 4));
+  if (!environment_.action.branches.empty()) inputs.push_back(actions.discrete);
+  if (environment_.action.continuous > 0) inputs.push_back(actions.continuous);
+  return unpacked(custom_rows(environment_.name + ".advance", glsl(false), inputs,
+                              environment_.state + 2 * environment_.observations + 4));
 }
 
-void Worlds::assign(const Step& step, std::vector<Update>& updates) const {
+void Environments::assign(const Transition& step, std::vector<Update>& updates) const {
   updates.push_back(Update::assign(state_numbers_, step.state));
   updates.push_back(Update::assign(observation_, step.observation));
   updates.push_back(Update::assign(steps_, step.steps));

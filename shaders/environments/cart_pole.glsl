@@ -1,6 +1,6 @@
-// A pole on a cart: Barto, Sutton, Anderson, Neuronlike Adaptive Elements That Can Solve Difficult Learning
-// Control Problems, 1983. State and observation: position, its rate, angle, its rate. Choice: push left or
-// right.
+// A pole on a cart. State and observation: position, its rate, angle, its rate. Choice: push left or right.
+// Barto, Sutton, Anderson, Neuronlike Adaptive Elements That Can Solve Difficult Learning Control Problems,
+// 1983.
 void start(out float state[4]) {
   for (int k = 0; k < 4; ++k) state[k] = draw(-0.05, 0.05);
 }

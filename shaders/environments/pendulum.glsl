@@ -1,5 +1,5 @@
-// A pendulum to be swung up and held: state: angle from upright, its rate. Observation: cosine, sine, rate.
-// Number: the torque, clipped to +-2.
+// A pendulum to swing up and balance. State: angle from upright, its rate. Observation: cosine, sine, rate.
+// Number: the torque, clipped to [-2, 2].
 void start(out float state[2]) {
   state[0] = draw(-3.14159265, 3.14159265);
   state[1] = draw(-1.0, 1.0);
