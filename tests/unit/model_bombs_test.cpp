@@ -162,7 +162,7 @@ TEST(OnnxBombs, ManyEmptyMessages) {
   for (int i = 0; i < 500'000; ++i) node += field(1, {});
   const std::string file = field(7, field(1, node + field(4, "Sum")));
   const Cost cost;
-  onnx::parse(bytes_of(file));
+  EXPECT_LE(onnx::parse(bytes_of(file)).ok(), true) << "either way, at this cost";
 }
 
 TEST(OnnxBombs, ManyGraphs) {
