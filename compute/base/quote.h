@@ -8,10 +8,10 @@ namespace imprint {
 
 inline constexpr std::size_t kLongestQuote = 96;  // bytes
 
-// At most kLongestQuote bytes of `found`, then "..."; '?' for control characters.
-inline std::string clipped(std::string_view found) {
-  const bool cut = found.size() > kLongestQuote;
-  std::size_t length = cut ? kLongestQuote : found.size();
+// At most `longest` bytes of `found`, then "..."; '?' for control characters.
+inline std::string clipped(std::string_view found, std::size_t longest = kLongestQuote) {
+  const bool cut = found.size() > longest;
+  std::size_t length = cut ? longest : found.size();
   // Not inside a UTF-8 sequence.
   while (cut && length > 0 && (static_cast<unsigned char>(found[length]) & 0xC0) == 0x80) --length;
   std::string out(found.substr(0, length));

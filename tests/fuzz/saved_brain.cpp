@@ -4,6 +4,7 @@
 #include "compute/base/hash.h"
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/keep/saved_brain.h"
+#include "plugin/agent/keep/schema.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/seed_brain.h"
 

@@ -9,6 +9,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
+#include "plugin/agent/validate.h"
 #include "plugin/include/imprint/imprint.h"
 
 namespace imprint::tools {
