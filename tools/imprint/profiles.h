@@ -1,6 +1,5 @@
 #pragma once
-// Capability profiles on the command line: by name, or as JSON files with one member for each of a profile's
-// fields.
+// Capability profiles on the command line: by name, or as JSON files with one member per field.
 
 #include <string>
 
@@ -9,12 +8,11 @@
 
 namespace imprint::tools {
 
-// "desktop", "software", "baseline", or a file. Fields that a file lacks are those of the baseline.
-// Errors: not_found with the names that there are; io; corrupt_file (no JSON, an unknown field, a value that
-// it cannot have).
+// "desktop", "software", "baseline", or a file. Fields that a file lacks have the baseline's values.
+// Errors: not_found (lists the names), io, corrupt_file (not JSON, an unknown field, a wrong value).
 Result<vk::CapabilityProfile> find_profile(const std::string& name_or_file);
 
-// As a file has it.
+// The text of a profile file.
 std::string profile_json(const vk::CapabilityProfile& profile);
 
 std::string profile_names();  // "desktop, software, baseline"

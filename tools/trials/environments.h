@@ -1,6 +1,6 @@
 #pragma once
-// The classic control problems, in double precision as Gymnasium has them, for programs that learn from a
-// world on the processor.
+// The classic control problems in double precision, as in Gymnasium, for learning from an environment on the
+// CPU.
 
 #include <cstdint>
 #include <memory>
@@ -27,8 +27,8 @@ class Draws {
 
 struct Outcome {
   double reward = 0;
-  bool terminated = false;  // the world ended it
-  bool truncated = false;   // the time limit did
+  bool terminated = false;  // by the environment
+  bool truncated = false;   // by the time limit
 };
 
 class Environment {
@@ -42,7 +42,7 @@ class Environment {
     start(draws);
     steps_ = 0;
   }
-  // action: the choice's number, or the continuous action, which is clipped to what the world takes.
+  // action: the choice's number, or the continuous action, clipped to the environment's range.
   Outcome step(double action) {
     Outcome outcome = advance(action);
     outcome.truncated = ++steps_ >= step_limit() && !outcome.terminated;
