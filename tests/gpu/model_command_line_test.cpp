@@ -315,8 +315,8 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {good + " --profile " + path("brain.json"), "there is no field 'observation_count'"},
       {good + " --profile " + path("nothing.json"),
        "max_workgroup_invocations is 0; every device has at least 128"},
-      {good + " --profile " + path("deep.json"), "found no JSON object"},
-      {"bake --agent " + path("deep.json") + output, "this is no JSON object"},
+      {good + " --profile " + path("deep.json"), "found JSON nested deeper than 8 levels"},
+      {"bake --agent " + path("deep.json") + output, "found JSON nested deeper than 8 levels"},
       {good + " --tuning " + path("brain.json"), "brain.json': tuning table: "},
       {good + " --tuning none.json", "cannot read 'none.json'"},
       {good + " --device cpu", "device: found 'cpu', expected a Vulkan device"},
@@ -337,13 +337,13 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   const struct {
     const char *text, *complaint;
   } brains[] = {
-      {"{", "this is no JSON object"},
+      {"{", "found no JSON at byte 2"},
       {"[3]", "this is no JSON object"},
       {"[]", "the list has no brain"},
       {R"({"observations_count": 3})", "imp_brain_desc has no field 'observations_count'"},
-      {R"({"observation_count": -3})", "observation_count is -3; expected a whole number of 32 bits"},
+      {R"({"observation_count": -3})", "observation_count: found -3, expected a whole number of 32 bits"},
       {R"({"observation_count": 4294967296})", "expected a whole number of 32 bits"},
-      {R"({"learner": "magic"})", "learner is \"magic\"; expected one of none, feedback, cloning"},
+      {R"({"learner": "magic"})", "learner: found \"magic\", expected one of none, feedback, cloning"},
       {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
       {R"({"margin": 1})", "imp_brain_desc has no field 'margin'"},
       {R"({"learner": "feedback", "feedback": {"margin": "wide"}})",
@@ -356,6 +356,8 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
       {R"({"actions": 1})", "expected true or false"},
       {R"({"observation_count": 3})", "branch_count: found 0"},
+      {R"({"observation_count": 3, "branch_sizes": [4], "hidden_sizes": [32768, 32768]})",
+       "hidden_sizes: found 4296146960 bytes of weights, expected at most 1073741824"},
   };
   for (const auto& [text, complaint] : brains) {
     const Finished finished = run(brain(text));

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 
+#include "compute/base/hash.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/program/bake.h"
@@ -86,10 +87,24 @@ Status add_models(Baker& baker, const BakeOptions& options) {
   return {};
 }
 
+// Before the weights are made: describing a brain makes its first ones, though an archive has none.
+Status check_weights(const std::string& file, const agent::BrainSpec& spec) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // four times the default memory cap of a game
+  const std::vector<std::uint32_t> sizes = spec.layer_sizes();
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
+    bytes += (std::uint64_t{sizes[i]} + 1) * sizes[i + 1] * spec.brain_count * sizeof(float);
+  if (bytes <= kMostBytes) return {};
+  return make_error(ErrorCode::invalid_argument,
+                    text("'", file, "': brain '", spec.name, "': hidden_sizes: found ", bytes,
+                         " bytes of weights, expected at most ", kMostBytes));
+}
+
 Status add_brains(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.brains) {
     IMPRINT_ASSIGN(const std::vector<BrainFile> brains, load_brains(file));
     for (const BrainFile& brain : brains) {
+      IMPRINT_CHECK(check_weights(file, brain.spec));
       const std::size_t before = baker.kernel_count();
       std::vector<Variable> observations, actions;
       if (brain.observations) observations.push_back(Variable::external("observations", *brain.observations));
@@ -130,8 +145,8 @@ Status bake(const BakeOptions& options) {
   IMPRINT_CHECK(write_file_atomic(options.output, archive));
   std::string names;
   for (const vk::CapabilityProfile& profile : profiles) names += (names.empty() ? "" : ", ") + profile.name;
-  std::printf("%s: %zu kernels, %zu bytes, for %s\n", options.output.c_str(), baker.kernel_count(),
-              archive.size(), names.c_str());
+  std::printf("%s: %zu kernels, %zu bytes, for %s, hash %s\n", options.output.c_str(), baker.kernel_count(),
+              archive.size(), names.c_str(), Hasher().bytes(archive).digest().hex().c_str());
   return {};
 }
 

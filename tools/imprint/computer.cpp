@@ -6,6 +6,10 @@
 
 namespace imprint::tools {
 
+namespace {
+constexpr std::uint64_t kCpuMemoryCap = std::uint64_t{4} << 30;  // against files that ask for all there is
+}  // namespace
+
 Result<Computer> Computer::open(const std::string& device, const std::string& kernels) {
   Computer computer;
   vk::DeviceOptions options;
@@ -16,7 +20,7 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
     options.kernels = std::move(*archive);
   }
   if (bridge::names_cpu(device)) {
-    computer.runtime_ = Runtime::create_on_cpu();
+    computer.runtime_ = Runtime::create_on_cpu({}, kCpuMemoryCap);
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;
   }

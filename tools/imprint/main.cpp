@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 
 #include "compute/base/text.h"
 #include "imprint/version.h"
@@ -86,6 +87,9 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // help and version
     std::fprintf(stderr, "%s\n", imprint::tools::complaint(app, error).c_str());
     return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "imprint: out of memory. Close other programs, or give smaller files or sizes.\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "imprint: %s\n", error.what());
     return 1;

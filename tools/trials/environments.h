@@ -1,6 +1,5 @@
 #pragma once
-// The classic control problems in double precision, as in Gymnasium, for learning from an environment on the
-// CPU.
+// The classic control problems in double precision, as in Gymnasium. These environments run on the CPU.
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +9,7 @@
 
 namespace imprint::trials {
 
-// Draws from Philox by counting: the same on every machine.
+// Counted Philox draws, the same on every machine.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::uint32_t stream)
@@ -27,8 +26,8 @@ class Draws {
 
 struct Outcome {
   double reward = 0;
-  bool terminated = false;  // by the environment
-  bool truncated = false;   // by the time limit
+  bool terminated = false;  // the environment ended the episode
+  bool truncated = false;   // the time limit ended it
 };
 
 class Environment {

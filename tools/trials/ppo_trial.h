@@ -1,6 +1,6 @@
 #pragma once
-// One learner with one seed in one environment, on the CPU or on the device: how long learning takes, and how
-// well it does meanwhile.
+// One learner, one seed, one environment on the CPU or on the device: the time of learning, and the success
+// over time.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace imprint::trials {
 
-inline constexpr std::int64_t kEpisodes = 100;  // of an evaluation
+inline constexpr std::int64_t kEpisodes = 100;  // per evaluation
 inline constexpr std::int64_t kAtTheEnd = 0;    // Setting::check_every
 inline constexpr std::int64_t kNeverChecked = -1;
 
@@ -34,7 +34,7 @@ struct Setting {
   std::int64_t total_steps = 0;             // of all agents
   std::int64_t check_every = kAtTheEnd;     // steps between greedy evaluations, at ends of rollouts
   double enough = 1e9;                      // stops at this greedy mean
-  nn::Environment (*resident)() = nullptr;  // the same environment on the device, if there is one
+  nn::Environment (*resident)() = nullptr;  // the same environment on the device; may be null
 };
 
 struct Check {
@@ -47,21 +47,21 @@ struct Curve {
   std::vector<Check> checks;  // the last one at the end
   std::int64_t steps = 0;     // of all agents
   double seconds = 0;         // learning alone
-  double updating = 0;  // seconds of those; the rest is acting and the environment's steps. 0 if the
-                        // environment is on the device
+  double updating = 0;  // part of `seconds`; the rest is acting and the environment. 0 for an environment on
+                        // the device
   std::uint32_t step_dispatches = 0, minibatch_dispatches = 0, update_dispatches = 0;
-  std::uint64_t dispatches = 0, barriers = 0;  // of all of learning
+  std::uint64_t dispatches = 0, barriers = 0;  // of all learning
   std::vector<float> metrics;                  // of the last update
 
   // Steps when the greedy mean first reached this; -1: never.
   std::int64_t reached(double greedy) const;
-  double best() const;  // of checks; there is at least one
+  double best() const;  // the best check; there is at least one
 };
 
 // A learner in setting.resident's environment.
 nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed);
 
-// Compiles everything; nothing is learned yet. The session must outlive it.
+// Compiled, untrained. The session must outlive it.
 class Trial {
  public:
   virtual ~Trial() = default;
@@ -71,9 +71,9 @@ class Trial {
   virtual Program& update() = 0;
 };
 
-// The environment on the CPU: one submit per step, and one per update.
+// The environment on the CPU: one submit per step and one per update.
 Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setting, std::uint64_t seed);
-// setting.resident on the device: one submit per rollout with its update. Vulkan devices only.
+// setting.resident on the device: one submit per rollout and update. Vulkan devices only.
 Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting,
                                                    std::uint64_t seed);
 

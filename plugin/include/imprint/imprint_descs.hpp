@@ -292,6 +292,7 @@ struct PolicyDesc {
   std::uint32_t action_latency_frames = 2;
   imp_tensor observations{};
   imp_tensor actions{};
+  std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
 
   operator imp_policy_desc() const {
     imp_policy_desc desc = imp_policy_desc_init();
@@ -302,6 +303,7 @@ struct PolicyDesc {
     desc.action_latency_frames = action_latency_frames;
     desc.observations = observations;
     desc.actions = actions;
+    desc.constant_limit_bytes = constant_limit_bytes;
     return desc;
   }
 };
