@@ -26,7 +26,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.outputs = source.outputs;
   program->source.keep = source.keep;
   IMPRINT_CHECK(program->add_part(std::move(source), 1));
-  program->make_slots();
+  IMPRINT_CHECK(program->make_slots());
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
       program->source.outputs.push_back(port);
     }
   }
-  program->make_slots();
+  IMPRINT_CHECK(program->make_slots());
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
@@ -71,12 +71,15 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   IMPRINT_ASSIGN(part.schedule,
                  graph::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
   for (const auto& variable : part.schedule.variables) {
-    IMPRINT_CHECK(CpuRuntime::place(*variable));
+    IMPRINT_CHECK(runtime_.place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
   }
-  auto made = cpu::Executable::compile(part_source.graph, part_source.request, part.schedule);
+  auto made = cpu::Executable::compile(part_source.graph, part_source.request, part.schedule,
+                                       runtime_.memory()->free_bytes());
   if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
   part.executable = std::move(*made);
+  IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),
+                                                          "program '" + part.name + "'"));
   part.graph = std::move(part_source.graph);
   part.inputs = std::move(part_source.inputs);
   part.outputs = std::move(part_source.outputs);
@@ -95,12 +98,16 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   return {};
 }
 
-void CpuProgram::make_slots() {
+Status CpuProgram::make_slots() {
   input_bytes_ = end_of(source.inputs);
   output_bytes_ = end_of(source.outputs);
+  IMPRINT_ASSIGN(slot_reservation_,
+                 CpuReservation::make(runtime_.memory(), (input_bytes_ + output_bytes_) * source.slots,
+                                      "program '" + source.name + "': inputs and outputs"));
   for (std::uint32_t slot = 0; slot < source.slots; ++slot)
     slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
   stats.io_bytes = (input_bytes_ + output_bytes_) * source.slots;
+  return {};
 }
 
 void CpuProgram::bind(Part& part, std::uint32_t slot) {

@@ -40,6 +40,7 @@ class CpuProgram : public Program::Body {
     graph::Graph graph;
     graph::Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
+    CpuReservation intermediates;
     std::uint32_t repeat = 1;
     std::vector<Port> inputs, outputs;  // offsets in the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
@@ -47,13 +48,14 @@ class CpuProgram : public Program::Body {
   };
 
   Status add_part(ProgramGraph source, std::uint32_t repeat);
-  void make_slots();
+  Status make_slots();
   void bind(Part& part, std::uint32_t slot);
 
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
+  CpuReservation slot_reservation_;
 };
 
 }  // namespace imprint::program

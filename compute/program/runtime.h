@@ -79,7 +79,9 @@ class Runtime {
   static Result<std::unique_ptr<Runtime>> create(vk::Device& device);
   // The processor's, for hosts without compute and for a brain too small to be worth a submission. Its
   // variables may be shared between runtimes of the CPU, if never used by two threads at once.
-  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {});
+  // memory_cap: bytes of variables, intermediates, inputs and outputs together, beyond which place, read and
+  // Program::compile return out_of_device_memory; 0 = no cap.
+  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {}, std::uint64_t memory_cap = 0);
   virtual ~Runtime() = default;
 
   virtual bool on_cpu() const = 0;
@@ -136,6 +138,9 @@ class Runtime {
   // Measures the variants of programs before they are compiled, and sets the table by that; null, as at
   // first: nobody does.
   virtual void set_tuner(std::shared_ptr<program::VariantTuner> tuner) = 0;
+
+  // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
+  virtual void set_cpu_memory_cap(std::uint64_t) {}
 };
 
 }  // namespace imprint

@@ -30,8 +30,8 @@ set(imprint_library_headers
   compute/vk/capabilities.h compute/vk/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
   compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/kernel_archive.h compute/vk/memory_pool.h
   compute/vk/missing_feature.h compute/vk/newer_vulkan.h compute/vk/pipeline_store.h compute/vk/queue.h compute/vk/vulkan_error.h
-  engine-bridge/context.h engine-bridge/frame/frame.h engine-bridge/frame/governor.h engine-bridge/host/host_semaphore.h engine-bridge/host/queue_access.h
-  engine-bridge/host/shared_buffer.h engine-bridge/own/standalone.h)
+  engine-bridge/context.h engine-bridge/frame/frame.h engine-bridge/frame/governor.h engine-bridge/host/host_semaphore.h
+  engine-bridge/host/queue_access.h engine-bridge/host/shared_buffer.h engine-bridge/own/standalone.h)
 foreach(header IN LISTS imprint_library_headers)
   get_filename_component(room ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${imprint_header_dir}/${room})

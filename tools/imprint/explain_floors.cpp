@@ -7,7 +7,7 @@
 namespace imprint::tools {
 namespace {
 
-// Of one run of the function on a vector of zeros, by its dispatches alone.
+// GPU time of one run of the function on a vector of zeros.
 Result<double> run_us(BenchDevice& device, std::int64_t count,
                       const std::function<Tensor(const Tensor&)>& function) {
   const Variable x = Variable::zeros("x", {count}), y = Variable::zeros("y", {count});
