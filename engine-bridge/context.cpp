@@ -127,7 +127,8 @@ std::string ContextImpl::queue_report() const {
 std::string ContextImpl::missing_report() const {
   std::string lines;
   for (const vk::MissingFeature& missing : device_->missing_features())
-    lines += text("without ", missing.item, " (", missing.cause, "): ", missing.cost, "; remedy: ", missing.remedy, "\n");
+    lines += text("without ", missing.item, " (", missing.cause, "): ", missing.cost,
+                  "; remedy: ", missing.remedy, "\n");
   for (const vk::UnusedFeature& unused : vk::unused_features())
     lines += text("not used, declared or not: ", unused.item, ": ", unused.reason, "\n");
   return lines;
