@@ -184,7 +184,7 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, options.options));
-      if (bridge::names_processor(options.device))
+      if (bridge::names_cpu(options.device))
         return finish_entry(std::move(entry), checked,
                             agent::AgentSystem::open_on_cpu(options.options, options.budget), context);
       auto world = agent::AgentSystem::open(options);
@@ -280,8 +280,8 @@ imp_result IMP_CALL context_notify_device_lost(imp_context context) {
   return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
-    entry.world->context().stand_still();  // jobs are waited for by the first call that says it: not here,
-                                           // where other contexts wait for us
+    entry.world->context().stop_submitting();  // jobs are waited for by the first call that says it: not
+                                               // here, where other contexts wait for us
     return {};
   });
 }

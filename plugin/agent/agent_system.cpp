@@ -233,7 +233,7 @@ Status AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
 
 void AgentSystem::stand_still() {
   constexpr std::chrono::milliseconds kTheirTime{200};
-  context_->stand_still();
+  context_->stop_submitting();
   jobs_->stand_still(kTheirTime);
 }
 

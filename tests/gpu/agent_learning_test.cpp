@@ -73,7 +73,7 @@ class Toy : public AgentSystemTest {
     return static_cast<double>(right) / asked;
   }
 
-  std::uint32_t seat_of(Brain& of, std::uint32_t index, Mode mode) {
+  std::uint32_t add_agent(Brain& of, std::uint32_t index, Mode mode) {
     const auto agent = of.agents().add(index);
     EXPECT_TRUE(agent.ok());
     EXPECT_OK(of.agents().set_mode(*agent, mode));
@@ -86,7 +86,7 @@ class Toy : public AgentSystemTest {
 TEST_F(Toy, PraiseAndScoldingTeach) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {add_agent(*brain, 0, Mode::learning)};
   live(*brain, agent, 200, true);
   EXPECT_OK(brain->agents().set_mode(agent[0], Mode::inference));
   EXPECT_GE(live(*brain, agent, 40, false), 0.95);
@@ -106,7 +106,7 @@ TEST_F(Toy, AScoldedActionIsClosedUntilTheNextGoalAndAPunishedOneIsNot) {
   brain = add(spec);
   ASSERT_TRUE(brain);
   ASSERT_OK(brain->set_learning(false));
-  const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
+  const std::uint32_t agent = add_agent(*brain, 0, Mode::learning);
   const auto choice = [&](const std::function<void()>& afterwards) {
     std::uint32_t made = kChoices;
     pass([&] { EXPECT_OK(brain->agents().observe(agent, observation_of(0, 0))); });
@@ -138,7 +138,7 @@ TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
     const std::shared_ptr<Brain> made = add(spec);
     EXPECT_TRUE(made);
     if (!made) return 0.0f;
-    const std::uint32_t agent = seat_of(*made, 0, Mode::learning);
+    const std::uint32_t agent = add_agent(*made, 0, Mode::learning);
     float chosen = 0, highest = 0;
     for (int i = 0; i < 2; ++i) {
       pass([&] { EXPECT_OK(made->agents().observe(agent, observation_of(0, 0))); });
@@ -166,7 +166,7 @@ TEST_F(Toy, PraisePushesRivalsDownAndARewardDoesNot) {
 TEST_F(Toy, WithLearningOffNothingChanges) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {add_agent(*brain, 0, Mode::learning)};
   ASSERT_OK(brain->set_learning(false));
   const Hash128 before = hash(*brain);
   live(*brain, agent, 30, true);
@@ -179,7 +179,7 @@ TEST_F(Toy, ABudgetOfZeroIsInferenceOnly) {
   open({0, 1000});
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {add_agent(*brain, 0, Mode::learning)};
   const Hash128 before = hash(*brain);
   live(*brain, agent, 10, true);
   EXPECT_EQ(hash(*brain), before);
@@ -195,7 +195,7 @@ TEST_F(Toy, DemonstrationsTeachChoicesAndContinuousActions) {
   spec.action = {{kChoices, 2}, 1};
   brain = add(spec);
   ASSERT_TRUE(brain);
-  const std::uint32_t agent = seat_of(*brain, 0, Mode::record);
+  const std::uint32_t agent = add_agent(*brain, 0, Mode::record);
   const auto target = [](std::uint32_t thing) { return 0.5f * static_cast<float>(thing) - 0.75f; };
   for (std::uint32_t i = 0; i < 64; ++i) {
     pass([&] {
@@ -248,7 +248,7 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   brain = add(spec);
   ASSERT_TRUE(brain);
   std::vector<std::uint32_t> agents;
-  for (std::uint32_t p = 0; p < kPets; ++p) agents.push_back(seat_of(*brain, p, Mode::learning));
+  for (std::uint32_t p = 0; p < kPets; ++p) agents.push_back(add_agent(*brain, p, Mode::learning));
   play(*brain, agents, [&](std::size_t p, const Answer& answer) {
     chosen[p].push_back(answer.choice.branches[0]);
     values[p].insert(values[p].end(), answer.values.begin(), answer.values.end());
@@ -259,7 +259,7 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
     alone.seed += p;
     const std::shared_ptr<Brain> single = add(alone);
     ASSERT_TRUE(single);
-    const std::uint32_t agent[] = {seat_of(*single, 0, Mode::learning)};
+    const std::uint32_t agent[] = {add_agent(*single, 0, Mode::learning)};
     std::vector<std::uint32_t> own;
     std::vector<float> own_values;
     play(*single, agent, [&](std::size_t, const Answer& answer) {
@@ -288,7 +288,7 @@ TEST_F(Toy, ACrowdDecidesInTurns) {
     ASSERT_TRUE(crowd);
     std::vector<std::uint32_t> agents;
     for (std::uint32_t i = 0; i < kAgents * kBrains; ++i)
-      agents.push_back(seat_of(*crowd, i / kAgents, Mode::inference));
+      agents.push_back(add_agent(*crowd, i / kAgents, Mode::inference));
     std::uint64_t before = 0;
     for (std::uint32_t i = 0; i < frames; ++i) {
       pass([&] {
@@ -333,8 +333,8 @@ TEST_F(Toy, AKennelLearnsApart) {
   spec.brain_count = 3;
   brain = add(spec);
   ASSERT_TRUE(brain);
-  const std::uint32_t taught[] = {seat_of(*brain, 1, Mode::learning)},
-                      other[] = {seat_of(*brain, 2, Mode::inference)};
+  const std::uint32_t taught[] = {add_agent(*brain, 1, Mode::learning)},
+                      other[] = {add_agent(*brain, 2, Mode::inference)};
   const double before = live(*brain, other, 40, false);
   live(*brain, taught, 200, true);
   EXPECT_OK(brain->agents().set_mode(taught[0], Mode::inference));
@@ -346,7 +346,7 @@ TEST_F(Toy, AKennelLearnsApart) {
 TEST_F(Toy, SamplesBeyondTheQueueAreDroppedAndCounted) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
+  const std::uint32_t agent = add_agent(*brain, 0, Mode::learning);
   pass([&] {
     const auto seen = observation_of(0, 0);
     const std::uint32_t branches[] = {0};
@@ -367,7 +367,7 @@ TEST_F(Toy, NumbersThatAreNotFiniteStopLearningAndUndoSetsItGoing) {
   spec.hidden_sizes = {16, 16, 16, 16};
   brain = add(spec);
   ASSERT_TRUE(brain);
-  const std::uint32_t agent = seat_of(*brain, 0, Mode::learning);
+  const std::uint32_t agent = add_agent(*brain, 0, Mode::learning);
   const auto snapshot = brain->state().snapshot();
   ASSERT_TRUE(snapshot.ok());
   pass();
@@ -397,7 +397,7 @@ TEST_F(Toy, NumbersThatAreNotFiniteStopLearningAndUndoSetsItGoing) {
 TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
   brain = add(toy_spec());
   ASSERT_TRUE(brain);
-  const std::uint32_t agent[] = {seat_of(*brain, 0, Mode::learning)};
+  const std::uint32_t agent[] = {add_agent(*brain, 0, Mode::learning)};
   const std::uint64_t allocations = system->stats().allocations;
   live(*brain, agent, 50, true);
   pass([&] {

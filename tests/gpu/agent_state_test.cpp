@@ -462,16 +462,16 @@ TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
   const Status cold = [&] {
     ++frame;
     EXPECT_OK(system->frame_begin({frame, 0}, now()));
-    const Status status = (*made)->save(path("cold.brain"));
+    const Status status = (*made)->state().save(path("cold.brain"));
     EXPECT_OK(system->frame_end());
     return status;
   }();
   ASSERT_FALSE(cold.ok());
   EXPECT_EQ(cold.error().code, ErrorCode::wrong_state);
   EXPECT_THAT(cold.error().message, ::testing::HasSubstr("warmup"));
-  EXPECT_OK((*made)->save(path("cold.brain")));
+  EXPECT_OK((*made)->state().save(path("cold.brain")));
   ASSERT_OK(system->drain(10000));
-  EXPECT_OK((*made)->save_status());
+  EXPECT_OK((*made)->state().save_status());
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, StateTest,

@@ -149,7 +149,7 @@ TEST_F(AgentSlotTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
   look(1);
   EXPECT_EQ(patient.act(1, 0.1), AgentSlot::Outcome::not_ready) << "there is none yet that could stand";
   look(2);
-  const AgentSlot::Request first = patient.take(3);  // its turn
+  const AgentSlot::TakenRequest first = patient.take(3);  // its turn
   EXPECT_EQ(first.choice->observation, std::vector<float>{2}) << "what it saw last";
   answer_with(first.ticket, 1);
   EXPECT_EQ(patient.act(4, 0.4), AgentSlot::Outcome::not_ready);
@@ -177,7 +177,7 @@ TEST_F(AgentSlotTest, AnAnswerThatWasNeverFetchedGivesWayToANewRequest) {
 TEST_F(AgentSlotTest, AskingAgainBeforeItIsTakenReplacesTheRequest) {
   agent.request(5, std::vector<float>{1});
   agent.request(5, std::vector<float>{2});
-  const AgentSlot::Request taken = agent.take(11);
+  const AgentSlot::TakenRequest taken = agent.take(11);
   EXPECT_THAT(taken.choice->observation, ElementsAre(2.0f));
   EXPECT_FALSE(agent.wants_decision());
   EXPECT_EQ(taken.draw, 0u);

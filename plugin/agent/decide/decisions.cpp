@@ -45,7 +45,7 @@ bool Decisions::copies(std::uint32_t agent) const {
 // The brain may use a tensor only while Imprint's queue family owns it.
 Status Decisions::check_owned() const {
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
-    if (tensor->buffer && !tensor->buffer->ours())
+    if (tensor->buffer && !tensor->buffer->owned_by_imprint())
       return make_error(ErrorCode::wrong_state,
                         text("frame_submit: tensor '", tensor->name, "' of brain '", spec_.name,
                              "': found with the host's queue family, expected with Imprint's. Call "
@@ -64,7 +64,7 @@ Status Decisions::enqueue() {
   if (!slot) return {};  // the GPU is far behind: the next frame asks again, and answers late
   fill(*slot);
   turn_ = (turn_ + 1) % spec_.decision_period_frames;
-  bridge::Job job;
+  bridge::FrameJob job;
   job.program = &inference_->program();
   job.slot = *slot;
   // Two words, which a std::function holds without memory. cancel() comes before the destructor.

@@ -108,7 +108,7 @@ Result<Hash128> BrainState::hash() {
   StateReader reader(variables_);
   if (eviction_ && eviction_->replay()) reader.replay_left(eviction_->replay());
   IMPRINT_CHECK(reader.prepare(services_.context.runtime()));
-  IMPRINT_CHECK(services_.context.check_loud("brain_hash"));
+  IMPRINT_CHECK(services_.context.check_running("brain_hash"));
   for (const Commands& commands : reader.commands()) IMPRINT_CHECK(services_.context.run_now(commands));
   Hasher hasher;
   for (std::size_t i = 0; i < variables_.size(); ++i) hasher.text(variables_[i].name).bytes(reader.bytes(i));
@@ -335,9 +335,9 @@ Status BrainState::enqueue_requests(bool& writes) {
       IMPRINT_CHECK(enqueue_save());
       break;
     }
-    bridge::Job job;
+    bridge::FrameJob job;
     job.program = &snapshots_->program(request.copy, request.restores);
-    job.kind = bridge::JobKind::learn;
+    job.kind = bridge::FrameJobKind::learn;
     job.deadline_frame = frame;
     job.stream = services_.stream;
     IMPRINT_CHECK(services_.context.enqueue(std::move(job)));

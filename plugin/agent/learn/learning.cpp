@@ -49,10 +49,10 @@ Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
   if (!slot) return false;  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = services_.clock.frame + spec_.learn_period_frames;
   if (training_.begin(*slot, deadline, captured)) counts_.minibatches += training_.minibatches_per_step();
-  bridge::Job job;
+  bridge::FrameJob job;
   job.program = &training_.program();
   job.slot = *slot;
-  job.kind = bridge::JobKind::learn;
+  job.kind = bridge::FrameJobKind::learn;
   job.deadline_frame = deadline;
   job.stream = services_.stream;
   job.on_complete = [this, slot = *slot](std::uint64_t) { finish_step(slot); };

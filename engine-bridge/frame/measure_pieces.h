@@ -1,5 +1,5 @@
 #pragma once
-// Timing a program's pieces one by one, at create time.
+// Times a program's pieces one by one, at create time.
 
 #include <vector>
 
@@ -10,8 +10,8 @@
 
 namespace imprint::bridge {
 
-// Microseconds of the pieces [0, first_state_write()) of slot 0, each the least of a few runs; empty when
-// there is none. Submits and waits. The device has timestamps. Errors: those of submission, not_ready.
+// Microseconds of the pieces [0, first_state_write()) of slot 0, each the least of three runs; may be empty.
+// Submits and waits. The device has timestamps. Errors: those of submission, not_ready.
 Result<std::vector<float>> measure_pieces(vk::Device& device, vk::Queue& queue, Runtime& runtime,
                                           const Program& program);
 

@@ -1,4 +1,4 @@
-#include "engine-bridge/frame/measure.h"
+#include "engine-bridge/frame/measure_pieces.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,8 +13,7 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr int kMeasuredRuns =
-    3;  // the first one pays for caches, and on a software device for the driver's own compiler
+constexpr int kMeasuredRuns = 3;  // the first one fills caches and may run the driver's compiler
 constexpr std::uint64_t kTimeoutNs = 60ull * 1000 * 1000 * 1000;
 
 }  // namespace
@@ -59,8 +58,8 @@ Result<std::vector<float>> measure_pieces(vk::Device& device, vk::Queue& queue, 
     if (f.vkResetQueryPool) f.vkResetQueryPool(device.handle(), queries.get(), 0, query_count);
     IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(list));
     if (Status waited = queue.wait(ticket, kTimeoutNs); !waited.ok()) {
-      // Still executing, behind a recorded frame that the host has not called safe, say: what it uses goes
-      // when it is done.
+      // It may still run, for example after a recorded frame that is not safe yet. Keep what it uses until
+      // then.
       auto used = std::make_shared<std::pair<decltype(queries), std::decay_t<decltype(stamps)>>>(
           std::move(queries), std::move(stamps));
       device.retire(ticket, [used] {});
