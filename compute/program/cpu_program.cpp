@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "compute/program/task_work.h"
+
 namespace imprint {
 
 using namespace graph;
@@ -66,8 +68,8 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   part.repeat = repeat;
   IMPRINT_CHECK(check_narrow_floats(part_source.graph, part_source.name,
                                     "the processor computes with four bytes an element"));
-  IMPRINT_ASSIGN(part.schedule, imprint::fuse(part_source.graph, part_source.request,
-                                              cpu::fusion_options(part_source.fuse)));
+  IMPRINT_ASSIGN(part.schedule,
+                 graph::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
   for (const auto& variable : part.schedule.variables) {
     IMPRINT_CHECK(runtime_.place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
@@ -133,11 +135,11 @@ Status CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint
   return {};
 }
 
-std::uint32_t CpuProgram::first_write(std::span<const Variable> but) const {
+std::uint32_t CpuProgram::first_write(std::span<const Variable> except) const {
   std::uint32_t before = 0;
   for (const Part& part : parts_) {
     for (std::uint32_t k = 0; k < part.kernel_count() && part.repeat > 0; ++k)
-      if (writes_state(part.schedule, part.schedule.tasks[k], but)) return before + k;
+      if (writes_state(part.schedule, part.schedule.tasks[k], except)) return before + k;
     before += part.kernel_count() * part.repeat;
   }
   return stats.dispatches + 1;

@@ -26,7 +26,7 @@ class CpuProgram : public Program::Body {
   const std::byte* output_memory(std::uint32_t slot) const override {
     return slots_[slot].get() + input_bytes_;
   }
-  std::uint32_t first_write(std::span<const Variable> but) const override;
+  std::uint32_t first_write(std::span<const Variable> except) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t, VkCommandBufferLevel) const override { return {}; }
   VkCommandBuffer head(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   VkCommandBuffer tail(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }

@@ -40,7 +40,7 @@ class CpuRuntime : public Runtime {
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override { variants_ = std::move(table); }
   std::shared_ptr<const VariantTable> variants() const override { return variants_; }
-  void set_tuner(std::shared_ptr<Tuner>) override {}
+  void set_tuner(std::shared_ptr<VariantTuner>) override {}
   void set_cpu_memory_cap(std::uint64_t bytes) override { memory_->set_cap(bytes); }
 
   // ---- for programs ----

@@ -7,6 +7,8 @@
 // at once, and programs run on the thread that asks for it (Program::run_pieces). No Vulkan function is
 // called, and no library of it need be there.
 
+#include <vulkan/vulkan_core.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,12 +19,18 @@
 #include "compute/base/result.h"
 #include "compute/graph/variants.h"
 #include "compute/tensor/tensor.h"
-#include "compute/vk/device.h"
 
 namespace imprint {
 
 class Program;
-class Tuner;  // tuner.h
+
+namespace program {
+class VariantTuner;  // compute/tuning/tuner.h is one
+}
+namespace vk {
+class Device;
+struct Capabilities;
+}  // namespace vk
 
 // What the calling thread does in place of commands, as often as it is asked to.
 class CpuWork {
@@ -129,9 +137,9 @@ class Runtime {
   virtual std::shared_ptr<const VariantTable> variants() const = 0;
   // Measures the variants of programs before they are compiled, and sets the table by that; null, as at
   // first: nobody does.
-  virtual void set_tuner(std::shared_ptr<Tuner> tuner) = 0;
+  virtual void set_tuner(std::shared_ptr<program::VariantTuner> tuner) = 0;
 
-  // Changes create_on_cpu's cap. On a device without effect: its memory pool has a cap of its own.
+  // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
   virtual void set_cpu_memory_cap(std::uint64_t) {}
 };
 

@@ -16,7 +16,7 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/variants.h"
-#include "compute/vk/device.h"
+#include "compute/vk/capabilities.h"
 
 namespace imprint {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/vk/device.h"
+#include "compute/vk/capabilities.h"
 
 namespace imprint::vk {
 

@@ -231,7 +231,7 @@ Status AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   return {};
 }
 
-void AgentSystem::stand_still() {
+void AgentSystem::stop_device_work() {
   constexpr std::chrono::milliseconds kTheirTime{200};
   context_->stop_submitting();
   jobs_->stand_still(kTheirTime);

@@ -53,7 +53,7 @@ class AgentSystem {
   // Any thread. Call when the device is lost, before the first caller learns of it. Imprint's threads finish
   // what they began on the device and begin nothing more. Waits a bounded time, because one of them may wait
   // for the caller.
-  void stand_still();
+  void stop_device_work();
   std::string report() const;
   AgentSystemStats stats() const;  // any thread
 

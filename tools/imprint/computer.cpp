@@ -37,8 +37,9 @@ std::string Computer::driver() const {
 
 Result<vk::CapabilityProfile> device_profile(const std::string& device) {
   if (bridge::names_cpu(device))
-    return make_error(ErrorCode::unsupported,
-                      "device 'cpu' has no kernels of Vulkan's: its own are part of the library");
+    return make_error(
+        ErrorCode::unsupported,
+        "device: found 'cpu', expected a Vulkan device. The CPU's kernels are part of the library.");
   IMPRINT_ASSIGN(Computer computer, Computer::open(device));
   return vk::CapabilityProfile::of(computer.standalone().context().device().capabilities(), false);
 }

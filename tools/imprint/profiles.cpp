@@ -15,14 +15,14 @@ using Json = nlohmann::json;
 
 Result<vk::CapabilityProfile> profile_of(const std::string& file, const Json& json) {
   const auto refuse = [&](const std::string& what) {
-    return make_error(ErrorCode::corrupt_file, "profile '" + file + "': " + what);
+    return make_error(ErrorCode::corrupt_file, text("profile '", file, "': ", what));
   };
-  if (!json.is_object()) return refuse("this is no JSON object: write one with imprint devices --profile");
+  if (!json.is_object()) return refuse("found no JSON object. Write one with imprint devices --profile.");
   vk::CapabilityProfile profile;
   profile.name = file;
   for (const auto& [key, value] : json.items()) {
     if (key == "name") {
-      if (!value.is_string()) return refuse("name is no text");
+      if (!value.is_string()) return refuse(text("name: found ", value.dump(), ", expected a string."));
       profile.name = value.get<std::string>();
       continue;
     }
@@ -50,8 +50,8 @@ Result<vk::CapabilityProfile> find_profile(const std::string& name_or_file) {
     return *found;
   const auto bytes = read_file(name_or_file, 1 << 20);
   if (!bytes)
-    return make_error(bytes.error().code, "profile '" + name_or_file + "' is none of " + profile_names() +
-                                              ", and no file: " + bytes.error().message);
+    return make_error(bytes.error().code, text("profile: found '", name_or_file, "', expected one of ",
+                                               profile_names(), " or a file: ", bytes.error().message));
   return parse_profile(name_or_file, *bytes);
 }
 

@@ -1,4 +1,4 @@
-#include "samples/pet/yard/reaction_test.h"
+#include "samples/pet/yard/reaction_meter.h"
 
 #include <algorithm>
 #include <array>
@@ -6,24 +6,24 @@
 namespace pet {
 namespace {
 
-constexpr double kTooEarly = 0.15;  // nobody is that quick: the press was a guess
+constexpr double kTooEarly = 0.15;  // too quick for a person: a guess
 constexpr double kTooLate = 3.0;
 constexpr float kShortestRest = 1.0f;  // after an action has ended
 constexpr float kLongestRest = 2.5f;
 
 }  // namespace
 
-ReactionTest::ReactionTest(std::uint64_t seed) : random_(seed, 7) {
+ReactionMeter::ReactionMeter(std::uint64_t seed) : random_(seed, 7) {
   world_.redraw(random_);
   rest();
 }
 
-void ReactionTest::rest() {
+void ReactionMeter::rest() {
   onset_s_.reset();
   next_s_ = world_.time_s() + static_cast<double>(random_.uniform(kShortestRest, kLongestRest));
 }
 
-void ReactionTest::step() {
+void ReactionMeter::step() {
   world_.step();
   if (done()) return;
   if (onset_s_ && world_.time_s() > *onset_s_ + kTooLate) rest();
@@ -33,7 +33,7 @@ void ReactionTest::step() {
   onset_s_ = world_.time_s();
 }
 
-void ReactionTest::press(bool praise) {
+void ReactionMeter::press(bool praise) {
   PlayerView& player = world_.edit_view().player;
   player.hand = praise ? Hand::praise : Hand::scold;
   player.hand_since_s = world_.time_s();
@@ -44,7 +44,7 @@ void ReactionTest::press(bool praise) {
   rest();
 }
 
-double ReactionTest::seconds() const {
+double ReactionMeter::seconds() const {
   if (times_.empty()) return 0.0;
   std::vector<double> sorted = times_;
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
@@ -52,7 +52,7 @@ double ReactionTest::seconds() const {
   return sorted[sorted.size() / 2];
 }
 
-std::string ReactionTest::words() const {
+std::string ReactionMeter::words() const {
   return "How quick are you? Praise (P) when it spins, scold (S) when it does anything else: " +
          std::to_string(presses()) + " of " + std::to_string(kPresses) + ". F2 stops.";
 }

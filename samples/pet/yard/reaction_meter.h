@@ -1,7 +1,7 @@
 #pragma once
-// How quick is the player? A pet in a yard of its own does this and that; the player praises when it spins
-// and scolds when it does anything else, as in play. The median of five right presses, from the onset of what
-// it did, is where praise and scolding get their credit from then on.
+// Measures how quickly the player reacts. A pet in a separate yard acts now and then. The player praises a
+// spin and scolds everything else. The median delay of five right presses, from the onset of the action,
+// centres the credit of praise and scolding from then on.
 
 #include <cstdint>
 #include <optional>
@@ -12,19 +12,19 @@
 
 namespace pet {
 
-class ReactionTest {
+class ReactionMeter {
  public:
   static constexpr std::uint32_t kPresses = 5;
 
-  explicit ReactionTest(std::uint64_t seed);
+  explicit ReactionMeter(std::uint64_t seed);
 
   void step();  // 1/60 s
-  // Presses that come before anything was to be seen, or with the wrong word, do not count.
+  // A press before an action, or with the wrong word, does not count.
   void press(bool praise);
 
   bool done() const { return times_.size() == kPresses; }
   std::uint32_t presses() const { return static_cast<std::uint32_t>(times_.size()); }
-  double seconds() const;  // of the presses so far; 0 before the first
+  double seconds() const;  // median of the presses so far; 0 before the first
   const WorldView& view() const { return world_.view(); }
   // What to do, in one line.
   std::string words() const;
@@ -35,7 +35,7 @@ class ReactionTest {
   World world_;
   Random random_;
   double next_s_ = 0.0;
-  std::optional<double> onset_s_;  // of what has no press yet
+  std::optional<double> onset_s_;  // of an action without a press so far
   std::vector<double> times_;
 };
 

@@ -1,56 +1,12 @@
-#include "compute/program/program_sequence.h"
+// A device's sequence: parts that run in turns, under the sequence's inputs, outputs and commands.
 
 #include <algorithm>
-#include <cstring>
 
 #include "compute/program/program_impl.h"
 
 namespace imprint {
 
 using namespace program;
-
-Error program::in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
-  error.message = "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" +
-                  sequence.parts[part].description.name + "': " + error.message;
-  return error;
-}
-
-Result<std::uint64_t> program::input_offset(std::vector<Port>& ports, const Port& wanted,
-                                            std::uint64_t& end) {
-  for (const Port& port : ports) {
-    if (port.name != wanted.name) continue;
-    if (!(port.shape == wanted.shape) || port.dtype != wanted.dtype)
-      return make_error(ErrorCode::shape_mismatch,
-                        "input '" + wanted.name + "' is " + std::string(dtype_name(wanted.dtype)) +
-                            wanted.shape.text() + " here and " + std::string(dtype_name(port.dtype)) +
-                            port.shape.text() + " in an earlier part");
-    return port.offset;
-  }
-  ports.push_back(wanted);
-  ports.back().offset = end;
-  end += aligned(wanted.bytes);
-  return ports.back().offset;
-}
-
-Status program::add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn,
-                          std::uint64_t& dispatches) {
-  dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
-  if (dispatches <= kMaxSequenceDispatches) return {};
-  return make_error(ErrorCode::invalid_argument,
-                    "with " + std::to_string(part.repeat) + " turns of " +
-                        std::to_string(dispatches_per_turn) + " dispatches the sequence comes to " +
-                        std::to_string(dispatches) + "; it may have " +
-                        std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
-}
-
-Result<ProgramGraph> program::build_part_graph(const ProgramSequence& sequence, std::size_t part) {
-  const ProgramDescription& description = sequence.parts[part].description;
-  auto graph = build_program_graph(description);
-  if (!graph) return in_sequence(sequence, part, std::move(graph).error());
-  graph->name = sequence.name + "." + (description.name.empty() ? std::to_string(part) : description.name);
-  graph->slots = 0;
-  return graph;
-}
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime,
                                                               const ProgramSequence& sequence) {

@@ -1,4 +1,4 @@
-#include "compute/vk/pipeline_store.h"
+#include "compute/vk/compiling_store.h"
 
 #include <algorithm>
 #include <exception>
@@ -8,7 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compute/base/hash.h"
 #include "compute/base/job_queue.h"
+#include "compute/base/text.h"
 #include "compute/vk/device.h"
 #include "compute/vk/glsl_compiler.h"
 #include "compute/vk/handle.h"
@@ -25,13 +27,13 @@ struct Layouts {
   Handle<VkPipelineLayout> pipeline;
 };
 
-// A kernel on its way or there. Who compiles it writes pipeline and error; everybody else reads them after
+// A kernel that is compiled or ready. The compiling job writes pipeline and error; others read them after
 // `done`.
 struct Entry {
   KernelSource source;
   Hash128 key;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  bool in_frame = false;  // asked for by a frame
+  bool in_frame = false;  // first asked for inside a frame
   bool done = false;
   std::optional<Error> error;
   Handle<VkPipeline> pipeline;
@@ -73,7 +75,7 @@ class CompilingStore final : public PipelineStore {
   Result<Spirv> spirv_of(const KernelSource& source);
   Result<Layouts> create_layouts(std::uint32_t storage_buffer_count);
   Status check_own_cache() const;
-  void tell_profile() const;
+  void log_profile() const;
 
   Device& device_;
   GlslCompiler compiler_;
@@ -101,33 +103,34 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
     pipeline_cache_ = own_cache_.get();
     set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
   }
-  if (!GlslCompiler::present()) tell_profile();
+  if (!GlslCompiler::present()) log_profile();
   const DeviceOptions& options = device_.options();
   if (jobs_ = options.jobs; jobs_) return {};
   IMPRINT_ASSIGN(jobs_, JobQueue::create({options.compile_threads, {}, options.log}));
   return {};
 }
 
-// Of a library without a compiler, which cannot write kernels for the device as it is.
-void CompilingStore::tell_profile() const {
+// For libraries without a compiler, which cannot write kernels for exactly this device.
+void CompilingStore::log_profile() const {
   const DeviceOptions& options = device_.options();
   if (!options.kernels) return;
   const CapabilityProfile device = CapabilityProfile::of(device_.capabilities(), options.schedule_as_gpu);
   const CapabilityProfile* profile = options.kernels->profile_for(device);
   if (profile && profile->equals(device)) return;
   if (profile) {
-    options.log(LogLevel::info, "kernels on " + device.name + " are those baked for '" + profile->name + "'");
+    options.log(LogLevel::info,
+                text("kernels on ", device.name, " are those baked for '", profile->name, "'"));
     return;
   }
   std::string lacks;
   for (const CapabilityProfile& baked : options.kernels->profiles())
-    lacks += "; '" + baked.name + "' " + baked.lack(device);
-  options.log(LogLevel::warning,
-              "the kernel archive has no profile that " + device.name + " can run" + lacks);
+    lacks += text("; '", baked.name, "' ", baked.lack(device));
+  options.log(LogLevel::warning, text("kernel archive: found no profile that ", device.name, " can run",
+                                      lacks, ". Bake for this device's profile."));
 }
 
 Result<std::vector<Kernel>> CompilingStore::get(std::span<const KernelSource> sources) {
-  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  if (device_.lost()) return lost_error();
   std::vector<Kernel> kernels;
   std::vector<std::shared_ptr<Entry>> entries;
   for (const KernelSource& source : sources) {
@@ -162,7 +165,7 @@ std::shared_ptr<Entry> CompilingStore::entry_for(const KernelSource& source, VkP
     entry = made;
   }
   jobs_->add(this, [this, made] { finish(*made); });
-  // Counted where it was asked for: a worker's compile is a frame's fault only when the frame asked.
+  // Counted on the asking thread: a worker compiles for a frame only when the frame asked.
   Counters& counters = device_.counters();
   counters.compiles.fetch_add(1, std::memory_order_relaxed);
   if (made->in_frame) counters.frame_compiles.fetch_add(1, std::memory_order_relaxed);
@@ -175,12 +178,12 @@ void CompilingStore::finish(Entry& entry) {
     if (auto status = compile(entry); !status.ok()) error = std::move(status).error();
   } catch (const std::exception& exception) {
     error =
-        make_error(ErrorCode::out_of_host_memory, "kernel " + entry.source.name + ": " + exception.what());
+        make_error(ErrorCode::out_of_host_memory, text("kernel ", entry.source.name, ": ", exception.what()));
   }
   const std::lock_guard lock(mutex_);
   if (error) {
     entry.error = std::move(error);
-    entries_.erase(entry.key);  // who asks again gets another try: memory may have come free
+    entries_.erase(entry.key);  // a later request tries again: memory may be free by then
   }
   entry.source = {};
   entry.done = true;
@@ -188,9 +191,9 @@ void CompilingStore::finish(Entry& entry) {
 
 Status CompilingStore::compile(Entry& entry) {
   const Functions& f = device_.functions();
-  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  if (device_.lost()) return lost_error();
   IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
-  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");  // while that went on
+  if (device_.lost()) return lost_error();  // meanwhile
 
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = spirv.size() * sizeof(std::uint32_t);
@@ -220,12 +223,12 @@ Status CompilingStore::compile(Entry& entry) {
   if (result == VK_PIPELINE_COMPILE_REQUIRED) {
     return make_error(
         ErrorCode::wrong_state,
-        "kernel " + entry.source.name +
-            ": a frame asked for it, and the driver would have to compile it: call warmup before frames");
+        text("kernel ", entry.source.name,
+             ": a frame asked for it before the driver compiled it. Call warmup before frames."));
   }
   if (result != VK_SUCCESS) {
     Error error = vulkan_error(device_, "vkCreateComputePipelines", result);
-    error.message = "kernel " + entry.source.name + ": " + error.message;
+    error.message = text("kernel ", entry.source.name, ": ", error.message);
     return error;
   }
   entry.pipeline = Handle<VkPipeline>(device_, pipeline, f.vkDestroyPipeline);
@@ -262,9 +265,8 @@ Result<Spirv> CompilingStore::spirv_of(const KernelSource& source) {
 Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
   const std::uint32_t most = std::min(kTableBinding, device_.capabilities().max_storage_buffers_per_stage);
   if (storage_buffer_count > most) {
-    return make_error(ErrorCode::unsupported, "a kernel asks for " + std::to_string(storage_buffer_count) +
-                                                  " storage buffers, and this device gives it " +
-                                                  std::to_string(most) + " at most");
+    return make_error(ErrorCode::unsupported, text("storage buffers: found ", storage_buffer_count,
+                                                   ", expected at most ", most, " on this device"));
   }
   const std::lock_guard lock(layouts_mutex_);
   auto found = layouts_.find(storage_buffer_count);
@@ -276,10 +278,11 @@ Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
 }
 
 Status CompilingStore::check_own_cache() const {
-  if (device_.lost()) return make_error(ErrorCode::device_lost, "the device is lost");
+  if (device_.lost()) return lost_error();
   if (own_cache_) return {};
-  return make_error(ErrorCode::unsupported,
-                    "pipeline cache: it is the host's, given at adoption: keep and fill it there");
+  return make_error(
+      ErrorCode::unsupported,
+      "pipeline cache: found the host's, expected Imprint's own. Export and import it in the host.");
 }
 
 Result<std::vector<std::byte>> CompilingStore::export_cache() {
@@ -342,7 +345,7 @@ Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_coun
   IMPRINT_ASSIGN(made.pipeline,
                  make_handle<VkPipelineLayout>(device_, "vkCreatePipelineLayout", f.vkCreatePipelineLayout,
                                                f.vkDestroyPipelineLayout, info));
-  const std::string name = "imprint kernels of " + std::to_string(storage_buffer_count) + " buffers";
+  const std::string name = text("imprint kernels of ", storage_buffer_count, " buffers");
   set_debug_name(device_, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, set, name);
   set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_LAYOUT, made.pipeline.get(), name);
   return made;
@@ -350,7 +353,7 @@ Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_coun
 
 }  // namespace
 
-Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device, VkPipelineCache host_cache) {
+Result<std::unique_ptr<PipelineStore>> create_compiling_store(Device& device, VkPipelineCache host_cache) {
   auto store = std::make_unique<CompilingStore>(device);
   IMPRINT_CHECK(store->start(host_cache));
   return std::unique_ptr<PipelineStore>(std::move(store));
