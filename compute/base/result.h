@@ -24,7 +24,7 @@ enum class ErrorCode : std::int32_t {
   io = 9,               // the operating system refused a file
   corrupt_file = 10,    // bytes that are damaged, truncated or of a foreign format
   compile_failed = 11,  // a shader did not compile, and the text carries the log: a defect of ours, or of
-                        // GLSL that a game has given (nn::World)
+                        // GLSL that a game has given (nn::Environment)
   wrong_state = 12,     // calls in the wrong order
   not_found = 13,
   internal = 14,  // a broken invariant of ours

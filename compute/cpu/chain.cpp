@@ -67,7 +67,7 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
       return;
     }
     case Instruction::Kind::load:
-      load_block(instruction, memory.at<const Word>(instruction.from, instruction.offset), begin, length,
+      load_block(instruction, memory.data<const Word>(instruction.from, instruction.offset), begin, length,
                  static_cast<Word*>(result));
       return;
     case Instruction::Kind::fill:
@@ -80,7 +80,7 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
       return;
     }
     default:
-      draw(instruction, memory.at<const std::int32_t>(instruction.from, instruction.offset), begin, length,
+      draw(instruction, memory.data<const std::int32_t>(instruction.from, instruction.offset), begin, length,
            result);
       return;
   }
@@ -122,9 +122,9 @@ Word word_of(double value, DType dtype) {
 }
 
 void* Chain::find(const Memory& memory, std::int32_t result, std::int64_t begin) const {
-  const Register& found = registers[static_cast<std::size_t>(result)];
+  const Register& found = registers[at(result)];
   if (found.buffer < 0) return reinterpret_cast<Word*>(memory.workspace) + found.offset;
-  return memory.at<Word>(found.buffer, found.offset + begin);
+  return memory.data<Word>(found.buffer, found.offset + begin);
 }
 
 void Chain::prepare(const Memory& memory) const {
@@ -141,7 +141,7 @@ void MapStep::run(const Memory& memory) const {
     const std::int64_t length = std::min(kBlock, chain_.count - begin);
     chain_.compute(memory, begin, length);
     for (const ChainStore& store : chain_.stores)
-      std::memcpy(memory.at<Word>(store.buffer, begin), chain_.find(memory, store.result, begin),
+      std::memcpy(memory.data<Word>(store.buffer, begin), chain_.find(memory, store.result, begin),
                   static_cast<std::size_t>(length) * sizeof(Word));
   }
 }
@@ -150,16 +150,16 @@ ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, 
                        const KernelSet& kernels, std::int32_t into)
     : chain_(std::move(chain)), result_(result), into_(into), outputs_(node.element_count()) {
   Strides strides = row_major_strides(node.shape);
-  for (std::int64_t axis : node.ints) strides[static_cast<std::size_t>(axis)] = 0;
+  for (std::int64_t axis : node.ints) strides[at(axis)] = 0;
   loops_ = loops_over<1>(source, {strides});
-  folds_inner_ = loops_.strides[0][static_cast<std::size_t>(loops_.depth) - 1] == 0;
+  folds_inner_ = loops_.strides[0][at(loops_.depth) - 1] == 0;
   start_ = word_of(fold_start(node.op, node.dtype), node.dtype);
   combine_ = kernels.elementwise(pairwise(node.op), node.dtype, node.dtype);
   fold_ = kernels.fold_run(node.op, node.dtype);
 }
 
 void ReduceStep::run(const Memory& memory) const {
-  Word* into = memory.at<Word>(into_);
+  Word* into = memory.data<Word>(into_);
   std::fill_n(into, outputs_, start_);
   if (chain_.count == 0) return;
   chain_.prepare(memory);
@@ -167,8 +167,8 @@ void ReduceStep::run(const Memory& memory) const {
   const std::int64_t inner = loops_.extents[walk.inner()];
   std::int64_t position = 0;  // in the innermost loop
   for (std::int64_t begin = 0, length = 0; begin < chain_.count; begin += length) {
-    // Rows are cut alike, wherever they lie: equal rows give equal bits, and a sample's result does not
-    // depend on its place in the batch.
+    // All rows are cut alike: equal rows give equal bits, and a sample's result does not depend on its
+    // position in the batch.
     const std::int64_t whole_rows =
         inner <= kBlock ? kBlock / inner * inner : std::min(kBlock, inner - position);
     length = std::min(folds_inner_ ? whole_rows : kBlock, chain_.count - begin);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
 
 namespace imprint::cpu {
@@ -9,9 +10,7 @@ using namespace tensor;
 
 namespace {
 
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
-// Whether every block of a chain reads the same elements, in the same order: a row that repeats, say.
+// Whether every block of a chain reads the same elements in the same order, as with a row that repeats.
 bool is_equal_for_blocks(const Loops<1>& loops) {
   if (loops.depth == 1) return loops.strides[0][0] == 0;
   return loops.depth == 2 && loops.strides[0][0] == 0 && kBlock % loops.extents[1] == 0;
@@ -27,7 +26,7 @@ Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
 }
 
 Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
-  const GraphNode& entry = lowering_.at(node);
+  const GraphNode& entry = lowering_.graph_[node];
   const bool is_elsewhere = lowering_.in_memory(node) || lowering_.computed_.contains(node);
   if (!is_elsewhere && entry.op == Op::reshape)
     return value(entry.inputs[0]);  // the same elements in the same order
@@ -38,11 +37,10 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
       IMPRINT_ASSIGN(instruction.operands[slot], value(entry.inputs[slot]));
     }
     instruction.function =
-        lowering_.kernels_.elementwise(entry.op, lowering_.at(entry.inputs[0]).dtype, entry.dtype);
+        lowering_.kernels_.elementwise(entry.op, lowering_.graph_[entry.inputs[0]].dtype, entry.dtype);
     if (!instruction.function)
-      return make_error(ErrorCode::internal,
-                        std::string(op_info(entry.op).name) + " of " +
-                            std::string(dtype_name(lowering_.at(entry.inputs[0]).dtype)) + " has no kernel");
+      return make_error(ErrorCode::internal, text("found no CPU kernel for ", op_info(entry.op).name, " of ",
+                                                  dtype_name(lowering_.graph_[entry.inputs[0]].dtype)));
     return add(chain_.block, instruction);
   }
   IMPRINT_ASSIGN(const Strided found, lowering_.find(node));
@@ -50,7 +48,7 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
 }
 
 Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {
-  const GraphNode& entry = lowering_.at(node);
+  const GraphNode& entry = lowering_.graph_[node];
   Instruction instruction;
   if (entry.op == Op::full) {
     instruction.kind = Instruction::Kind::fill;
@@ -59,7 +57,7 @@ Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {
   }
   if (entry.op == Op::iota) {
     instruction.kind = Instruction::Kind::iota;
-    instruction.stride = row_major_strides(entry.shape)[static_cast<std::size_t>(entry.ints[0])];
+    instruction.stride = row_major_strides(entry.shape)[at(entry.ints[0])];
     instruction.extent = entry.shape[static_cast<int>(entry.ints[0])];
     return add(chain_.block, instruction);
   }
@@ -93,7 +91,7 @@ std::int32_t ChainBuilder::add(std::vector<Instruction>& to, Instruction instruc
   return instruction.result;
 }
 
-// A value that was computed straight into the buffer is there already.
+// A value that was computed directly into the buffer needs no copy.
 void ChainBuilder::store(std::int32_t result, std::int32_t buffer) {
   if (chain_.registers[at(result)].buffer != buffer) chain_.stores.push_back({result, buffer});
 }
@@ -110,8 +108,8 @@ Chain ChainBuilder::finish(std::int32_t kept, std::vector<std::int32_t>& buffers
   return std::move(chain_);
 }
 
-// What is computed for the sake of a buffer is computed there. Not so in a variable, of which the chain may
-// read the old content.
+// Computes a value directly into the buffer that stores it. Not for a variable, whose old content the chain
+// may still read.
 void ChainBuilder::store_in_place() {
   for (Instruction& instruction : chain_.block) {
     const auto found = std::ranges::find(chain_.stores, instruction.result, &ChainStore::result);
@@ -121,7 +119,7 @@ void ChainBuilder::store_in_place() {
   }
 }
 
-// Registers of the workspace are used again once nothing reads them any more.
+// A register of the workspace is reused after its last read.
 void ChainBuilder::place_registers(std::int32_t kept) {
   const auto count = static_cast<std::int32_t>(chain_.block.size());
   std::vector<std::int32_t> last(chain_.registers.size(), -1);

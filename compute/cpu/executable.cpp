@@ -9,7 +9,7 @@ using namespace graph;
 FusionOptions fusion_options(bool fuse) {
   FusionOptions options;
   options.row_folds = false;
-  options.fill_groups = options.fill_invocations = 1;  // one after the other is what there is
+  options.fill_groups = options.fill_invocations = 1;  // tasks run one after the other
   options.fuse = fuse;
   options.regions = false;
   options.recompute_limit = 0;
@@ -25,9 +25,7 @@ Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, cons
 
 void Executable::bind(const Bindings& bindings) {
   const auto set = [&](const std::vector<Bound>& bound, std::span<std::byte* const> pointers) {
-    for (const Bound& entry : bound)
-      memory_.buffers[static_cast<std::size_t>(entry.buffer)] =
-          pointers[static_cast<std::size_t>(entry.position)];
+    for (const Bound& entry : bound) memory_.buffers[at(entry.buffer)] = pointers[at(entry.position)];
   };
   set(inputs_, bindings.inputs);
   set(outputs_, bindings.outputs);

@@ -1,7 +1,6 @@
 #pragma once
-// A schedule for the processor: each of its kernels as steps over memory, in the order of the schedule, one
-// after the other on the calling thread. Equal inputs and variables give equal bits, on every processor of
-// one architecture (kernels.h).
+// A schedule compiled for the CPU. Its kernels run as steps over memory, in order, on the calling thread.
+// Equal inputs and variables give equal bits on every CPU of one architecture (kernels.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -18,43 +17,42 @@
 
 namespace imprint::cpu {
 
-// How a graph is fused for the processor: no regions, since all of a cache is near, and nothing is computed
-// twice, since a value kept costs less.
+// How a graph is fused for the CPU: no regions, since they save launches and memory traffic only on a GPU,
+// and no value is computed twice, since keeping it costs less.
 graph::FusionOptions fusion_options(bool fuse);
 
-// Row-major elements of four bytes, aligned to 4. By position in FusionRequest's inputs, outputs and
-// variables; null where a program does not use one.
+// Memory of a program's inputs, outputs and variables, by position in FusionRequest. Row-major elements of
+// four bytes, aligned to 4 bytes. Null where a program does not use one.
 struct Bindings {
   std::span<std::byte*const> inputs, outputs, variables;
 };
 
-// One thread at a time.
+// Not synchronised: use it on one thread at a time.
 class Executable {
  public:
-  // Keeps the graph's constants alive, nothing else of it.
-  // Errors: unsupported (custom_rows: its text is GLSL).
+  // Keeps the graph's constants alive, nothing else of it. Error: unsupported for custom_rows, which is GLSL.
   static Result<std::unique_ptr<Executable>> compile(const graph::Graph& graph,
                                                      const graph::FusionRequest& request,
                                                      const graph::Schedule& schedule);
 
-  // For the kernels run from now on; what is bound must live until then.
+  // Binds memory for the following runs. It must live until they are over.
   void bind(const Bindings& bindings);
 
-  // Kernel k is schedule.tasks[k]. A run is all of them in order; other work may come in between, and the
-  // result is the same to the bit.
+  // Kernel k is schedule.tasks[k]. A run is all kernels in order. Other work may run in between; the bits
+  // stay the same.
   std::size_t kernel_count() const { return kernels_.size(); }
   void run(std::size_t kernel) const;
 
   std::size_t step_count() const { return steps_.size(); }
-  std::uint64_t arena_bytes() const { return arena_bytes_; }          // of intermediates, after planning
-  std::uint64_t unplanned_bytes() const { return unplanned_bytes_; }  // the same without reuse
+  std::uint64_t arena_bytes() const { return arena_bytes_; }          // intermediates, with reuse
+  std::uint64_t unplanned_bytes() const { return unplanned_bytes_; }  // intermediates, without reuse
 
  private:
   friend class Lowering;
   struct Steps {
     std::size_t begin = 0, end = 0;
   };
-  // Where the pointers of bound memory go.
+  // The buffer that receives the pointer of a bound position.
   struct Bound {
     std::int32_t buffer = -1, position = -1;
   };
@@ -63,7 +61,7 @@ class Executable {
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
   std::vector<tensor::NodeRef> constants_;
-  std::unique_ptr<std::byte[]> arena_;  // and the workspace
+  std::unique_ptr<std::byte[]> arena_;  // intermediates, then the workspace
   Memory memory_;
   std::uint64_t arena_bytes_ = 0, unplanned_bytes_ = 0;
 };

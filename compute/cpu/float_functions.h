@@ -1,8 +1,8 @@
 #pragma once
-// Functions of float32 without branches, for loops that the compiler vectorises. Private to each file that
-// includes it: files are compiled for different instruction sets, and a function shared between them would be
-// one of them's. exp, log and atan: the polynomials of Moshier, Methods and Programs for Mathematical
-// Functions (Cephes), 1989; sine and cosine: Taylor, in double.
+// float32 functions without branches, for loops that the compiler vectorises. Private to each file that
+// includes them: the files are compiled for different instruction sets, and the linker would keep one copy of
+// a shared function. exp, log and atan: the polynomials of Moshier, Methods and Programs for Mathematical
+// Functions (Cephes), 1989. Sine and cosine: Taylor, in double.
 
 #include <math.h>
 
@@ -39,7 +39,7 @@ inline float exp_of(float x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  const float half = nearest(n * 0.5f);  // in two steps, for what is subnormal or beyond the largest
+  const float half = nearest(n * 0.5f);  // in two steps, so that subnormal and overflowing results are right
   const float scaled = (p * r * r + r + 1.0f) * power_of_two(half) * power_of_two(n - half);
   return x != x ? x : scaled;
 }
@@ -74,8 +74,7 @@ inline float expm1_of(float x) {
   return magnitude(x) < 0.35f ? near : exp_of(x) - 1.0f;
 }
 
-// The rounding of 1 + x taken back out (Goldberg, What Every Computer Scientist Should Know, 1991, theorem
-// 4).
+// Corrects the rounding of 1 + x (Goldberg, What Every Computer Scientist Should Know, 1991, theorem 4).
 inline float log1p_of(float x) {
   const float u = 1.0f + x;
   const float d = u - 1.0f;
@@ -151,7 +150,7 @@ inline float erf_of(float x) {
 
 inline double nearest_wide(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
-// sin(x + quarters * pi / 2); |x| < 1e9, beyond which a float32 says nothing of the angle.
+// sin(x + quarters * pi / 2); |x| < 1e9. A larger float32 does not determine an angle.
 inline double turned_sine(float x, double quarters) {
   const double wide = static_cast<double>(x);
   const double n = nearest_wide(wide * 0.636619772367581343);
@@ -197,7 +196,7 @@ inline float float_remainder(float a, float b) {
 
 inline float pow_of(float x, float y) { return y == 2.0f ? x * x : powf(x, y); }
 
-// ---- int32, which wraps, and where division by 0 is 0 ----
+// ---- int32: wraps; division by 0 is 0 ----
 inline std::int32_t wrapped(std::uint32_t bits) { return static_cast<std::int32_t>(bits); }
 inline std::uint32_t unsigned_of(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 inline std::int32_t negated(std::int32_t x) { return wrapped(0u - unsigned_of(x)); }
@@ -210,7 +209,7 @@ inline std::int32_t remainder_of(std::int32_t a, std::int32_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-// Toward zero; what int32 cannot hold is its nearest, NaN is 0.
+// Truncates toward zero; clamps to the range of int32; NaN is 0.
 inline std::int32_t truncated(float x) {
   const float bounded = x > -2147483648.0f ? x : -2147483648.0f;
   return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : static_cast<std::int32_t>(bounded);

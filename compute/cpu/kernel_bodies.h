@@ -1,6 +1,6 @@
-// The source of a KernelSet, compiled once for each instruction set: kernels_*.cpp. IMPRINT_KERNEL_SET and
-// kSetName are theirs, and so is kLanes, the floats of one vector. Nothing here may be shared with other
-// files (float_functions.h says why): no templates of the standard library.
+// The source of a KernelSet, compiled once per instruction set by kernels_*.cpp, which define
+// IMPRINT_KERNEL_SET, kSetName and kLanes (floats per vector). Nothing here may be shared with other files
+// (float_functions.h says why): no templates of the standard library.
 
 #include "compute/cpu/float_functions.h"
 #include "compute/cpu/kernels.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Int = std::int32_t;
 
-// The result may be an operand, element for element: that is no reason not to vectorise.
+// The result may be one of the operands: elements do not depend on each other.
 #define IMPRINT_EACH_ELEMENT _Pragma("GCC ivdep") for (std::int64_t i = 0; i < count; ++i)
 
 template <class In, class Out, class Function>
@@ -37,7 +37,7 @@ inline void map_two(const void* a, const void* b, void* result, std::int64_t cou
     map_two<In, Out>(a, b, result, count, [](In x, In y) -> Out { return expression; });   \
   }
 
-Elementwise float_function(Op op) {
+Elementwise float_function_of_one(Op op) {
   switch (op) {
     case Op::abs:
       IMPRINT_ONE(float, float, magnitude(x));
@@ -97,6 +97,13 @@ Elementwise float_function(Op op) {
       IMPRINT_ONE(float, Int, x != x);
     case Op::is_inf:
       IMPRINT_ONE(float, Int, magnitude(x) == kInfinity);
+    default:
+      return nullptr;
+  }
+}
+
+Elementwise float_function_of_two(Op op) {
+  switch (op) {
     case Op::add:
       IMPRINT_TWO(float, float, x + y);
     case Op::sub:
@@ -134,7 +141,12 @@ Elementwise float_function(Op op) {
   }
 }
 
-// Of int32 and bool, whose comparisons are those of 0 and 1.
+Elementwise float_function(Op op) {
+  const Elementwise of_one = float_function_of_one(op);
+  return of_one ? of_one : float_function_of_two(op);
+}
+
+// int32, and bool as 0 or 1.
 Elementwise int_function(Op op) {
   switch (op) {
     case Op::abs:
@@ -284,7 +296,7 @@ struct Panel {
   const float* elements;
   std::int64_t stride;
   std::int64_t depth;
-  std::int64_t columns;  // that c has of it
+  std::int64_t columns;  // of the panel inside c
 };
 
 // Rows x (Vectors * kLanes) outputs in registers.
@@ -329,13 +341,12 @@ inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, f
   if (m.rows - row >= 1) take.template operator()<1>();
 }
 
-// b's panel as it lies, where whole vectors lie side by side, or a copy with zeros behind the last column.
+// b's panel in place, where whole vectors are contiguous; else a copy padded with zeros.
 inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t n, std::int64_t width) {
   Panel panel{m.b + k * m.b_depth + n * m.b_column, m.b_depth, m.depth - k, m.columns - n};
   if (panel.depth > kMatmulDepth) panel.depth = kMatmulDepth;
   if (panel.columns > width) panel.columns = width;
-  // Rows of b that are far apart share cache lines and pages with nothing: worth a copy where many rows of a
-  // use it.
+  // Rows of b that are far apart share no cache lines or pages: worth a copy where many rows of a use it.
   const bool far = m.b_depth > 1024 && m.rows > 16;
   if (m.b_column == 1 && panel.columns == width && !far) return panel;
   float* copy = m.scratch;
@@ -358,7 +369,7 @@ inline void panels(const Matmul& m) {
       rows_of_panel<Vectors>(m, m.a + k * m.a_depth, panel_of(m, k, n, kWidth), m.c + n, k == 0);
 }
 
-// One row has no second to share b's vectors with; several sums side by side keep the adders busy.
+// A single row cannot share b's vectors with another; several partial sums keep the adders busy.
 inline void one_row(const Matmul& m) {
   constexpr int kVectors = 64 / kLanes < 8 ? 64 / kLanes : 8;
   constexpr std::int64_t kWidth = kVectors * kLanes;

@@ -1,8 +1,8 @@
 #pragma once
-// The loops that everything on the processor is made of, over contiguous elements of four bytes (bool as 0 or
-// 1), vectorised by the compiler. Each instruction set has a set of its own from one source; all give the
-// same bits: no fused multiply-add, own functions in place of a library's, and sums in an order that does not
-// depend on how wide a vector is. (atan2, fmod, remainder and pow alone ask the C library.)
+// The CPU's inner loops, over contiguous elements of four bytes (bool as 0 or 1), vectorised by the compiler.
+// One source gives one set per instruction set. All sets give the same bits: no fused multiply-add, Imprint's
+// own functions instead of a library's, and an order of sums that does not depend on the vector width. Only
+// atan2, fmod, remainder and pow call the C library.
 
 #include <cstdint>
 
@@ -13,15 +13,14 @@ namespace imprint::cpu {
 
 using tensor::Op;
 
-// result[i] = op(a[i], b[i], c[i]); operands that the op does not have are null. The result may be an
-// operand.
+// result[i] = op(a[i], b[i], c[i]). Missing operands are null. The result may be one of the operands.
 using Elementwise = void (*)(const void* a, const void* b, const void* c, void* result, std::int64_t count);
 
-// *accumulator = the fold of *accumulator and count elements: sixteen sums side by side, and those in pairs.
+// *accumulator = the fold of *accumulator and count elements: sixteen partial results, combined in pairs.
 using FoldRun = void (*)(const void* elements, std::int64_t count, void* accumulator);
 
-// c[m, n] = sum over k of a[m, k] * b[k, n], terms in order within blocks of kMatmulDepth, those in order
-// too. Strides in elements; c is row-major. scratch: kMatmulScratch floats.
+// c[m, n] = sum over k of a[m, k] * b[k, n]. Terms are added in order within blocks of kMatmulDepth, and the
+// blocks in order. Strides in elements; c is row-major. scratch: kMatmulScratch floats.
 struct Matmul {
   const float* a = nullptr;
   const float* b = nullptr;
@@ -35,14 +34,13 @@ inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
 
 struct KernelSet {
   const char* name;  // of the instruction set
-  Elementwise (*elementwise)(
-      Op op, DType operand,
-      DType result);  // of an elementwise op, by its first operand but where's condition
-  FoldRun (*fold_run)(Op op, DType operand);  // of reduce_sum, reduce_prod, reduce_max, reduce_min
+  // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
+  Elementwise (*elementwise)(Op op, DType operand, DType result);
+  FoldRun (*fold_run)(Op op, DType operand);  // reduce_sum, reduce_prod, reduce_max, reduce_min
   void (*matmul)(const Matmul& arguments);
 };
 
-// The widest that this processor has. Safe from any thread.
+// The set for the widest vectors of this CPU. Any thread.
 const KernelSet& kernels();
 
 // ---- the sets, for kernels() ----

@@ -4,7 +4,7 @@ namespace imprint::cpu {
 namespace {
 constexpr const char* kSetName = "avx512";
 constexpr int kLanes = 16;    // floats of a vector register
-constexpr int kTileRows = 8;  // of a matmul's tile, two vectors wide: as many as the registers hold
+constexpr int kTileRows = 8;  // of a matmul's tile, two vectors wide: the most that the registers hold
 }  // namespace
 }  // namespace imprint::cpu
 

@@ -4,7 +4,7 @@ namespace imprint::cpu {
 namespace {
 constexpr const char* kSetName = "baseline";
 constexpr int kLanes = 4;     // floats of a vector register
-constexpr int kTileRows = 4;  // of a matmul's tile, two vectors wide: as many as the registers hold
+constexpr int kTileRows = 4;  // of a matmul's tile, two vectors wide: the most that the registers hold
 }  // namespace
 }  // namespace imprint::cpu
 

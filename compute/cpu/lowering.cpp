@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/graph/cost.h"
 
 namespace imprint::cpu {
@@ -11,7 +12,7 @@ using namespace tensor;
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;  // of a cache line, and of the widest vector
+constexpr std::uint64_t kAlignment = 64;  // a cache line, and the widest vector
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -36,19 +37,19 @@ Status Lowering::run() {
     if (task.element_count > 0) IMPRINT_CHECK(lower(task));
     executable_.kernels_.push_back({begin, executable_.steps_.size()});
     for (const Store& store : task.stores)
-      if (store.row_indices < 0) written_[static_cast<std::size_t>(store.node)] = 1;
+      if (store.row_indices < 0) written_[at(store.node)] = 1;
   }
   plan_arena();
   return {};
 }
 
-// Values stored by their elements share a chain; what each of them computes on the way into memory stands
-// before it.
+// Values that are stored element by element share a chain. Inputs that must be in memory are computed before
+// it.
 Status Lowering::lower(const Task& task) {
   if (task.kind == TaskKind::region)
-    return make_error(ErrorCode::internal, "a row-local region in a schedule for the processor");
+    return make_error(ErrorCode::internal, "found a row-local region in a schedule for the CPU");
   task_ = &task;
-  // Rows first: they are made from what the chain may overwrite, and go where the task reads nothing.
+  // Rows first: their inputs may be overwritten by the chain, and their targets are not read by the task.
   for (const Store& store : task.stores)
     if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
   ChainBuilder chain(*this, task.element_count);
@@ -69,8 +70,7 @@ Status Lowering::store_rows(const Store& store) {
   IMPRINT_ASSIGN(const Strided values, find_row_major(store.node));
   IMPRINT_ASSIGN(const Strided rows, find_row_major(store.row_indices));
   const std::int32_t into = buffer_of(store.place);
-  add(store_rows_step(values, rows, schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape,
-                      into),
+  add(store_rows_step(values, rows, schedule_.variables[at(store.place.index)]->shape, into),
       {values.buffer, rows.buffer, into});
   return {};
 }
@@ -78,22 +78,20 @@ Status Lowering::store_rows(const Store& store) {
 // ---- values ----
 
 bool Lowering::in_memory(NodeIndex node) const {
-  return is_memory_leaf(at(node)) ||
-         (written_[static_cast<std::size_t>(node)] &&
-          schedule_.place[static_cast<std::size_t>(node)].kind != PlaceKind::none);
+  return is_memory_leaf(graph_[node]) ||
+         (written_[at(node)] && schedule_.place[at(node)].kind != PlaceKind::none);
 }
 
 Result<Strided> Lowering::find(NodeIndex node) {
-  if (in_memory(node))
-    return row_major(buffer_of(schedule_.place[static_cast<std::size_t>(node)]), at(node).shape);
+  if (in_memory(node)) return row_major(buffer_of(schedule_.place[at(node)]), graph_[node].shape);
   if (const auto known = computed_.find(node); known != computed_.end()) return known->second;
-  if (at(node).kind() == OpKind::view) {
-    IMPRINT_ASSIGN(const Strided source, find(at(node).inputs[0]));
-    if (const auto view = through_view(at(node), source)) return *view;
+  if (graph_[node].kind() == OpKind::view) {
+    IMPRINT_ASSIGN(const Strided source, find(graph_[node].inputs[0]));
+    if (const auto view = through_view(graph_[node], source)) return *view;
   }
   const std::int32_t into = destination(node);
   IMPRINT_CHECK(compute(node, into));
-  return computed_.emplace(node, row_major(into, at(node).shape)).first->second;
+  return computed_.emplace(node, row_major(into, graph_[node].shape)).first->second;
 }
 
 Result<Strided> Lowering::find_row_major(NodeIndex node) {
@@ -106,14 +104,13 @@ Result<Strided> Lowering::find_row_major(NodeIndex node) {
 }
 
 Status Lowering::compute(NodeIndex node, std::int32_t into) {
-  const GraphNode& entry = at(node);
+  const GraphNode& entry = graph_[node];
   if (entry.op == Op::custom)
-    return make_error(
-        ErrorCode::unsupported,
-        "'" + entry.source->label +
-            "' is custom_rows, whose text is GLSL: it runs on a Vulkan device only, not on the CPU");
+    return make_error(ErrorCode::unsupported,
+                      text("custom_rows '", entry.source->label,
+                           "': found the CPU device, expected a Vulkan device, since it is GLSL"));
   switch (entry.kind()) {
-    case OpKind::view: {  // a reshape of what lies otherwise
+    case OpKind::view: {  // a reshape that moves elements
       IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
       return compute_copy(source, into);
     }
@@ -141,7 +138,7 @@ Status Lowering::compute(NodeIndex node, std::int32_t into) {
   std::vector<Strided> operands;
   std::vector<std::int32_t> buffers{into};
   for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
-    // Scans and indices of a gather are read in order.
+    // Scans and the indices of a gather need row-major operands.
     const bool dense = entry.kind() == OpKind::scan || (entry.op == Op::take && slot == 1);
     IMPRINT_ASSIGN(const Strided operand,
                    dense ? find_row_major(entry.inputs[slot]) : find(entry.inputs[slot]));
@@ -152,7 +149,7 @@ Status Lowering::compute(NodeIndex node, std::int32_t into) {
   if (entry.op == Op::matmul)
     add(matmul_step(operands[0], operands[1], into, kernels_), buffers);
   else if (entry.kind() == OpKind::reduce)
-    add(arg_reduce_step(entry, at(entry.inputs[0]).dtype, operands[0], into), buffers);
+    add(arg_reduce_step(entry, graph_[entry.inputs[0]].dtype, operands[0], into), buffers);
   else if (entry.kind() == OpKind::select)
     add(gather_step(entry, operands[0], operands[1], into), buffers);
   else if (entry.kind() == OpKind::scan)
@@ -167,39 +164,39 @@ Status Lowering::compute(NodeIndex node, std::int32_t into) {
 }
 
 Status Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
-  const NodeIndex source = at(node).inputs[0];
-  ChainBuilder chain(*this, at(source).element_count());
+  const NodeIndex source = graph_[node].inputs[0];
+  ChainBuilder chain(*this, graph_[source].element_count());
   IMPRINT_ASSIGN(const std::int32_t result, chain.value(source));
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(result, buffers);
   buffers.push_back(into);
-  add(std::make_unique<ReduceStep>(at(node), at(source).shape, std::move(finished), result, kernels_, into),
+  add(std::make_unique<ReduceStep>(graph_[node], graph_[source].shape, std::move(finished), result, kernels_,
+                                   into),
       buffers);
   return {};
 }
 
 Status Lowering::compute_pad(NodeIndex node, std::int32_t into) {
-  const GraphNode& entry = at(node);
+  const GraphNode& entry = graph_[node];
   IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
   Strided inside = row_major(into, entry.shape);
   inside.shape = source.shape;
   for (int axis = 0; axis < source.shape.rank(); ++axis)
-    inside.offset +=
-        inside.strides[static_cast<std::size_t>(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
+    inside.offset += inside.strides[at(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
   add(fill_step(into, entry.element_count(), word_of(entry.floats[0], entry.dtype)), {into});
   add(copy_step(source, inside), {source.buffer, into});
   return {};
 }
 
 Status Lowering::compute_concat(NodeIndex node, std::int32_t into) {
-  const GraphNode& entry = at(node);
+  const GraphNode& entry = graph_[node];
   const int axis = static_cast<int>(entry.ints[0]);
   Strided part = row_major(into, entry.shape);
   for (NodeIndex input : entry.inputs) {
     IMPRINT_ASSIGN(const Strided source, find(input));
     part.shape = source.shape;
     add(copy_step(source, part), {source.buffer, into});
-    part.offset += part.strides[static_cast<std::size_t>(axis)] * source.shape[axis];
+    part.offset += part.strides[at(axis)] * source.shape[axis];
   }
   return {};
 }
@@ -215,7 +212,7 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   for (const auto& [known, buffer] : buffer_of_place_)
     if (known == place) return buffer;
   if (place.kind == PlaceKind::temporary) {
-    const std::int32_t buffer = arena_buffer(at(place.index).shape);
+    const std::int32_t buffer = arena_buffer(graph_[place.index].shape);
     buffer_of_place_.emplace_back(place, buffer);
     return buffer;
   }
@@ -234,7 +231,7 @@ std::int32_t Lowering::buffer_of(const Place& place) {
       executable_.variables_.push_back({buffer, place.index});
       break;
     default: {
-      const NodeRef& source = at(place.index).source;
+      const NodeRef& source = graph_[place.index].source;
       executable_.constants_.push_back(source);
       // Read only.
       executable_.memory_.buffers.back() = const_cast<std::byte*>(source->constant->bytes.data());
@@ -261,15 +258,15 @@ std::int32_t Lowering::destination(NodeIndex node) {
     if (store.node == node && store.row_indices < 0 &&
         (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
       return buffer_of(store.place);
-  return arena_buffer(at(node).shape);
+  return arena_buffer(graph_[node].shape);
 }
 
 void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers) {
   const auto now = static_cast<std::int32_t>(executable_.steps_.size());
   for (const std::int32_t buffer : buffers) {
-    const std::int32_t index = arena_index_[static_cast<std::size_t>(buffer)];
+    const std::int32_t index = arena_index_[at(buffer)];
     if (index < 0) continue;
-    Lifetime& lifetime = arena_[static_cast<std::size_t>(index)].lifetime;
+    Lifetime& lifetime = arena_[at(index)].lifetime;
     if (lifetime.first < 0) lifetime.first = now;
     lifetime.last = now;
   }
@@ -288,8 +285,7 @@ void Lowering::plan_arena() {
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
   executable_.memory_.workspace = begin;
   for (std::size_t i = 0; i < arena_.size(); ++i)
-    executable_.memory_.buffers[static_cast<std::size_t>(arena_[i].buffer)] =
-        begin + workspace + plan.offsets[i];
+    executable_.memory_.buffers[at(arena_[i].buffer)] = begin + workspace + plan.offsets[i];
 }
 
 }  // namespace imprint::cpu

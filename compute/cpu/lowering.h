@@ -1,6 +1,6 @@
 #pragma once
-// From a schedule to steps. A value without memory of its own is computed in a chain where it is read element
-// by element, and into memory of the arena, once for all its readers, where it is read at any other index.
+// Turns a schedule into steps. A value without memory is computed in the chain that reads it, where it is
+// read element by element. Where it is read at other indices, it is computed once into arena memory.
 
 #include <cstdint>
 #include <span>
@@ -27,8 +27,8 @@ class Lowering {
   Status store_rows(const graph::Store& store);
 
   // ---- values ----
-  bool in_memory(graph::NodeIndex node) const;  // stored by a kernel before, or there before any
-  Result<Strided> find(graph::NodeIndex node);  // where the value lies, computed first where it lies nowhere
+  bool in_memory(graph::NodeIndex node) const;  // stored by an earlier kernel, or before any kernel
+  Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
   Status compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
   Status compute_reduce(graph::NodeIndex node, std::int32_t into);
@@ -40,36 +40,34 @@ class Lowering {
   std::int32_t buffer_of(const graph::Place& place);
   bool is_variable(std::int32_t buffer) const;
   std::int32_t arena_buffer(const Shape& shape);
-  std::int32_t destination(
-      graph::NodeIndex node);  // of a value of its own: where the task stores it, or in the arena
+  // The buffer for a value: where the task stores it, else in the arena.
+  std::int32_t destination(graph::NodeIndex node);
   void add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers);
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
   void plan_arena();
 
-  const graph::GraphNode& at(graph::NodeIndex node) const { return graph_[node]; }
-
   const graph::Graph& graph_;
   const graph::FusionRequest& request_;
   const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const graph::Task* task_ = nullptr;                               // the one being lowered
-  std::vector<std::uint8_t> written_;                               // per node: stored by a task before
-  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;  // beside what the schedule gave memory
+  const graph::Task* task_ = nullptr;                               // the task being lowered
+  std::vector<std::uint8_t> written_;                               // per node: stored by an earlier task
+  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;  // values without memory in the schedule
   std::vector<std::pair<graph::Place, std::int32_t>> buffer_of_place_;
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;
-    graph::Lifetime lifetime;
-  };  // by step
+    graph::Lifetime lifetime;  // in steps
+  };
   std::vector<ArenaValue> arena_;
-  std::vector<std::int32_t> arena_index_;    // per buffer: in arena_, or -1
+  std::vector<std::int32_t> arena_index_;    // per buffer: index in arena_, or -1
   std::int64_t workspace_ = kMatmulScratch;  // elements
 };
 
-// One chain: asks the lowering for what it reads, and gives each value a register.
+// Builds one chain: gets its inputs from the lowering and gives each value a register.
 class ChainBuilder {
  public:
   ChainBuilder(Lowering& lowering, std::int64_t count) : lowering_(lowering) { chain_.count = count; }
@@ -79,8 +77,8 @@ class ChainBuilder {
   void store(std::int32_t result, std::int32_t buffer);
   bool has_stores() const { return !chain_.stores.empty(); }
 
-  // Registers get their places; `kept`: a register that is read after each block, or -1. `buffers` is all
-  // that the chain touches.
+  // Assigns memory to the registers. kept: a register that is read after each block, or -1. buffers: receives
+  // every buffer that the chain uses.
   Chain finish(std::int32_t kept, std::vector<std::int32_t>& buffers);
 
  private:

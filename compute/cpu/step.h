@@ -1,7 +1,6 @@
 #pragma once
-// What a kernel of the schedule does on the processor: steps, one after the other. Most are chains:
-// elementwise operations over a block of elements that stays in the nearest cache, one operation after the
-// other over contiguous elements.
+// A kernel of the schedule on the CPU: steps that run one after the other. Most are chains: elementwise
+// operations on a block of elements that stays in the innermost cache, one operation at a time.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,30 +8,31 @@
 #include <span>
 #include <vector>
 
+#include "compute/base/at.h"
 #include "compute/cpu/kernels.h"
 #include "compute/cpu/strided.h"
 #include "compute/graph/graph.h"
 
 namespace imprint::cpu {
 
-// An element whose bits alone matter.
+// An element as raw bits.
 using Word [[gnu::may_alias]] = std::uint32_t;
 
 Word word_of(double value, DType dtype);
 
-// The memory of a run. Buffers are numbered by the executable. A step has the workspace for itself: kBlock
-// elements for each register of a chain, or kMatmulScratch.
+// The memory of a run. The executable numbers the buffers. The workspace belongs to the running step: kBlock
+// elements per register of a chain, or kMatmulScratch.
 struct Memory {
   std::vector<std::byte*> buffers;
   std::byte* workspace = nullptr;
 
   template <class T>
-  T* at(std::int32_t buffer, std::int64_t element = 0) const {
-    return reinterpret_cast<T*>(buffers[static_cast<std::size_t>(buffer)]) + element;
+  T* data(std::int32_t buffer, std::int64_t element = 0) const {
+    return reinterpret_cast<T*>(buffers[at(buffer)]) + element;
   }
 };
 
-inline constexpr std::int64_t kBlock = 512;  // elements of a chain's block
+inline constexpr std::int64_t kBlock = 512;  // elements per block of a chain
 
 class Step {
  public:
@@ -42,7 +42,7 @@ class Step {
 
 // ---- chains ----
 
-// Where a block of a chain's value is: at the block's place in a buffer, or in the workspace.
+// Where a chain's value is while a block runs: at the block's offset in a buffer, or in the workspace.
 struct Register {
   std::int32_t buffer = -1;  // -1: the workspace
   std::int64_t offset = 0;   // of the buffer's first element, or of the register in the workspace
@@ -54,16 +54,16 @@ struct Instruction {
   std::int32_t result = -1;  // registers
   std::array<std::int32_t, 3> operands{-1, -1, -1};
   Elementwise function = nullptr;  // apply
-  std::int32_t from = -1;          // load: buffer; uniform, permutation: of the generator's four words
+  std::int32_t from = -1;          // load: the buffer; uniform, permutation: the buffer of the generator
   std::int64_t offset = 0;
   Loops<1> loops;  // load
   Word value = 0;  // fill
-  std::int64_t stride = 1,
-               extent = 1;  // iota: element i is i / stride % extent; permutation: extent is of its last axis
+  // iota: element i is i / stride % extent. permutation: extent of the last axis.
+  std::int64_t stride = 1, extent = 1;
   std::uint32_t stream = 0;
 };
 
-// The value of `result` is copied to element after element of a buffer.
+// Copies the value of `result` to a buffer, element by element.
 struct ChainStore {
   std::int32_t result = -1;
   std::int32_t buffer = -1;
@@ -72,12 +72,12 @@ struct ChainStore {
 struct Chain {
   std::int64_t count = 0;  // elements
   std::vector<Register> registers;
-  std::vector<Instruction> once;  // equal for every block
+  std::vector<Instruction> once;  // the same for every block
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
 
   void prepare(const Memory& memory) const;
-  void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // stores apart
+  void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
 };
 
@@ -90,7 +90,7 @@ class MapStep : public Step {
   Chain chain_;
 };
 
-// reduce_*: folds the chain's value `result`, in order of its elements, without storing it.
+// reduce_*: folds the chain's value `result`, in the order of its elements, without storing it.
 class ReduceStep : public Step {
  public:
   ReduceStep(const graph::GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
@@ -100,27 +100,27 @@ class ReduceStep : public Step {
  private:
   Chain chain_;
   std::int32_t result_, into_;
-  Loops<1> loops_;            // of the source; the strides of what it is folded into
-  bool folds_inner_ = false;  // the innermost loop is folded into one
+  Loops<1> loops_;            // over the source; strides of the result
+  bool folds_inner_ = false;  // the innermost loop folds into one element
   std::int64_t outputs_;
   Word start_;
   Elementwise combine_;
   FoldRun fold_;
 };
 
-// ---- steps of whole values; operands are row-major but where a Strided says how they lie ----
+// ---- steps on whole values; operands are row-major unless passed as Strided ----
 
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels);  // one matrix after the other
+                                  const KernelSet& kernels);  // one matrix at a time
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,
                                   std::int32_t into);  // gather and take
 std::unique_ptr<Step> scan_step(const graph::GraphNode& node, std::span<const Strided> operands,
                                 std::int32_t into);  // cumsum and linear_recurrence
-// Behind a copy of the base.
+// Add a copy of the base first.
 std::unique_ptr<Step> scatter_add_step(const graph::GraphNode& node, const Strided& indices,
                                        const Strided& updates, std::int32_t into);
 std::unique_ptr<Step> unwindow_step(const graph::GraphNode& node, const Strided& windows, std::int32_t into);

@@ -9,7 +9,7 @@ bool Strided::is_row_major() const {
   std::int64_t expected = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     if (shape[axis] == 0) return true;
-    if (shape[axis] != 1 && strides[static_cast<std::size_t>(axis)] != expected) return false;
+    if (shape[axis] != 1 && strides[at(axis)] != expected) return false;
     expected *= shape[axis];
   }
   return true;
@@ -22,19 +22,19 @@ Strided row_major(std::int32_t buffer, const Shape& shape) {
 std::optional<Strided> reshaped(const Strided& source, const Shape& shape) {
   Strided result{source.buffer, source.offset, shape, row_major_strides(shape)};
   if (shape.element_count() == 0 || source.is_row_major()) return result;
-  // Whole loops of the source are split into axes of the target, from the innermost outward.
+  // Splits whole loops of the source into axes of the target, from the innermost outward.
   const Loops<1> loops = loops_over<1>(source.shape, {source.strides});
   int loop = loops.depth - 1;
   std::int64_t taken = 1;  // of the loop
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     if (shape[axis] == 1) continue;
-    if (loop >= 0 && taken == loops.extents[static_cast<std::size_t>(loop)]) {
+    if (loop >= 0 && taken == loops.extents[at(loop)]) {
       --loop;
       taken = 1;
     }
     if (loop < 0) return {};
     const auto l = static_cast<std::size_t>(loop);
-    result.strides[static_cast<std::size_t>(axis)] = loops.strides[0][l] * taken;
+    result.strides[at(axis)] = loops.strides[0][l] * taken;
     taken *= shape[axis];
     if (loops.extents[l] % taken != 0) return {};
   }
@@ -49,7 +49,7 @@ std::optional<Strided> through_view(const GraphNode& view, const Strided& source
     std::int64_t& stride = result.strides[a];
     switch (view.op) {
       case Op::permute:
-        stride = source.strides[static_cast<std::size_t>(view.ints[a])];
+        stride = source.strides[at(view.ints[a])];
         break;
       case Op::expand:
         stride = source.shape[axis] == 1 ? 0 : source.strides[a];
@@ -60,7 +60,7 @@ std::optional<Strided> through_view(const GraphNode& view, const Strided& source
         break;
       case Op::window:
         if (axis == source.shape.rank())
-          stride = source.strides[static_cast<std::size_t>(view.ints[0])] * view.ints[3];
+          stride = source.strides[at(view.ints[0])] * view.ints[3];
         else
           stride = source.strides[a] * (axis == view.ints[0] ? view.ints[2] : 1);
         break;

@@ -1,11 +1,12 @@
 #pragma once
-// How the elements of a value lie in memory: what views (permute, expand, slice, window, many reshapes) do to
-// it costs nothing but other strides.
+// The layout of a value's elements in memory. Views (permute, expand, slice, window, many reshapes) only
+// change strides.
 
 #include <array>
 #include <cstdint>
 #include <optional>
 
+#include "compute/base/at.h"
 #include "compute/graph/graph.h"
 #include "compute/tensor/shape.h"
 
@@ -13,7 +14,7 @@ namespace imprint::cpu {
 
 using Strides = std::array<std::int64_t, Shape::kMaxRank>;
 
-// In elements of four bytes. `buffer` names memory that a run supplies (step.h).
+// Offsets and strides in elements of four bytes. `buffer` is a number in Memory::buffers (step.h).
 struct Strided {
   std::int32_t buffer = -1;
   std::int64_t offset = 0;
@@ -25,11 +26,11 @@ struct Strided {
 
 Strided row_major(std::int32_t buffer, const Shape& shape);
 
-// The view's elements where its input's lie; nothing for a reshape that needs them moved.
+// The layout of a view of the source; empty for a reshape that must move elements.
 std::optional<Strided> through_view(const graph::GraphNode& view, const Strided& source);
 std::optional<Strided> reshaped(const Strided& source, const Shape& shape);
 
-// The shape as nested loops, as few as possible, innermost last, that walk `N` layouts of it at once.
+// The shape as nested loops, as few as possible, innermost last. They walk N layouts of it at once.
 template <int N>
 struct Loops {
   int depth = 0;  // at least 1
@@ -50,16 +51,16 @@ Loops<N> loops_over(const Shape& shape, const std::array<Strides, N>& strides) {
     for (int n = 0; n < N; ++n) loops.strides[n][loop] = strides[n][a];
     if (!joins) ++loops.depth;
   }
-  if (loops.depth == 0) loops.extents[static_cast<std::size_t>(loops.depth++)] = 1;
+  if (loops.depth == 0) loops.extents[at(loops.depth++)] = 1;
   return loops;
 }
 
-// The position of a walk over all loops but the innermost.
+// A walk over all loops except the innermost.
 template <int N>
 struct Walk {
   explicit Walk(const Loops<N>& walked) : loops(walked) {}
 
-  // To the run that holds the element of this row-major number.
+  // Moves to the run that holds the element with this row-major number.
   void seek(std::int64_t element) {
     std::int64_t run = element / loops.extents[inner()];
     offsets = {};

@@ -1,4 +1,4 @@
-// Steps that take whole values: copies, products, gathers, scans and scatters.
+// Steps on whole values: copies, products, gathers, scans and scatters.
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,7 @@ using namespace tensor;
 
 namespace {
 
-std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
-
-// A step made of a function.
+// A step that runs a function.
 template <class Run>
 class MadeStep : public Step {
  public:
@@ -71,12 +69,12 @@ std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to) {
   if (from.shape.element_count() == 0) return made([](const Memory&) {});
   const Loops<2> loops = loops_over<2>(from.shape, {from.strides, to.strides});
   return made([=](const Memory& memory) {
-    copy(loops, memory.at<const Word>(from.buffer, from.offset), memory.at<Word>(to.buffer, to.offset));
+    copy(loops, memory.data<const Word>(from.buffer, from.offset), memory.data<Word>(to.buffer, to.offset));
   });
 }
 
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value) {
-  return made([=](const Memory& memory) { std::fill_n(memory.at<Word>(buffer), count, value); });
+  return made([=](const Memory& memory) { std::fill_n(memory.data<Word>(buffer), count, value); });
 }
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
@@ -93,7 +91,7 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
   Shape batch;
   for (int axis = 0; axis < rank - 2; ++axis) batch.append(a.shape[axis]);
   if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
-  // Matrices that share their right side are one matrix of all their rows.
+  // Matrices with the same right operand are one matrix with all their rows.
   const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
   const bool joins =
       loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
@@ -103,11 +101,11 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
   return made([=, product = kernels.matmul](const Memory& memory) {
     Matmul next = one;
     next.scratch = reinterpret_cast<float*>(memory.workspace);
-    next.c = memory.at<float>(into);
+    next.c = memory.data<float>(into);
     each_run(matrices, [&](const auto& offsets, std::int64_t count, const auto& strides) {
       for (std::int64_t i = 0; i < count; ++i, next.c += size) {
-        next.a = memory.at<const float>(a.buffer, a.offset + offsets[0] + i * strides[0]);
-        next.b = memory.at<const float>(b.buffer, b.offset + offsets[1] + i * strides[1]);
+        next.a = memory.data<const float>(a.buffer, a.offset + offsets[0] + i * strides[0]);
+        next.b = memory.data<const float>(b.buffer, b.offset + offsets[1] + i * strides[1]);
         product(next);
       }
     });
@@ -116,7 +114,7 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
 
 namespace {
 
-// The first of equals wins, and a NaN beats every number.
+// The first of equals wins; NaN wins over every number.
 template <class T>
 std::int32_t best_position(const T* values, std::int64_t count, std::int64_t stride, bool largest) {
   std::int32_t best = 0;
@@ -139,14 +137,15 @@ std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const 
   const std::int64_t extent = source.shape[static_cast<int>(axis)], stride = source.strides[axis];
   const Loops<1> loops = loops_over<1>(node.shape, {source.strides});
   return made([=, largest = node.op == Op::argmax](const Memory& memory) {
-    auto* result = memory.at<std::int32_t>(into);
+    auto* result = memory.data<std::int32_t>(into);
     each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t line = source.offset + offsets[0] + i * strides[0];
         *result++ =
             dtype == DType::float32
-                ? best_position(memory.at<const float>(source.buffer, line), extent, stride, largest)
-                : best_position(memory.at<const std::int32_t>(source.buffer, line), extent, stride, largest);
+                ? best_position(memory.data<const float>(source.buffer, line), extent, stride, largest)
+                : best_position(memory.data<const std::int32_t>(source.buffer, line), extent, stride,
+                                largest);
       }
     });
   });
@@ -172,8 +171,8 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
   const std::int64_t count = indices.shape.element_count(), size = inner.element_count(),
                      extent = data.shape[axis], step = data.strides[at(axis)];
   return made([=](const Memory& memory) {
-    const auto* chosen = memory.at<const std::int32_t>(indices.buffer, indices.offset);
-    Word* to = memory.at<Word>(into);
+    const auto* chosen = memory.data<const std::int32_t>(indices.buffer, indices.offset);
+    Word* to = memory.data<Word>(into);
     each_run(blocks, [&](const auto& offsets, std::int64_t repeats, const auto& strides) {
       for (std::int64_t block = 0; block < repeats; ++block)
         for (std::int64_t i = 0; i < count; ++i, to += size) {
@@ -181,8 +180,8 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
             std::fill_n(to, size, Word{0});
           else
             copy(slice,
-                 memory.at<const Word>(data.buffer,
-                                       data.offset + offsets[0] + block * strides[0] + chosen[i] * step),
+                 memory.data<const Word>(data.buffer,
+                                         data.offset + offsets[0] + block * strides[0] + chosen[i] * step),
                  to);
         }
     });
@@ -196,14 +195,14 @@ std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, co
   if (node.op == Op::take) return take_step(node, data, indices, into);
   if (node.element_count() == 0) return made([](const Memory&) {});
   const auto axis = at(node.ints[0]);
-  Strides around = data.strides;  // of all axes but the one that is chosen
+  Strides around = data.strides;  // of all axes except the indexed one
   around[axis] = 0;
   const Loops<2> loops = loops_over<2>(node.shape, {indices.strides, around});
   const std::int64_t extent = data.shape[static_cast<int>(axis)], step = data.strides[axis];
   return made([=](const Memory& memory) {
-    const auto* chosen = memory.at<const std::int32_t>(indices.buffer, indices.offset);
-    const Word* from = memory.at<const Word>(data.buffer, data.offset);
-    Word* to = memory.at<Word>(into);
+    const auto* chosen = memory.data<const std::int32_t>(indices.buffer, indices.offset);
+    const Word* from = memory.data<const Word>(data.buffer, data.offset);
+    Word* to = memory.data<Word>(into);
     each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int32_t index = chosen[offsets[0] + i * strides[0]];
@@ -251,9 +250,9 @@ std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> 
   const bool reverse = node.ints[2] != 0;
   if (node.op == Op::linear_recurrence)
     return made([=, factors = operands[1]](const Memory& memory) {
-      const auto* term = memory.at<const float>(terms.buffer, terms.offset);
-      const auto* factor = memory.at<const float>(factors.buffer, factors.offset);
-      auto* result = memory.at<float>(into);
+      const auto* term = memory.data<const float>(terms.buffer, terms.offset);
+      const auto* factor = memory.data<const float>(factors.buffer, factors.offset);
+      auto* result = memory.data<float>(into);
       scan_lines<float>(lines, reverse, [&](std::int64_t row, std::int64_t before) {
         for (std::int64_t i = 0; i < lines.inner; ++i)
           result[row + i] = before < 0 ? term[row + i] : factor[row + i] * result[before + i] + term[row + i];
@@ -261,11 +260,11 @@ std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> 
     });
   return made([=, exclusive = node.ints[1] != 0, dtype = node.dtype](const Memory& memory) {
     if (dtype == DType::float32)
-      cumsum(lines, exclusive, reverse, memory.at<const float>(terms.buffer, terms.offset),
-             memory.at<float>(into));
+      cumsum(lines, exclusive, reverse, memory.data<const float>(terms.buffer, terms.offset),
+             memory.data<float>(into));
     else
-      cumsum(lines, exclusive, reverse, memory.at<const std::int32_t>(terms.buffer, terms.offset),
-             memory.at<std::int32_t>(into));
+      cumsum(lines, exclusive, reverse, memory.data<const std::int32_t>(terms.buffer, terms.offset),
+             memory.data<std::int32_t>(into));
   });
 }
 
@@ -279,7 +278,7 @@ std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& ind
   const Loops<3> loops = loops_over<3>(updates.shape, {indices.strides, updates.strides, around});
   const std::int64_t extent = node.shape[static_cast<int>(axis)], step = own[axis];
   return made([=, dtype = node.dtype](const Memory& memory) {
-    const auto* chosen = memory.at<const std::int32_t>(indices.buffer, indices.offset);
+    const auto* chosen = memory.data<const std::int32_t>(indices.buffer, indices.offset);
     const auto add = [&](const auto* from, auto* to) {
       each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -291,9 +290,9 @@ std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& ind
       });
     };
     if (dtype == DType::float32)
-      add(memory.at<const float>(updates.buffer, updates.offset), memory.at<float>(into));
+      add(memory.data<const float>(updates.buffer, updates.offset), memory.data<float>(into));
     else
-      add(memory.at<const std::int32_t>(updates.buffer, updates.offset), memory.at<std::int32_t>(into));
+      add(memory.data<const std::int32_t>(updates.buffer, updates.offset), memory.data<std::int32_t>(into));
   });
 }
 
@@ -302,7 +301,7 @@ std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& window
   const std::int64_t size = node.ints[1], stride = node.ints[2], dilation = node.ints[3],
                      total = node.element_count();
   if (windows.shape.element_count() == 0) return fill_step(into, total, 0);
-  // Position p of window element s lands on p * stride + s * dilation; one s after the other.
+  // Element s of the window at position p adds to p * stride + s * dilation.
   Shape positions;
   for (int a = 0; a < last; ++a) positions.append(windows.shape[a]);
   const Strides own = row_major_strides(node.shape);
@@ -322,9 +321,9 @@ std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& window
         });
     };
     if (dtype == DType::float32)
-      add(memory.at<const float>(windows.buffer, windows.offset), memory.at<float>(into));
+      add(memory.data<const float>(windows.buffer, windows.offset), memory.data<float>(into));
     else
-      add(memory.at<const std::int32_t>(windows.buffer, windows.offset), memory.at<std::int32_t>(into));
+      add(memory.data<const std::int32_t>(windows.buffer, windows.offset), memory.data<std::int32_t>(into));
   });
 }
 
@@ -333,9 +332,9 @@ std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows
   const std::int64_t count = rows.shape.element_count(), extent = target[0];
   const auto width = at(extent == 0 ? 0 : target.element_count() / extent);
   return made([=](const Memory& memory) {
-    const auto* chosen = memory.at<const std::int32_t>(rows.buffer, rows.offset);
-    const Word* from = memory.at<const Word>(values.buffer, values.offset);
-    Word* to = memory.at<Word>(into);
+    const auto* chosen = memory.data<const std::int32_t>(rows.buffer, rows.offset);
+    const Word* from = memory.data<const Word>(values.buffer, values.offset);
+    Word* to = memory.data<Word>(into);
     for (std::int64_t i = 0; i < count; ++i)
       if (chosen[i] >= 0 && chosen[i] < extent)
         std::memcpy(to + at(chosen[i]) * width, from + at(i) * width, width * sizeof(Word));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/base/at.h"
 #include "compute/base/hash.h"
 #include "compute/base/result.h"
 #include "compute/tensor/node.h"
@@ -25,7 +26,6 @@ using tensor::OpKind;
 using tensor::VariableState;
 
 using NodeIndex = std::int32_t;
-inline std::size_t at(NodeIndex index) { return static_cast<std::size_t>(index); }  // in a table of nodes
 
 // A Node with its inputs named by table index. Inputs always have smaller indices.
 struct GraphNode {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compute/base/text.h"
+
 namespace imprint::kernels {
 
 using namespace graph;
@@ -16,8 +18,8 @@ IndexExpression row() { return IndexExpression(std::string("i")); }
 
 std::string CustomEmitter::function(const std::string& name, int workgroup_size) {
   includes_.insert("philox");
-  line("int i = group * " + std::to_string(workgroup_size) + " + int(gl_LocalInvocationID.x);");
-  line("if (i >= " + std::to_string(anchor_.shape[0]) + ") return;");
+  line(text("int i = group * ", workgroup_size, " + int(gl_LocalInvocationID.x);"));
+  line(text("if (i >= ", anchor_.shape[0], ") return;"));
   call();
   store_members();
   store_result();
@@ -26,14 +28,14 @@ std::string CustomEmitter::function(const std::string& name, int workgroup_size)
          task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
-// Row by row into and out of arrays, short ones without a loop.
+// Copies one row into or out of an array; short ones without a loop.
 void CustomEmitter::each(std::int64_t count, const std::function<void(const IndexExpression&)>& body) {
   if (count <= kUnrolled) {
     for (std::int64_t j = 0; j < count; ++j) body(IndexExpression(j));
     return;
   }
   const std::string j = fresh('k');
-  open("for (int " + j + " = 0; " + j + " < " + std::to_string(count) + "; " + j + "++)");
+  open(text("for (int ", j, " = 0; ", j, " < ", count, "; ", j, "++)"));
   body(IndexExpression(j));
   close();
 }
@@ -44,8 +46,8 @@ void CustomEmitter::call() {
     const GraphNode& input = graph_[anchor_.inputs[k]];
     const bool has_rows = input.shape.rank() == 2;
     const std::int64_t count = input.shape[input.shape.rank() - 1];
-    const std::string array = "input_" + std::to_string(k);
-    line((input.dtype == DType::float32 ? "float " : "int ") + array + "[" + std::to_string(count) + "];");
+    const std::string array = text("input_", k);
+    line(text((input.dtype == DType::float32 ? "float " : "int "), array, "[", count, "];"));
     each(count, [&](const IndexExpression& j) {
       const std::string element =
           value(anchor_.inputs[k], {std::nullopt, has_rows ? std::vector<IndexExpression>{row(), j}
@@ -55,11 +57,11 @@ void CustomEmitter::call() {
     });
     arguments += ", " + array;
   }
-  line("float result[" + std::to_string(anchor_.shape[1]) + "];");
+  line(text("float result[", anchor_.shape[1], "];"));
   line("imp_row(" + arguments + ", result);");
 }
 
-// All values before any store: what one of them reads another may overwrite.
+// All values are computed before any store: a store may overwrite what another value reads.
 void CustomEmitter::store_members() {
   struct Element {
     NodeIndex member;

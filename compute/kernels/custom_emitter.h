@@ -1,6 +1,6 @@
 #pragma once
-// Writes the kernel round a caller's own GLSL, once a row: its inputs are gathered into arrays, and what
-// follows from its result for that row is computed behind it.
+// Writes the kernel that runs the caller's own GLSL, once per row. It gathers the row's inputs into arrays
+// before the call, and computes the rest of the task from the result after it.
 
 #include <functional>
 #include <string>
@@ -13,7 +13,7 @@ class CustomEmitter : public Emitter {
  public:
   using Emitter::Emitter;
 
-  // With the caller's text in front.
+  // The caller's GLSL, then the function.
   std::string function(const std::string& name, int workgroup_size);
 
  protected:

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "compute/base/text.h"
 #include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/graph/product.h"
@@ -26,11 +27,10 @@ namespace {
 constexpr int kWorkgroupSize = 64;
 constexpr std::size_t kMaxTasks = 32;             // functions in one shader
 constexpr std::int64_t kMaxPackedGroups = 16384;  // a task with more workgroups fills a device alone
-constexpr std::int64_t kBesideRegion =
-    16384;  // elements of a map that may run in the larger workgroups of a region
+constexpr std::int64_t kBesideRegion = 16384;     // elements of a map that may join a region's dispatch
 
-// Names buffers and offsets in order of first use. beside_others: the dispatch has text of a caller's, to
-// whom all names are left but those with imp_.
+// Names buffers and offsets in order of first use. beside_others: the dispatch contains the caller's GLSL, so
+// that all names begin with imp_.
 class DispatchNames : public MemoryNames {
  public:
   DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of,
@@ -54,25 +54,24 @@ class DispatchNames : public MemoryNames {
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
     if (found == source_.table.end()) found = source_.table.insert(found, place);
-    return prefix_ + "o" + std::to_string(found - source_.table.begin());
+    return text(prefix_, "o", found - source_.table.begin());
   }
 
   std::string declarations() const {
-    std::string text = source_.pushes_table
-                           ? "layout(push_constant)"
-                           : "layout(std140, set = 0, binding = " + std::to_string(vk::kTableBinding) + ")";
+    std::string out = source_.pushes_table
+                          ? "layout(push_constant)"
+                          : text("layout(std140, set = 0, binding = ", vk::kTableBinding, ")");
     const std::string offsets = prefix_ + "offsets";
-    text += " uniform Offsets { ivec4 " + offsets + "[" + std::to_string((source_.table.size() + 3) / 4) +
-            "]; };\n";
+    out += text(" uniform Offsets { ivec4 ", offsets, "[", (source_.table.size() + 3) / 4, "]; };\n");
     for (const std::string& name : arrays_) {
       const std::size_t digits = prefix_.size() + 1;
-      text += "layout(std430, set = 0, binding = " + name.substr(digits, name.size() - digits - 1) +
-              ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
+      out += "layout(std430, set = 0, binding = " + name.substr(digits, name.size() - digits - 1) +
+             ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
     }
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
-      text += "#define " + prefix_ + "o" + std::to_string(entry) + " " + offsets + "[" +
-              std::to_string(entry / 4) + "]." + "xyzw"[entry % 4] + "\n";
-    return text;
+      out +=
+          text("#define ", prefix_, "o", entry, " ", offsets, "[", entry / 4, "].", "xyzw"[entry % 4], "\n");
+    return out;
   }
 
   bool has_narrow_floats() const {
@@ -109,7 +108,7 @@ class DispatchNames : public MemoryNames {
     const std::int32_t buffer = buffer_of_(place);
     auto found = std::ranges::find(source_.buffers, buffer);
     if (found == source_.buffers.end()) found = source_.buffers.insert(found, buffer);
-    const std::string name = prefix_ + "b" + std::to_string(found - source_.buffers.begin()) + kind;
+    const std::string name = text(prefix_, "b", found - source_.buffers.begin(), kind);
     arrays_.insert(name);
     return name;
   }
@@ -122,34 +121,34 @@ class DispatchNames : public MemoryNames {
 
 bool is_large_map(const Task& task) { return task.kind == TaskKind::map && task.element_count >= kLargeMap; }
 
-// Adds the function's text, wide where it can be; gives its workgroups.
+// Adds the task's function, wide where possible, and returns its workgroups.
 template <class E>
 std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int workgroup_size,
                                bool may_be_wide, std::string& functions) {
   E wide = emitter, narrow = emitter;
-  std::string text = may_be_wide ? wide.function(name, workgroup_size, true) : std::string();
-  const bool is_wide = !text.empty();
-  if (!is_wide) text = narrow.function(name, workgroup_size, false);
-  functions += text + "\n";
+  std::string function = may_be_wide ? wide.function(name, workgroup_size, true) : std::string();
+  const bool is_wide = !function.empty();
+  if (!is_wide) function = narrow.function(name, workgroup_size, false);
+  functions += function + "\n";
   return (is_wide ? wide : narrow).group_count();
 }
 
-// The same text with every loop marked that its emitter does not want unrolled.
+// Asks drivers not to unroll any loop that has no attribute of its own.
 std::string with_kept_loops(const std::string& functions) {
   constexpr std::string_view kLoop = "for (";
-  std::string text;
+  std::string marked;
   std::size_t from = 0;
-  for (std::size_t at = functions.find(kLoop); at != std::string::npos;
-       at = functions.find(kLoop, at + kLoop.size())) {
-    const std::size_t before = functions.find_last_not_of(' ', at == 0 ? 0 : at - 1);
-    if (at != 0 && functions[before] != '\n') continue;  // it stands behind something: an attribute
-    text.append(functions, from, at - from).append("[[dont_unroll]] ");
-    from = at;
+  for (std::size_t loop = functions.find(kLoop); loop != std::string::npos;
+       loop = functions.find(kLoop, loop + kLoop.size())) {
+    const std::size_t before = functions.find_last_not_of(' ', loop == 0 ? 0 : loop - 1);
+    if (loop != 0 && functions[before] != '\n') continue;  // it has an attribute already
+    marked.append(functions, from, loop - from).append("[[dont_unroll]] ");
+    from = loop;
   }
-  return text.append(functions, from);
+  return marked.append(functions, from);
 }
 
-// Of GLSL, for kernels on matrix units.
+// The GLSL extensions of kernels on matrix units.
 std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
   if (units == MatrixUnits::none) return {};
   std::vector<std::string> names{"GL_EXT_shader_explicit_arithmetic_types_float16",
@@ -163,110 +162,143 @@ std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
   return names;
 }
 
-void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
-                const std::function<std::int32_t(const Place&)>& buffer_of, DispatchSource& source) {
-  const auto kind_of = [&](std::int32_t t) { return schedule.tasks[static_cast<std::size_t>(t)].kind; };
-  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, [&](std::int32_t t) {
-                        return kind_of(t) == TaskKind::custom;
-                      }));
-  std::set<std::string> includes;
-  std::string functions, calls, shared_arrays;
-  int workgroup_size = kWorkgroupSize;
-  const auto has_shared_folds = [&](std::int32_t t) { return shares_folds(kind_of(t)); };
-  const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
-  const auto product = std::ranges::find_if(source.tasks, is_product);
-  const bool tiles = product != source.tasks.end();
-  if (tiles) {
-    const ProductTile& tile = schedule.tasks[static_cast<std::size_t>(*product)].tile;
-    workgroup_size = tile.invocations();
-    shared_arrays += ProductEmitter::declarations(tile);
-  } else if (const auto fold = std::ranges::find_if(source.tasks, has_shared_folds);
-             fold != source.tasks.end()) {
-    workgroup_size = schedule.tasks[static_cast<std::size_t>(*fold)].invocations;
-  } else if (const Task& first = schedule.tasks[static_cast<std::size_t>(source.tasks[0])];
-             source.tasks.size() == 1 && is_large_map(first)) {
-    workgroup_size = first.invocations;
-  }
-  for (std::int32_t t : source.tasks)
-    if (kind_of(t) == TaskKind::region)
-      workgroup_size =
-          schedule.regions[static_cast<std::size_t>(schedule.tasks[static_cast<std::size_t>(t)].region)]
-              .invocations;
-  MatrixUnits units =
-      tiles ? schedule.tasks[static_cast<std::size_t>(*product)].tile.units : MatrixUnits::none;
-  std::int64_t groups = 0;
-  for (std::size_t i = 0; i < source.tasks.size(); ++i) {
-    const Task& task = schedule.tasks[static_cast<std::size_t>(source.tasks[i])];
-    const std::string name = "task_" + std::to_string(i);
-    std::int64_t task_groups = 0;
-    if (std::string text;
-        task.kind == TaskKind::region &&
-        RegionMatrixEmitter::write(graph, schedule, task, names, includes, limits.fold_terms, name, text,
-                                   shared_arrays, task_groups)) {
-      functions += text + "\n";
-      units = MatrixUnits::subgroup;
-      source.region_on_matrix_units = true;
-    } else if (task.kind == TaskKind::region) {
-      RegionEmitter emitter(graph, schedule, task, names, includes, limits.fold_terms);
-      functions += emitter.function(name) + "\n";
-      shared_arrays += emitter.shared_arrays();
-      task_groups = Emitter::group_count(graph, task, workgroup_size);
-    } else if (task.kind == TaskKind::custom) {
-      functions += CustomEmitter(graph, schedule, task, names, includes, limits.fold_terms)
-                       .function(name, workgroup_size) +
-                   "\n";
-      task_groups = Emitter::group_count(graph, task, workgroup_size);
-    } else if (task.kind == TaskKind::product) {
-      functions +=
-          ProductEmitter(graph, schedule, task, names, includes, limits.fold_terms).function(name) + "\n";
-      task_groups = Emitter::group_count(graph, task, workgroup_size);
-    } else if (task.kind == TaskKind::row_fold) {
-      task_groups = write_wide_or_not(RowEmitter(graph, schedule, task, names, includes, limits.fold_terms),
-                                      name, workgroup_size, true, functions);
-    } else {
-      const bool may_be_wide = is_large_map(task) || task.kind == TaskKind::group_fold;
-      task_groups = write_wide_or_not(Emitter(graph, schedule, task, names, includes, limits.fold_terms),
-                                      name, workgroup_size, may_be_wide, functions);
-    }
-    const std::string first = groups == 0 ? "group" : "group - " + std::to_string(groups);
-    groups += task_groups;
-    calls += "  if (group < " + std::to_string(groups) + ") { " + name + "(" + first + "); return; }\n";
-  }
-  source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));
-  source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);
-
-  source.pushes_table = source.table.size() <= limits.push_entries;
-  source.invocations = static_cast<std::uint32_t>(workgroup_size);
-  std::string& text = source.glsl;
-  text = "#version 450\n";
-  if (limits.keep_loops) functions = with_kept_loops(functions);
-  if (tiles || functions.find("unroll]]") != std::string::npos)
-    text += "#extension GL_EXT_control_flow_attributes : require\n";
-  if (units == MatrixUnits::subgroup) {
-    source.subgroup_size = 32;
-    includes.insert(limits.matrix_dialect == MatrixDialect::khr ? "matrices_khr" : "matrices_nv");
-  }
-  for (const std::string& extension : extensions(units, limits.matrix_dialect))
-    text += "#extension " + extension + " : require\n";
-  if (names.has_narrow_floats()) text += "#extension GL_EXT_shader_16bit_storage : require\n";
-  text += "layout(local_size_x = " + std::to_string(workgroup_size) + ") in;\n\n" + names.declarations() +
-          "\n" + shared_arrays;
-  if (functions.find("fold_floats") != std::string::npos ||
-      functions.find("fold_ints") != std::string::npos) {
-    const std::string size = "[" + std::to_string(workgroup_size) + "];\n";
-    text += "shared float fold_floats" + size + "shared int fold_ints" + size + "shared int fold_positions" +
-            size + "\n";
-  }
-  for (const std::string& include : includes) text += std::string(embedded_shader(include)) + "\n";
-  text += functions;
-  const bool two_rows = source.groups_y > 1;
-  text += "void main() {\n  int group = int(gl_WorkGroupID.x" +
-          std::string(two_rows ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "") + ");\n" + calls + "}\n";
+// Invocations of a workgroup of the dispatch: those of its product, region or fold, else kWorkgroupSize.
+int workgroup_size_of(const Schedule& schedule, std::span<const std::int32_t> tasks) {
+  const auto task_of = [&](std::int32_t t) -> const Task& { return schedule.tasks[at(t)]; };
+  for (const std::int32_t t : tasks)
+    if (task_of(t).kind == TaskKind::region) return schedule.regions[at(task_of(t).region)].invocations;
+  for (const std::int32_t t : tasks)
+    if (task_of(t).kind == TaskKind::product) return task_of(t).tile.invocations();
+  for (const std::int32_t t : tasks)
+    if (shares_folds(task_of(t).kind)) return task_of(t).invocations;
+  const Task& first = task_of(tasks[0]);
+  return tasks.size() == 1 && is_large_map(first) ? first.invocations : kWorkgroupSize;
 }
 
-// Whether the tasks may be functions of one shader. A region has its own number of invocations, for which
-// only small maps may be cut; the texts of two callers may use one name; products of one dispatch have one
-// tile, and its shared folds one number of invocations.
+// Writes the functions of a dispatch's tasks, and notes what the text around them must declare.
+class FunctionWriter {
+ public:
+  FunctionWriter(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                 DispatchNames& names, int workgroup_size)
+      : graph_(graph), schedule_(schedule), limits_(limits), names_(names), workgroup_size_(workgroup_size) {}
+
+  // Returns the task's workgroups.
+  std::int64_t add(const Task& task, const std::string& name) {
+    switch (task.kind) {
+      case TaskKind::region:
+        return add_region(task, name);
+      case TaskKind::custom:
+        functions += emitter<CustomEmitter>(task).function(name, workgroup_size_) + "\n";
+        return Emitter::group_count(graph_, task, workgroup_size_);
+      case TaskKind::product:
+        functions += emitter<ProductEmitter>(task).function(name) + "\n";
+        return Emitter::group_count(graph_, task, workgroup_size_);
+      case TaskKind::row_fold:
+        return write_wide_or_not(emitter<RowEmitter>(task), name, workgroup_size_, true, functions);
+      default: {
+        const bool may_be_wide = is_large_map(task) || task.kind == TaskKind::group_fold;
+        return write_wide_or_not(emitter<Emitter>(task), name, workgroup_size_, may_be_wide, functions);
+      }
+    }
+  }
+
+  std::set<std::string> includes;
+  std::string functions, shared_arrays;
+  bool region_on_matrix_units = false;
+
+ private:
+  template <class E>
+  E emitter(const Task& task) {
+    return E(graph_, schedule_, task, names_, includes, limits_.fold_terms);
+  }
+
+  std::int64_t add_region(const Task& task, const std::string& name) {
+    std::int64_t groups = 0;
+    if (std::string function;
+        RegionMatrixEmitter::write(graph_, schedule_, task, names_, includes, limits_.fold_terms, name,
+                                   function, shared_arrays, groups)) {
+      functions += function + "\n";
+      region_on_matrix_units = true;
+      return groups;
+    }
+    RegionEmitter region = emitter<RegionEmitter>(task);
+    functions += region.function(name) + "\n";
+    shared_arrays += region.shared_arrays();
+    return Emitter::group_count(graph_, task, workgroup_size_);
+  }
+
+  const Graph& graph_;
+  const Schedule& schedule_;
+  const DispatchLimits& limits_;
+  DispatchNames& names_;
+  int workgroup_size_;
+};
+
+// Arrays in which workgroups fold together, where the functions use them.
+std::string fold_arrays(const std::string& functions, int workgroup_size) {
+  if (functions.find("fold_floats") == std::string::npos && functions.find("fold_ints") == std::string::npos)
+    return {};
+  const std::string size = text("[", workgroup_size, "];\n");
+  return text("shared float fold_floats", size, "shared int fold_ints", size, "shared int fold_positions",
+              size, "\n");
+}
+
+void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                const std::function<std::int32_t(const Place&)>& buffer_of, DispatchSource& source) {
+  const auto kind_of = [&](std::int32_t t) { return schedule.tasks[at(t)].kind; };
+  const auto is_custom = [&](std::int32_t t) { return kind_of(t) == TaskKind::custom; };
+  const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
+  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, is_custom));
+  const int workgroup_size = workgroup_size_of(schedule, source.tasks);
+  FunctionWriter writer(graph, schedule, limits, names, workgroup_size);
+  MatrixUnits units = MatrixUnits::none;
+  const auto product = std::ranges::find_if(source.tasks, is_product);
+  const bool has_product = product != source.tasks.end();
+  if (has_product) {
+    const ProductTile& tile = schedule.tasks[at(*product)].tile;
+    writer.shared_arrays += ProductEmitter::declarations(tile);
+    units = tile.units;
+  }
+  std::string calls;
+  std::int64_t groups = 0;
+  for (std::size_t i = 0; i < source.tasks.size(); ++i) {
+    const std::string name = text("task_", i);
+    const std::int64_t task_groups = writer.add(schedule.tasks[at(source.tasks[i])], name);
+    const std::string group = groups == 0 ? "group" : text("group - ", groups);
+    groups += task_groups;
+    calls += text("  if (group < ", groups, ") { ", name, "(", group, "); return; }\n");
+  }
+  if (writer.region_on_matrix_units) units = MatrixUnits::subgroup;
+  source.region_on_matrix_units = writer.region_on_matrix_units;
+  source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));
+  source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);
+  source.pushes_table = source.table.size() <= limits.push_entries;
+  source.invocations = static_cast<std::uint32_t>(workgroup_size);
+
+  const std::string functions = limits.keep_loops ? with_kept_loops(writer.functions) : writer.functions;
+  std::string& glsl = source.glsl;
+  glsl = "#version 450\n";
+  if (has_product || functions.find("unroll]]") != std::string::npos)
+    glsl += "#extension GL_EXT_control_flow_attributes : require\n";
+  if (units == MatrixUnits::subgroup) {
+    source.subgroup_size = 32;
+    writer.includes.insert(limits.matrix_dialect == MatrixDialect::khr ? "matrices_khr" : "matrices_nv");
+  }
+  for (const std::string& extension : extensions(units, limits.matrix_dialect))
+    glsl += text("#extension ", extension, " : require\n");
+  if (names.has_narrow_floats()) glsl += "#extension GL_EXT_shader_16bit_storage : require\n";
+  glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
+               writer.shared_arrays, fold_arrays(functions, workgroup_size));
+  for (const std::string& include : writer.includes) glsl += text(embedded_shader(include), "\n");
+  glsl += functions;
+  const std::string_view row_of_groups =
+      source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
+  glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", row_of_groups, ");\n", calls, "}\n");
+}
+
+// Whether two tasks may be functions of one shader. A region fixes the number of invocations, which suits
+// only small maps. The GLSL of two callers may use the same names. The products of a dispatch share one tile,
+// its shared folds one number of invocations.
 bool go_together(const Task& a, const Task& b) {
   const auto is_small = [](const Task& task) {
     return task.kind == TaskKind::map && task.element_count <= kBesideRegion;
@@ -278,34 +310,33 @@ bool go_together(const Task& a, const Task& b) {
   return a.kind != TaskKind::custom || b.kind != TaskKind::custom;
 }
 
-// Workgroups start in their order: those of products that have the most to do must not be the last ones to.
+// Workgroups start in order: the products with the most terms go first, so that they do not finish last.
 void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector<std::int32_t>& tasks) {
   std::ranges::stable_sort(tasks, std::ranges::greater(), [&](std::int32_t t) {
-    const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
+    const Task& task = schedule.tasks[at(t)];
     return task.kind == TaskKind::product ? product_shape(graph, task.anchor).depth : 0;
   });
 }
 
-// Kernels count in 32 bits. More elements than that may be computed where nobody numbers them, axis by axis.
+// Kernels count in 32 bits. More elements are possible only where they are numbered axis by axis.
 Status check_counts(const Graph& graph, const Schedule& schedule) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
-    return make_error(ErrorCode::unsupported, node_text(graph, n) + ": " + std::to_string(count) + " " + of +
-                                                  "; kernels count to " + std::to_string(kMost) +
-                                                  ": take it in parts");
+    return make_error(ErrorCode::unsupported, text(node_text(graph, n), ": found ", count, " ", of,
+                                                   "; kernels count to ", kMost, ". Split it."));
   };
   for (NodeIndex n = 0; n < graph.size(); ++n) {
     const GraphNode& node = graph[n];
     const bool is_numbered = node.op == Op::reshape ||
                              (node.kind() == OpKind::generate && node.op != Op::full && node.op != Op::iota);
     if (is_numbered && node.shape.element_count() > kMost)
-      return refuse(n, node.shape.element_count(), "elements are numbered");
+      return refuse(n, node.shape.element_count(), "numbered elements");
     if (const std::int64_t terms = fold_length(graph, n); terms > kMost)
-      return refuse(n, terms, "terms are folded into one");
+      return refuse(n, terms, "terms of one fold");
   }
   for (const Task& task : schedule.tasks)
     if (task.element_count > kMost && !task.stores.empty())
-      return refuse(task.stores[0].node, task.element_count, "elements are computed");
+      return refuse(task.stores[0].node, task.element_count, "elements");
   return {};
 }
 
@@ -325,25 +356,23 @@ Result<std::vector<DispatchSource>> build_dispatches(
     const std::int64_t groups = Emitter::group_count(graph, task, kWorkgroupSize);
     if (groups == 0) continue;
     std::set<std::int32_t> own;
-    for (const Read& read : task.reads)
-      own.insert(buffer_of(schedule.place[static_cast<std::size_t>(read.node)]));
+    for (const Read& read : task.reads) own.insert(buffer_of(schedule.place[at(read.node)]));
     for (const Store& store : task.stores) own.insert(buffer_of(store.place));
     if (own.size() > limits.storage_buffers)
       return make_error(ErrorCode::unsupported,
-                        "one kernel would read and write " + std::to_string(own.size()) +
-                            " memory blocks, the device binds " + std::to_string(limits.storage_buffers) +
-                            " a stage: raise the memory pool's block size (" + task_text(graph, task) + ")");
+                        text(task_text(graph, task), ": found ", own.size(),
+                             " memory blocks in one kernel, expected at most ", limits.storage_buffers,
+                             ". Raise the memory pool's block size."));
     const std::size_t own_entries = task.reads.size() + task.stores.size();
     if (own_entries > limits.table_entries)
-      return make_error(ErrorCode::unsupported,
-                        "one kernel would read and write " + std::to_string(own_entries) +
-                            " tensors, its table holds " + std::to_string(limits.table_entries) +
-                            ": join them in steps");
+      return make_error(ErrorCode::unsupported, text(task_text(graph, task), ": found ", own_entries,
+                                                     " tensors in one kernel, expected at most ",
+                                                     limits.table_entries, ". Join them in steps."));
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;
     const bool agrees = open && std::ranges::all_of(dispatches.back().tasks, [&](std::int32_t other) {
-                          return go_together(task, schedule.tasks[static_cast<std::size_t>(other)]);
+                          return go_together(task, schedule.tasks[at(other)]);
                         });
     const bool fits = agrees && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks &&

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
+
 namespace imprint::kernels {
 
 using namespace tensor;
@@ -25,155 +27,153 @@ std::string glsl_literal(double value, DType dtype) {
     const auto integer = static_cast<std::int64_t>(value);
     // The most negative int has no literal of its own.
     if (integer == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
-    return integer < 0 ? "(" + std::to_string(integer) + ")" : std::to_string(integer);
+    return integer < 0 ? text("(", integer, ")") : text(integer);
   }
   const float narrow = static_cast<float>(value);
   if (std::isnan(narrow)) return "uintBitsToFloat(0x7fc00000u)";
   if (std::isinf(narrow)) return narrow > 0 ? "uintBitsToFloat(0x7f800000u)" : "uintBitsToFloat(0xff800000u)";
-  char text[40];  // not by printf, which writes what the host's locale has for a point
-  std::string literal(text, std::to_chars(text, text + sizeof text, static_cast<double>(narrow),
-                                          std::chars_format::general, 9)
-                                .ptr);
+  char digits[40];  // not printf, which writes the decimal point of the host's locale
+  std::string literal(digits, std::to_chars(digits, digits + sizeof digits, static_cast<double>(narrow),
+                                            std::chars_format::general, 9)
+                                  .ptr);
   if (literal.find_first_of(".e") == std::string::npos) literal += ".0";
   return narrow < 0 || std::signbit(narrow) ? "(" + literal + ")" : literal;
 }
 
+namespace {
+
+// An op that is one function of GLSL or of shaders/include.
+struct FunctionOfOp {
+  Op op;
+  std::string_view function;
+  std::string_view include = {};
+};
+
+constexpr FunctionOfOp kFunctions[] = {
+    {Op::abs, "abs"},
+    {Op::sign, "sign"},
+    {Op::ceil, "ceil"},
+    {Op::floor, "floor"},
+    {Op::round, "roundEven"},
+    {Op::trunc, "trunc"},
+    {Op::sqrt, "sqrt"},
+    {Op::exp, "exp"},
+    {Op::expm1, "imp_expm1", "expm1"},
+    {Op::log, "log"},
+    {Op::log1p, "imp_log1p", "log1p"},
+    {Op::sin, "sin"},
+    {Op::cos, "cos"},
+    {Op::tan, "tan"},
+    {Op::asin, "imp_asin", "atan2"},
+    {Op::acos, "imp_acos", "atan2"},
+    {Op::atan, "atan"},
+    {Op::tanh, "imp_tanh", "tanh"},
+    {Op::erf, "imp_erf", "erf"},
+    {Op::is_nan, "isnan"},
+    {Op::is_inf, "isinf"},
+    {Op::remainder, "imp_remainder", "division"},
+    {Op::fmod, "imp_fmod", "division"},
+    {Op::pow, "imp_pow", "pow"},
+    {Op::atan2, "imp_atan2", "atan2"},
+    {Op::minimum, "imp_min", "extremes"},
+    {Op::maximum, "imp_max", "extremes"},
+};
+
+// An op that is an operator between its operands; not for bool operands where GLSL has none.
+struct OperatorOfOp {
+  Op op;
+  std::string_view symbol;
+};
+
+constexpr OperatorOfOp kOperators[] = {
+    {Op::add, "+"},          {Op::sub, "-"},          {Op::mul, "*"},
+    {Op::equal, "=="},       {Op::not_equal, "!="},   {Op::less, "<"},
+    {Op::less_equal, "<="},  {Op::greater, ">"},      {Op::greater_equal, ">="},
+    {Op::logical_and, "&&"}, {Op::logical_or, "||"},  {Op::logical_xor, "^^"},
+    {Op::bit_and, "&"},      {Op::bit_or, "|"},       {Op::bit_xor, "^"},
+    {Op::shift_left, "<<"},  {Op::shift_right, ">>"},
+};
+
+std::string call(std::string_view function, std::span<const std::string> operands) {
+  std::string out = text(function, "(");
+  for (std::size_t i = 0; i < operands.size(); ++i) out += text(i > 0 ? ", " : "", operands[i]);
+  return out + ")";
+}
+
+std::string infix(std::string_view symbol, std::span<const std::string> operands) {
+  return text("(", operands[0], " ", symbol, " ", operands[1], ")");
+}
+
+std::string cast_glsl(DType from, DType to, std::span<const std::string> operands,
+                      std::set<std::string>& includes) {
+  const auto with = [&](const char* include, std::string_view function) {
+    includes.insert(include);
+    return call(function, operands);
+  };
+  if (from == to) return operands[0];
+  if (to == DType::float16) return with("narrow_floats", "imp_to_half");
+  if (to == DType::bfloat16) return with("narrow_floats", "imp_to_bfloat16");
+  if (to == DType::boolean) return text("(", operands[0], dtype_is_float(from) ? " != 0.0)" : " != 0)");
+  if (dtype_is_float(from) && to == DType::int32) return with("to_int", "imp_to_int");
+  return call(glsl_type(to), operands);
+}
+
+// GLSL does not order bools: false is less than true.
+std::string compared_bools(Op op, std::span<const std::string> operands) {
+  switch (op) {
+    case Op::less:
+      return text("(!", operands[0], " && ", operands[1], ")");
+    case Op::less_equal:
+      return text("(!", operands[0], " || ", operands[1], ")");
+    case Op::greater:
+      return text("(", operands[0], " && !", operands[1], ")");
+    case Op::greater_equal:
+      return text("(", operands[0], " || !", operands[1], ")");
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype,
                              std::span<const std::string> operands, std::set<std::string>& includes) {
-  const auto call = [&](std::string_view function) {
-    std::string text(function);
-    text += "(";
-    for (std::size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + operands[i];
-    return text + ")";
-  };
-  const auto infix = [&](std::string_view symbol) {
-    return "(" + operands[0] + " " + std::string(symbol) + " " + operands[1] + ")";
-  };
-  const auto with = [&](std::string_view include, std::string text) {
-    includes.insert(std::string(include));
-    return text;
-  };
-  const bool is_float = dtype_is_float(operand_dtype);
+  if (operand_dtype == DType::boolean)
+    if (std::string compared = compared_bools(op, operands); !compared.empty()) return compared;
+  for (const FunctionOfOp& entry : kFunctions) {
+    if (entry.op != op) continue;
+    if (!entry.include.empty()) includes.emplace(entry.include);
+    return call(entry.function, operands);
+  }
+  for (const OperatorOfOp& entry : kOperators)
+    if (entry.op == op) return infix(entry.symbol, operands);
 
   switch (op) {
-    case Op::abs:
-      return call("abs");
     case Op::neg:
-      return "(-" + operands[0] + ")";
-    case Op::sign:
-      return call("sign");
-    case Op::ceil:
-      return call("ceil");
-    case Op::floor:
-      return call("floor");
-    case Op::round:
-      return call("roundEven");
-    case Op::trunc:
-      return call("trunc");
-    case Op::sqrt:
-      return call("sqrt");
+      return text("(-", operands[0], ")");
     case Op::recip:
-      return "(1.0 / " + operands[0] + ")";
-    case Op::exp:
-      return call("exp");
-    case Op::expm1:
-      return with("expm1", call("imp_expm1"));
-    case Op::log:
-      return call("log");
-    case Op::log1p:
-      return with("log1p", call("imp_log1p"));
-    case Op::sin:
-      return call("sin");
-    case Op::cos:
-      return call("cos");
-    case Op::tan:
-      return call("tan");
-    case Op::asin:
-      return with("atan2", call("imp_asin"));
-    case Op::acos:
-      return with("atan2", call("imp_acos"));
-    case Op::atan:
-      return call("atan");
+      return text("(1.0 / ", operands[0], ")");
     case Op::sinh:
     case Op::cosh:
     case Op::asinh:
     case Op::acosh:
     case Op::atanh:
-      includes.insert("expm1");
-      includes.insert("log1p");
-      includes.insert("hyperbolic");
-      return call("imp_" + std::string(op_info(op).name));
-    case Op::tanh:
-      return with("tanh", call("imp_tanh"));
-    case Op::erf:
-      return with("erf", call("imp_erf"));
+      includes.insert({"expm1", "log1p", "hyperbolic"});
+      return call(text("imp_", op_info(op).name), operands);
     case Op::sigmoid:
-      return "(1.0 / (1.0 + exp(-" + operands[0] + ")))";
-    case Op::is_nan:
-      return call("isnan");
-    case Op::is_inf:
-      return call("isinf");
+      return text("(1.0 / (1.0 + exp(-", operands[0], ")))");
     case Op::logical_not:
-      return "(!" + operands[0] + ")";
+      return text("(!", operands[0], ")");
     case Op::bit_not:
-      return "(~" + operands[0] + ")";
+      return text("(~", operands[0], ")");
     case Op::cast:
-      if (operand_dtype == result_dtype) return operands[0];
-      if (result_dtype == DType::float16) return with("narrow_floats", call("imp_to_half"));
-      if (result_dtype == DType::bfloat16) return with("narrow_floats", call("imp_to_bfloat16"));
-      if (result_dtype == DType::boolean) return "(" + operands[0] + (is_float ? " != 0.0)" : " != 0)");
-      if (is_float && result_dtype == DType::int32) return with("to_int", call("imp_to_int"));
-      return call(glsl_type(result_dtype));
-    case Op::add:
-      return infix("+");
-    case Op::sub:
-      return infix("-");
-    case Op::mul:
-      return infix("*");
+      return cast_glsl(operand_dtype, result_dtype, operands, includes);
     case Op::div:
-      return is_float ? infix("/") : with("division", call("imp_div"));
-    case Op::remainder:
-      return with("division", call("imp_remainder"));
-    case Op::fmod:
-      return with("division", call("imp_fmod"));
-    case Op::pow:
-      return with("pow", call("imp_pow"));
-    case Op::atan2:
-      return with("atan2", call("imp_atan2"));
-    case Op::minimum:
-      return with("extremes", call("imp_min"));
-    case Op::maximum:
-      return with("extremes", call("imp_max"));
-    case Op::equal:
-      return infix("==");
-    case Op::not_equal:
-      return infix("!=");
-    case Op::less:
-      return operand_dtype == DType::boolean ? "(!" + operands[0] + " && " + operands[1] + ")" : infix("<");
-    case Op::less_equal:
-      return operand_dtype == DType::boolean ? "(!" + operands[0] + " || " + operands[1] + ")" : infix("<=");
-    case Op::greater:
-      return operand_dtype == DType::boolean ? "(" + operands[0] + " && !" + operands[1] + ")" : infix(">");
-    case Op::greater_equal:
-      return operand_dtype == DType::boolean ? "(" + operands[0] + " || !" + operands[1] + ")" : infix(">=");
-    case Op::logical_and:
-      return infix("&&");
-    case Op::logical_or:
-      return infix("||");
-    case Op::logical_xor:
-      return infix("^^");
-    case Op::bit_and:
-      return infix("&");
-    case Op::bit_or:
-      return infix("|");
-    case Op::bit_xor:
-      return infix("^");
-    case Op::shift_left:
-      return infix("<<");
-    case Op::shift_right:
-      return infix(">>");
+      if (dtype_is_float(operand_dtype)) return infix("/", operands);
+      includes.insert("division");
+      return call("imp_div", operands);
     case Op::where:
-      return "(" + operands[0] + " ? " + operands[1] + " : " + operands[2] + ")";
+      return text("(", operands[0], " ? ", operands[1], " : ", operands[2], ")");
     default:
       return {};  // not elementwise: the emitter never asks
   }

@@ -1,5 +1,5 @@
 #pragma once
-// One line of GLSL for each elementwise operation.
+// The GLSL expression of each elementwise op.
 
 #include <set>
 #include <span>
@@ -14,11 +14,11 @@ namespace imprint::kernels {
 // The register type of a dtype: float, int or bool.
 std::string_view glsl_type(DType dtype);
 
-// A literal of the dtype, infinities and NaN included.
+// A literal of the dtype; infinities and NaN are allowed.
 std::string glsl_literal(double value, DType dtype);
 
-// The expression of an elementwise op on operand expressions of `operand_dtype` (of the branches, for where).
-// Adds the names of the functions of shaders/include that it calls to `includes`.
+// The expression of an elementwise op. operand_dtype: of the operands; for where, of the branches. Adds the
+// names of the shaders/include functions that it calls to `includes`.
 std::string elementwise_glsl(tensor::Op op, DType operand_dtype, DType result_dtype,
                              std::span<const std::string> operands, std::set<std::string>& includes);
 

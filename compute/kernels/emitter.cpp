@@ -88,7 +88,7 @@ IndexExpression Emitter::bind(const IndexExpression& index) {
 
 std::vector<IndexExpression> Emitter::delinearize(const IndexExpression& linear, const Shape& shape) {
   std::vector<IndexExpression> axes;
-  if (shape.element_count() == 0) {  // no element is ever asked for, but the text must stand
+  if (shape.element_count() == 0) {  // never executed, but it must compile
     axes.assign(static_cast<std::size_t>(shape.rank()), IndexExpression(0));
     return axes;
   }
@@ -99,7 +99,7 @@ std::vector<IndexExpression> Emitter::delinearize(const IndexExpression& linear,
       axes.emplace_back(0);
       continue;
     }
-    const IndexExpression quotient = linear / strides[static_cast<std::size_t>(axis)];
+    const IndexExpression quotient = linear / strides[at(axis)];
     axes.push_back(bind(outermost ? quotient : quotient % shape[axis]));
     outermost = false;
   }
@@ -116,13 +116,12 @@ IndexExpression Emitter::linear_of(const ElementIndex& index, const Shape& shape
   const auto strides = row_major_strides(shape);
   IndexExpression sum = 0;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] > 1)
-      sum = sum + index.axes[static_cast<std::size_t>(axis)] * strides[static_cast<std::size_t>(axis)];
+    if (shape[axis] > 1) sum = sum + index.axes[at(axis)] * strides[at(axis)];
   return bind(sum);
 }
 
-// Splits both shapes into groups of axes with equal products; inside a group of one axis each the index is
-// the same, and only a real regrouping costs divisions.
+// Splits both shapes into groups of axes with equal products. In a group with one axis on each side the index
+// is the same; only a real regrouping costs divisions.
 ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, const Shape& to) {
   if (index.linear) return {index.linear, {}};
   std::vector<IndexExpression> axes;
@@ -138,11 +137,11 @@ ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, con
       else
         break;
     } while (f_product != t_product);
-    // Axes of extent 1 that follow belong to this group on either side: they are always at 0.
+    // Following axes of extent 1 belong to this group on either side: their index is always 0.
     Shape from_group, to_group;
     IndexExpression linear = 0;
     for (int axis = f; axis < f_end; ++axis) {
-      linear = linear * from[axis] + index.axes[static_cast<std::size_t>(axis)];
+      linear = linear * from[axis] + index.axes[at(axis)];
       from_group.append(from[axis]);
     }
     for (int axis = t; axis < t_end; ++axis) to_group.append(to[axis]);
@@ -162,9 +161,9 @@ ElementIndex Emitter::reshaped(const ElementIndex& index, const Shape& from, con
 }
 
 std::string Emitter::key_of(NodeIndex node, const ElementIndex& index) {
-  std::string key = std::to_string(node);
+  std::string key = text(node);
   const auto add = [&](char mark, const IndexExpression& part) {
-    key += mark + part.str() + (part.lane != 0 ? "~" + std::to_string(part.lane) : "");
+    key += mark + part.str() + (part.lane != 0 ? text("~", part.lane) : "");
   };
   if (index.linear)
     add('@', *index.linear);
@@ -274,7 +273,7 @@ ElementIndex Emitter::through_view(NodeIndex node, const ElementIndex& index) {
     const auto a = static_cast<std::size_t>(axis);
     switch (entry.op) {
       case Op::permute:
-        result.axes[static_cast<std::size_t>(entry.ints[a])] = own[a];
+        result.axes[at(entry.ints[a])] = own[a];
         break;
       case Op::expand:
         result.axes[a] = source[axis] == 1 ? IndexExpression(0) : own[a];
@@ -295,146 +294,7 @@ ElementIndex Emitter::through_view(NodeIndex node, const ElementIndex& index) {
   return result;
 }
 
-std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  const Shape& source = graph_[entry.inputs[0]].shape;
-  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  ElementIndex inner;
-  std::string inside;
-  for (int axis = 0; axis < source.rank(); ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    const std::int64_t before = entry.ints[2 * a], after = entry.ints[2 * a + 1];
-    inner.axes.push_back(bind(own[a] - before));
-    if ((before > 0 || after > 0) && !(divides(own[a], before) && divides(own[a], before + source[axis])))
-      return refuse();
-    if (before > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " >= 0";
-    if (after > 0)
-      inside +=
-          (inside.empty() ? "" : " && ") + inner.axes.back().str() + " < " + std::to_string(source[axis]);
-  }
-  if (inside.empty()) return value(entry.inputs[0], inner);
-  const std::string result = declare_like(index, entry.dtype, glsl_literal(entry.floats[0], entry.dtype));
-  open("if (" + inside + ")");
-  assign(result, value(entry.inputs[0], inner), entry.dtype);
-  close();
-  return result;
-}
-
-std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  const auto axis = static_cast<std::size_t>(entry.ints[0]);
-  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  const auto inner_of = [&](std::int64_t begin) {
-    ElementIndex inner{std::nullopt, own};
-    inner.axes[axis] = bind(own[axis] - begin);
-    return inner;
-  };
-  std::int64_t begin = 0;
-  for (NodeIndex input : entry.inputs) {
-    begin += graph_[input].shape[static_cast<int>(axis)];
-    if (!divides(own[axis], begin)) return refuse();
-  }
-  begin = 0;
-  const bool is_wide_index = own[axis].lane != 0 || (index.linear && index.linear->lane != 0);
-  if (const std::string array = is_wide_index ? std::string() : array_of_all(entry.inputs);
-      !array.empty()) {  // one load from a chosen place, and not a chain of branches that load
-    const std::string place = fresh('i');
-    line("int " + place + " = 0;");
-    for (NodeIndex input : entry.inputs) {
-      const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
-      if (extent == 0) continue;
-      const IndexExpression source = IndexExpression(memory_.offset(schedule_.place[at(input)])) +
-                                     linear_of(inner_of(begin), graph_[input].shape);
-      line((begin > 0 ? "if (" + own[axis].str() + " >= " + std::to_string(begin) + ") " : std::string()) +
-           place + " = " + source.str() + ";");
-      begin += extent;
-    }
-    return declare(entry.dtype, array + "[" + place + "]" + (entry.dtype == DType::boolean ? " != 0" : ""));
-  }
-  const std::string result = declare_like(index, entry.dtype, glsl_literal(0, entry.dtype));
-  for (NodeIndex input : entry.inputs) {
-    const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
-    if (extent == 0) continue;
-    const std::string position = own[axis].str();
-    open("if (" + position + " >= " + std::to_string(begin) + " && " + position + " < " +
-         std::to_string(begin + extent) + ")");
-    assign(result, value(input, inner_of(begin)), entry.dtype);
-    close();
-    begin += extent;
-  }
-  return result;
-}
-
-std::string Emitter::array_of_all(const std::vector<NodeIndex>& nodes) {
-  std::string array;
-  for (NodeIndex node : nodes) {
-    if (graph_[node].element_count() == 0) continue;
-    if (!in_memory(node) || dtype_is_narrow_float(graph_[node].dtype)) return {};
-    const std::string own = memory_.array(schedule_.place[at(node)], graph_[node].dtype);
-    if (!array.empty() && own != array) return {};
-    array = own;
-  }
-  return array;
-}
-
-std::string Emitter::gather(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  const GraphNode& data = graph_[entry.inputs[0]];
-  const Shape& indices = graph_[entry.inputs[1]].shape;
-  const auto axis = static_cast<std::size_t>(entry.ints[0]);
-  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-
-  ElementIndex position{std::nullopt, own}, inner{std::nullopt, own};
-  if (entry.op == Op::take) {  // the indices' axes stand where `axis` was
-    const auto first = own.begin() + static_cast<std::ptrdiff_t>(axis), last = first + indices.rank();
-    position.axes.assign(first, last);
-    inner.axes.assign(own.begin(), first);
-    inner.axes.emplace_back(0);
-    inner.axes.insert(inner.axes.end(), last, own.end());
-  }
-  if (indices.rank() == 0) position.linear = 0;
-  const std::string chosen = value(entry.inputs[1], position);
-  if (is_wide(chosen)) return refuse();
-  inner.axes[axis] = IndexExpression(chosen);
-  const std::string result = declare_like(inner, entry.dtype, glsl_literal(0, entry.dtype));
-  open("if (" + chosen + " >= 0 && " + chosen + " < " + std::to_string(data.shape[static_cast<int>(axis)]) +
-       ")");
-  assign(result, value(entry.inputs[0], inner), entry.dtype);
-  close();
-  return result;
-}
-
-std::string Emitter::random_uniform(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  includes_.insert("philox");
-  std::string words;
-  for (int word = 0; word < 3; ++word)
-    words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
-  const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
-  const IndexExpression linear = linear_of(index, entry.shape);
-  const auto draw = [&](std::span<const std::string> element) {
-    return "imp_uniform(" + element[0] + ", " + std::to_string(stream) + "u" + words + ")";
-  };
-  if (linear.lane == 0) return declare(DType::float32, draw(std::vector{linear.str()}));
-  const std::string own[] = {position(linear)};
-  return declare_wide(DType::float32, componentwise(DType::float32, own, draw));
-}
-
-std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  includes_.insert("philox");
-  includes_.insert("shuffle");
-  std::string words;
-  for (int word = 0; word < 3; ++word)
-    words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
-  const IndexExpression linear = bind(linear_of(index, entry.shape));
-  if (!is_uniform(linear)) return refuse();
-  const std::int64_t count = entry.shape[entry.shape.rank() - 1];
-  const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
-  return declare(DType::int32, "imp_permuted(" + (linear % count).str() + ", " + std::to_string(count) +
-                                   ", " + (linear / count).str() + ", " + std::to_string(stream) + "u" +
-                                   words + ")");
-}
+// ---- folds ----
 
 std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std::string& term,
                              const std::string& position) {
@@ -455,7 +315,7 @@ std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std:
     }
     case Op::argmax:
     case Op::argmin: {
-      // The first of equals wins in any order of combination, and a NaN beats every number.
+      // The first of equals wins in any order of combination; NaN wins over every number.
       const std::string better = term + (graph_[node].op == Op::argmax ? " > " : " < ") + into.value;
       const std::string tie = term + " == " + into.value + " && " + position + " < " + into.index;
       const bool is_float = graph_[graph_[node].inputs[0]].dtype == DType::float32;
@@ -482,16 +342,16 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   result.value = declare_like(along ? ElementIndex{wide_term, {}} : ElementIndex{std::nullopt, own}, dtype,
                               fold_start(entry.op, dtype));
   if (finds_position(entry.op) && is_wide(result.value)) refuse();
-  // Starts past every position, so that whatever comes first wins its tie with the start value.
+  // Starts after every position, so that the first term wins its tie with the start value.
   if (finds_position(entry.op)) result.index = declare(DType::int32, "2147483647");
 
-  // Several terms a turn: their loads are then under way together, and one invocation's fold is not a chain
-  // of memory latencies. Terms are still added in order.
+  // Several terms per turn, so that their loads overlap instead of forming a chain of memory latencies. Terms
+  // are still added in order.
   const std::int64_t length = fold_length(graph_, node);
   const int stride = std::stoi(step);
   const std::int64_t turns_alone = length / stride;
   int terms = turns_alone < 8 ? 1 : std::min(fold_terms_, turns_alone < 32 ? 4 : 8);
-  if (stride > 1 && turns_alone > 1)  // a workgroup's fold is nothing but latency
+  if (stride > 1 && turns_alone > 1)  // a workgroup's fold is bound by latency
     terms = std::min(fold_terms_, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(turns_alone))));
   if (computes_folds(node)) terms = 1;
   const std::int64_t turns = length / (static_cast<std::int64_t>(stride) * terms);
@@ -500,13 +360,12 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   position.lane = wide_term.lane;
   if (terms > 1) {
     line("int " + k + " = " + first + ";");
-    open("for (int turn = 0; turn < " + std::to_string(turns) + "; turn++, " + k +
-         " += " + std::to_string(stride * terms) + ")");
+    open(text("for (int turn = 0; turn < ", turns, "; turn++, ", k, " += ", stride * terms, ")"));
     for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(position + term * stride));
     close();
     const std::int64_t done = turns * stride * terms, rest = (length - done + stride - 1) / stride;
     if (rest == 0) return result;
-    // The same for what is left, of which some invocations have one term less.
+    // The same for the rest; some invocations have one term less.
     if (stride > 1 && rest <= terms && !along && entry.op != Op::matmul && !finds_position(entry.op)) {
       std::vector<std::string> last;
       for (std::int64_t term = 0; term < rest; ++term) {
@@ -514,20 +373,19 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
         const bool is_cut = done + (term + 1) * stride > length;
         last.push_back(reduced_term(
             node, own,
-            is_cut ? bind(IndexExpression("min(" + own_k.str() + ", " + std::to_string(length - 1) + ")"))
-                   : bind(own_k)));
+            is_cut ? bind(IndexExpression(text("min(", own_k.str(), ", ", length - 1, ")"))) : bind(own_k)));
       }
       for (std::int64_t term = 0; term < rest; ++term) {
         const std::string k_text = (position + term * stride).str();
         const bool is_cut = done + (term + 1) * stride > length;
-        line((is_cut ? "if (" + k_text + " < " + std::to_string(length) + ") " : std::string()) +
-             combine(node, result, last[static_cast<std::size_t>(term)], k_text));
+        line((is_cut ? text("if (", k_text, " < ", length, ") ") : std::string()) +
+             combine(node, result, last[at(term)], k_text));
       }
       return result;
     }
   }
-  open("for (" + (terms > 1 ? std::string() : "int " + k + " = " + first) + "; " + k + " < " +
-       std::to_string(length) + "; " + k + " += " + step + ")");
+  open(text("for (", (terms > 1 ? std::string() : "int " + k + " = " + first), "; ", k, " < ", length, "; ",
+            k, " += ", step, ")"));
   fold_term(node, own, result, position);
   close();
   return result;
@@ -561,65 +419,10 @@ std::string Emitter::reduced_term(NodeIndex node, const std::vector<IndexExpress
   for (std::int64_t axis : entry.ints) folded.append(source.shape[static_cast<int>(axis)]);
   const std::vector<IndexExpression> inner = delinearize(k, folded);
   ElementIndex position{std::nullopt, own};
-  for (std::size_t i = 0; i < entry.ints.size(); ++i)
-    position.axes[static_cast<std::size_t>(entry.ints[i])] = inner[i];
+  for (std::size_t i = 0; i < entry.ints.size(); ++i) position.axes[at(entry.ints[i])] = inner[i];
   std::string term = value(entry.inputs[0], position);
   if (source.dtype == DType::boolean) term = (is_wide(term) ? "ivec4(" : "int(") + term + ")";
   return term;
-}
-
-std::string Emitter::scatter_add(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  const auto axis = static_cast<std::size_t>(entry.ints[0]);
-  const Shape& updates = graph_[entry.inputs[2]].shape;
-  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); }))
-    return refuse();
-  const std::string result = declare(entry.dtype, value(entry.inputs[0], index));
-  // Indices may be shorter than the base along the other axes.
-  std::string inside;
-  for (int a = 0; a < updates.rank(); ++a)
-    if (static_cast<std::size_t>(a) != axis && updates[a] < entry.shape[a])
-      inside += (inside.empty() ? "" : " && ") + own[static_cast<std::size_t>(a)].str() + " < " +
-                std::to_string(updates[a]);
-  if (!inside.empty()) open("if (" + inside + ")");
-  const std::string j = fresh('k');
-  open("for (int " + j + " = 0; " + j + " < " + std::to_string(updates[static_cast<int>(axis)]) + "; " + j +
-       "++)");
-  ElementIndex position{std::nullopt, own};
-  position.axes[axis] = IndexExpression(j);
-  const std::string target = value(entry.inputs[1], position);
-  open("if (" + target + " == " + own[axis].str() + ")");
-  line(result + " += " + value(entry.inputs[2], position) + ";");
-  close();
-  close();
-  if (!inside.empty()) close();
-  return result;
-}
-
-std::string Emitter::unwindow(NodeIndex node, const ElementIndex& index) {
-  const GraphNode& entry = graph_[node];
-  const auto axis = static_cast<std::size_t>(entry.ints[0]);
-  const std::int64_t size = entry.ints[1], stride = entry.ints[2], dilation = entry.ints[3];
-  const std::int64_t positions = graph_[entry.inputs[0]].shape[static_cast<int>(axis)];
-  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); }))
-    return refuse();
-  const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
-  const std::string s = fresh('k');
-  open("for (int " + s + " = 0; " + s + " < " + std::to_string(size) + "; " + s + "++)");
-  const IndexExpression start = bind(own[axis] - IndexExpression(s) * dilation);
-  const std::string on_stride =
-      stride == 1 ? "" : " && " + start.str() + " % " + std::to_string(stride) + " == 0";
-  open("if (" + start.str() + " >= 0 && " + start.str() + " <= " + std::to_string((positions - 1) * stride) +
-       on_stride + ")");
-  ElementIndex position{std::nullopt, own};
-  position.axes[axis] = bind(start / stride);
-  position.axes.emplace_back(s);
-  line(result + " += " + value(entry.inputs[0], position) + ";");
-  close();
-  close();
-  return result;
 }
 
 }  // namespace imprint::kernels

@@ -1,7 +1,7 @@
 #pragma once
 // Writes the body of one kernel: what a task computes at one linear index, as GLSL statements. Views become
-// index arithmetic, values without memory are computed where they are used (each once per scope), folds
-// become loops.
+// index arithmetic. Values without memory are computed where they are used, once per scope. Folds become
+// loops.
 
 #include <cstdint>
 #include <functional>
@@ -12,45 +12,46 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compute/base/at.h"
+#include "compute/base/text.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 #include "compute/kernels/index_expression.h"
 
 namespace imprint::kernels {
 
-inline std::string text(std::int64_t number) { return std::to_string(number); }
 inline IndexExpression named(const std::string& name) { return IndexExpression(name); }
 inline constexpr char kComponents[] = "xyzw";  // of a vec4
 
-// Whether a fold keeps the position of its best term beside the term.
+// Whether a fold keeps the position of its best term as well.
 inline bool finds_position(tensor::Op op) { return op == tensor::Op::argmax || op == tensor::Op::argmin; }
 
-// What a fold's accumulator holds before the first term, as a literal.
+// The value of a fold's accumulator before the first term, as a literal.
 std::string fold_start(tensor::Op op, DType dtype);
 
-// The position of an element: by its row-major linear index, by its index along each axis, or both.
+// The position of an element: its row-major linear index, its index along each axis, or both.
 struct ElementIndex {
   std::optional<IndexExpression> linear;
-  std::vector<IndexExpression> axes;  // empty when only the linear index is known (and the rank is not 0)
+  std::vector<IndexExpression> axes;  // empty when only the linear index is known, or the rank is 0
 };
 
-// How a kernel's text names memory. Shared by the tasks of one dispatch.
+// How a kernel names memory. Shared by the tasks of one dispatch.
 class MemoryNames {
  public:
   virtual ~MemoryNames() = default;
-  // The GLSL array of the value's buffer as float[] or int[] ("b0f"), and the element offset of the value in
-  // it ("o3").
+  // The GLSL array of the value's buffer, float[] or int[] ("b0f"), and the value's element offset in it
+  // ("o3").
   virtual std::string array(const graph::Place& place, DType dtype) = 0;
   virtual std::string offset(const graph::Place& place) = 0;
-  // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). What has memory starts at one of their elements.
+  // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). Values start at a multiple of such an element.
   virtual std::string vectors(const graph::Place& place, DType dtype) = 0;
   std::string vectors(const graph::Place& place) { return vectors(place, DType::float32); }
-  // The same buffer as uvec4[], by eight float16 or bfloat16 elements.
+  // The same buffer as uvec4[]: eight float16 or bfloat16 elements each.
   virtual std::string eights(const graph::Place& place) = 0;
 };
 
-// Elements of a wide value: neighbours that one invocation computes, and reads and writes together where they
-// lie together.
+// Elements of a wide value: neighbours that one invocation computes together, and loads and stores together
+// where they are contiguous.
 inline constexpr int kWide = 4;
 
 class Emitter {
@@ -60,13 +61,13 @@ class Emitter {
           MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   // The function `void <name>(int group)`, for workgroups of `workgroup_size` invocations. wide: invocations
-  // take kWide elements at a time; empty where the task's index arithmetic does not allow it.
+  // take kWide elements at a time; the result is empty where the task's index arithmetic does not allow it.
   std::string function(const std::string& name, int workgroup_size, bool wide = false);
 
-  // Workgroups of what function() wrote.
+  // Workgroups of the function that function() wrote.
   std::int64_t group_count() const { return group_count_; }
 
-  // Workgroups that the task needs when not wide, about as many as it ever does.
+  // Workgroups of the task when it is not wide: about the most that it ever needs.
   static std::int64_t group_count(const graph::Graph& graph, const graph::Task& task, int workgroup_size);
 
  protected:
@@ -74,11 +75,11 @@ class Emitter {
   void line(const std::string& text);
   void open(const std::string& head);  // "head {"
   void close();
-  std::string fresh(char prefix) { return prefix + std::to_string(++last_name_); }
+  std::string fresh(char prefix) { return text(prefix, ++last_name_); }
   const std::string* known(const std::string& key) const;
   void remember(const std::string& key, const std::string& name) { scopes_.back()[key] = name; }
   std::string declare(DType dtype, const std::string& expression);
-  IndexExpression bind(const IndexExpression& index);  // gives what is compound in it a name
+  IndexExpression bind(const IndexExpression& index);  // names a compound expression
 
   // ---- indices ----
   std::vector<IndexExpression> axes_of(const ElementIndex& index, const Shape& shape);
@@ -91,20 +92,19 @@ class Emitter {
   std::string value(graph::NodeIndex node,
                     const ElementIndex& index);  // from a register, from memory, or computed
   std::string compute(graph::NodeIndex node, const ElementIndex& index);
-  // The place's first element, counted in elements of the dtype; and how what arrays hold becomes a register
-  // and back, `count` elements at a time.
+  // The first element of a value's memory, counted in elements of the dtype. from_memory and to_memory
+  // convert between array elements and registers, `count` at a time.
   IndexExpression start_of(const graph::Place& place, DType dtype) {
     return IndexExpression(memory_.offset(place), kWide) * static_cast<std::int64_t>(4 / dtype_size(dtype));
   }
   std::string from_memory(DType dtype, const std::string& element, int count = 1);
   std::string to_memory(DType dtype, const std::string& value, int count = 1);
-  virtual std::string load(graph::NodeIndex node, const ElementIndex& index);  // of a value that has memory
-  // Whether a load of the value would come from the device's memory; the array that all values lie in, empty
-  // where they do not.
+  virtual std::string load(graph::NodeIndex node, const ElementIndex& index);  // of a value in memory
+  // Whether a load of the value reads device memory.
   virtual bool in_memory(graph::NodeIndex node) const {
-    return schedule_.materialized[static_cast<std::size_t>(node)] && !members_.contains(node) &&
-           !uniforms_.contains(node);
+    return schedule_.materialized[at(node)] && !members_.contains(node) && !uniforms_.contains(node);
   }
+  // The array that holds all values; empty where they lie in different arrays or not in memory.
   std::string array_of_all(const std::vector<graph::NodeIndex>& nodes);
   ElementIndex through_view(graph::NodeIndex node, const ElementIndex& index);
   std::string pad(graph::NodeIndex node, const ElementIndex& index);
@@ -117,42 +117,41 @@ class Emitter {
 
   // ---- wide values (emitter_wide.cpp) ----
   std::string declare_wide(DType dtype, const std::string& expression);
-  std::string declare_like(const ElementIndex& index, DType dtype,
-                           const std::string& expression);  // wide where the index is
+  // Wide where the index is.
+  std::string declare_like(const ElementIndex& index, DType dtype, const std::string& expression);
   void assign(const std::string& name, const std::string& value, DType dtype);
   bool is_wide(const std::string& name) const { return wide_names_.contains(name); }
   std::string component(const std::string& name, int element) const;
-  std::string widened(const std::string& name, DType dtype) const;  // as a vector, whatever it is
+  std::string widened(const std::string& name, DType dtype) const;  // as a vector, whether wide or not
   std::string componentwise(DType dtype, std::span<const std::string> operands,
                             const std::function<std::string(std::span<const std::string>)>& expression) const;
   std::string elementwise(graph::NodeIndex node, std::span<const std::string> operands);
-  std::string position(const IndexExpression& index);  // the index itself as a value
+  std::string position(const IndexExpression& index);  // the index as a value
   std::string folded(graph::NodeIndex fold,
-                     const std::string& sums);  // the elements of a wide accumulator as one
+                     const std::string& sums);  // reduces a wide accumulator to one element
   std::string load_wide(graph::NodeIndex node, const IndexExpression& linear);
   void write_wide(const graph::Store& store, const IndexExpression& element, const std::string& value);
-  std::string refuse();                           // the task cannot be wide; gives any text
-  bool is_uniform(const IndexExpression& index);  // one index; refuses several
-  bool divides(
-      const IndexExpression& index,
-      std::int64_t bound);  // all elements of the index lie on one side of the bound; refuses the rest
+  std::string refuse();                           // marks the task as not wide; returns a placeholder
+  bool is_uniform(const IndexExpression& index);  // whether all elements have this index; else refuses
+  // Whether all elements of the index are on one side of the bound; else refuses.
+  bool divides(const IndexExpression& index, std::int64_t bound);
   int crossing_axis() const;
   void wide_map_body(int workgroup_size);
   void crossing_map_body(int axis, int workgroup_size);
 
-  // A fold over k = first, first + step, ...: declares accumulators, writes the loop, returns the
-  // accumulator's name.
+  // A fold over k = first, first + step, ...: declares accumulators, writes the loop, and returns the
+  // accumulators' names.
   struct Accumulator {
     std::string value, index;
   };
-  // along: the folded axes are the innermost, and terms are taken kWide at a time.
+  // along: the folded axes are the innermost; terms are taken kWide at a time.
   Accumulator fold(graph::NodeIndex node, const ElementIndex& index, const std::string& first,
                    const std::string& step, bool along = false);
   void fold_term(graph::NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into,
                  const IndexExpression& k);
   std::string reduced_term(graph::NodeIndex node, const std::vector<IndexExpression>& own,
-                           const IndexExpression& k);  // of a reduction, at that position
-  bool computes_folds(graph::NodeIndex node) const;    // inside its own evaluation
+                           const IndexExpression& k);  // of a reduction, at position k
+  bool computes_folds(graph::NodeIndex node) const;    // within its own evaluation
   std::string combine(graph::NodeIndex node, const Accumulator& into, const std::string& value,
                       const std::string& index);
 
@@ -167,7 +166,7 @@ class Emitter {
   void group_fold_body(int workgroup_size, bool wide);
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
-  void evaluate_members(const ElementIndex& index);  // axes, where given, are the anchor's
+  void evaluate_members(const ElementIndex& index);  // axes, if given, are the anchor's
   virtual void write(const graph::Store& store, const IndexExpression& linear);
 
   const graph::Graph& graph_;
@@ -181,13 +180,12 @@ class Emitter {
   int last_name_ = 0;
   std::vector<std::unordered_map<std::string, std::string>> scopes_{1};
   std::unordered_map<graph::NodeIndex, std::string>
-      uniforms_;  // sums that the workgroup has folded together, for all its invocations
-  std::unordered_map<graph::NodeIndex, std::string>
-      members_;                       // values of this task that are already in registers
-  std::set<std::string> wide_names_;  // of registers with kWide elements
+      uniforms_;  // folds that the workgroup has computed once for all
+  std::unordered_map<graph::NodeIndex, std::string> members_;  // values of this task already in registers
+  std::set<std::string> wide_names_;                           // of registers with kWide elements
   std::int64_t group_count_ = 0;
   bool is_refused_ = false;
-  bool crosses_ = false;  // neighbouring elements of wide reads are asked for next
+  bool crosses_ = false;  // wide reads step along an axis other than the last
 };
 
 }  // namespace imprint::kernels

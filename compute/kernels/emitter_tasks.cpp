@@ -1,5 +1,5 @@
-// The bodies of the kinds of tasks: how their elements are spread over invocations and workgroups. What one
-// element takes is in emitter.cpp.
+// The kernel bodies of each kind of task: how elements are spread over invocations and workgroups.
+// emitter.cpp computes one element.
 
 #include <algorithm>
 #include <bit>
@@ -62,9 +62,9 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
       line(array + "[" + position.str() + "] = " + source + ";");
   };
   if (store.row_indices < 0) return put(offset + linear);
-  const Shape& target = schedule_.variables[static_cast<std::size_t>(store.place.index)]->shape;
+  const Shape& target = schedule_.variables[at(store.place.index)]->shape;
   const std::int64_t width = target[0] == 0 ? 1 : target.element_count() / target[0];
-  // Row numbers are read at the row, not at this element: no register of the task holds them.
+  // Row numbers are read at the row, not at this element: the task's registers do not hold them.
   const std::unordered_map<NodeIndex, std::string> registers = std::exchange(members_, {});
   const std::int64_t rows = entry.element_count() / width;
   const std::string row =
@@ -74,7 +74,7 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
     refuse();
     return;
   }
-  open("if (" + row + " >= 0 && " + row + " < " + std::to_string(target[0]) + ")");
+  open(text("if (", row, " >= 0 && ", row, " < ", target[0], ")"));
   put(offset + IndexExpression(row) * width + (rows == 1 ? linear : linear % width));
   close();
 }
@@ -85,7 +85,7 @@ void Emitter::evaluate_members(const ElementIndex& index) {
     const bool has_axes =
         index.axes.empty() || task_.anchor < 0 || graph_[member].shape == graph_[task_.anchor].shape;
     const ElementIndex own = has_axes ? index : ElementIndex{index.linear, {}};
-    // A member that has memory elsewhere is copied; one that this task gives memory is computed.
+    // A member that another task stores is copied; one that this task stores is computed.
     const bool elsewhere = schedule_.materialized[at(member)] &&
                            std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();
     const std::string key = key_of(member, own);
@@ -97,7 +97,7 @@ void Emitter::evaluate_members(const ElementIndex& index) {
     if (std::ranges::find(task_.tails, store.node) == task_.tails.end()) write(store, *index.linear);
 }
 
-// Sums that every invocation needs whole.
+// Folds whose result every invocation needs.
 std::vector<NodeIndex> Emitter::uniform_folds() const {
   std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
   while (!stack.empty()) {
@@ -115,11 +115,11 @@ std::vector<NodeIndex> Emitter::uniform_folds() const {
   return found;
 }
 
-// They are folded once a workgroup.
+// Each workgroup folds them once.
 void Emitter::fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size) {
   for (NodeIndex node : folds) {
     if (node != folds.front()) line("barrier();");
-    const Accumulator own = fold(node, {IndexExpression(0), {}}, "lane", std::to_string(workgroup_size));
+    const Accumulator own = fold(node, {IndexExpression(0), {}}, "lane", text(workgroup_size));
     line("fold_floats[lane] = " + own.value + ";");
     line("barrier();");
     fold_lanes(node, "fold_floats", workgroup_size, 1, "lane");
@@ -130,14 +130,14 @@ void Emitter::fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_s
 void Emitter::map_body(int workgroup_size) {
   const std::int64_t count = task_.element_count;
   line("int lane = int(gl_LocalInvocationID.x);");
-  first_of_map("group * " + std::to_string(workgroup_size) + " + lane", count,
-               {IndexExpression(std::string("i")), {}}, workgroup_size);
-  line("if (i >= " + std::to_string(count) + ") return;");
+  first_of_map(text("group * ", workgroup_size, " + lane"), count, {IndexExpression(std::string("i")), {}},
+               workgroup_size);
+  line(text("if (i >= ", count, ") return;"));
   evaluate_members({IndexExpression(std::string("i")), {}});
 }
 
-// Names the first element that an invocation takes; folds what all of them need. What each reads is under way
-// before the workgroup folds.
+// Declares the first element that an invocation takes, and folds what all invocations need. Loads are issued
+// before the folds, to overlap with them.
 void Emitter::first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index,
                            int workgroup_size) {
   const std::vector<NodeIndex> folds = uniform_folds();
@@ -146,13 +146,13 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
     return;
   }
   const std::int64_t step = index.linear->lane == 0 ? 1 : kWide;
-  line("int i = min(" + first + ", " + std::to_string(end - step) + ");");
+  line(text("int i = min(", first, ", ", end - step, ");"));
   for (const Read& read : task_.reads) {
     const Shape& shape = graph_[read.node].shape;
     if (read.aligned && shape.element_count() == task_.element_count) value(read.node, index);
     if (shape.element_count() != 1) continue;
     const ElementIndex only{IndexExpression(0), {}};
-    const std::string name = value(read.node, only);  // known by either form of its index
+    const std::string name = value(read.node, only);  // under both forms of its index
     remember(
         key_of(read.node, {std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()),
                                                                       IndexExpression(0))}),
@@ -162,9 +162,10 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
   line("i = " + first + ";");
 }
 
-// Where outputs are many, a workgroup takes several, with as many lanes each as have a few terms to fold.
+// Where there are many outputs, a workgroup takes several, with as many lanes each as leave a few terms per
+// lane.
 void Emitter::group_fold_body(int workgroup_size, bool wide) {
-  constexpr std::int64_t kManyOutputs = 1024, kTerms = 16;  // of a lane
+  constexpr std::int64_t kManyOutputs = 1024, kTerms = 16;  // per lane
   const GraphNode& anchor = graph_[task_.anchor];
   const DType source_dtype = graph_[anchor.inputs[0]].dtype;
   const std::int64_t length = fold_length(graph_, task_.anchor), count = task_.element_count;
@@ -182,25 +183,23 @@ void Emitter::group_fold_body(int workgroup_size, bool wide) {
   const ElementIndex index{IndexExpression(std::string("i")), {}};
   const std::string part = outputs > 1 ? "part" : "lane";
   line("int lane = int(gl_LocalInvocationID.x);");
-  if (outputs > 1) line("int part = lane % " + std::to_string(lanes) + ";");
-  const std::string output =
-      outputs > 1 ? "group * " + std::to_string(outputs) + " + lane / " + std::to_string(lanes) : "group";
+  if (outputs > 1) line(text("int part = lane % ", lanes, ";"));
+  const std::string output = outputs > 1 ? text("group * ", outputs, " + lane / ", lanes) : "group";
   const bool ragged = count % outputs != 0;
-  line("int i = " + (ragged ? "min(" + output + ", " + std::to_string(count - 1) + ")" : output) + ";");
-  const Accumulator own = fold(task_.anchor, index, along ? part + " * " + std::to_string(kWide) : part,
-                               std::to_string(along ? lanes * kWide : lanes), along);
+  line("int i = " + (ragged ? text("min(", output, ", ", count - 1, ")") : output) + ";");
+  const Accumulator own = fold(task_.anchor, index, along ? text(part, " * ", kWide) : part,
+                               text(along ? lanes * kWide : lanes), along);
   line(shared_values + "[lane] = " + (along ? folded(task_.anchor, own.value) : own.value) + ";");
   if (positions) line("fold_positions[lane] = " + own.index + ";");
   line("barrier();");
   fold_lanes(task_.anchor, shared_values, lanes, 1, part);
-  line("if (" + part + " != 0" + (ragged ? " || " + output + " >= " + std::to_string(count) : "") +
-       ") return;");
+  line("if (" + part + " != 0" + (ragged ? text(" || ", output, " >= ", count) : "") + ") return;");
   members_[task_.anchor] = positions ? "fold_positions[lane]" : shared_values + "[lane]";
   evaluate_members(index);
 }
 
 void Emitter::column_fold_body(int workgroup_size) {
-  const std::string columns = std::to_string(kFoldColumns), count = std::to_string(task_.element_count);
+  const std::string columns = text(kFoldColumns), count = text(task_.element_count);
   const int slices = workgroup_size / kFoldColumns;
   const std::string shared_values =
       dtype_is_float(graph_[graph_[task_.anchor].inputs[0]].dtype) ? "fold_floats" : "fold_ints";
@@ -209,7 +208,7 @@ void Emitter::column_fold_body(int workgroup_size) {
   line("int column = group * " + columns + " + lane % " + columns + ";");
   line("int i = min(column, " + count + " - 1);");
   const ElementIndex index{IndexExpression(std::string("i")), {}};
-  const Accumulator own = fold(task_.anchor, index, "slice", std::to_string(slices));
+  const Accumulator own = fold(task_.anchor, index, "slice", text(slices));
   line(shared_values + "[lane] = " + own.value + ";");
   line("barrier();");
   fold_lanes(task_.anchor, shared_values, slices, kFoldColumns, "slice");
@@ -220,12 +219,12 @@ void Emitter::column_fold_body(int workgroup_size) {
   members_[task_.anchor] = shared_values + "[lane]";
   evaluate_members(index);
   for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) {
-    // The fold's input has the elements of the members, in their order.
+    // The fold's input has the members' elements, in their order.
     const GraphNode& node = graph_[task_.tails[tail]];
     line(tails[tail] + " = " + value(node.inputs[0], index) + ";");
   }
   close();
-  // Behind the columns' own sums, which nobody reads any more.
+  // After the columns' own sums, which are no longer read.
   const std::string place_of_tails = "fold_floats[" + columns + " + ";
   for (std::size_t tail = 0; tail < task_.tails.size(); ++tail) {
     if (tail > 0) line("barrier();");
@@ -245,14 +244,13 @@ void Emitter::column_fold_body(int workgroup_size) {
   }
 }
 
-// A tree in fixed order over lanes that lie `stride` apart: the same bits whatever the device's subgroups
-// are. lane: the position among them.
+// A tree of fixed order over lanes that are `stride` apart: equal bits whatever the device's subgroups are.
+// lane: the position among them.
 void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride,
                          const std::string& lane) {
-  open("for (int half_size = " + std::to_string(lanes / 2) + "; half_size > 0; half_size >>= 1)");
+  open(text("for (int half_size = ", lanes / 2, "; half_size > 0; half_size >>= 1)"));
   open("if (" + lane + " < half_size)");
-  const std::string partner =
-      "[lane + half_size" + (stride > 1 ? " * " + std::to_string(stride) : std::string()) + "]";
+  const std::string partner = "[lane + half_size" + (stride > 1 ? text(" * ", stride) : std::string()) + "]";
   line(
       combine(node, {array + "[lane]", "fold_positions[lane]"}, array + partner, "fold_positions" + partner));
   close();
@@ -267,14 +265,13 @@ void Emitter::scan_body(int workgroup_size) {
   const std::int64_t length = anchor.shape[axis];
   Shape lines = anchor.shape;
   lines[axis] = 1;
-  line("int i = group * " + std::to_string(workgroup_size) + " + int(gl_LocalInvocationID.x);");
-  line("if (i >= " + std::to_string(lines.element_count()) + ") return;");
+  line(text("int i = group * ", workgroup_size, " + int(gl_LocalInvocationID.x);"));
+  line(text("if (i >= ", lines.element_count(), ") return;"));
   std::vector<IndexExpression> own = delinearize(IndexExpression(std::string("i")), lines);
   const std::string sum = declare(anchor.dtype, glsl_literal(0, anchor.dtype));
-  open("for (int step = 0; step < " + std::to_string(length) + "; step++)");
-  own[static_cast<std::size_t>(axis)] =
-      bind(reverse ? IndexExpression(length - 1) - IndexExpression(std::string("step"))
-                   : IndexExpression(std::string("step")));
+  open(text("for (int step = 0; step < ", length, "; step++)"));
+  own[at(axis)] = bind(reverse ? IndexExpression(length - 1) - IndexExpression(std::string("step"))
+                               : IndexExpression(std::string("step")));
   const ElementIndex index{std::nullopt, own};
   const std::string term = value(anchor.inputs[0], index);
   if (anchor.op == Op::linear_recurrence)

@@ -1,5 +1,5 @@
-// Wide values: four neighbouring elements in one register, of one invocation. Index arithmetic follows how
-// far apart the four are; what does not depend on which of the four it is stays a single value.
+// Wide values: four neighbouring elements in one register of one invocation. Index arithmetic tracks how far
+// apart the four are; values that are equal for all four stay scalar.
 
 #include <algorithm>
 #include <bit>
@@ -25,7 +25,7 @@ std::string_view wide_type(DType dtype) {
   }
 }
 
-// Operations that GLSL has for vectors and numbers alike, mixed in any order.
+// Operations that GLSL defines for vectors and scalars alike, mixed in any order.
 bool takes_vectors(Op op, DType operand_dtype) {
   switch (op) {
     case Op::neg:
@@ -56,7 +56,7 @@ bool takes_vectors(Op op, DType operand_dtype) {
 bool is_wide_index(const IndexExpression& index) { return index.lane != 0; }
 
 constexpr std::int64_t kCrossingTile =
-    8;  // invocations along, each of four by four elements: 128 bytes side by side
+    8;  // invocations along each axis, of four by four elements each: 128 contiguous bytes
 
 }  // namespace
 
@@ -90,13 +90,13 @@ std::string Emitter::widened(const std::string& name, DType dtype) const {
 std::string Emitter::componentwise(
     DType dtype, std::span<const std::string> operands,
     const std::function<std::string(std::span<const std::string>)>& expression) const {
-  std::string text(wide_type(dtype));
+  std::string vector(wide_type(dtype));
   for (int element = 0; element < kWide; ++element) {
     std::vector<std::string> components;
     for (const std::string& operand : operands) components.push_back(component(operand, element));
-    text += (element == 0 ? "(" : ", ") + expression(components);
+    vector += (element == 0 ? "(" : ", ") + expression(components);
   }
-  return text + ")";
+  return vector + ")";
 }
 
 std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> operands) {
@@ -114,7 +114,7 @@ std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> op
 std::string Emitter::position(const IndexExpression& index) {
   if (index.is_irregular) return refuse();
   if (!is_wide_index(index)) return declare(DType::int32, index.str());
-  return declare_wide(DType::int32, index.str() + " + ivec4(0, 1, 2, 3) * " + std::to_string(index.lane));
+  return declare_wide(DType::int32, text(index.str(), " + ivec4(0, 1, 2, 3) * ", index.lane));
 }
 
 std::string Emitter::folded(NodeIndex fold, const std::string& sums) {
@@ -147,7 +147,7 @@ bool Emitter::divides(const IndexExpression& index, std::int64_t bound) {
 
 std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
   const GraphNode& entry = graph_[node];
-  const Place& place = schedule_.place[static_cast<std::size_t>(node)];
+  const Place& place = schedule_.place[at(node)];
   const IndexExpression element = start_of(place, entry.dtype) + linear;
   const auto quad_at = [&](const IndexExpression& first) {
     const std::string quad = memory_.vectors(place, entry.dtype) + "[" + (first / kWide).str() + "]";
@@ -167,7 +167,7 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
       continue;
     }
     const IndexExpression start = first + e * element.lane;
-    const std::string key = "quad" + std::to_string(node) + "@" + start.str();
+    const std::string key = text("quad", node, "@", start.str());
     if (!known(key)) remember(key, quad_at(start));
     components.push_back(component(*known(key), static_cast<int>(past)));
   }
@@ -191,8 +191,8 @@ void Emitter::write_wide(const Store& store, const IndexExpression& element, con
 
 // ---- maps ----
 
-// The output axis along which values that the task reads lie together in memory, where that is not the last:
-// -1 for none. Of the first such value, behind what keeps or exchanges axes.
+// The output axis along which the task's inputs are contiguous in memory, where that is not the last; -1:
+// none. Decided by the first such input, seen through views that keep or permute axes.
 int Emitter::crossing_axis() const {
   const Shape& shape = graph_[task_.members.front()].shape;
   const int rank = shape.rank();
@@ -202,9 +202,9 @@ int Emitter::crossing_axis() const {
   struct Visit {
     NodeIndex node;
     std::vector<int> axes;
-  };  // axes: which of the output's each of the node's is
+  };  // axes: the output axis of each axis of the node
   std::vector<int> own(static_cast<std::size_t>(rank));
-  for (int axis = 0; axis < rank; ++axis) own[static_cast<std::size_t>(axis)] = axis;
+  for (int axis = 0; axis < rank; ++axis) own[at(axis)] = axis;
   std::vector<Visit> stack;
   for (NodeIndex member : task_.members) stack.push_back({member, own});
   constexpr std::size_t kMostVisits = 256;
@@ -223,11 +223,10 @@ int Emitter::crossing_axis() const {
     }
     std::vector<int> axes = visit.axes;
     if (node.op == Op::permute) {
-      for (std::size_t a = 0; a < axes.size(); ++a)
-        axes[static_cast<std::size_t>(node.ints[a])] = visit.axes[a];
+      for (std::size_t a = 0; a < axes.size(); ++a) axes[at(node.ints[a])] = visit.axes[a];
     } else if (node.op == Op::expand) {
       for (int a = 0; a < node.shape.rank(); ++a)
-        if (graph_[node.inputs[0]].shape[a] != node.shape[a]) axes[static_cast<std::size_t>(a)] = -1;
+        if (graph_[node.inputs[0]].shape[a] != node.shape[a]) axes[at(a)] = -1;
     } else if (node.kind() != OpKind::elementwise) {
       continue;
     }
@@ -244,28 +243,27 @@ void Emitter::wide_map_body(int workgroup_size) {
   IndexExpression i("i", kWide);
   i.lane = 1;
   line("int lane = int(gl_LocalInvocationID.x);");
-  first_of_map("(group * " + std::to_string(workgroup_size) + " + lane) * " + std::to_string(kWide),
-               count - rest, {i, {}}, workgroup_size);
+  first_of_map(text("(group * ", workgroup_size, " + lane) * ", kWide), count - rest, {i, {}},
+               workgroup_size);
   if (rest > 0) {
-    open("if (i >= " + std::to_string(count - rest) + ")");
-    open("for (; i < " + std::to_string(count) + "; i++)");
+    open(text("if (i >= ", count - rest, ")"));
+    open(text("for (; i < ", count, "; i++)"));
     evaluate_members({IndexExpression(std::string("i")), {}});
     close();
     line("return;");
     close();
     members_.clear();
   } else {
-    line("if (i >= " + std::to_string(count) + ") return;");
+    line(text("if (i >= ", count, ") return;"));
   }
   evaluate_members({i, {}});
 }
 
-// Reads along one axis, writes along another: an invocation takes four by four elements, so that both are
-// wide, and a workgroup a tile of them.
+// Reads along one axis and writes along another: an invocation takes four by four elements, so that both are
+// wide, and a workgroup takes a tile of them.
 void Emitter::crossing_map_body(int axis, int workgroup_size) {
   const Shape& shape = graph_[task_.members.front()].shape;
   const int last = shape.rank() - 1;
-  const auto text = [](std::int64_t number) { return std::to_string(number); };
   const std::int64_t along = shape[last] / kWide, across = shape[axis] / kWide;
   const std::int64_t tile_across =
       std::min<std::int64_t>(workgroup_size / kCrossingTile,
@@ -286,9 +284,9 @@ void Emitter::crossing_map_body(int axis, int workgroup_size) {
   crosses_ = true;
   for (std::int64_t e = 0; e < kWide; ++e) {
     ElementIndex index{std::nullopt, delinearize(IndexExpression(std::string("batch")), batch_shape)};
-    index.axes[static_cast<std::size_t>(last)] = IndexExpression("along", kWide);
-    index.axes[static_cast<std::size_t>(last)].lane = 1;
-    index.axes[static_cast<std::size_t>(axis)] = IndexExpression("across", kWide) + e;
+    index.axes[at(last)] = IndexExpression("along", kWide);
+    index.axes[at(last)].lane = 1;
+    index.axes[at(axis)] = IndexExpression("across", kWide) + e;
     index.linear = linear_of(index, shape);
     members_.clear();
     evaluate_members(index);

@@ -5,16 +5,13 @@
 #include <cctype>
 #include <numeric>
 
+#include "compute/base/text.h"
+
 namespace imprint::kernels {
 namespace {
 
 std::string binary(const std::string& a, const char* op, const std::string& b) {
-  std::string text = "(";
-  text += a;
-  text += op;
-  text += b;
-  text += ")";
-  return text;
+  return text("(", a, op, b, ")");
 }
 
 bool is_power_of_two(std::int64_t number) { return std::has_single_bit(static_cast<std::uint64_t>(number)); }
@@ -22,8 +19,8 @@ std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return (a % b + b) % b;
 
 constexpr std::int64_t kLastElement = 3;  // of a wide value
 
-// Whether the elements' quotients are equally far apart: all the same, where none reaches the next multiple
-// of the divisor.
+// Whether the elements' quotients are evenly spaced. They are equal where no element reaches the next
+// multiple of the divisor.
 bool divides_regularly(const IndexExpression& a, std::int64_t divisor) {
   if (a.is_irregular || a.lane % divisor == 0) return !a.is_irregular;
   const std::int64_t shared = a.is_constant() ? divisor : std::gcd(a.multiple, divisor);
@@ -31,10 +28,10 @@ bool divides_regularly(const IndexExpression& a, std::int64_t divisor) {
 }
 
 IndexExpression quotient_of_first(const IndexExpression& a, std::int64_t divisor) {
-  const auto quotient = [&](const std::string& text) {
+  const auto quotient = [&](const std::string& whole) {
     if (is_power_of_two(divisor))
-      return binary(text, " >> ", std::to_string(std::countr_zero(static_cast<std::uint64_t>(divisor))));
-    return binary(text, " / ", std::to_string(divisor));
+      return binary(whole, " >> ", text(std::countr_zero(static_cast<std::uint64_t>(divisor))));
+    return binary(whole, " / ", text(divisor));
   };
   const std::int64_t shared = std::gcd(a.multiple, divisor);
   if (!a.is_constant() && shared < divisor)
@@ -51,8 +48,8 @@ IndexExpression remainder_of_first(const IndexExpression& a, std::int64_t diviso
   const std::int64_t rest = floor_mod(a.constant, shared);
   const std::string whole = (a - rest).str();
   if (is_power_of_two(divisor))
-    return IndexExpression(binary(whole, " & ", std::to_string(divisor - 1)), shared) + rest;
-  return IndexExpression(binary(whole, " % ", std::to_string(divisor)), shared) + rest;
+    return IndexExpression(binary(whole, " & ", text(divisor - 1)), shared) + rest;
+  return IndexExpression(binary(whole, " % ", text(divisor)), shared) + rest;
 }
 
 }  // namespace
@@ -62,9 +59,9 @@ bool IndexExpression::is_simple() const {
 }
 
 std::string IndexExpression::str() const {
-  if (text.empty()) return std::to_string(constant);
+  if (text.empty()) return imprint::text(constant);
   if (constant == 0) return text;
-  return binary(text, constant > 0 ? " + " : " - ", std::to_string(std::abs(constant)));
+  return binary(text, constant > 0 ? " + " : " - ", imprint::text(std::abs(constant)));
 }
 
 IndexExpression operator+(const IndexExpression& a, const IndexExpression& b) {
@@ -101,16 +98,15 @@ IndexExpression operator*(const IndexExpression& a, const IndexExpression& b) {
   if (factor == 0) return 0;
   IndexExpression product = other;
   if (factor != 1 && !other.is_constant())
-    product =
-        IndexExpression(binary(other.text, " * ", std::to_string(factor)), other.multiple * std::abs(factor));
+    product = IndexExpression(binary(other.text, " * ", text(factor)), other.multiple * std::abs(factor));
   product.constant = other.constant * factor;
   product.lane = other.lane * factor;
   product.is_irregular = other.is_irregular;
   return product;
 }
 
-// What is left of a constant below the divisor that both share moves neither the quotient nor anything but
-// itself in the remainder.
+// A constant below the divisor that both share moves only itself: it does not change the quotient, and it is
+// added to the remainder.
 IndexExpression operator/(const IndexExpression& a, std::int64_t divisor) {
   if (divisor == 1) return a;
   IndexExpression result = quotient_of_first(a, divisor);

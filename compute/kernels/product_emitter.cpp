@@ -14,7 +14,7 @@ using namespace graph;
 
 namespace {
 
-constexpr std::int64_t kBand = 8;  // rows of tiles that run together
+constexpr std::int64_t kBand = 8;  // rows of tiles that run at the same time
 
 std::string define(const std::string& name, const std::string& value) {
   return "#define " + name + " " + value + "\n";
@@ -113,8 +113,7 @@ std::string ProductEmitter::workgroup_function(const std::string& name) {
   for (std::size_t slot = 0; slot < 2; ++slot) {
     const std::string side = slot == 0 ? "LEFT" : "RIGHT";
     const MatrixOperand operand = *matrix_operand(graph_, schedule_.materialized, task_.anchor, slot);
-    add(side + "_ARRAY",
-        memory_.array(schedule_.place[static_cast<std::size_t>(operand.strides.memory)], DType::float16));
+    add(side + "_ARRAY", memory_.array(schedule_.place[at(operand.strides.memory)], DType::float16));
     add(side + "_PLACE(batch)", operand_place(operand, slot));
     add(side + "_STRIDE", text(operand.stride));
     add(side + "_ALONG_TERMS", operand.along_terms ? "1" : "0");
@@ -138,23 +137,22 @@ std::string ProductEmitter::workgroup_function(const std::string& name) {
   return out;
 }
 
-// Elements of memory. Where they are many of sixteen bytes the text says so: the driver sees offsets only
-// when they come.
+// The first element of an operand in memory. Offsets that are multiples of 16 bytes say so in the text, since
+// the driver only sees them at run time.
 std::string ProductEmitter::operand_place(const MatrixOperand& operand, std::size_t slot) {
-  const Place& place = schedule_.place[static_cast<std::size_t>(operand.strides.memory)];
+  const Place& place = schedule_.place[at(operand.strides.memory)];
   const Shape batch = batch_shape(graph_[graph_[task_.anchor].inputs[slot]].shape);
-  IndexExpression at = start_of(place, DType::float16) + operand.strides.start;
-  std::int64_t behind = batch.element_count();  // without names for what it shares: this is a macro's text
+  IndexExpression element = start_of(place, DType::float16) + operand.strides.start;
+  std::int64_t inner = batch.element_count();  // binds no names: this is the text of a macro
   for (int axis = 0; axis < batch.rank(); ++axis) {
-    behind /= batch[axis];
-    const IndexExpression along = named("(batch)") / behind;
-    at =
-        at + (axis == 0 ? along : along % batch[axis]) * operand.strides.axis[static_cast<std::size_t>(axis)];
+    inner /= batch[axis];
+    const IndexExpression along = named("(batch)") / inner;
+    element = element + (axis == 0 ? along : along % batch[axis]) * operand.strides.axis[at(axis)];
   }
-  return operand.in_eights ? "((" + (at / 8).str() + ") * 8)" : "(" + at.str() + ")";
+  return operand.in_eights ? "((" + (element / 8).str() + ") * 8)" : "(" + element.str() + ")";
 }
 
-// What becomes of one sum.
+// What the task makes of one sum.
 std::string ProductEmitter::element_function(const std::string& name) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   line("int row = row_0 + int(tile_row), column = column_0 + int(tile_column);");
@@ -193,8 +191,8 @@ ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
   return loads;
 }
 
-// All of an invocation's turns in one piece. A macro, because the page takes it twice, and a driver need not
-// make registers of what a function that it does not inline hands back.
+// All loads of an invocation. A macro, because the page uses it twice and drivers may not keep the results of
+// a function that is not inlined in registers.
 std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot, const Loads& loads) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const NodeIndex operand = graph_[task_.anchor].inputs[slot];
@@ -205,7 +203,7 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
   const std::int64_t lines = slot == 0 ? shape.rows : shape.columns;
   const bool ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0,
              ragged_terms = shape.depth % task_.tile.depth != 0;
-  // Turns go along one of the two; the other one is the same for all.
+  // Turns advance along one axis; the position on the other axis is the same for all.
   const bool turns_ragged = loads.along_terms ? ragged_lines : ragged_terms,
              others_ragged = loads.along_terms ? ragged_terms : ragged_lines;
   const auto load_turn = [&](const IndexExpression& line_at, const IndexExpression& term_at,
@@ -239,14 +237,14 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
               first_term + (loads.along_terms ? IndexExpression(0) : turn), position);
   };
   if (strides) {
-    // As a loop and without names for what its turns share: NVIDIA's compiler then loads them together, 47
-    // TFLOP/s in place of 38.
+    // A loop without names for what its turns share: NVIDIA's compiler then issues the loads together (47
+    // instead of 38 TFLOP/s).
     open(turns);
     at_turn(named("turn"), "turn");
     close();
   } else {
     for (std::int32_t turn = 0; turn < loads.turns; ++turn)
-      at_turn(turn, text(turn));  // what their addresses and conditions share is computed once
+      at_turn(turn, text(turn));  // addresses and conditions share what is computed once
   }
   close();
   std::string body = take_body();
@@ -257,9 +255,9 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
          " { \\\n" + body + "}\n";
 }
 
-// `width` neighbours, counted in vectors from the start of their place.
+// `width` neighbours, as one vector element of the value's buffer.
 std::string ProductEmitter::vector_at(const Strides& strides, const ElementIndex& index, std::int32_t width) {
-  const Place& place = schedule_.place[static_cast<std::size_t>(strides.memory)];
+  const Place& place = schedule_.place[at(strides.memory)];
   const DType dtype = graph_[strides.memory].dtype;
   IndexExpression vector = (start_of(place, dtype) + strides.start) / width;
   for (std::size_t axis = 0; axis < index.axes.size(); ++axis) {
@@ -267,9 +265,9 @@ std::string ProductEmitter::vector_at(const Strides& strides, const ElementIndex
     vector = vector +
              (stride % width == 0 ? index.axes[axis] * (stride / width) : index.axes[axis] * stride / width);
   }
-  const std::string at = "[" + vector.str() + "]";
-  return width == 8 ? memory_.eights(place) + at
-                    : from_memory(dtype, memory_.vectors(place, dtype) + at, kWide);
+  const std::string subscript = "[" + vector.str() + "]";
+  return width == 8 ? memory_.eights(place) + subscript
+                    : from_memory(dtype, memory_.vectors(place, dtype) + subscript, kWide);
 }
 
 // ---- outputs ----

@@ -19,7 +19,7 @@ bool is_vector(const RegionValue& weights, bool vectors) { return vectors && wei
 RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const Task& task,
                              MemoryNames& memory, std::set<std::string>& includes, int fold_terms)
     : Emitter(graph, schedule, task, memory, includes, fold_terms),
-      region_(schedule.regions[static_cast<std::size_t>(task.region)]),
+      region_(schedule.regions[at(task.region)]),
       ragged_(region_.rows % region_.row_block != 0) {}
 
 std::string RegionEmitter::shared_arrays() const {
@@ -53,7 +53,8 @@ void RegionEmitter::write_rows_here() {
     line("int rows_here = min(" + text(region_.row_block) + ", " + text(region_.rows) + " - row_0);");
 }
 
-// Weights are loaded before the first turn, sums over the rows declared before it and stored behind the last.
+// Weights are loaded before the first turn. Sums over the rows are declared before it and stored after the
+// last.
 void RegionEmitter::write_turns() {
   stage(region_.stages[0]);
   const std::string before = std::exchange(body_, {});
@@ -70,7 +71,7 @@ void RegionEmitter::write_turns() {
   body_ = before + turns + body_;
 }
 
-// A register that starts at the value and lasts through all turns.
+// A register that is initialised once and lasts through all turns.
 std::string RegionEmitter::declare_sum(DType dtype, const std::string& start) {
   return region_.turns == 1 ? declare(dtype, start) : declare_lasting(dtype, start);
 }
@@ -115,9 +116,9 @@ void RegionEmitter::barrier() {
 
 // ---- rows and elements ----
 
-// Stages that no barrier keeps apart go to subgroups of their own as long as there are some left.
+// Stages without a barrier between them go to different subgroups while there are free ones.
 void RegionEmitter::invocations_take(std::int64_t count, const std::string& name) {
-  constexpr std::int64_t kSubgroup = 32;  // of most devices; on others stages may share one
+  constexpr std::int64_t kSubgroup = 32;  // on most devices; elsewhere stages may share a subgroup
   first_ = taken_ + count <= region_.invocations ? taken_ : 0;
   taken_ = (first_ + count + kSubgroup - 1) / kSubgroup * kSubgroup;
   take_from(first_, count, name);
@@ -148,8 +149,8 @@ RegionEmitter::Row RegionEmitter::row(const IndexExpression& local) {
   return {local, global};
 }
 
-// Rows of one turn of the loop, as many as `most` where their number is known: their loads are under way
-// together. The sums keep their order.
+// The rows of one turn of the loop: `most` of them where their number is known, so that their loads overlap.
+// The order of the sums stays.
 std::vector<RegionEmitter::Row> RegionEmitter::open_rows_loop(const std::string& name, std::int64_t most) {
   const std::int64_t step =
       ragged_ || !region_.vectors
@@ -165,8 +166,8 @@ std::vector<RegionEmitter::Row> RegionEmitter::open_rows_loop(const std::string&
   return rows;
 }
 
-// The element of a row's features, counted over all axes but those of rows and networks; of a partial result,
-// over all but the networks'.
+// The element of a row's features, numbered over all axes except those of rows and networks; for a partial
+// result, over all except the networks'.
 ElementIndex RegionEmitter::element(NodeIndex node, const IndexExpression& row,
                                     const IndexExpression& feature) {
   const RegionValue& value = *region_.find(node);
@@ -175,10 +176,9 @@ ElementIndex RegionEmitter::element(NodeIndex node, const IndexExpression& row,
   for (int axis = 0; axis < shape.rank(); ++axis)
     features.append(axis == value.row_axis || axis == value.group_axis ? 1 : shape[axis]);
   ElementIndex index{std::nullopt, delinearize(feature, features)};
-  if (value.row_axis >= 0) index.axes[static_cast<std::size_t>(value.row_axis)] = row;
+  if (value.row_axis >= 0) index.axes[at(value.row_axis)] = row;
   if (value.group_axis >= 0)
-    index.axes[static_cast<std::size_t>(value.group_axis)] =
-        region_.groups > 1 ? named("network") : IndexExpression(0);
+    index.axes[at(value.group_axis)] = region_.groups > 1 ? named("network") : IndexExpression(0);
   if (shape.rank() == 0) index.linear = 0;
   return index;
 }
@@ -188,7 +188,7 @@ IndexExpression RegionEmitter::feature_of(const RegionValue& value, const Elemen
   IndexExpression linear = 0;
   for (int axis = 0; axis < shape.rank(); ++axis)
     if (axis != value.row_axis && axis != value.group_axis && shape[axis] > 1)
-      linear = linear * shape[axis] + index.axes[static_cast<std::size_t>(axis)];
+      linear = linear * shape[axis] + index.axes[at(axis)];
   return linear;
 }
 
@@ -230,7 +230,7 @@ void RegionEmitter::store_float(const std::string& array, const IndexExpression&
     return;
   }
   Vector& vector = vectors_[array + "[" + (position / 4).str() + "]"];
-  vector[static_cast<std::size_t>(component.constant)] = value;
+  vector[at(component.constant)] = value;
 }
 
 void RegionEmitter::store_vectors() {
@@ -246,7 +246,7 @@ void RegionEmitter::store_vectors() {
   vectors_.clear();
 }
 
-// A last vector that is not whole may reach beyond a buffer of the host's.
+// The last vector may be incomplete and reach beyond a buffer of the host's.
 bool RegionEmitter::has_vectors(NodeIndex node) const {
   return region_.vectors && graph_[node].dtype == DType::float32 && graph_[node].element_count() % 4 == 0;
 }
@@ -256,7 +256,7 @@ std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
   const RegionValue* value = region_.find(node);
   if (!is_shared(node)) {
     if (!has_vectors(node)) return Emitter::load(node, index);
-    const Place& place = schedule_.place[static_cast<std::size_t>(node)];
+    const Place& place = schedule_.place[at(node)];
     const IndexExpression position =
         IndexExpression(memory_.offset(place), kPlaceAlignment) + linear_of(index, graph_[node].shape);
     return (position % 4).is_constant() ? load_float(memory_.vectors(place), position)
@@ -266,7 +266,7 @@ std::string RegionEmitter::load(NodeIndex node, const ElementIndex& index) {
     const std::vector<IndexExpression> axes = axes_of(index, graph_[node].shape);
     return load_float("rows_f", bind(axes[axes.size() - 2] * value->stride + axes.back()) + value->offset);
   }
-  const IndexExpression& global = index.axes[static_cast<std::size_t>(value->row_axis)];
+  const IndexExpression& global = index.axes[at(value->row_axis)];
   const auto local = local_row_.find(global.str());
   const IndexExpression position = bind(
       shared_position(*value, index, local != local_row_.end() ? local->second : global - named("row_0")));
@@ -308,7 +308,7 @@ void RegionEmitter::keep(NodeIndex member, const ElementIndex& index, const Row&
       write(store, linear_of(index, graph_[member].shape));
       continue;
     }
-    store_vectors();  // those of before are not in this scope
+    store_vectors();  // vectors of the outer scope end here
     open("if (" + row.local.str() + " < rows_here)");
     write(store, linear_of(index, graph_[member].shape));
     store_vectors();
@@ -330,7 +330,7 @@ void RegionEmitter::evaluate(const RegionStage& stage, const IndexExpression& fe
 
 // ---- stages ----
 
-// All loads of an invocation are under way before it stores the first, as far as registers last.
+// An invocation issues as many loads as registers allow before its first store.
 void RegionEmitter::load_weights(const RegionStage& stage) {
   constexpr std::size_t kTurn = 16;
   struct Loaded {
@@ -351,7 +351,7 @@ void RegionEmitter::load_weights(const RegionStage& stage) {
   };
   for (NodeIndex weights : stage.members) {
     const RegionValue& value = *region_.find(weights);
-    const Place& place = schedule_.place[static_cast<std::size_t>(weights)];
+    const Place& place = schedule_.place[at(weights)];
     const std::int64_t wide = is_vector(value, region_.vectors) ? 4 : 1,
                        count = value.height * value.width / wide, step = region_.invocations;
     IndexExpression source(memory_.offset(place), kPlaceAlignment);
@@ -360,7 +360,8 @@ void RegionEmitter::load_weights(const RegionStage& stage) {
     for (std::int64_t first = 0; first < count; first += step) {
       IndexExpression element = named("lane") + first;
       if (first + step > count)
-        element = bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));  // the last one again
+        element =
+            bind(named("min(" + element.str() + ", " + text(count - 1) + ")"));  // reads the last one again
       const std::string name = fresh('w');
       line(std::string(wide > 1 ? "vec4 " : "float ") + name + " = " + array + "[" +
            (source / wide + element).str() + "];");
@@ -374,7 +375,7 @@ void RegionEmitter::load_weights(const RegionStage& stage) {
 void RegionEmitter::spread(const RegionStage& stage) {
   const RegionValue& value = *region_.find(stage.members[0]);
   const std::string e = fresh('e'), r = fresh('l');
-  // Neighbours load and store as vectors, where that leaves work for every invocation.
+  // Load and store as vectors where that leaves work for every invocation.
   const std::int64_t wide = region_.vectors && value.width % kWide == 0 &&
                                     region_.row_block * value.width >= kWide * region_.invocations
                                 ? kWide

@@ -1,6 +1,6 @@
 #pragma once
-// Writes the kernel of a row-local region: stages of one workgroup over a block of rows, with barriers where
-// one reads what others wrote.
+// Writes the kernel of a row-local region: the stages of one workgroup for a block of rows, with barriers
+// between stages that share data.
 
 #include <array>
 #include <functional>
@@ -27,10 +27,17 @@ class RegionEmitter : public Emitter {
   bool in_memory(graph::NodeIndex node) const override;
 
  private:
-  // A row of the block as the stages name it: in the block, and in the batch (never past its end, so that
-  // loads stay inside).
+  // A row in two numberings: in the block, and in the batch, where it is clamped so that loads stay inside.
   struct Row {
     IndexExpression local, global;
+  };
+
+  // The outputs of a product that one invocation computes, and the names of their sums.
+  struct OwnTile {
+    graph::NodeIndex product;
+    std::vector<Row> rows;
+    std::vector<IndexExpression> columns;
+    std::vector<std::string> sums;
   };
 
   struct Tiling;
@@ -46,13 +53,18 @@ class RegionEmitter : public Emitter {
   // ---- products (region_products.cpp) ----
   void product(const graph::RegionStage& stage);
   std::int64_t unrolled_terms(const graph::RegionStage& stage, std::int64_t terms) const;
-  void evaluate_tile(const graph::RegionStage& stage, const Tiling& tiling, const std::vector<Row>& rows,
-                     const std::vector<IndexExpression>& columns, const IndexExpression& lane,
-                     const std::vector<std::string>& sums);
+  std::string operand(graph::NodeIndex product, bool of_rows, const IndexExpression& position,
+                      const IndexExpression& term);
+  std::vector<std::string> column_operands(const OwnTile& tile, const IndexExpression& term);
+  void multiply(const OwnTile& tile, const IndexExpression& term,
+                const std::vector<std::string>& column_values);
+  void open_terms_ahead(const OwnTile& tile, const std::string& k, std::int64_t terms, std::int64_t unroll);
+  void evaluate_tile(const graph::RegionStage& stage, const Tiling& tiling, const OwnTile& tile,
+                     const IndexExpression& lane);
   void add_parts(const graph::RegionStage& stage, const Tiling& tiling);
   Tiling tiling_of(const graph::RegionStage& stage) const;
-  graph::NodeIndex side(graph::NodeIndex product,
-                        bool of_rows) const;  // the operand that has the rows, or the other, behind its views
+  // The operand that has the rows, or the other one; views are skipped.
+  graph::NodeIndex side(graph::NodeIndex product, bool of_rows) const;
 
   // ---- folds over the rows (region_folds.cpp) ----
   void outer_product(const graph::RegionStage& stage);
@@ -68,13 +80,14 @@ class RegionEmitter : public Emitter {
   void store_partial(graph::NodeIndex member, const std::string& name, const IndexExpression& feature);
 
   // ---- rows and elements ----
-  void invocations_take(std::int64_t count,
-                        const std::string& name);  // opens a loop, or a condition where one turn does
+  // Opens a loop over `count` items shared by the invocations, or a condition where one turn suffices.
+  void invocations_take(std::int64_t count, const std::string& name);
   void take_from(std::int64_t first, std::int64_t count, const std::string& name);
   std::string declare_sum(DType dtype, const std::string& start);
   std::string declare_lasting(DType dtype, const std::string& start);
   Row row(const IndexExpression& local);
-  std::vector<Row> open_rows_loop(const std::string& name, std::int64_t most);  // over the rows that exist
+  std::vector<Row> open_rows_loop(const std::string& name,
+                                  std::int64_t most);  // over the rows inside the batch
   ElementIndex element(graph::NodeIndex node, const IndexExpression& row, const IndexExpression& feature);
   void evaluate(const graph::RegionStage& stage, const IndexExpression& feature, const Row& row);
   void keep(graph::NodeIndex member, const ElementIndex& index, const Row& row);
@@ -82,32 +95,31 @@ class RegionEmitter : public Emitter {
                                   const IndexExpression& local_row);
   IndexExpression feature_of(const graph::RegionValue& value, const ElementIndex& index);
 
-  // ---- memory: as vectors of four where positions are known to be beside each other ----
+  // ---- memory: vectors of four where positions are known to be neighbours ----
   bool is_shared(graph::NodeIndex node) const;
   bool has_vectors(graph::NodeIndex node) const;  // in the device's memory
   std::string cell(const std::string& array, const IndexExpression& position);
   std::string load_float(const std::string& array, const IndexExpression& position);
   void store_float(const std::string& array, const IndexExpression& position, const std::string& value);
-  void store_vectors();  // what store_float has put together, before its scope closes
+  void store_vectors();  // writes what store_float has collected; call before the scope closes
 
   using Vector = std::array<std::string, 4>;
 
   const graph::Region& region_;
-  bool ragged_;  // the last block has fewer rows
-  std::int64_t taken_ = 0,
-               first_ =
-                   0;  // invocations with work since the last barrier; the first of the last that took some
-  std::string sums_;   // declarations of what lasts through all turns
+  bool ragged_;             // the last block has fewer rows
+  std::int64_t taken_ = 0;  // invocations with work since the last barrier
+  std::int64_t first_ = 0;  // the first invocation of the last stage that took some
+  std::string sums_;        // declarations that last through all turns
   struct Beside {
     graph::NodeIndex fold;
     std::string sum;
     std::int64_t first, offset;
   };
-  std::vector<Beside> beside_;      // folds of which each row has an invocation, added at the end
-  std::int64_t beside_floats_ = 0;  // of shared memory, that they then take
-  std::vector<std::function<void()>> partial_stores_;           // what is left of it behind them
-  std::unordered_map<std::string, IndexExpression> local_row_;  // by the name of the global one
-  std::map<std::string, Vector> vectors_;                       // by place
+  std::vector<Beside> beside_;                         // folds with one invocation per row; added at the end
+  std::int64_t beside_floats_ = 0;                     // of shared memory that they use at the end
+  std::vector<std::function<void()>> partial_stores_;  // stores after the last turn
+  std::unordered_map<std::string, IndexExpression> local_row_;  // by the name of the global row
+  std::map<std::string, Vector> vectors_;                       // by position
 };
 
 }  // namespace imprint::kernels

@@ -1,4 +1,4 @@
-// What a region folds over its rows: partial results of each workgroup's block, weight gradients and sums.
+// A region's folds over its rows: partial results of each workgroup's block, weight gradients and sums.
 
 #include "compute/kernels/region_emitter.h"
 
@@ -10,11 +10,11 @@ using namespace graph;
 
 namespace {
 
-// Rows of one turn of a loop over them, and floats that an invocation then loads.
+// Rows per turn of a loop over them, and floats that an invocation loads per turn.
 constexpr std::int64_t kMostRows = 8, kRowLoads = 64;
 
-// Rows from which on a fold over them gives each its own invocation; for fewer, adding what those have costs
-// more.
+// From this many rows on, a fold gives each row its own invocation. With fewer rows, adding the parts costs
+// more than it saves.
 constexpr std::int64_t kFoldBeside = 16;
 
 }  // namespace
@@ -28,8 +28,8 @@ void RegionEmitter::store_partial(NodeIndex member, const std::string& name, con
     if (store.node == member) write(store, linear_of(index, node.shape));
 }
 
-// Positions of a tile along one axis: beside each other, which loads and stores as vectors, or `lanes` apart,
-// so that neighbouring invocations read neighbours.
+// Positions of a tile along one axis: neighbours, which load and store as vectors, or `lanes` apart, so that
+// neighbouring invocations read neighbours.
 std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression& lane, std::int64_t lanes,
                                                            std::int32_t count, std::int64_t extent,
                                                            bool beside) {
@@ -44,15 +44,15 @@ std::vector<IndexExpression> RegionEmitter::tile_positions(const IndexExpression
   return positions;
 }
 
-// The outputs that one invocation takes of a partial weight gradient.
+// The outputs of a partial weight gradient that one invocation takes.
 struct RegionEmitter::OuterTile {
-  std::int64_t height, width, bands, lanes;  // of the whole; tiles along both axes
+  std::int64_t height, width, bands, lanes;  // extents of the gradient; tiles along both axes
   bool rows_beside;
   IndexExpression band, lane;
   std::vector<IndexExpression> rows, columns;
 };
 
-// Of the invocation that takes the tile of this name.
+// The outputs of the invocation that takes the tile with this name.
 RegionEmitter::OuterTile RegionEmitter::outer_tile(const RegionStage& stage, const std::string& tile) {
   const Shape& shape = graph_[stage.anchor].shape;
   OuterTile own{shape[shape.rank() - 2], shape[shape.rank() - 1], 0, 0, false, {}, {}, {}, {}};
@@ -76,7 +76,7 @@ void RegionEmitter::outer_product(const RegionStage& stage) {
   std::vector<std::string> names;
   for (std::size_t e = 0; e < tile.rows.size() * tile.columns.size(); ++e)
     names.push_back(declare_sum(DType::float32, "0.0"));
-  std::vector<std::vector<std::string>> sides;  // of the folds beside it
+  std::vector<std::vector<std::string>> sides;  // of the folds computed with it
   for (std::size_t fold = 1; fold < stage.members.size(); ++fold) {
     sides.emplace_back();
     for (std::size_t j = 0; j < tile.columns.size(); ++j)
@@ -145,7 +145,7 @@ void RegionEmitter::store_outer(const RegionStage& stage, const OuterTile& tile,
       if (!inside.empty()) close();
     }
   if (sides.empty()) return;
-  open("if (" + tile.band.str() + " == 0)");  // all bands have the same
+  open("if (" + tile.band.str() + " == 0)");  // equal in all bands
   for (std::size_t fold = 0; fold < sides.size(); ++fold)
     for (std::size_t j = 0; j < tile.columns.size(); ++j) {
       const auto column_end = static_cast<std::int64_t>(j + 1) * tile.lanes;
@@ -165,7 +165,7 @@ bool RegionEmitter::folds_beside(const RegionStage& stage) const {
          beside_floats_ + count <= region_.shared_floats;
 }
 
-// Each row has an invocation, so that nobody evaluates the terms of many.
+// One invocation per row, so that no invocation evaluates the terms of many rows.
 void RegionEmitter::fold_beside(const RegionStage& stage) {
   const GraphNode& anchor = graph_[stage.anchor];
   const std::int64_t width = region_.find(stage.anchor)->width;
@@ -176,7 +176,7 @@ void RegionEmitter::fold_beside(const RegionStage& stage) {
   const Row own = row(local);
   ElementIndex index = element(stage.anchor, IndexExpression(0), bind(named(e) % width));
   index.axes.erase(index.axes.begin());  // the blocks
-  index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
+  index.axes[at(anchor.ints[0])] = own.global;
   const std::string term = Emitter::value(anchor.inputs[0], index);
   line((ragged_ ? "if (" + local.str() + " < rows_here) " : std::string()) +
        combine(stage.anchor, sum, term, {}));
@@ -185,7 +185,7 @@ void RegionEmitter::fold_beside(const RegionStage& stage) {
   beside_floats_ += width * region_.row_block;
 }
 
-// At the end, when shared memory is nobody's any more: in the order of the rows.
+// At the end, when shared memory is free again; added in the order of the rows.
 void RegionEmitter::add_rows_beside() {
   if (beside_.empty()) return;
   if (region_.turns == 1) barrier();
@@ -224,7 +224,7 @@ void RegionEmitter::row_fold(const RegionStage& stage) {
   for (const Row& own : open_rows_loop(r, kMostRows)) {
     ElementIndex index = element(stage.anchor, IndexExpression(0), named(e));
     index.axes.erase(index.axes.begin());  // the blocks
-    index.axes[static_cast<std::size_t>(anchor.ints[0])] = own.global;
+    index.axes[at(anchor.ints[0])] = own.global;
     terms.push_back(Emitter::value(source, index));
   }
   for (const std::string& term : terms)

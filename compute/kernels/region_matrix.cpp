@@ -15,18 +15,16 @@ namespace {
 
 constexpr std::int64_t kSubgroup = 32;
 constexpr std::int64_t kRows = kMatrixExtent;  // that a subgroup takes at a time
-constexpr std::int64_t kScratchStride =
-    5;  // of 16 x 16 floats, in elements of four: one more than they need, against bank conflicts
+// Of 16 x 16 floats, in elements of four: one more than needed, to avoid bank conflicts.
+constexpr std::int64_t kScratchStride = 5;
 
-std::string text_of(std::int64_t number) { return std::to_string(number); }
 std::int64_t padded(std::int64_t extent) {
   return (extent + kMatrixExtent - 1) / kMatrixExtent * kMatrixExtent;
 }
-std::int64_t stride_of(std::int64_t width) {
-  return padded(width) / 8 | 1;
-}  // odd: neighbouring rows lie in different banks
+// Odd, so that neighbouring rows lie in different banks.
+std::int64_t stride_of(std::int64_t width) { return padded(width) / 8 | 1; }
 
-// Results that are rounded to float16 need no more digits than that.
+// The result is rounded to float16: a less precise tanh suffices.
 std::string in_half_precision(std::string body) {
   const std::string whole = "imp_tanh(", half = "imp_tanh_half(";
   for (std::size_t found = body.find(whole); found != std::string::npos;
@@ -37,10 +35,10 @@ std::string in_half_precision(std::string body) {
 
 }  // namespace
 
-// Eights of a block's rows are taken in turns: the row and the eight of an invocation's turn, as text.
+// The invocations take the eights of a block's rows in turns. The row and the eight of one turn, as text.
 struct RegionMatrixEmitter::Turn {
   std::string row, eight, ahead;
-  Turn(const Rows& rows, std::int64_t turn) : ahead("ahead_" + text_of(rows.node) + "_" + text_of(turn)) {
+  Turn(const Rows& rows, std::int64_t turn) : ahead("ahead_" + text(rows.node) + "_" + text(turn)) {
     const std::int64_t eights = padded(rows.width) / 8;
     const IndexExpression e = named("own") + turn * kSubgroup;
     row = (e / eights).str();
@@ -52,12 +50,12 @@ bool RegionMatrixEmitter::write(const Graph& graph, const Schedule& schedule, co
                                 MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
                                 const std::string& name, std::string& function, std::string& shared_arrays,
                                 std::int64_t& groups) {
-  const Region& region = schedule.regions[static_cast<std::size_t>(task.region)];
+  const Region& region = schedule.regions[at(task.region)];
   if (region.matrix_groups == 0 || region.groups > 1 || region.invocations % kSubgroup != 0) return false;
-  for (const bool keeps_scratch : {false, true}) {  // of products that seem to do without
+  for (const bool keeps_scratch : {false, true}) {  // first try to leave all sums on the matrices
     RegionMatrixEmitter emitter(graph, schedule, task, memory, includes, fold_terms);
     if (!emitter.plan(keeps_scratch)) return false;
-    const std::string body = emitter.text(name);
+    const std::string body = emitter.function(name);
     if (emitter.is_refused_) continue;
     function = body;
     shared_arrays += emitter.arrays();
@@ -67,7 +65,7 @@ bool RegionMatrixEmitter::write(const Graph& graph, const Schedule& schedule, co
   return false;
 }
 
-// ---- what lies where ----
+// ---- layout of shared memory ----
 
 bool RegionMatrixEmitter::plan(bool keeps_scratch) {
   for (const RegionStage& stage : region_.stages) {
@@ -84,8 +82,8 @@ bool RegionMatrixEmitter::plan(bool keeps_scratch) {
   return !weights_.empty() && plan_rows(keeps_scratch);
 }
 
-// Two moments a stage: what it reads, and what it writes when all of that has been read. So rows may take the
-// place of those that they come from.
+// Two moments per stage: it reads its inputs before it writes its outputs. Outputs may therefore reuse the
+// memory of its inputs.
 bool RegionMatrixEmitter::plan_rows(bool keeps_scratch) {
   scratch_.assign(region_.stages.size(), -1);
   std::vector<Lifetime> lifetimes;
@@ -126,7 +124,7 @@ bool RegionMatrixEmitter::plan_rows(bool keeps_scratch) {
   const MemoryPlan plan = plan_memory(lifetimes, 1);
   for (std::size_t i = 0; i < targets.size(); ++i) *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
   row_eights_ = static_cast<std::int64_t>(plan.total_bytes);
-  std::int64_t columns = 0;  // as many as there could be
+  std::int64_t columns = 0;  // the most there can be
   for (const Weights& weights : weights_) columns += 2 * padded(weights.columns);
   return 16 * (weight_eights_ + region_.invocations / kSubgroup * row_eights_) + 4 * columns <=
          kMatrixSharedBytes;
@@ -139,7 +137,7 @@ const RegionMatrixEmitter::Rows* RegionMatrixEmitter::rows_of(NodeIndex node) co
 
 std::string RegionMatrixEmitter::arrays() const {
   const auto array = [](const char* type, const char* name, std::int64_t elements) {
-    return "shared " + std::string(type) + " " + name + "[" + text_of(std::max<std::int64_t>(elements, 1)) +
+    return "shared " + std::string(type) + " " + name + "[" + text(std::max<std::int64_t>(elements, 1)) +
            "];\n";
   };
   return array("uvec4", "matrix_weights", weight_eights_) +
@@ -151,22 +149,22 @@ std::string RegionMatrixEmitter::arrays() const {
 
 // ---- the kernel ----
 
-std::string RegionMatrixEmitter::text(const std::string& name) {
+std::string RegionMatrixEmitter::function(const std::string& name) {
   const std::int64_t subgroups = region_.invocations / kSubgroup, blocks = (region_.rows + kRows - 1) / kRows;
   group_count_ = std::min(region_.matrix_groups, (blocks + subgroups - 1) / subgroups);
   rows_ahead_ = group_count_ * subgroups * kRows;
-  line("uint mine = gl_SubgroupID * " + text_of(row_eights_) + "u;   // of matrix_rows");
+  line("uint mine = gl_SubgroupID * " + text(row_eights_) + "u;   // in matrix_rows");
   line("int own = int(gl_SubgroupInvocationID);");
   for (const RegionStage& stage : region_.stages) {
     if (stage.members.empty() || stage.kind != RegionStage::Kind::spread || !copies_rows(stage)) continue;
     const Rows& rows = *rows_of(stage.members[0]);
     for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t)
       line("vec4 " + Turn(rows, t).ahead + "[2] = vec4[2](vec4(0.0), vec4(0.0));");
-    fetch_rows(stage, "(group * " + text_of(subgroups) + " + int(gl_SubgroupID)) * " + text_of(kRows));
+    fetch_rows(stage, "(group * " + text(subgroups) + " + int(gl_SubgroupID)) * " + text(kRows));
   }
-  open("for (int block = group * " + text_of(subgroups) + " + int(gl_SubgroupID); block < " +
-       text_of(blocks) + "; block += " + text_of(group_count_ * subgroups) + ")");
-  line("int row_0 = block * " + text_of(kRows) + ";");
+  open("for (int block = group * " + text(subgroups) + " + int(gl_SubgroupID); block < " + text(blocks) +
+       "; block += " + text(group_count_ * subgroups) + ")");
+  line("int row_0 = block * " + text(kRows) + ";");
   for (std::size_t s = 0; s < region_.stages.size(); ++s) stage(region_.stages[s], s);
   close();
   const std::string rows = std::exchange(body_, {});
@@ -179,55 +177,53 @@ std::string RegionMatrixEmitter::text(const std::string& name) {
 
 // ---- weights ----
 
-// All loads of an invocation are under way before it stores the first.
+// An invocation issues all loads before its first store.
 void RegionMatrixEmitter::load_weights() {
   std::vector<std::pair<std::string, std::string>> loaded;  // place, name
   for (const Weights& weights : weights_) {
     const std::int64_t eights = padded(weights.columns) / 8, count = padded(weights.depth) * eights;
     for (std::int64_t first = 0; first < count; first += region_.invocations) {
       const std::string e = fresh('e'), w = fresh('w'), k = fresh('k'), n = fresh('n');
-      line("int " + e + " = lane + " + text_of(first) + ", " + k + " = " + (named(e) / eights).str() + ", " +
-           n + " = " + (named(e) % eights).str() + " * 8;");
+      line("int " + e + " = lane + " + text(first) + ", " + k + " = " + (named(e) / eights).str() + ", " + n +
+           " = " + (named(e) % eights).str() + " * 8;");
       line("uvec4 " + w + " = uvec4(0);");
-      std::string inside = first + region_.invocations > count ? e + " < " + text_of(count) : "";
+      std::string inside = first + region_.invocations > count ? e + " < " + text(count) : "";
       if (padded(weights.depth) > weights.depth)
-        inside += (inside.empty() ? "" : " && ") + k + " < " + text_of(weights.depth);
+        inside += (inside.empty() ? "" : " && ") + k + " < " + text(weights.depth);
       if (!inside.empty()) open("if (" + inside + ")");
       line(w + " = " + eight_of(weights, k, n) + ";");
       if (!inside.empty()) close();
-      const std::string place = "matrix_weights[" + k + " * " + text_of(weights.stride) + " + (" + n +
-                                " >> 3) + " + text_of(weights.offset) + "]";
+      const std::string place = "matrix_weights[" + k + " * " + text(weights.stride) + " + (" + n +
+                                " >> 3) + " + text(weights.offset) + "]";
       loaded.emplace_back(
-          first + region_.invocations > count ? "if (" + e + " < " + text_of(count) + ") " + place : place,
-          w);
+          first + region_.invocations > count ? "if (" + e + " < " + text(count) + ") " + place : place, w);
     }
   }
   for (const auto& [place, w] : loaded) line(place + " = " + w + ";");
 }
 
-// Eight neighbours of a row of weights, packed; zeros behind the last column.
+// Eight neighbours of a row of weights, packed; zeros after the last column.
 std::string RegionMatrixEmitter::eight_of(const Weights& weights, const std::string& k,
                                           const std::string& n) {
   const NodeIndex operand = graph_[weights.product].inputs[1],
                   source = graph_[operand].inputs.empty() ? operand : graph_[operand].inputs[0];
   const bool cut = padded(weights.columns) > weights.columns;
   std::vector<std::string> halves;  // of four floats
-  const bool in_fours = graph_[operand].op == Op::cast &&
-                        !schedule_.materialized[static_cast<std::size_t>(operand)] &&
-                        graph_[source].dtype == DType::float32 &&
-                        schedule_.materialized[static_cast<std::size_t>(source)] && weights.columns % 4 == 0;
+  const bool in_fours = graph_[operand].op == Op::cast && !schedule_.materialized[at(operand)] &&
+                        graph_[source].dtype == DType::float32 && schedule_.materialized[at(source)] &&
+                        weights.columns % 4 == 0;
   for (std::int64_t four = 0; four < 8; four += 4) {
     const std::string values = fresh('v');
     line("vec4 " + values + " = vec4(0.0);");
     if (in_fours) {
-      const Place& place = schedule_.place[static_cast<std::size_t>(source)];
+      const Place& place = schedule_.place[at(source)];
       const IndexExpression first =
           start_of(place, DType::float32) + named(k) * weights.columns + IndexExpression(n, 8) + four;
-      line((cut ? "if (" + n + " < " + text_of(weights.columns - four) + ") " : "") + values + " = " +
+      line((cut ? "if (" + n + " < " + text(weights.columns - four) + ") " : "") + values + " = " +
            memory_.vectors(place) + "[" + (first / 4).str() + "];");
     } else {
       for (std::int64_t j = four; j < four + 4; ++j) {
-        open(cut ? "if (" + n + " < " + text_of(weights.columns - j) + ")" : "");
+        open(cut ? "if (" + n + " < " + text(weights.columns - j) + ")" : "");
         line(values + "." + kComponents[j % 4] + " = " +
              value(operand, {std::nullopt, {named(k), bind(named(n) + j)}}) + ";");
         close();
@@ -240,18 +236,18 @@ std::string RegionMatrixEmitter::eight_of(const Weights& weights, const std::str
 
 void RegionMatrixEmitter::load_columns() {
   for (const Column& column : columns_) {
-    open("for (int f = lane; f < " + text_of(padded(column.width)) +
-         "; f += " + text_of(region_.invocations) + ")");
+    open("for (int f = lane; f < " + text(padded(column.width)) + "; f += " + text(region_.invocations) +
+         ")");
     line("float feature = 0.0;");
-    open(padded(column.width) > column.width ? "if (f < " + text_of(column.width) + ")" : "");
+    open(padded(column.width) > column.width ? "if (f < " + text(column.width) + ")" : "");
     line("feature = " + Emitter::load(column.node, {named("f"), {}}) + ";");
     close();
-    line("matrix_columns[f + " + text_of(column.offset) + "] = feature;");
+    line("matrix_columns[f + " + text(column.offset) + "] = feature;");
     close();
   }
 }
 
-// On matrices a value is that of any row and feature: one number, or one a feature.
+// On matrices a value belongs to any row and feature: one number, or one per feature.
 std::string RegionMatrixEmitter::load(NodeIndex node, const ElementIndex& index) {
   const RegionValue* shared = region_.find(node);
   if (shared && shared->offset >= 0) return refuse();
@@ -259,13 +255,13 @@ std::string RegionMatrixEmitter::load(NodeIndex node, const ElementIndex& index)
   const IndexExpression linear = linear_of(index, graph_[node].shape);
   if (linear.is_constant()) return Emitter::load(node, index);
   if (linear.text != "feature_number" || linear.constant != 0 || graph_[node].dtype != DType::float32)
-    return "feature_number";  // none has a number
+    return "feature_number";  // features have no number
   auto found = std::ranges::find(columns_, node, &Column::node);
   if (found == columns_.end()) {
     found = columns_.insert(found, {node, graph_[node].element_count(), column_floats_});
     column_floats_ += padded(found->width);
   }
-  return "column_" + text_of(found - columns_.begin()) + "[i]";
+  return "column_" + text(found - columns_.begin()) + "[i]";
 }
 
 // ---- stages ----
@@ -286,29 +282,29 @@ void RegionMatrixEmitter::stage(const RegionStage& stage, std::size_t number) {
   members_.clear();
 }
 
-// Rows that are nothing but rounded: as vectors, which are under way while the rows before are computed with.
+// Rows that are only rounded: loaded as vectors while the rows before them are being processed.
 bool RegionMatrixEmitter::copies_rows(const RegionStage& stage) const {
   const NodeIndex member = stage.members[0],
                   source = graph_[member].inputs.empty() ? -1 : graph_[member].inputs[0];
   const Rows* rows = rows_of(member);
   return stage.members.size() == 1 && rows && rows->width % 8 == 0 && graph_[member].op == Op::cast &&
-         graph_[source].dtype == DType::float32 && schedule_.materialized[static_cast<std::size_t>(source)] &&
+         graph_[source].dtype == DType::float32 && schedule_.materialized[at(source)] &&
          !region_.find(source) && std::ranges::find(task_.stores, member, &Store::node) == task_.stores.end();
 }
 
 void RegionMatrixEmitter::fetch_rows(const RegionStage& stage, const std::string& first_row) {
   const Rows& rows = *rows_of(stage.members[0]);
-  const Place& place = schedule_.place[static_cast<std::size_t>(graph_[rows.node].inputs[0])];
+  const Place& place = schedule_.place[at(graph_[rows.node].inputs[0])];
   const std::string vectors = memory_.vectors(place);
   for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t) {
     const Turn turn(rows, t);
-    const IndexExpression at =
+    const IndexExpression element =
         start_of(place, DType::float32) +
-        named("min(" + first_row + " + " + turn.row + ", " + text_of(region_.rows - 1) + ")") * rows.width +
+        named("min(" + first_row + " + " + turn.row + ", " + text(region_.rows - 1) + ")") * rows.width +
         named(turn.eight) * 8;
-    if (padded(rows.width) > rows.width) open("if (" + turn.eight + " < " + text_of(rows.width / 8) + ")");
-    line(turn.ahead + "[0] = " + vectors + "[" + (at / 4).str() + "];");
-    line(turn.ahead + "[1] = " + vectors + "[" + ((at + 4) / 4).str() + "];");
+    if (padded(rows.width) > rows.width) open("if (" + turn.eight + " < " + text(rows.width / 8) + ")");
+    line(turn.ahead + "[0] = " + vectors + "[" + (element / 4).str() + "];");
+    line(turn.ahead + "[1] = " + vectors + "[" + ((element + 4) / 4).str() + "];");
     if (padded(rows.width) > rows.width) close();
   }
 }
@@ -318,44 +314,44 @@ void RegionMatrixEmitter::copy_rows(const RegionStage& stage) {
   for (std::int64_t t = 0; t * kSubgroup < kRows * padded(rows.width) / 8; ++t) {
     const Turn turn(rows, t);
     const auto pair = [&](int vector, const char* components) {
-      return "packHalf2x16(" + turn.ahead + "[" + text_of(vector) + "]." + components + ")";
+      return "packHalf2x16(" + turn.ahead + "[" + text(vector) + "]." + components + ")";
     };
-    line("matrix_rows[mine + " + text_of(rows.offset) + " + " + turn.row + " * " + text_of(rows.stride) +
-         " + " + turn.eight + "] = uvec4(" + pair(0, "xy") + ", " + pair(0, "zw") + ", " + pair(1, "xy") +
-         ", " + pair(1, "zw") + ");");
+    line("matrix_rows[mine + " + text(rows.offset) + " + " + turn.row + " * " + text(rows.stride) + " + " +
+         turn.eight + "] = uvec4(" + pair(0, "xy") + ", " + pair(0, "zw") + ", " + pair(1, "xy") + ", " +
+         pair(1, "zw") + ");");
   }
-  fetch_rows(stage, "row_0 + " + text_of(rows_ahead_));
+  fetch_rows(stage, "row_0 + " + text(rows_ahead_));
 }
 
 void RegionMatrixEmitter::product(const RegionStage& stage, std::size_t number) {
   const Rows& left = *rows_of(graph_[stage.anchor].inputs[0]);
   const Weights& right = *std::ranges::find(weights_, stage.anchor, &Weights::product);
-  const std::string matrices = text_of(padded(right.columns) / kMatrixExtent),
-                    turns = text_of(padded(right.depth) / kMatrixExtent);
+  const std::string matrices = text(padded(right.columns) / kMatrixExtent),
+                    turns = text(padded(right.depth) / kMatrixExtent);
   open("");
   line("MATRIX_SUMS sums[" + matrices + "];");
   line("[[unroll]] for (int c = 0; c < " + matrices + "; c++) sums[c] = MATRIX_SUMS(0.0);");
   open("[[unroll]] for (uint k = 0; k < " + turns + "; k++)");
   line("MATRIX_LEFT left;");
   line("MATRIX_RIGHT right;");
-  line("MATRIX_LOAD(left, matrix_rows, mine + " + text_of(left.offset) + "u + k * 2u, " +
-       text_of(left.stride) + "u, 0);");
+  line("MATRIX_LOAD(left, matrix_rows, mine + " + text(left.offset) + "u + k * 2u, " + text(left.stride) +
+       "u, 0);");
   open("[[unroll]] for (uint c = 0; c < " + matrices + "; c++)");
-  line("MATRIX_LOAD(right, matrix_weights, " + text_of(right.offset) + "u + k * " +
-       text_of(16 * right.stride) + "u + c * 2u, " + text_of(right.stride) + "u, 0);");
+  line("MATRIX_LOAD(right, matrix_weights, " + text(right.offset) + "u + k * " + text(16 * right.stride) +
+       "u + c * 2u, " + text(right.stride) + "u, 0);");
   line("sums[c] = MATRIX_MULTIPLY_ADD(left, right, sums[c]);");
   close();
   close();
-  line("matrix_fence();   // all of it has been read");
+  line("matrix_fence();   // all reads are done");
   if (std::string body; on_matrices(stage, body)) {
     body_ += body;
   } else if (scratch_[number] < 0) {
     refuse();
   } else {
-    const std::string scratch = "mine + " + text_of(scratch_[number]);
+    const std::string scratch = "mine + " + text(scratch_[number]);
     for (std::int64_t c = 0; c * kMatrixExtent < right.columns; ++c) {
-      line("MATRIX_STORE(sums[" + text_of(c) + "], matrix_rows, " + scratch + "u, " +
-           text_of(kScratchStride) + "u);");
+      line("MATRIX_STORE(sums[" + text(c) + "], matrix_rows, " + scratch + "u, " + text(kScratchStride) +
+           "u);");
       line("matrix_fence();");
       members_ = {};
       element_by_element(stage, scratch, c * kMatrixExtent,
@@ -366,8 +362,8 @@ void RegionMatrixEmitter::product(const RegionStage& stage, std::size_t number) 
   close();
 }
 
-// Whether all that becomes of the sums is one rounded operand, without columns that only fill a matrix: what
-// is computed of nothing need not be a number.
+// Whether the sums become one rounded operand without padding columns. Values computed from padding may be
+// NaN.
 bool RegionMatrixEmitter::only_feeds_products(const RegionStage& stage) const {
   const auto is_stored = [&](NodeIndex member) {
     return std::ranges::find(task_.stores, member, &Store::node) != task_.stores.end();
@@ -377,8 +373,8 @@ bool RegionMatrixEmitter::only_feeds_products(const RegionStage& stage) const {
          graph_[result].op == Op::cast && std::ranges::none_of(stage.members, is_stored);
 }
 
-// What follows from the sums, where that is one operand of further products and nothing else, and computed
-// from features alone.
+// Processes the sums on the matrices. Only where the result is one operand of further products, computed from
+// features alone.
 bool RegionMatrixEmitter::on_matrices(const RegionStage& stage, std::string& body) {
   if (!only_feeds_products(stage)) return false;
   const NodeIndex result = stage.members.back();
@@ -402,36 +398,36 @@ bool RegionMatrixEmitter::on_matrices(const RegionStage& stage, std::string& bod
   if (inner.find("imp_tanh_half(") != std::string::npos) includes_.insert("tanh_half");
 
   const std::string outer = std::exchange(body_, {});
-  open("[[unroll]] for (uint c = 0; c < " + text_of(padded(rows->width) / kMatrixExtent) + "; c++)");
+  open("[[unroll]] for (uint c = 0; c < " + text(padded(rows->width) / kMatrixExtent) + "; c++)");
   line("MATRIX_SUMS all = sums[c];");
   line("MATRIX_ROUNDED rounded;");
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const std::string name = "column_" + text_of(static_cast<std::int64_t>(c));
+    const std::string name = "column_" + text(static_cast<std::int64_t>(c));
     if (inner.find(name + "[") == std::string::npos) continue;
     line("MATRIX_SUMS " + name + ";");
-    line("MATRIX_LOAD(" + name + ", matrix_columns, " + text_of(columns_[c].offset) +
-         "u + c * 16u, 0u, 0);   // the same for every row");
+    line("MATRIX_LOAD(" + name + ", matrix_columns, " + text(columns_[c].offset) +
+         "u + c * 16u, 0u, 0);   // equal for all rows");
   }
   body_ += inner;
-  line("MATRIX_STORE(rounded, matrix_rows, mine + " + text_of(rows->offset) + "u + c * 2u, " +
-       text_of(rows->stride) + "u);");
+  line("MATRIX_STORE(rounded, matrix_rows, mine + " + text(rows->offset) + "u + c * 2u, " +
+       text(rows->stride) + "u);");
   close();
   body = std::exchange(body_, outer);
   return true;
 }
 
-// The members of a stage at each row and feature, two neighbouring features an invocation. scratch: where
-// sums of 16 features lie.
+// The members of a stage at each row and feature; an invocation takes two neighbouring features. scratch:
+// offset of the sums of 16 features.
 void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std::string& scratch,
                                              const IndexExpression& first_column, std::int64_t columns) {
   const bool is_kept =
       std::ranges::any_of(stage.members, [&](NodeIndex member) { return rows_of(member) != nullptr; });
   const std::int64_t pairs = (is_kept ? padded(columns) : columns + 1) / 2;
   const std::string p = fresh('p'), r = fresh('r'), f = fresh('f');
-  open("for (int " + p + " = own; " + p + " < " + text_of(kRows * pairs) + "; " + p +
-       " += " + text_of(kSubgroup) + ")");
+  open("for (int " + p + " = own; " + p + " < " + text(kRows * pairs) + "; " + p + " += " + text(kSubgroup) +
+       ")");
   line("int " + r + " = " + (named(p) / pairs).str() + ", " + f + " = " + (named(p) % pairs).str() + " * 2;");
-  line("int row = min(row_0 + " + r + ", " + text_of(region_.rows - 1) + ");");
+  line("int row = min(row_0 + " + r + ", " + text(region_.rows - 1) + ");");
   const bool ragged = region_.rows % kRows != 0;
   std::vector<std::pair<NodeIndex, std::string>> kept;
   for (NodeIndex member : stage.members)
@@ -441,19 +437,19 @@ void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std
     }
   for (std::int64_t component = 0; component < 2; ++component) {
     const bool cut = 2 * pairs > columns;
-    open(cut ? "if (" + f + " < " + text_of(columns - component) + ")" : "");
+    open(cut ? "if (" + f + " < " + text(columns - component) + ")" : "");
     members_.clear();
     if (!scratch.empty())
       members_[stage.anchor] =
           declare(DType::float32, "uintBitsToFloat(matrix_rows[" + scratch + " + " + r + " * " +
-                                      text_of(kScratchStride) + " + (" + f + " >> 2)][(" + f + " & 3) + " +
-                                      text_of(component) + "])");
+                                      text(kScratchStride) + " + (" + f + " >> 2)][(" + f + " & 3) + " +
+                                      text(component) + "])");
     const ElementIndex index{std::nullopt, {named("row"), bind(named(f) + component + first_column)}};
     for (NodeIndex member : stage.members) {
       if (!members_.contains(member)) members_[member] = compute(member, index);
       for (const Store& store : task_.stores) {
         if (store.node != member) continue;
-        if (ragged) open("if (row_0 + " + r + " < " + text_of(region_.rows) + ")");
+        if (ragged) open("if (row_0 + " + r + " < " + text(region_.rows) + ")");
         Emitter::write(store, linear_of(index, graph_[member].shape));
         if (ragged) close();
       }
@@ -464,9 +460,9 @@ void RegionMatrixEmitter::element_by_element(const RegionStage& stage, const std
   }
   for (const auto& [member, name] : kept) {
     const Rows& rows = *rows_of(member);
-    const std::string at = bind(named(f) + first_column).str();
-    line("matrix_rows[mine + " + text_of(rows.offset) + " + " + r + " * " + text_of(rows.stride) + " + (" +
-         at + " >> 3)][(" + at + " & 7) >> 1] = packHalf2x16(" + name + ");");
+    const std::string column = bind(named(f) + first_column).str();
+    line("matrix_rows[mine + " + text(rows.offset) + " + " + r + " * " + text(rows.stride) + " + (" + column +
+         " >> 3)][(" + column + " & 7) >> 1] = packHalf2x16(" + name + ");");
   }
   close();
 }

@@ -1,9 +1,8 @@
 #pragma once
 // Writes the kernel of a row-local region whose products run on matrix units (Region::matrix_groups): a
-// network's forward pass over many rows. Weights lie in the workgroup's memory as float16, rounded once; then
-// each subgroup takes 16 rows at a time through all stages by itself, without a barrier. Sums are float32,
-// and what follows a product element by element is computed on its matrices where nothing but features
-// matters, else through shared memory.
+// network's forward pass over many rows. Weights are rounded once to float16 in shared memory. Each subgroup
+// then takes 16 rows at a time through all stages, without barriers. Sums are float32. Elementwise work after
+// a product runs on the matrices where it depends on features alone, else through shared memory.
 
 #include <string>
 #include <vector>
@@ -14,9 +13,8 @@ namespace imprint::kernels {
 
 class RegionMatrixEmitter : public Emitter {
  public:
-  // The function `void <name>(int group)`, the arrays that it needs and its workgroups. False, and nothing is
-  // written, for other regions, and where one holds what this kernel has no place for: RegionEmitter takes
-  // all.
+  // Writes the function `void <name>(int group)`, the shared arrays that it needs, and its workgroups.
+  // Returns false and writes nothing for regions that it does not support; RegionEmitter supports all.
   static bool write(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
                     MemoryNames& memory, std::set<std::string>& includes, int fold_terms,
                     const std::string& name, std::string& function, std::string& shared_arrays,
@@ -28,7 +26,7 @@ class RegionMatrixEmitter : public Emitter {
  private:
   using Emitter::Emitter;
 
-  // A float16 operand of products, rows of it in shared memory, in elements of eight.
+  // A float16 operand of products: rows in shared memory, counted in elements of eight.
   struct Rows {
     graph::NodeIndex node;
     std::int64_t width, stride, offset;
@@ -39,16 +37,17 @@ class RegionMatrixEmitter : public Emitter {
     std::int64_t depth, columns, stride, offset;
   };
   struct Turn;
+  // One float per feature, such as a bias.
   struct Column {
     graph::NodeIndex node;
     std::int64_t width, offset;
-  };  // a bias, say: a float a feature
+  };
 
   bool plan(bool keeps_scratch);
   bool plan_rows(bool keeps_scratch);
   bool only_feeds_products(const graph::RegionStage& stage) const;
   const Rows* rows_of(graph::NodeIndex node) const;
-  std::string text(const std::string& name);
+  std::string function(const std::string& name);
   std::string arrays() const;
   void load_weights();
   void load_columns();
@@ -62,15 +61,14 @@ class RegionMatrixEmitter : public Emitter {
   void element_by_element(const graph::RegionStage& stage, const std::string& scratch,
                           const IndexExpression& first_column, std::int64_t columns);
 
-  const graph::Region& region_ = schedule_.regions[static_cast<std::size_t>(task_.region)];
+  const graph::Region& region_ = schedule_.regions[at(task_.region)];
   std::vector<Rows> rows_;
   std::vector<Weights> weights_;
   std::vector<Column> columns_;
-  std::vector<std::int64_t>
-      scratch_;  // per stage: where sums lie that are computed with element by element; -1: none
-  std::int64_t rows_ahead_ = 0;  // from a subgroup's block to its next one
+  std::vector<std::int64_t> scratch_;  // per stage: offset of sums that leave the matrices; -1: none
+  std::int64_t rows_ahead_ = 0;        // from a subgroup's block to its next one
   std::int64_t weight_eights_ = 0, row_eights_ = 0, column_floats_ = 0;
-  bool matrices_ = false;  // values are being computed on matrices: no row or feature has a number
+  bool matrices_ = false;  // computing on matrices: rows and features have no number
 };
 
 }  // namespace imprint::kernels

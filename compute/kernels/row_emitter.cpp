@@ -15,7 +15,7 @@ using namespace graph;
 
 namespace {
 
-constexpr std::int64_t kMostKept = 64;  // numbers of one invocation
+constexpr std::int64_t kMostKept = 64;  // floats per invocation
 constexpr double kWorthKeeping = 4;     // operations
 
 }  // namespace
@@ -58,15 +58,15 @@ bool RowEmitter::is_member(NodeIndex node) const {
   return std::ranges::find(task_.members, node) != task_.members.end();
 }
 bool RowEmitter::is_read(NodeIndex node) const {
-  return schedule_.materialized[static_cast<std::size_t>(node)] && !is_member(node);
+  return schedule_.materialized[at(node)] && !is_member(node);
 }
 
-// What this task stores for others it has in registers itself.
+// A value that this task stores for others is in its own registers.
 std::string RowEmitter::load(NodeIndex node, const ElementIndex& index) {
   return is_member(node) ? compute(node, index) : Emitter::load(node, index);
 }
 
-// ---- what is kept ----
+// ---- values kept in registers ----
 
 std::vector<NodeIndex> RowEmitter::pass_roots(std::size_t pass) const {
   if (pass < task_.folds.size()) return {graph_[task_.folds[pass]].inputs[0]};
@@ -97,9 +97,9 @@ std::vector<std::vector<NodeIndex>> RowEmitter::visits() const {
   return passes;
 }
 
-// From the last value to the first: what is kept spares the passes behind it what it was computed from.
+// From the last value to the first: a kept value spares later passes the values that it is computed from.
 void RowEmitter::choose_kept() {
-  if (turns_ == 1 && !ragged_) return;  // no loops: every value is at hand once it is computed
+  if (turns_ == 1 && !ragged_) return;  // without loops every computed value is still in a register
   std::set<NodeIndex, std::greater<>> candidates;
   for (const std::vector<NodeIndex>& pass : visits()) candidates.insert(pass.begin(), pass.end());
   for (NodeIndex node : candidates) {
@@ -122,7 +122,7 @@ void RowEmitter::choose_kept() {
 
 // ---- passes ----
 
-// body: of the index of the elements that the lane has in this turn.
+// body takes the index of the elements that the lane has in this turn.
 template <class Body>
 void RowEmitter::take_turns(const Body& body) {
   const bool loops = turns_ > 1;
@@ -179,8 +179,8 @@ void RowEmitter::fold_row(std::size_t pass) {
 
 ElementIndex RowEmitter::number_index() const { return {std::nullopt, row_axes_}; }
 
-// Once a row and not once an element: outside of the loops that use them.
-void RowEmitter::compute_numbers(NodeIndex behind) {
+// Once per row, not once per element: outside the loops that use them.
+void RowEmitter::compute_numbers(NodeIndex last_fold) {
   const Shape& numbers = graph_[task_.anchor].shape;
   std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
   for (NodeIndex fold : task_.folds) stack.push_back(fold);
@@ -195,7 +195,7 @@ void RowEmitter::compute_numbers(NodeIndex behind) {
   }
   std::ranges::sort(found);
   for (NodeIndex node : found) {
-    // The folds that it waits for.
+    // The folds that it depends on.
     std::vector<NodeIndex> waits{node}, before;
     NodeIndex last = -1;
     while (!waits.empty()) {
@@ -208,7 +208,7 @@ void RowEmitter::compute_numbers(NodeIndex behind) {
       else
         waits.insert(waits.end(), graph_[input].inputs.begin(), graph_[input].inputs.end());
     }
-    if (last == behind) value(node, number_index());
+    if (last == last_fold) value(node, number_index());
   }
 }
 

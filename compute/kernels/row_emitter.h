@@ -1,6 +1,6 @@
 #pragma once
-// Writes the kernel of folds over rows: a few lanes take a row, read it once, and fold it as often as the
-// task asks.
+// Writes the kernel of folds over rows. A few lanes take a row, read it once and fold it as often as the task
+// needs.
 
 #include <string>
 #include <vector>
@@ -21,23 +21,22 @@ class RowEmitter : public Emitter {
   std::string load(graph::NodeIndex node, const ElementIndex& index) override;
 
  private:
-  // A value that lies in registers from the pass that computes it on, one register a turn.
+  // A value that stays in registers after the pass that computes it, one register per turn.
   struct Kept {
     graph::NodeIndex node;
     std::string array;
     bool is_there = false;
   };
 
-  // Between two folds, the workgroup passes over its rows: the first passes fold, the last one stores.
+  // Each fold is one pass of the workgroup over its rows; the last pass stores.
   std::vector<graph::NodeIndex> pass_roots(std::size_t pass) const;
-  std::vector<std::vector<graph::NodeIndex>> visits()
-      const;  // by each pass, of the values as long as the rows
+  std::vector<std::vector<graph::NodeIndex>> visits() const;  // per pass: the row-long values that it visits
   void choose_kept();
   void fold_row(std::size_t pass);
   void store_row();
   template <class Body>
   void take_turns(const Body& body);
-  void compute_numbers(graph::NodeIndex behind);  // one a row, that wait for no fold after this one
+  void compute_numbers(graph::NodeIndex last_fold);  // one per row; those that depend on no later fold
   ElementIndex number_index() const;
   bool is_member(graph::NodeIndex node) const;
   bool is_read(graph::NodeIndex node) const;  // from memory
@@ -46,8 +45,8 @@ class RowEmitter : public Emitter {
   const Shape shape_;
   const int first_folded_;
   const std::int64_t length_, rows_;
-  int width_ = 1, lanes_ = 1, turns_ = 1;  // elements at a time; lanes of a row; turns of a lane
-  bool ragged_ = false;                    // the last turn is not for all lanes
+  int width_ = 1, lanes_ = 1, turns_ = 1;  // elements at a time; lanes per row; turns per lane
+  bool ragged_ = false;                    // some lanes have no last turn
   std::vector<IndexExpression> row_axes_;
   std::vector<Kept> kept_;
 };

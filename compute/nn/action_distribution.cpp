@@ -13,7 +13,7 @@ using namespace tensor;
 
 namespace {
 
-// Far below any logit, and far from infinity: exp gives 0, and 0 times it is still 0.
+// Far below any logit, but finite: exp gives 0, and its product with 0 is 0.
 constexpr double kClosed = -1e8;
 
 Tensor added(const Tensor& sum, const Tensor& term) { return is_empty(sum) ? term : sum + term; }

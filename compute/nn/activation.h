@@ -1,5 +1,5 @@
 #pragma once
-// Activations by name, for networks described as data.
+// Activations as values with names, for networks that data describes.
 
 #include <optional>
 #include <string_view>
@@ -27,12 +27,12 @@ enum class Activation {
 };
 
 Tensor activate(const Tensor& x, Activation activation);
-std::string_view activation_name(Activation activation);
+std::string_view activation_name(Activation activation);  // "leaky_relu"
 std::optional<Activation> find_activation(std::string_view name);
 
-// What orthogonal, Kaiming and Xavier weights before this activation are multiplied by, so that the variance
-// of activations stays level: sqrt(2) for rectifiers (He et al., Delving Deep into Rectifiers, 2015), 5/3 for
-// tanh, 3/4 for selu, 1 for the rest.
+// Gain for the initial weights of the layer before this activation; it keeps the variance of activations
+// level. sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu (He et al., Delving Deep into Rectifiers,
+// 2015), 5/3 for tanh, 3/4 for selu, 1 for the rest.
 double activation_gain(Activation activation);
 
 }  // namespace imprint::nn

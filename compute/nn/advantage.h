@@ -1,21 +1,21 @@
 #pragma once
-// How much better than expected it went.
+// Advantages: how much better an action turned out than the value function expected.
 
 #include "compute/tensor/tensor.h"
 
 namespace imprint::nn {
 
 struct AdvantageOptions {
-  double discount = 0.99;  // of the next step's value
-  double decay = 0.95;     // of what later steps add to the estimate: lambda
+  double discount = 0.99;  // gamma, of the next step's value
+  double decay = 0.95;     // lambda, of later steps' share in the estimate
 };
 
-// What happened, time-major: float32 [steps, agents].
+// A rollout, time-major: float32 [steps, agents].
 struct Trajectories {
   Tensor reward;
-  Tensor value;       // of the state that was acted in
-  Tensor next_value;  // of the state that followed: 0 where the episode terminated, its last state's where it
-                      // was truncated
+  Tensor value;       // of the state in which the agent acted
+  Tensor next_value;  // of the state that followed: 0 where the episode terminated; where it was truncated,
+                      // the value of its last state
   Tensor continues;   // 1 where the next step belongs to the same episode, else 0
 };
 
@@ -24,14 +24,15 @@ struct Advantages {
   Tensor value_target;  // advantage + value
 };
 
+// delta = reward + discount next_value - value
+// advantage[t] = delta[t] + discount decay continues[t] advantage[t + 1]
+// The last step of an episode has its own next_value: a time limit does not count as a failure.
 // Schulman, Moritz, Levine, Jordan, Abbeel, High-Dimensional Continuous Control Using Generalized Advantage
-// Estimation, 2016, equation 16: delta = reward + discount next_value - value; advantage[t] = delta[t] +
-// discount decay continues[t] advantage[t + 1]. A step that ends an episode has a next value of its own, so a
-// time limit is not mistaken for a failure.
+// Estimation, 2016, equation 16.
 Advantages generalised_advantages(const Trajectories& trajectories, const AdvantageOptions& options = {});
 
-// (x - mean) / (deviation + 1e-8) over the last axis, the deviation with n - 1 in its denominator; a single
-// element is left as it is.
+// (x - mean) / (deviation + 1e-8) over the last axis; the deviation divides by n - 1. An axis of one element
+// is returned unchanged.
 Tensor standardised(const Tensor& x);
 
 }  // namespace imprint::nn

@@ -46,9 +46,9 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// `count` orthonormal vectors of `length` >= count: Gaussian vectors, orthogonalised twice, since once loses
-// digits when two are nearly parallel (Giraud, Langou, Rozloznik, The Loss of Orthogonality in the
-// Gram-Schmidt Process, 2005).
+// `count` orthonormal vectors of `length` >= count. Gaussian vectors, orthogonalised twice: once loses digits
+// when two are nearly parallel (Giraud, Langou, Rozloznik, The Loss of Orthogonality in the Gram-Schmidt
+// Process, 2005).
 std::vector<double> orthonormal(std::size_t count, std::size_t length, Draws& draws) {
   std::vector<double> vectors(count * length);
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-// First values of weights. Drawn on the host from Philox, keyed by the seed and the parameter's name: the
-// same network has the same weights on every machine, in whatever order its layers are made.
+// Initial weights. Drawn on the CPU with Philox, keyed by the seed and the parameter's name: a network has
+// the same weights on every machine, whatever the order in which its layers are made.
 
 #include <cstdint>
 #include <string_view>
@@ -29,18 +29,17 @@ struct Initialisation {
   double gain = 1;
 };
 
-// The values of one parameter of shape [rows, columns], row-major, or of `groups` of them one behind the
-// other (0: one). Group g draws what a plain parameter with `first_group` = g would. fan_in and fan_out are
-// of the layer, not of the parameter: a bias has its layer's.
 struct InitialValues {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
-  std::int64_t fan_in = 1;
+  std::int64_t fan_in = 1;  // of the layer: a bias has its layer's fan in and fan out
   std::int64_t fan_out = 1;
-  std::int64_t groups = 0;
+  std::int64_t groups = 0;  // parameters in a row; 0: one
   std::uint64_t seed = 0;
-  std::uint32_t first_group = 0;
+  std::uint32_t first_group = 0;  // group g of several equals a single parameter with first_group = g
 };
+// Values of a parameter of shape [rows, columns], or [groups, rows, columns]; row-major. `name` is the
+// variable's: it keys the random numbers.
 std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name,
                                   const InitialValues& wanted);
 

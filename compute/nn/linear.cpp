@@ -1,5 +1,7 @@
 #include "compute/nn/linear.h"
 
+#include "compute/base/text.h"
+
 namespace imprint::nn {
 
 Linear::Linear(const std::string& name, std::int64_t in, std::int64_t out, const LinearOptions& options)
@@ -30,12 +32,11 @@ Tensor Linear::operator()(const Tensor& x) const {
     const bool fits =
         x.rank() >= 1 && x.extent(-1) == in && (groups_ == 0 || (x.rank() == 3 && x.extent(0) == groups_));
     if (!fits) {
-      const std::string in_text = std::to_string(in);
-      const std::string expected =
-          groups_ > 0 ? std::to_string(groups_) + ", batch, " + in_text : "..., " + in_text;
-      return Tensor(make_error(ErrorCode::shape_mismatch,
-                               "linear " + name_ + ": input " + x.shape().text() + " does not fit weight " +
-                                   weight.shape().text() + "; its shape must be [" + expected + "]"));
+      const std::string in_text = text(in);
+      const std::string expected = groups_ > 0 ? text(groups_, ", batch, ", in_text) : "..., " + in_text;
+      return Tensor(make_error(
+          ErrorCode::shape_mismatch,
+          text("linear '", name_, "': found input ", x.shape().text(), ", expected [", expected, "]")));
     }
   }
   const Tensor product = matmul(x, weight);

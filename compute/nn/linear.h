@@ -1,5 +1,5 @@
 #pragma once
-// y = x W + b.
+// The linear layer y = x W + b.
 
 #include <cstdint>
 #include <string>
@@ -11,26 +11,26 @@ namespace imprint::nn {
 
 struct LinearOptions {
   bool bias = true;
-  Initialisation weight_values;  // PyTorch's default for both
-  Initialisation bias_values;
-  std::int64_t groups = 0;  // > 0: so many networks side by side (parameter.h)
+  Initialisation weight_values = {};  // the default is PyTorch's, for weights and biases
+  Initialisation bias_values = {};
+  std::int64_t groups = 0;  // number of networks in a kennel; 0: one plain network (parameter.h)
   std::uint64_t seed = 0;
 };
 
-// Weight [in, out] and bias [out]; the rows of W are inputs, the transpose of PyTorch's layout.
-// Grouped: weight [groups, in, out], bias [groups, 1, out].
+// Weight [in, out], the transpose of PyTorch's layout; bias [out].
+// With groups: weight [groups, in, out], bias [groups, 1, out].
 class Linear {
  public:
-  // name: where the layer stands in its network ("policy.0"); it keys the random numbers and prefixes the
-  // variables' names. Sizes that make no sense surface as the error of its outputs.
+  // name: the layer's position in its network, such as "policy.0". It keys the random numbers and prefixes
+  // the variables' names. Invalid sizes give outputs that carry the error.
   Linear(const std::string& name, std::int64_t in, std::int64_t out, const LinearOptions& options = {});
 
-  // x: [..., in] -> [..., out]; grouped: [groups, batch, in] -> [groups, batch, out].
+  // x: [..., in] -> [..., out]. With groups: [groups, batch, in] -> [groups, batch, out].
   Tensor operator()(const Tensor& x) const;
 
   const Parameters& parameters() const { return parameters_; }  // "weight", "bias"
   const Variable& weight() const { return weight_; }
-  const Variable& bias() const { return bias_; }  // !ok() when there is none
+  const Variable& bias() const { return bias_; }  // !ok() without a bias
 
  private:
   std::string name_;

@@ -18,8 +18,8 @@ LossScaler::LossScaler(const std::string& name, const LossScalerOptions& options
   state_.add("good_steps", good_steps_);
 }
 
-// By the copy that step() leaves behind, which is there early: the new scale can then be stored beside the
-// last kernels that need the old one, and not behind them.
+// Reads the copy that step() stores. The new scale then need not wait for the last kernels that use the old
+// one.
 Tensor LossScaler::scale() const {
   const Tensor copy = make(Op::cast, {scale_.value()}, {.dtype = DType::float32});
   return options_.groups > 0 ? copy : reshape(copy, {});

@@ -1,15 +1,16 @@
 #pragma once
-// Loss scaling for programs of Precision::mixed16: the loss is multiplied by a power of two, so that small
-// gradients keep their place in float16, and gradients are divided by it before anything else sees them.
-// Dynamic: a step whose gradients are not finite is skipped and halves the scale, and so many good steps in a
-// row double it; all of it inside the recorded step (Micikevicius et al., Mixed Precision Training, 2018,
-// section 3.2).
+// Loss scaling, for programs of Precision::mixed16. The loss is multiplied by a power of two so that small
+// gradients do not underflow in float16; the gradients are divided by it before any other use.
+//
+// The scale adapts inside the recorded step. A step whose gradients are not finite is skipped and halves the
+// scale; a row of growth_interval good steps doubles it. Micikevicius et al., Mixed Precision Training, 2018,
+// section 3.2.
 //
 //   LossScaler scaler("net");
-//   gradients(scaler.scaled(loss), parameters)                                  -> raw
-//   clip_by_global_norm(raw, max_norm, groups, scaler.scale())                  -> clipped, of the loss as it
-//   was optimiser.step(clipped.gradients, rate, scaler.active(clipped.norm))        -> updates
-//   scaler.step(clipped.norm)                                                   -> more updates
+//   auto raw = gradients(scaler.scaled(loss), parameters.values());
+//   auto clipped = clip_by_global_norm(*raw, max_norm, groups, scaler.scale());
+//   auto updates = optimiser.step(clipped->gradients, rate, scaler.active(clipped->norm));
+//   auto scale_updates = scaler.step(clipped->norm);
 
 #include <cstdint>
 #include <string>
@@ -19,31 +20,29 @@
 
 namespace imprint::nn {
 
-// The defaults are those of PyTorch's GradScaler: 2^16, doubled after 2,000 good steps, halved by a bad one.
-// All but the interval should be powers of two, which change no digit of what they scale.
+// The defaults are those of PyTorch's GradScaler. Scales should be powers of two, which change no digit of
+// what they multiply.
 struct LossScalerOptions {
   double initial = 65536;
-  std::int64_t growth_interval =
-      2000;  // good steps; 0: the scale never changes, and bad steps are skipped all the same
-  double least = 1, most = 16777216;  // bounds of the scale
-  std::int64_t groups = 0;            // of a kennel: each network has a scale of its own
+  std::int64_t growth_interval = 2000;  // good steps; 0: the scale stays, bad steps are still skipped
+  double least = 1, most = 16777216;    // bounds of the scale
+  std::int64_t groups = 0;              // of a kennel (parameter.h): each network has its own scale
 };
 
 class LossScaler {
  public:
   explicit LossScaler(const std::string& name, const LossScalerOptions& options = {});
 
-  // float32: a scalar, or [groups]. For what follows the gradients.
+  // float32 scalar, or [groups].
   Tensor scale() const;
-  // The loss, or a loss per group, times its scale; differentiate (the sum of) that.
+  // The loss, or the loss per group, times its scale. Differentiate this, or its sum.
   Tensor scaled(const Tensor& loss) const;
-  // float32: 1 where the norm is finite, else 0. norm: of all gradients together, as clip_by_global_norm
-  // gives it.
+  // float32: 1 where the norm is finite, else 0. norm: from clip_by_global_norm.
   Tensor active(const Tensor& norm) const;
-  // Updates of the scale after a step whose gradients have this norm.
+  // The updates of the scale after a step with this norm.
   std::vector<Update> step(const Tensor& norm) const;
 
-  // "scale", float32, and "good_steps", int32: [1], or [groups].
+  // "scale" (float32) and "good_steps" (int32): [1], or [groups].
   const Parameters& state() const { return state_; }
 
  private:

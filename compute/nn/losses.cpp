@@ -1,5 +1,6 @@
 #include "compute/nn/losses.h"
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
@@ -13,9 +14,9 @@ Tensor weighted(const Tensor& losses, const Tensor& weight, Reduction reduction,
   if (!weight.ok()) return weight;
   const std::optional<Shape> wider = broadcast(losses.shape(), weight.shape());
   if (!wider || *wider != losses.shape())
-    return failure(
-        ErrorCode::shape_mismatch, name,
-        "weight " + describe(weight) + " does not broadcast to the losses " + losses.shape().text());
+    return failure(ErrorCode::shape_mismatch, name,
+                   text("found weight ", describe(weight),
+                        ", expected a shape that broadcasts to the losses ", losses.shape().text()));
   return reduce_loss(losses * weight, reduction);
 }
 
@@ -23,9 +24,9 @@ std::optional<Tensor> refuse_shapes(std::string_view name, const Tensor& predict
   if (!prediction.ok()) return prediction;
   if (!target.ok()) return target;
   if (prediction.shape() == target.shape()) return std::nullopt;
-  return failure(
-      ErrorCode::shape_mismatch, name,
-      "prediction " + describe(prediction) + " and target " + describe(target) + " must have one shape");
+  return failure(ErrorCode::shape_mismatch, name,
+                 text("found prediction ", describe(prediction), " and target ", describe(target),
+                      ", expected equal shapes"));
 }
 
 }  // namespace
@@ -43,8 +44,7 @@ Tensor reduce_loss(const Tensor& losses, Reduction reduction) {
   }
   if (!losses.ok()) return losses;
   if (losses.rank() == 0)
-    return failure(ErrorCode::shape_mismatch, "reduce_loss",
-                   "a scalar has no groups; expected [groups, ...]");
+    return failure(ErrorCode::shape_mismatch, "reduce_loss", "found a scalar, expected [groups, ...]");
   Axes axes;
   for (int axis = 1; axis < losses.rank(); ++axis) axes.push_back(axis);
   return axes.empty() ? losses : mean(losses, axes);
@@ -72,9 +72,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduc
   if (fits) rows.append(logits.extent(-1));
   if (!fits || rows != logits.shape())
     return failure(ErrorCode::shape_mismatch, "cross_entropy",
-                   "logits " + describe(logits) + " and target " + describe(target) + " (" +
-                       std::string(dtype_name(target.dtype())) +
-                       ") must be [..., classes] and int32 of the shape before the classes");
+                   text("found logits ", describe(logits), " and ", dtype_name(target.dtype()), " target ",
+                        describe(target), ", expected [..., classes] and int32 [...]"));
   const Tensor chosen = where(one_hot(target, logits.extent(-1)) > 0.0f, log_softmax(logits), 0.0f);
   return weighted(-sum(chosen, {-1}), weight, reduction, "cross_entropy");
 }

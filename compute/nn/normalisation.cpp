@@ -1,5 +1,6 @@
 #include "compute/nn/normalisation.h"
 
+#include "compute/base/text.h"
 #include "compute/nn/initialise.h"
 
 namespace imprint::nn {
@@ -19,9 +20,10 @@ LayerNorm::LayerNorm(const std::string& name, std::int64_t extent, const LayerNo
 Tensor LayerNorm::operator()(const Tensor& x) const {
   if (x.ok() &&
       (x.extent(-1) != extent_ || (options_.groups > 0 && (x.rank() != 3 || x.extent(0) != options_.groups))))
-    return Tensor(make_error(ErrorCode::shape_mismatch, "layer norm " + name_ + ": input " +
-                                                            x.shape().text() + " does not fit gain " +
-                                                            gain_.shape().text()));
+    return Tensor(make_error(ErrorCode::shape_mismatch,
+                             text("layer norm '", name_, "': found input ", x.shape().text(), ", expected ",
+                                  options_.groups > 0 ? text("[", options_.groups, ", batch, ", extent_, "]")
+                                                      : text("[..., ", extent_, "]"))));
   return layer_norm(x, ones({extent_}), zeros({extent_}), options_.epsilon) * gain_.value() + bias_.value();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Layer normalisation as a layer.
+// The layer normalisation layer.
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,9 @@ struct LayerNormOptions {
   std::int64_t groups = 0;
 };
 
-// Normalises over the last axis, then y = gain * x + bias (Ba, Kiros, Hinton, Layer Normalization, 2016).
-// gain (ones) and bias (zeros): [extent]; grouped: [groups, 1, extent] for x [groups, batch, extent].
+// Normalises over the last axis, then y = gain * x + bias. gain starts at 1, bias at 0; both are [extent].
+// With groups: [groups, 1, extent], for x [groups, batch, extent].
+// Ba, Kiros, Hinton, Layer Normalization, 2016.
 class LayerNorm {
  public:
   LayerNorm(const std::string& name, std::int64_t extent, const LayerNormOptions& options = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
@@ -25,44 +26,42 @@ Status check_per_group(const char* what, const Tensor& tensor, std::int64_t grou
   const bool fits = groups == 0 ? tensor.shape().element_count() == 1
                                 : tensor.rank() == 0 || tensor.shape() == Shape{groups};
   if (fits && tensor.dtype() == DType::float32) return {};
-  return make_error(ErrorCode::shape_mismatch,
-                    std::string(what) + " is " + std::string(dtype_name(tensor.dtype())) + " " +
-                        tensor.shape().text() + ", expected a float32 scalar" +
-                        (groups > 0 ? " or [" + std::to_string(groups) + "]" : ""));
+  return make_error(ErrorCode::shape_mismatch, text(what, ": found ", dtype_name(tensor.dtype()), " ",
+                                                    tensor.shape().text(), ", expected a float32 scalar",
+                                                    groups > 0 ? text(" or [", groups, "]") : std::string()));
 }
 
 Status check_gradients(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups) {
   if (gradients.size() != parameters.size())
-    return make_error(ErrorCode::invalid_argument, "optimiser: " + std::to_string(gradients.size()) +
-                                                       " gradients for " + std::to_string(parameters.size()) +
-                                                       " parameters; give one each, in order");
+    return make_error(ErrorCode::invalid_argument,
+                      text("optimiser: found ", gradients.size(), " gradients, expected ", parameters.size(),
+                           ", one per parameter in order"));
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Tensor value = parameters[i].value();
     if (!value.ok()) return value.error();
     if (!gradients[i].ok()) return gradients[i].error();
     if (gradients[i].shape() != value.shape())
-      return make_error(ErrorCode::shape_mismatch, "optimiser: the gradient of " + parameters[i].name +
-                                                       " is " + gradients[i].shape().text() + ", expected " +
-                                                       value.shape().text());
+      return make_error(ErrorCode::shape_mismatch,
+                        text("optimiser: found gradient ", gradients[i].shape().text(), " for ",
+                             parameters[i].name, ", expected ", value.shape().text()));
     if (groups > 0 && value.extent(0) != groups)
       return make_error(ErrorCode::shape_mismatch,
-                        "optimiser: " + parameters[i].name + " " + value.shape().text() + " is not of " +
-                            std::to_string(groups) + " groups; its first extent must count them");
+                        text("optimiser: found ", parameters[i].name, " ", value.shape().text(),
+                             ", expected a first extent of ", groups, " groups"));
   }
   return {};
 }
 
 bool is_given(const Tensor& tensor) { return !is_empty(tensor); }
 
-// What one step has in common for all parameters.
+// The part of one step that all parameters share.
 struct Step {
   std::int64_t groups = 0;
   Tensor learning_rate;
   Tensor active;  // empty: all
   std::vector<Update> updates;
 
-  // New content, or the old one where frozen. Chosen rather than blended: a NaN times zero would still be
-  // NaN.
+  // The new content, or the old one where frozen. Selected, not blended: NaN times 0 is NaN.
   void assign(const Variable& variable, const Tensor& value, const Tensor& alive) {
     updates.push_back(Update::assign(variable, alive.ok() ? where(alive, value, variable.value()) : value));
   }
@@ -103,8 +102,8 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
     if (!gradient.ok()) return gradient.error();
     if (groups > 0 && gradient.extent(0) != groups)
       return make_error(ErrorCode::shape_mismatch,
-                        "clip_by_global_norm: gradient " + gradient.shape().text() + " is not of " +
-                            std::to_string(groups) + " groups; its first extent must count them");
+                        text("clip_by_global_norm: found gradient ", gradient.shape().text(),
+                             ", expected a first extent of ", groups, " groups"));
     Axes axes;
     for (int axis = groups > 0 ? 1 : 0; axis < gradient.rank(); ++axis) axes.push_back(axis);
     squares = squares + (axes.empty() ? square(gradient) : sum(square(gradient), axes));
@@ -114,7 +113,7 @@ Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, 
   if (is_given(loss_scale)) clipped.norm = clipped.norm / reshape(loss_scale, clipped.norm.shape());
   Tensor scale = std::isinf(max_norm) ? ones_like(clipped.norm)
                                       : clamp_max(Tensor(max_norm) / (clipped.norm + Tensor(1e-6)), 1);
-  // One factor for both, of the sums as they are: the norm is then folded where they are folded.
+  // One factor for both, applied to the raw sums, so that the norm is computed in the kernel that sums them.
   if (is_given(loss_scale)) scale = scale / reshape(loss_scale, scale.shape());
   for (const Tensor& gradient : gradients) {
     Shape aligned = groups > 0 ? Shape{groups} : Shape{};
@@ -174,12 +173,11 @@ Result<std::vector<Update>> Adam::step(std::span<const Tensor> gradients, const 
       step.active.ok() ? reshape(step.active.rank() == 0 ? expand(step.active, step_.shape()) : step.active,
                                  step_.shape()) > 0.0f
                        : Tensor();
-  // Corrections come from the very value that the counter is left with: nothing then needs its old content
-  // once the new one stands, so it is updated in place. A group that does not count keeps its moments,
-  // whatever the quotient.
+  // The corrections use the counter's new value. Nothing then needs the old one, so it is updated in place. A
+  // frozen group keeps its moments, whatever the quotient is.
   const Tensor count = counting.ok() ? where(counting, step_.value() + 1, step_.value()) : step_.value() + 1;
   const Tensor steps = cast(maximum(count, 1), DType::float32);
-  // 1 - beta^t by expm1: subtracting the power from 1 would lose most digits of the first steps.
+  // 1 - beta^t by expm1: subtracting the power from 1 would lose most digits in the first steps.
   const Tensor correction1 = -expm1(steps * Tensor(std::log(options_.beta1)));
   const Tensor correction2 = -expm1(steps * Tensor(std::log(options_.beta2)));
   const Tensor rate = (groups_ > 0 ? step.learning_rate : reshape(step.learning_rate, {})) / correction1;

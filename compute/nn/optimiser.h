@@ -1,12 +1,11 @@
 #pragma once
-// Optimisers: from gradients to updates. They hold the moments as variables and record one step; compile the
+// Optimisers turn gradients into updates. They hold their moments as variables and record one step; put the
 // updates into a program and run it.
 //
-// learning_rate: a number, a float32 scalar tensor (an input, say), or float32 [groups].
-// Grouped parameters ([groups, ...] each) take steps of their own: norms, step counters and learning rates
-// are per group, and `active`, float32 [groups], freezes those groups where it is 0: parameters, moments and
-// counters keep their content, whatever the gradients are. With groups = 0 `active` is a float32 scalar that
-// freezes everything.
+// learning_rate: a number, a float32 scalar tensor (such as an input), or float32 [groups].
+// active: float32 scalar, or [groups]. Where it is 0, parameters, moments and step counters keep their
+// content, whatever the gradients are. Empty: always active.
+// groups: networks in a kennel (parameter.h). Norms, step counters and learning rates are then per network.
 
 #include <cstdint>
 #include <span>
@@ -21,11 +20,11 @@ struct ClippedGradients {
   Tensor norm;  // before clipping: a scalar, or [groups]
 };
 
-// Scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is that of all of them together
-// (Pascanu, Mikolov, Bengio, On the Difficulty of Training Recurrent Neural Networks, 2013). A norm that is
-// not finite makes the gradients NaN: freeze such a step through `active`, which is_finite(norm) tells.
-// loss_scale: what the loss was multiplied by, a float32 scalar or [groups] (LossScaler): gradients and norm
-// are divided by it first. An infinite max_norm does that alone.
+// Scales all gradients by min(1, max_norm / (norm + 1e-6)), where norm is the norm of all of them together.
+// A norm that is not finite makes the gradients NaN: skip such a step with active = is_finite(norm).
+// loss_scale: the factor of the loss (LossScaler), a float32 scalar or [groups], or empty. Gradients and norm
+// are divided by it first; with an infinite max_norm nothing else happens.
+// Pascanu, Mikolov, Bengio, On the Difficulty of Training Recurrent Neural Networks, 2013.
 Result<ClippedGradients> clip_by_global_norm(std::span<const Tensor> gradients, double max_norm,
                                              std::int64_t groups = 0, const Tensor& loss_scale = Tensor());
 
@@ -33,14 +32,13 @@ class Optimiser {
  public:
   virtual ~Optimiser() = default;
 
-  // Updates of the parameters and of the optimiser's own state. gradients: one a parameter, in order, of its
-  // shape. Errors: invalid_argument on another number of gradients, shape_mismatch, and any error that a
-  // tensor carries.
+  // The updates of parameters and state. gradients: one per parameter, in order and of its shape.
+  // Errors: invalid_argument for a wrong number of gradients, shape_mismatch, and the error of any tensor
+  // that carries one.
   virtual Result<std::vector<Update>> step(std::span<const Tensor> gradients, const Tensor& learning_rate,
                                            const Tensor& active = Tensor()) const = 0;
 
-  // Moments and step counter, to save and to copy: "first_moment.0.weight", "second_moment.0.weight", "step",
-  // ...
+  // Moments and step counter, for saving and copying: "first_moment.0.weight", "step", ...
   const Parameters& state() const { return state_; }
   const Parameters& parameters() const { return parameters_; }
 
@@ -55,14 +53,13 @@ class Optimiser {
 
 struct SgdOptions {
   double momentum = 0;
-  bool nesterov =
-      false;  // Sutskever, Martens, Dahl, Hinton, On the Importance of Initialization and Momentum, 2013
-  double weight_decay = 0;  // added to the gradient
+  bool nesterov = false;    // Sutskever et al., On the Importance of Initialization and Momentum, 2013
+  double weight_decay = 0;  // times the parameter, added to the gradient
   std::int64_t groups = 0;
 };
 
-// velocity = momentum velocity + gradient; parameter -= learning_rate velocity (or gradient + momentum
-// velocity with nesterov).
+// velocity = momentum velocity + gradient
+// parameter -= learning_rate velocity, or with nesterov learning_rate (gradient + momentum velocity)
 class Sgd final : public Optimiser {
  public:
   Sgd(const Parameters& parameters, const SgdOptions& options = {});
@@ -79,13 +76,14 @@ struct AdamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled = false;  // true: AdamW (Loshchilov, Hutter, Decoupled Weight Decay Regularization, 2019);
-                           // false: added to the gradient
+  // true: AdamW, Loshchilov, Hutter, Decoupled Weight Decay Regularization, 2019.
+  // false: the decay is added to the gradient.
+  bool decoupled = false;
   std::int64_t groups = 0;
 };
 
-// Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015:
-// parameter -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon).
+// parameter -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+// Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015.
 class Adam final : public Optimiser {
  public:
   Adam(const Parameters& parameters, const AdamOptions& options = {});
@@ -99,7 +97,7 @@ class Adam final : public Optimiser {
   Variable step_;  // int32: [1], or [groups]
 };
 
-// Adam with decoupled weight decay, 0.01 unless given.
+// AdamW. Its default weight decay is 0.01.
 Adam adam_w(const Parameters& parameters, AdamOptions options = {.weight_decay = 0.01});
 
 }  // namespace imprint::nn

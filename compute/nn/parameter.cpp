@@ -1,5 +1,7 @@
 #include "compute/nn/parameter.h"
 
+#include "compute/base/text.h"
+
 namespace imprint::nn {
 
 void Parameters::add(std::string name, Variable variable) {
@@ -39,16 +41,17 @@ std::int64_t Parameters::element_count() const {
 Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source,
                                               const Tensor& rate) {
   if (target.size() != source.size())
-    return make_error(ErrorCode::invalid_argument, "cannot copy " + std::to_string(source.size()) +
-                                                       " parameters to " + std::to_string(target.size()) +
-                                                       "; build both networks alike");
+    return make_error(ErrorCode::invalid_argument,
+                      text("copy_parameters: found ", source.size(), " parameters, expected ", target.size(),
+                           ". Build both networks alike."));
   std::vector<Update> updates;
   for (std::size_t i = 0; i < target.size(); ++i) {
     const Tensor to = target[i].value(), from = source[i].value();
     if (to.ok() && from.ok() && (to.shape() != from.shape() || to.dtype() != from.dtype()))
-      return make_error(ErrorCode::invalid_argument, "cannot copy " + source[i].name + " " +
-                                                         from.shape().text() + " to " + target[i].name + " " +
-                                                         to.shape().text() + "; build both networks alike");
+      return make_error(
+          ErrorCode::invalid_argument,
+          text("copy_parameters: found ", source[i].name, " ", from.shape().text(), ", expected ",
+               target[i].name, " ", to.shape().text(), ". Build both networks alike."));
     const Tensor value = rate.node() ? lerp(to, from, rate) : rate;
     if (!value.ok()) return value.error();
     updates.push_back(Update::assign(target[i].variable, value));

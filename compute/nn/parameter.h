@@ -1,9 +1,8 @@
 #pragma once
-// What learns: variables under the names that files know them by.
+// Parameters: variables with the names under which files store them.
 //
-// Grouped networks (a kennel) keep the weights of many networks of one shape in one variable: its first axis
-// counts the networks. `groups` is that count wherever it appears in this room; 0 means one plain network,
-// whose variables have no such axis.
+// A kennel is many networks of one shape. Each of its variables holds the weights of all of them; the first
+// axis counts the networks. In this room `groups` is that count; 0 means one plain network without that axis.
 
 #include <cstdint>
 #include <span>
@@ -17,13 +16,13 @@
 namespace imprint::nn {
 
 struct Parameter {
-  std::string name;  // within its collection, parts joined by dots: "policy.0.weight"
+  std::string name;  // in its collection, parts joined by dots: "policy.0.weight"
   Variable variable;
 
   Tensor value() const { return variable.value(); }
 };
 
-// An ordered collection of parameters; also holds an optimiser's state. Copies share the variables.
+// An ordered collection of parameters, or of an optimiser's state. Copies share the variables.
 class Parameters {
  public:
   void add(std::string name, Variable variable);
@@ -35,8 +34,8 @@ class Parameters {
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
 
-  const Parameter* find(std::string_view name) const;  // null when there is none
-  std::vector<Tensor> values() const;                  // in order: what to differentiate by
+  const Parameter* find(std::string_view name) const;  // null when not found
+  std::vector<Tensor> values() const;                  // in order; for gradients()
   std::vector<Variable> variables() const;
   std::int64_t element_count() const;
 
@@ -44,11 +43,12 @@ class Parameters {
   std::vector<Parameter> items_;
 };
 
-// target = source, one assignment a parameter. Errors: invalid_argument when the collections differ in number
-// or shapes.
+// target = source, one assignment per parameter. Error: invalid_argument when the collections differ in
+// number or shapes.
 Result<std::vector<Update>> copy_parameters(const Parameters& target, const Parameters& source);
-// target = target + rate * (source - target): the slowly following target network of Lillicrap et al.,
-// Continuous Control with Deep Reinforcement Learning, 2016. rate: a number, or a float32 scalar tensor.
+// target = target + rate * (source - target), for a target network. rate: a number or a float32 scalar
+// tensor. Errors: as copy_parameters. Lillicrap et al., Continuous Control with Deep Reinforcement Learning,
+// 2016.
 Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source,
                                               const Tensor& rate);
 

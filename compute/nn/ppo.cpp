@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/nn/ppo_loss.h"
 #include "compute/tensor/build.h"
 
@@ -26,21 +27,19 @@ Status sensible(const PpoOptions& options) {
                                     {options.steps, "steps"},
                                     {options.minibatch, "minibatch"},
                                     {options.epochs, "epochs"}})
-    if (value < 1)
-      return refuse(std::string(name) + " is " + std::to_string(value) + ", expected at least 1");
+    if (value < 1) return refuse(text("found ", name, " ", value, ", expected at least 1"));
   for (const std::int64_t choices : options.action.branches)
-    if (choices < 1)
-      return refuse("a branch has " + std::to_string(choices) + " choices, expected at least 1");
+    if (choices < 1) return refuse(text("found a branch with ", choices, " choices, expected at least 1"));
   if (options.action.outputs() < 1 || options.action.continuous < 0)
-    return refuse("there is nothing to choose: give branches or continuous actions");
+    return refuse("found no actions, expected branches or continuous numbers");
   if (options.masked && options.action.branches.empty())
-    return refuse("only discrete choices can be masked, and there are none");
+    return refuse("found a mask without branches. Only discrete choices can be masked.");
   const std::int64_t samples = options.agents * options.steps;
   if (samples % options.minibatch != 0)
-    return refuse("minibatches of " + std::to_string(options.minibatch) + " do not divide " +
-                  std::to_string(options.agents) + " agents x " + std::to_string(options.steps) +
-                  " steps = " + std::to_string(samples));
-  if (options.epochs * samples > 0x7fffffff) return refuse("an update takes more than 2^31 - 1 samples");
+    return refuse(text("found minibatches of ", options.minibatch, ", expected a divisor of ", options.agents,
+                       " agents x ", options.steps, " steps = ", samples));
+  if (options.epochs * samples > 0x7fffffff)
+    return refuse("found an update of more than 2^31 - 1 samples. Use fewer epochs, agents or steps.");
   return {};
 }
 
@@ -130,8 +129,8 @@ Ppo::Ppo(const PpoOptions& options)
                discounted_return_});
 }
 
-// Orthogonal weights, with which the first policy is nearly even: Andrychowicz et al., What Matters in
-// On-Policy Reinforcement Learning?, 2021.
+// Orthogonal weights: the first policy is nearly uniform. Andrychowicz et al., What Matters in On-Policy
+// Reinforcement Learning?, 2021.
 Ppo::ActorCritic Ppo::network(const std::string& name) const {
   const auto make = [&](const std::string& part, std::int64_t outputs, double gain) {
     std::vector<std::int64_t> extents{options_.observations};
@@ -184,9 +183,9 @@ Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
 
 Result<ProgramDescription> Ppo::step(const PpoStep& what) const {
   if (!what.observe && (!what.act || what.truncates))
-    return make_error(
-        ErrorCode::invalid_argument,
-        "ppo '" + options_.name + "': a step that does not observe acts, and is told of no truncation");
+    return make_error(ErrorCode::invalid_argument,
+                      text("ppo '", options_.name,
+                           "': found a step that neither observes nor acts, or truncates without observing"));
   ProgramDescription program{.name = options_.name +
                                      (what.observe ? what.act ? ".step" : ".observe" : ".act") +
                                      (what.truncates ? "_truncated" : "")};
@@ -236,8 +235,8 @@ Ppo::Seen Ppo::observe(const Experience& experience, std::vector<Update>& update
   return seen;
 }
 
-// What the action before brought, into the row where it was taken. At the first step that is row -1, which
-// nobody has.
+// Stores the results of the last action in the row where it was taken. At the first step that is row -1,
+// which Update::scatter_rows skips.
 void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& updates) const {
   const Tensor before = clock_.value(), started = before >= Tensor(0);
   const Tensor continues =
@@ -252,10 +251,10 @@ void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& upd
     return_moments_.assign(moments, updates);
     updates.push_back(Update::assign(discounted_return_, where(logical_and(started, is_finite(returned)),
                                                                returned * continues, zeros_like(returned))));
-    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10,
-                   10);  // scaled alone: which rewards are losses is the game's to say
+    // Scaled, not shifted: the sign of a reward is the game's choice.
+    reward = clamp(reward / sqrt(moments.variance + Tensor(1e-8)), -10, 10);
   }
-  // A truncated episode's last state is valued when the rollout is in, with all others.
+  // The last state of a truncated episode is evaluated with all others, after the rollout.
   const bool values_last = !is_empty(experience.last_observation) && options_.bootstrap_truncated;
   if (values_last) {
     Tensor last = experience.last_observation;

@@ -1,16 +1,15 @@
 #pragma once
-// Proximal policy optimisation of many agents that share a policy: its state on the device, and the programs
-// that act and learn.
+// Proximal policy optimisation (PPO) for many agents that share one policy. The learner's state lives on the
+// device; these programs act and learn:
 //
-//   step    the agents' observations go in with what their last actions brought, their next actions come out.
-//   All is kept on the device. update  after `steps` steps: advantages, then epochs over shuffled
-//   minibatches, as one sequence (program_sequence.h). greedy  the most likely actions, for agents that do
-//   not learn.
+//   step    takes the observations and the results of the last actions, returns the next actions
+//   update  after `steps` steps: advantages, then epochs over shuffled minibatches
+//   greedy  the most likely actions, for agents that do not learn
 //
-// Memory holds two rollouts, and the actors play with a copy of the weights that an update replaces at its
-// end. So an update may be spread over the frames of the next rollout, and a rollout is collected under one
-// version. Who updates between two steps, and wants its first action to come from the new weights, observes
-// and acts apart:
+// Memory holds two rollouts, and the actors have their own copy of the weights, which the end of an update
+// replaces. An update may therefore be spread over the frames of the next rollout, and each rollout is
+// collected with one version of the weights. To take the first action after an update with the new weights,
+// observe and act separately:
 //
 //   loop: step x (steps - 1); observe; update; act
 //
@@ -22,11 +21,11 @@
 
 #include "compute/nn/action_distribution.h"
 #include "compute/nn/activation.h"
+#include "compute/nn/environment.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/parameter.h"
 #include "compute/nn/running_moments.h"
 #include "compute/nn/sequential.h"
-#include "compute/nn/world.h"
 #include "compute/program/program_sequence.h"
 
 namespace imprint::nn {
@@ -34,14 +33,14 @@ namespace imprint::nn {
 struct PpoOptions {
   std::string name = "ppo";
   std::int64_t agents = 1;
-  std::int64_t observations = 1;  // numbers in one
-  ActionSpace action;
-  bool masked = false;                          // observations come with a mask of the open choices
-  std::vector<std::int64_t> hidden = {64, 64};  // of the policy and of the value, which share nothing
+  std::int64_t observations = 1;  // numbers per observation
+  ActionSpace action = {};
+  bool masked = false;                          // observations come with a mask of the allowed choices
+  std::vector<std::int64_t> hidden = {64, 64};  // of the policy network and of the value network
   Activation activation = Activation::tanh;
-  double log_deviation = 0;  // of continuous actions, at first
+  double log_deviation = 0;  // initial, of continuous actions
 
-  std::int64_t steps = 128;      // of each agent in a rollout
+  std::int64_t steps = 128;      // per agent and rollout
   std::int64_t minibatch = 256;  // divides agents * steps
   std::int64_t epochs = 4;
   double discount = 0.99;
@@ -50,37 +49,35 @@ struct PpoOptions {
   double entropy_coefficient = 0.005;
   double max_gradient_norm = 0.5;
   double adam_epsilon = 1e-5;
-  double max_divergence =
-      0;  // an update makes no more steps once a minibatch diverges further from the old policy; 0: no limit
+  double max_divergence = 0;  // an update stops once a minibatch exceeds it; 0: no limit
   bool clip_values = false;
   bool standardise_advantages = true;  // within each minibatch
-  bool bootstrap_truncated =
-      true;  // false: a truncated episode is worth nothing more, as in CleanRL's reference
+  bool bootstrap_truncated = true;     // false: a truncated episode ends with value 0, as in CleanRL
   bool normalise_observations = false;
   bool normalise_rewards = false;  // by the deviation of the discounted return
   std::uint64_t seed = 1;
 };
 
-// What one step program does.
+// The parts of one step program.
 struct PpoStep {
-  bool observe = true;  // takes in observations and what the last actions brought
-  bool act = true;      // draws actions
-  bool truncates =
-      false;  // some episode was truncated: its last observation comes too, to be valued. Part of observing
+  bool observe = true;     // stores observations and the results of the last actions
+  bool act = true;         // samples actions
+  bool truncates = false;  // with observe: an episode was truncated; its last observation is an input
 };
 
-// Shapes of the inputs of a step, in this order; all but the last two are there when it observes.
-//   observation         float32 [agents, observations]: where the agents are now (after a reset, where an
-//   episode ended) reward              float32 [agents]: of the action before; this and the next two are not
-//   read at the very first step terminated          bool [agents]: the action before ended the episode
-//   truncated           bool [agents]: the episode was stopped there, by a time limit
-//   last_observation    float32 [agents, observations]: truncates; of the episode that ended, where
-//   truncated; anything elsewhere mask                bool [agents, choices]: masked
-// Outputs when it acts: int32 [agents, branches] if there are branches, float32 [agents, continuous] if there
-// are continuous actions.
+// Inputs of a step that observes, in this order:
+//   observation       float32 [agents, observations]: now; after a reset where an episode ended
+//   reward            float32 [agents]: of the last action; not read at the very first step, as the next two
+//   terminated        bool [agents]: the last action ended the episode
+//   truncated         bool [agents]: a time limit ended the episode
+//   last_observation  float32 [agents, observations], with PpoStep::truncates: of the episode that ended,
+//                     where truncated; ignored elsewhere
+//   mask              bool [agents, choices], when masked
+// Outputs of a step that acts: int32 [agents, branches] if there are branches, then float32 [agents,
+// continuous] if there are continuous numbers.
 //
-// Inputs of the update: learning_rate, clip_range: float32 scalars. Output: float32 [kPpoMetrics], means over
-// the minibatches.
+// Inputs of the update: learning_rate and clip_range, float32 scalars. Output: float32 [kPpoMetrics], means
+// over the minibatches.
 enum class PpoMetric : std::uint8_t {
   policy_loss,
   value_loss,
@@ -94,32 +91,31 @@ inline constexpr std::int64_t kPpoMetrics = 7;
 
 class Ppo {
  public:
-  // Errors: invalid_argument for sizes that make no sense.
+  // Error: invalid_argument for sizes out of range.
   static Result<Ppo> create(const PpoOptions& options);
 
   Result<ProgramDescription> step(const PpoStep& what = {}) const;
   Result<ProgramSequence> update() const;
-  // Inputs: observation [rows, observations], and mask [rows, choices] when masked. Outputs as of a step.
+  // Inputs: observation [rows, observations], and mask [rows, choices] when masked. Outputs: as a step's.
   Result<ProgramDescription> greedy(std::int64_t rows) const;
 
-  // Where the world is on the device too, everything is one program: start once, then rollout and update,
-  // again and again.
+  // With environments on the device: run start() once, then again and again a sequence of one rollout() and
+  // the parts of update():
   //   sequence.parts = {rollout} + update().parts
-  // Errors: invalid_argument when the worlds are not as many as the agents, or see or do other things;
-  // unsupported when choices are masked.
-  Result<ProgramDescription> start(const Worlds& worlds) const;
-  Result<ProgramPart> rollout(const Worlds& worlds) const;
-  // `turns` steps of the most likely actions, from a fresh start: give it Worlds of its own, since those in
-  // which it learns would begin afresh too, and count the episodes. Output: float32 [1], the mean return of
-  // each copy's first episode, or of as much of it as there was.
-  Result<ProgramSequence> judge(const Worlds& worlds, std::uint32_t turns) const;
+  // Errors: invalid_argument when the environments differ from the options in count, observations or actions;
+  // unsupported when masked.
+  Result<ProgramDescription> start(const Environments& environments) const;
+  Result<ProgramPart> rollout(const Environments& environments) const;
+  // `turns` steps of the most likely actions, after a restart. Pass separate Environments: those of the
+  // rollout would restart too. Output: float32 [1], the mean return of each copy's first episode, or of the
+  // part of it that fits.
+  Result<ProgramSequence> judge(const Environments& environments, std::uint32_t turns) const;
 
   const PpoOptions& options() const { return options_; }
-  // What the learner's next step starts from, and what the actors play with.
+  // The weights that the next update starts from, and those that actors use.
   const Parameters& parameters() const { return learner_.parameters; }
   const Parameters& acting_parameters() const { return actor_.parameters; }
-  // Everything else that a saved learner needs to go on as if nothing had happened: moments, normalisers,
-  // counters, memory.
+  // The rest of a learner's state, for an exact resume: moments, normalisers, counters, memory.
   const Parameters& state() const { return state_; }
 
  private:
@@ -133,20 +129,19 @@ class Ppo {
   // Time-major: [2 steps, agents, ...].
   struct Memory {
     Variable observation, mask, discrete, continuous, log_probability, value;
-    Variable reward, continues;  // of the action taken there; whether the episode went on
-    Variable counts;  // 1 where the state it led to is worth something: everywhere but where the episode was
-                      // terminated
-    Variable ending;  // what was seen of that state, where an episode was truncated
+    Variable reward, continues;  // of the action; 1 where the episode continued
+    Variable counts;             // 1 where the next state has a value: 0 where the episode terminated
+    Variable ending;             // last observation of a truncated episode
   };
-  // Of an update.
+  // State of an update in progress.
   struct Work {
-    Variable first;      // int32 [1]: the rollout's first row in memory
-    Variable order;      // int32 [epochs * steps * agents]: which sample each place of each minibatch takes
-    Variable advantage;  // float32 [epochs * steps * agents]: in that order, standardised
+    Variable first;         // int32 [1]: the rollout's first row in memory
+    Variable order;         // int32 [epochs * steps * agents]: the samples of all minibatches in order
+    Variable advantage;     // float32 [epochs * steps * agents]: in that order, standardised
     Variable value_target;  // float32 [steps * agents]
-    Variable turn;          // int32 [1]: minibatch
+    Variable turn;          // int32 [1]: the next minibatch
     Variable sums;          // float32 [kPpoMetrics]
-    Variable halted;        // float32 [1]: 1 once max_divergence was passed
+    Variable halted;        // float32 [1]: 1 once max_divergence was exceeded
   };
 
   explicit Ppo(const PpoOptions& options);
@@ -154,20 +149,21 @@ class Ppo {
   ActionDistribution distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const;
   std::vector<Tensor> flat(const Actions& actions) const;
 
-  // What there is to see, and what the actions before brought; last_observation and mask may be empty, and
-  // nothing was brought by a fresh start.
+  // Observations and the results of the last actions. All but observation may be empty: the results after a
+  // start, last_observation and mask where there are none.
   struct Experience {
     Tensor observation, reward, terminated, truncated, last_observation, mask;
   };
+  // An observation as memory holds it. row: int32 [1].
   struct Seen {
     Tensor observation, mask, row;
-  };  // row: int32 [1]
+  };
   Experience experience(ProgramDescription& program, bool truncates) const;
   Seen observe(const Experience& experience, std::vector<Update>& updates) const;
   void observe_outcome(const Experience& experience, std::vector<Update>& updates) const;
   Seen remembered() const;
   Actions act(const Seen& seen, std::vector<Update>& updates) const;
-  Status check(const Worlds& worlds) const;
+  Status check(const Environments& environments) const;
 
   ProgramDescription prepare() const;
   Result<ProgramDescription> minibatch_step() const;
@@ -181,7 +177,7 @@ class Ppo {
   Adam adam_;
   Memory memory_;
   Work work_;
-  Variable clock_;  // int32 [1]: the row last observed; -1 before the first
+  Variable clock_;  // int32 [1]: the row observed last; -1 before the first
   Variable actor_generator_, learner_generator_;
   Variable discounted_return_;  // float32 [agents]
   RunningMoments observation_moments_, return_moments_;

@@ -3,7 +3,7 @@
 namespace imprint::nn {
 namespace {
 
-// As clamp, between numbers that may be tensors.
+// clamp with bounds that may be tensors.
 Tensor between(const Tensor& x, const Tensor& low, const Tensor& high) {
   const Tensor raised = where(x < low, low, x);
   return where(raised > high, high, raised);

@@ -10,20 +10,19 @@ struct PpoLossOptions {
   Tensor clip_range = 0.2f;  // of the probability ratio, around 1: a number, or a float32 scalar tensor
   double entropy_coefficient = 0;
   double value_coefficient = 0.5;
-  bool clip_value =
-      false;  // no gain from moving a value further than clip_range from what it was: needs PpoBatch::value
+  bool clip_value = false;  // values gain nothing by moving further than clip_range; needs PpoBatch::value
 };
 
-// What was seen and done, a row a step.
+// The samples, one per row.
 struct PpoBatch {
   Tensor action;           // int32 [rows]; for the loss by logits
-  Tensor log_probability;  // float32 [rows], of the action when it was taken
+  Tensor log_probability;  // float32 [rows], of the action at the time it was taken
   Tensor advantage;        // float32 [rows]
   Tensor value_target;     // float32 [rows]
-  Tensor value;            // float32 [rows], when the action was taken; empty unless values are clipped
+  Tensor value;            // float32 [rows], at that time too; empty unless clip_value
 };
 
-// What the networks say now, float32 [rows] each.
+// The networks' outputs for the samples now, float32 [rows] each.
 struct PpoEvaluation {
   Tensor log_probability;
   Tensor entropy;
@@ -31,19 +30,19 @@ struct PpoEvaluation {
 };
 
 struct PpoLoss {
-  Tensor total;    // what to differentiate: policy + value_coefficient value - entropy_coefficient entropy
-  Tensor policy;   // - mean of min(ratio advantage, clamp(ratio, 1 - clip_range, 1 + clip_range) advantage)
-  Tensor value;    // mean squared error, or the mean of the larger one of clipped and not clipped
-  Tensor entropy;  // mean
-  Tensor divergence;  // mean of (ratio - 1) - log ratio: an estimate of KL(old || new) that is never negative
-  Tensor clipped;     // share of the rows whose ratio left the range
+  Tensor total;       // to differentiate: policy + value_coefficient value - entropy_coefficient entropy
+  Tensor policy;      // -mean of min(ratio advantage, clamp(ratio, 1 - clip_range, 1 + clip_range) advantage)
+  Tensor value;       // mean squared error; with clip_value the larger of the clipped and the plain error
+  Tensor entropy;     // mean
+  Tensor divergence;  // mean of (ratio - 1) - log ratio: an estimate of KL(old || new), never negative
+  Tensor clipped;     // share of rows whose ratio left the range
 };
 
+// Tensors of other shapes give a loss that carries the error.
 // Schulman, Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms, 2017, equations 7 and
-// 9; the divergence estimate after Schulman, Approximating KL Divergence, 2020. Tensors of other shapes give
-// a loss that carries the error.
+// 9; divergence: Schulman, Approximating KL Divergence, 2020.
 PpoLoss ppo_loss(const PpoEvaluation& now, const PpoBatch& batch, const PpoLossOptions& options = {});
-// Of a categorical policy. logits: float32 [rows, actions]; values: float32 [rows].
+// The loss of a categorical policy. logits: float32 [rows, actions]; values: float32 [rows].
 PpoLoss ppo_loss(const Tensor& logits, const Tensor& values, const PpoBatch& batch,
                  const PpoLossOptions& options = {});
 

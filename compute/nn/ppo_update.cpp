@@ -1,4 +1,4 @@
-// The learning half of Ppo: what one update computes before, in and after its minibatches.
+// The learning half of Ppo: the programs before, for and after the minibatches of an update.
 
 #include "compute/graph/autodiff.h"
 #include "compute/nn/advantage.h"
@@ -27,15 +27,15 @@ Result<ProgramSequence> Ppo::update() const {
   return sequence;
 }
 
-// Advantages of the rollout, and the order in which minibatches take its samples. Each minibatch's advantages
-// are standardised here and laid down in that order: the rows of a minibatch then have nothing to do with
-// each other until their gradients are added.
+// The advantages of the rollout, and the order in which minibatches take its samples. Each minibatch's
+// advantages are standardised here and stored in that order. The rows of a minibatch are then independent
+// until their gradients are added.
 ProgramDescription Ppo::prepare() const {
   const std::int64_t steps = options_.steps, epochs = options_.epochs;
   const Tensor first = work_.first.value();
   const auto rollout = [&](const Variable& memory) { return take(memory.value(), 0, first + arange(steps)); };
   const Tensor values = rollout(memory_.value), continues = rollout(memory_.continues);
-  // What each action led to, all valued at once.
+  // The states that followed the actions, evaluated at once.
   Tensor next =
       take(memory_.observation.value(), 0, remainder(first + 1 + arange(steps), static_cast<int>(2 * steps)));
   if (memory_.ending.state())
@@ -54,8 +54,8 @@ ProgramDescription Ppo::prepare() const {
     advantage =
         reshape(standardised(reshape(advantage, {minibatches(), options_.minibatch})), {epochs * samples()});
 
-  // 1 - variance of the error / variance of the target; nothing to explain is explained. The target's mean is
-  // of its parts, which are there before it is.
+  // 1 - variance of the error / variance of the target; 0 where the target is constant. The target's mean is
+  // computed from its parts, which are ready earlier.
   const Tensor error = variance(result.advantage, {}, false, 0);
   const Tensor spread = mean(square(result.value_target - (mean(result.advantage) + mean(values))));
   const Tensor explained = where(spread > 0.0f, 1.0f - error / spread, zeros({}));
@@ -123,7 +123,7 @@ Result<ProgramDescription> Ppo::minibatch_step() const {
   return program;
 }
 
-// The actors get the new weights, and the next rollout is in the other half of the memory.
+// Gives the actors the new weights, and the next rollout the other half of the memory.
 Result<ProgramDescription> Ppo::publish() const {
   ProgramDescription program{.name = "publish"};
   IMPRINT_ASSIGN(program.updates, copy_parameters(actor_.parameters, learner_.parameters));

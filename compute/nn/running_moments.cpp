@@ -10,7 +10,7 @@ RunningMoments::RunningMoments(const std::string& name, std::int64_t extent) {
   mean_ = Variable::zeros(name + ".mean", {extent});
   variance_ =
       Variable(name + ".variance", {extent}, std::vector<float>(static_cast<std::size_t>(extent), 1.0f));
-  count_ = Variable(name + ".count", {1}, std::vector<float>{1e-4f});  // nothing is divided by zero
+  count_ = Variable(name + ".count", {1}, std::vector<float>{1e-4f});  // avoids a division by zero
   state_.add("mean", mean_);
   state_.add("variance", variance_);
   state_.add("count", count_);

@@ -1,5 +1,5 @@
 #pragma once
-// Mean and variance of everything seen so far, to bring observations and rewards to one scale.
+// Running mean and variance, to bring observations and rewards to one scale.
 
 #include <cstdint>
 #include <string>
@@ -17,18 +17,19 @@ struct Moments {
 // clamp((x - mean) / sqrt(variance + 1e-8), -limit, limit). x: [..., extent].
 Tensor normalise(const Tensor& x, const Moments& moments, double limit = 10);
 
-// State that a program advances: mean 0, variance 1 and almost no weight at first. Saved with a network, for
-// it means nothing without.
+// State that a program advances. Starts with mean 0, variance 1 and almost no weight. Save it with the
+// network whose inputs it normalises.
 class RunningMoments {
  public:
   RunningMoments() = default;
   RunningMoments(const std::string& name, std::int64_t extent);
 
   Moments now() const;
-  // With the rows of [rows, extent] taken in, but for columns that are not finite throughout, which would
-  // never be rid of it: Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample
-  // Variances, 1979.
+  // The moments after float32 [rows, extent] as well. A column with a value that is not finite keeps its
+  // moments, since it would never recover. Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm
+  // for Computing Sample Variances, 1979.
   Moments with(const Tensor& rows) const;
+  // Adds the updates that store the moments.
   void assign(const Moments& moments, std::vector<Update>& updates) const;
 
   const Parameters& state() const { return state_; }  // "mean", "variance", "count"

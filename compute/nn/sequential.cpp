@@ -1,5 +1,7 @@
 #include "compute/nn/sequential.h"
 
+#include "compute/base/text.h"
+
 namespace imprint::nn {
 
 Sequential& Sequential::linear(std::int64_t in, std::int64_t out, const LinearOptions& options) {
@@ -17,7 +19,7 @@ Sequential& Sequential::activation(Activation activation) {
 }
 
 Sequential& Sequential::layer(std::function<Tensor(const Tensor&)> forward, const Parameters& parameters) {
-  parameters_.add(std::to_string(layers_.size()), parameters);
+  parameters_.add(text(layers_.size()), parameters);
   layers_.push_back(std::move(forward));
   return *this;
 }
@@ -27,6 +29,8 @@ Tensor Sequential::operator()(const Tensor& x) const {
   for (const auto& layer : layers_) out = layer(out);
   return out;
 }
+
+std::string Sequential::next_name() const { return text(name_, ".", layers_.size()); }
 
 Sequential mlp(const std::string& name, std::span<const std::int64_t> extents, const MlpOptions& options) {
   Sequential network(name);

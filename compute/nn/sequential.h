@@ -1,5 +1,5 @@
 #pragma once
-// Layers one behind the other.
+// Layers in sequence, and multilayer perceptrons.
 
 #include <cstdint>
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace imprint::nn {
 
-// Parameters are named by position: "0.weight", "0.bias", "2.weight", ...; activations count as positions, as
-// in PyTorch.
+// Parameters are named by position, as in PyTorch: "0.weight", "0.bias", "2.weight". Activations count as
+// positions.
 class Sequential {
  public:
   explicit Sequential(std::string name) : name_(std::move(name)) {}
 
-  // Variables are called "name.position.weight".
+  // The layers' variables are named "<name>.<position>.weight".
   Sequential& linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
   Sequential& layer_norm(std::int64_t extent, const LayerNormOptions& options = {});
   Sequential& activation(Activation activation);
-  // A layer of the caller's own, with its parameters.
+  // The caller's own layer and its parameters.
   Sequential& layer(std::function<Tensor(const Tensor&)> forward, const Parameters& parameters = {});
 
   Tensor operator()(const Tensor& x) const;
@@ -32,7 +32,7 @@ class Sequential {
   const Parameters& parameters() const { return parameters_; }
 
  private:
-  std::string next_name() const { return name_ + "." + std::to_string(layers_.size()); }
+  std::string next_name() const;
 
   std::string name_;
   std::vector<std::function<Tensor(const Tensor&)>> layers_;
@@ -40,16 +40,16 @@ class Sequential {
 };
 
 struct MlpOptions {
-  Activation activation = Activation::relu;  // between linear layers, not behind the last one
+  Activation activation = Activation::relu;  // between linear layers, not after the last
   bool layer_norm = false;                   // between a hidden linear layer and its activation
-  Initialisation hidden_values;              // weights of all layers but the last
-  Initialisation output_values;              // weights of the last; for orthogonal policies use gain 0.01
-  Initialisation bias_values;
+  Initialisation hidden_values = {};         // weights of all layers but the last
+  Initialisation output_values = {};         // weights of the last; policies: orthogonal with gain 0.01
+  Initialisation bias_values = {};
   std::int64_t groups = 0;
   std::uint64_t seed = 0;
 };
 
-// A multilayer perceptron: extents {28, 64, 64, 10} makes three linear layers with activations between them.
+// A multilayer perceptron. Extents {28, 64, 64, 10} make three linear layers with activations between them.
 Sequential mlp(const std::string& name, std::span<const std::int64_t> extents,
                const MlpOptions& options = {});
 Sequential mlp(const std::string& name, std::initializer_list<std::int64_t> extents,

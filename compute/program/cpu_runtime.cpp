@@ -10,10 +10,6 @@ using namespace tensor;
 
 namespace {
 
-std::size_t bytes_of(const VariableState& variable) {
-  return static_cast<std::size_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
-}
-
 std::byte* memory_of(const VariableState& variable) {
   return static_cast<const CpuVariable*>(variable.storage.get())->bytes();
 }
@@ -22,7 +18,7 @@ class CpuReadback : public StateReadback, CpuWork {
  public:
   explicit CpuReadback(std::span<const Variable> variables) : variables_(variables.begin(), variables.end()) {
     commands_.work = this;
-    for (const Variable& variable : variables_) copies_.emplace_back(bytes_of(*variable.state()));
+    for (const Variable& variable : variables_) copies_.emplace_back(variable.bytes());
   }
   const Commands& commands() const override { return commands_; }
   std::span<const std::byte> bytes(std::size_t index) const override { return copies_[index]; }
@@ -67,7 +63,7 @@ Status CpuRuntime::place(VariableState& variable) {
   if (variable.external)
     return make_error(ErrorCode::unsupported, "variable '" + variable.name +
                                                   "' is external: it belongs in a buffer of a Vulkan device");
-  const std::size_t size = bytes_of(variable);
+  const std::size_t size = variable.bytes();
   auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size);
   if (size > 0) std::memcpy(storage->bytes(), variable.initial.data(), size);
   variable.storage = std::move(storage);
@@ -83,7 +79,7 @@ Status CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
 
 Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
   IMPRINT_CHECK(place(variable, false));
-  const std::size_t size = bytes_of(*variable.state());
+  const std::size_t size = variable.bytes();
   if (bytes.size() != size)
     return make_error(ErrorCode::shape_mismatch,
                       "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
@@ -94,8 +90,7 @@ Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> by
 
 Status CpuRuntime::write_zeros(const Variable& variable) {
   IMPRINT_CHECK(place(variable, false));
-  if (const std::size_t size = bytes_of(*variable.state()); size > 0)
-    std::memset(memory_of(*variable.state()), 0, size);
+  if (const std::size_t size = variable.bytes(); size > 0) std::memset(memory_of(*variable.state()), 0, size);
   return {};
 }
 

@@ -38,12 +38,12 @@ struct Update {
 enum class Precision : std::uint8_t { float32, mixed16 };
 
 struct ProgramDescription {
-  std::string name;
-  std::vector<Tensor> inputs;  // tensors made by input(); fed at every run, used or not
-  std::vector<Tensor> outputs;
-  std::vector<Update> updates;  // at most one whole assignment per variable
-  std::uint32_t slots = 3;      // runs whose inputs and outputs may be in flight at once; >= 1
-  bool fuse = true;             // false: one kernel per operation, for comparison and debugging
+  std::string name = {};
+  std::vector<Tensor> inputs = {};  // tensors made by input(); fed at every run, used or not
+  std::vector<Tensor> outputs = {};
+  std::vector<Update> updates = {};  // at most one whole assignment per variable
+  std::uint32_t slots = 3;           // runs whose inputs and outputs may be in flight at once; >= 1
+  bool fuse = true;                  // false: one kernel per operation, for comparison and debugging
   Precision precision = Precision::float32;
   bool yields = false;  // destroying the program frees the memory of its intermediates
 };

@@ -131,8 +131,7 @@ Status RuntimeImpl::place(VariableState& variable, bool yields) {
     return make_error(
         ErrorCode::invalid_argument,
         "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
-  const std::uint64_t size =
-      static_cast<std::uint64_t>(variable.shape.element_count()) * dtype_size(variable.dtype);
+  const std::uint64_t size = variable.bytes();
   IMPRINT_ASSIGN(
       const vk::Allocation allocation,
       device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields));
@@ -147,8 +146,7 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
     if (!state) return make_error(ErrorCode::invalid_argument, "place_together: a variable is empty");
     if (state->storage || state->external || std::ranges::find(homeless, state) != homeless.end()) continue;
     homeless.push_back(state);
-    sizes.push_back(std::max<std::uint64_t>(
-        4, static_cast<std::uint64_t>(state->shape.element_count()) * dtype_size(state->dtype)));
+    sizes.push_back(std::max<std::uint64_t>(4, state->bytes()));
   }
   if (homeless.size() > 1) {
     const auto together = device_.memory().allocate_together(sizes, kTensorAlignment, vk::MemoryUse::device);
@@ -182,8 +180,7 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
                       "place_in: variable '" + state.name + "' " + state.shape.text() + ": " + what);
   };
   const vk::Capabilities& capabilities = device_.capabilities();
-  const std::uint64_t size =
-      static_cast<std::uint64_t>(state.shape.element_count()) * dtype_size(state.dtype);
+  const std::uint64_t size = state.bytes();
   if (!state.external) return refuse("it has memory of its own: make it with Variable::external");
   if (state.storage) return refuse("it has a place already");
   if (!range.buffer) return refuse("the buffer is null");
@@ -226,8 +223,7 @@ Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
                       "write to variable '" + variable.name() +
                           "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_DST_BIT");
   vk::Allocation target = storage.allocation();
-  target.size = static_cast<std::uint64_t>(variable.shape().element_count()) *
-                dtype_size(variable.dtype());  // a borrowed range may be longer
+  target.size = variable.bytes();  // a borrowed range may be longer
   return target;
 }
 
@@ -327,8 +323,7 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
       return make_error(ErrorCode::unsupported,
                         "read of variable '" + variable.name() +
                             "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
-    const std::uint64_t size =
-        static_cast<std::uint64_t>(variable.shape().element_count()) * dtype_size(variable.dtype());
+    const std::uint64_t size = variable.bytes();
     IMPRINT_ASSIGN(
         const vk::Allocation allocation,
         device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::readback, yields));

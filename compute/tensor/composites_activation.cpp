@@ -1,8 +1,9 @@
-// Activations. Kinks are written with where, so that the derivative on the kink is PyTorch's; the branch not
-// taken is kept finite, because its gradient is multiplied by zero and 0 * inf is NaN.
+// Activations. Kinks are written with where, so that the derivative at a kink is PyTorch's. The branch not
+// taken stays finite: its gradient is multiplied by zero, and 0 * inf is NaN.
 
 #include <numbers>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -13,11 +14,11 @@ namespace {
 
 Tensor negative_part(const Tensor& x) { return where(x > 0.0f, 0.0f, x); }
 
-// -|x| for smooth functions in two halves: either half is the function itself, with all its derivatives, at 0
-// too. Kinks of abs would cancel there in the first derivative only.
+// -|x|, for smooth functions made of two halves: at 0 either half has the function's value and all its
+// derivatives. With abs only the first derivative would be right there.
 Tensor minus_magnitude(const Tensor& x) { return where(x > 0.0f, -x, x); }
 
-// clamp whose boundary belongs to the flat side: where the derivative is already zero.
+// clamp whose bounds belong to the flat side, where the derivative is 0.
 Tensor saturate(const Tensor& x, double low, double high) {
   const Tensor lower = Tensor(low), upper = Tensor(high);
   return where(x <= lower, lower, where(x >= upper, upper, x));
@@ -33,8 +34,9 @@ Tensor prelu(const Tensor& x, const Tensor& slope) {
   if (x.ok() && slope.ok()) {
     const std::optional<Shape> wider = broadcast(x.shape(), slope.shape());
     if (!wider || *wider != x.shape())
-      return failure(ErrorCode::shape_mismatch, "prelu",
-                     "slope " + describe(slope) + " does not broadcast to " + describe(x));
+      return failure(
+          ErrorCode::shape_mismatch, "prelu",
+          text("found slope ", describe(slope), ", expected a shape that broadcasts to ", describe(x)));
   }
   return where(x > 0.0f, x, slope * x);
 }
@@ -58,7 +60,7 @@ Tensor gelu_tanh(const Tensor& x) {
   return 0.5f * x * (1.0f + tanh(Tensor(scale) * (x + Tensor(0.044715) * x * x * x)));
 }
 
-// log(1 / (1 + exp(-x))) and log(1 + exp(x)), of which neither side overflows in this form.
+// log(1 / (1 + exp(-x))) and log(1 + exp(x)), in forms that do not overflow.
 Tensor log_sigmoid(const Tensor& x) { return negative_part(x) - log1p(exp(minus_magnitude(x))); }
 Tensor softplus(const Tensor& x, double beta) {
   const Tensor scaled = x * Tensor(beta);
@@ -90,9 +92,8 @@ Tensor glu(const Tensor& x, int axis) {
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || x.extent(*position) % 2 != 0)
-    return failure(
-        ErrorCode::shape_mismatch, "glu",
-        "axis " + std::to_string(axis) + " of " + describe(x) + " must exist and have an even extent");
+    return failure(ErrorCode::shape_mismatch, "glu",
+                   text("found axis ", axis, " of ", describe(x), ", expected an axis with an even extent"));
   const std::int64_t half = x.extent(*position) / 2;
   return narrow(x, *position, 0, half) * sigmoid(narrow(x, *position, half, half));
 }

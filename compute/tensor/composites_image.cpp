@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -25,11 +26,11 @@ Tensor windows(const Tensor& x, std::int64_t height, std::int64_t width, std::in
 
 Tensor bad_image(std::string_view op, const Tensor& x) {
   return failure(ErrorCode::shape_mismatch, op,
-                 describe(x) + " (" + std::string(dtype_name(x.dtype())) +
-                     ") must be float32 [batch, channels, height, width]");
+                 text("found ", dtype_name(x.dtype()), " ", describe(x),
+                      ", expected float32 [batch, channels, height, width]"));
 }
 
-// Says which image and kernel do not fit, where the window primitive would only know an axis.
+// Names the image in the error; the window primitive only knows the axis.
 Tensor named_windows(std::string_view op, const Tensor& x, const Tensor& found) {
   return found.ok() ? found
                     : failure(found.error().code, op, "image " + describe(x) + ": " + found.error().message);
@@ -41,9 +42,8 @@ Tensor pooled_windows(std::string_view op, const Tensor& x, const Pool2dOptions&
   if (x.rank() != 4 || x.dtype() != DType::float32) return bad_image(op, x);
   if (options.padding < 0 || 2 * options.padding > options.size)
     return failure(ErrorCode::invalid_argument, op,
-                   "padding " + std::to_string(options.padding) +
-                       " must be 0 or more and at most half the size " + std::to_string(options.size) +
-                       ", so that every window sees the image");
+                   text("found padding ", options.padding, " and size ", options.size,
+                        ", expected padding of 0 .. size / 2, so that every window overlaps the image"));
   return named_windows(
       op, x,
       windows(pad_image(x, options.padding, padding_value), options.size, options.size, options.stride, 1));
@@ -59,18 +59,18 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   const std::int64_t groups = options.groups;
   if (groups < 1 || options.padding < 0)
     return failure(ErrorCode::invalid_argument, "conv2d",
-                   std::to_string(groups) + " groups and padding " + std::to_string(options.padding) +
-                       "; expected at least 1 group and padding of 0 or more");
+                   text("found ", groups, " groups and padding ", options.padding,
+                        ", expected at least 1 group and padding of 0 or more"));
   if (weight.rank() != 4 || x.extent(1) != weight.extent(1) * groups || weight.extent(0) % groups != 0)
-    return failure(ErrorCode::shape_mismatch, "conv2d",
-                   "image " + describe(x) + " and weight " + describe(weight) + " in " +
-                       std::to_string(groups) +
-                       " groups; expected [batch, in, height, width] and [out, in / groups, rows, columns]");
+    return failure(
+        ErrorCode::shape_mismatch, "conv2d",
+        text("found image ", describe(x), " and weight ", describe(weight), " in ", groups,
+             " groups, expected [batch, in, height, width] and [out, in / groups, rows, columns]"));
   const std::int64_t out_channels = weight.extent(0), kernel_rows = weight.extent(2),
                      kernel_columns = weight.extent(3);
   if (bias.ok() && bias.shape() != Shape{out_channels})
     return failure(ErrorCode::shape_mismatch, "conv2d",
-                   "bias " + describe(bias) + " must have shape [" + std::to_string(out_channels) + "]");
+                   text("found bias ", describe(bias), ", expected [", out_channels, "]"));
 
   const Tensor seen = named_windows("conv2d", x,
                                     windows(pad_image(x, options.padding, 0), kernel_rows, kernel_columns,
@@ -81,12 +81,12 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
   Tensor out;
   if (groups > 1 && in_group == 1 && out_group == 1) {
-    // Depthwise: a contraction of one column each would waste the matrix kernels; multiply and fold instead.
+    // Depthwise: contractions of one column each would waste the matrix kernels. Multiply and reduce instead.
     out = sum(seen * reshape(weight, {1, groups, 1, 1, kernel_rows, kernel_columns}), {4, 5});
   } else {
-    // Image by image, so that the products lie as the result does. Terms go kernel position by kernel
-    // position, then channel by channel: neighbouring terms read at one offset in their images, and are
-    // inside or outside together.
+    // One product per image, so that results are in the output's layout. Terms run over kernel positions
+    // first, then channels: neighbouring terms read at one offset in their images, and are inside or outside
+    // together.
     const Tensor grouped =
         reshape(seen, {batch, groups, in_group, rows, columns, kernel_rows, kernel_columns});
     const std::int64_t fan_in = in_group * kernel_rows * kernel_columns;

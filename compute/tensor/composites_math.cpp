@@ -8,14 +8,13 @@ using namespace tensor;
 
 Tensor square(const Tensor& x) { return x * x; }
 Tensor rsqrt(const Tensor& x) { return recip(sqrt(x)); }
-// Base 2 keeps whole exponents exact, which exp(x ln 2) would not.
+// Base 2 keeps whole exponents exact; exp(x ln 2) would not.
 Tensor exp2(const Tensor& x) { return pow(Tensor(2.0f), x); }
 Tensor log2(const Tensor& x) { return log(x) * Tensor(std::numbers::log2e); }
 Tensor log10(const Tensor& x) { return log(x) * Tensor(std::numbers::log10e); }
 
-// 1 - erf(x) loses all digits where erf nears 1, which is where erfc is wanted. There, with t = 2 / (2 + x),
-// erfc(x) = t exp(p(t) - x^2): p is the Chebyshev interpolant of log(erfc(x) / t) + x^2 on x in [0.5, 12],
-// good to 7e-8.
+// 1 - erf(x) loses all digits where erf nears 1. There, with t = 2 / (2 + x), erfc(x) = t exp(p(t) - x^2),
+// where p is the Chebyshev interpolant of log(erfc(x) / t) + x^2 on x in [0.5, 12], good to 7e-8.
 Tensor erfc(const Tensor& x) {
   constexpr double kCoefficients[] = {-1.2655316117, 1.0006009129, 0.3670039602,  0.1437109759,
                                       -0.3715629471, 0.7344035738, -1.8381187847, 2.1497800365,
@@ -36,21 +35,21 @@ Tensor is_finite(const Tensor& x) { return logical_not(logical_or(is_nan(x), is_
 Tensor hypot(const Tensor& a, const Tensor& b) {
   if (!a.ok()) return a;
   if (!b.ok()) return b;
-  // Scaled by the larger side, so that neither square overflows; what the scale is does not change the value,
-  // nor the derivative.
+  // Scaled by the larger side, so that neither square overflows. The scale cancels out of value and
+  // derivative.
   const Tensor larger = maximum(abs(a), abs(b));
   const Tensor scale = stop_gradient(where(logical_or(equal(larger, 0.0f), is_inf(larger)), 1.0f, larger));
   return sqrt(square(a / scale) + square(b / scale)) * scale;
 }
 
-// Equality apart, for infinities: their difference is NaN, or below a bound that is infinite too.
+// Equality is tested as well, for infinities: their difference is NaN, or below an infinite bound.
 Tensor is_close(const Tensor& a, const Tensor& b, double relative, double absolute) {
   const Tensor bound = Tensor(absolute) + Tensor(relative) * abs(b);
   return logical_or(equal(a, b), logical_and(is_finite(b), abs(a - b) <= bound));
 }
 
-// Written with where rather than minimum and maximum: a value on the boundary keeps its whole gradient and
-// NaN stays NaN, as in PyTorch.
+// where instead of minimum and maximum: a value on the bound keeps its whole gradient, and NaN stays NaN, as
+// in PyTorch.
 Tensor clamp_min(const Tensor& x, double low) {
   return x.ok() ? where(x < number(low, x), number(low, x), x) : x;
 }

@@ -1,3 +1,4 @@
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -6,8 +7,8 @@ using namespace tensor;
 
 namespace {
 
-// What is subtracted before exp so that nothing overflows. It cancels out of value and derivative, so no
-// gradient needs to pass.
+// The shift before exp that prevents overflow. It cancels out of value and derivative, so no gradient passes
+// through it.
 Tensor shift_of(const Tensor& x, const Axes& axes) {
   const Tensor largest = max(x, axes, true);
   return stop_gradient(where(is_inf(largest), 0.0f, largest));
@@ -15,13 +16,8 @@ Tensor shift_of(const Tensor& x, const Axes& axes) {
 
 std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
   if (!x.ok()) return x;
-  if (x.dtype() != DType::float32)
-    return failure(
-        ErrorCode::dtype_mismatch, op,
-        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
-  if (!normalize_axis(axis, x.rank()))
-    return failure(ErrorCode::shape_mismatch, op,
-                   "axis " + std::to_string(axis) + " is outside " + describe(x));
+  if (x.dtype() != DType::float32) return bad_dtype(op, x, "float32");
+  if (!normalize_axis(axis, x.rank())) return bad_axis(op, axis, x);
   return std::nullopt;
 }
 
@@ -29,10 +25,7 @@ std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
-  if (x.dtype() != DType::float32)
-    return failure(
-        ErrorCode::dtype_mismatch, "logsumexp",
-        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+  if (x.dtype() != DType::float32) return bad_dtype("logsumexp", x, "float32");
   const Tensor shift = shift_of(x, axes);
   const Tensor kept = log(sum(exp(x - shift), axes, true)) + shift;
   return keep_dims || !kept.ok() ? kept : reshape(kept, sum(x, axes, false).shape());
@@ -52,7 +45,7 @@ Tensor log_softmax(const Tensor& x, int axis) {
 
 Tensor softmin(const Tensor& x, int axis) { return softmax(-x, axis); }
 
-// Scaled by what is largest, the 1 too.
+// Scaled by the largest term, the 1 included.
 Tensor quiet_softmax(const Tensor& x, int axis) {
   if (std::optional<Tensor> refused = refuse("quiet_softmax", x, axis)) return *refused;
   const Tensor largest = stop_gradient(clamp_min(max(x, {axis}, true), 0));
@@ -68,8 +61,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
     if (!operand.ok()) return operand;
     if (operand.shape() != Shape{x.extent(-1)})
       return failure(ErrorCode::shape_mismatch, "layer_norm",
-                     name + describe(operand) + " must have shape [" + std::to_string(x.extent(-1)) +
-                         "], the last extent of " + describe(x));
+                     text("found ", name, describe(operand), ", expected [", x.extent(-1),
+                          "], the last extent of ", describe(x)));
   }
   const Tensor centred = x - mean(x, {-1}, true);
   const Tensor spread = mean(square(centred), {-1}, true);

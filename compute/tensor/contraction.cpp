@@ -1,3 +1,4 @@
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -23,7 +24,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (!b.ok()) return b;
   if (a.rank() == 0 || b.rank() == 0)
     return failure(ErrorCode::shape_mismatch, "matmul",
-                   describe(a) + " x " + describe(b) + ": a scalar does not contract; multiply instead");
+                   text("found ", describe(a), " x ", describe(b),
+                        ", expected at least one axis each. Multiply a scalar with * instead."));
   if (a.rank() == 1) {
     const Tensor row = matmul(unsqueeze(a, 0), b);
     return b.rank() == 1 || !row.ok() ? (row.ok() ? squeeze(row, -1) : row) : squeeze(row, -2);
@@ -34,13 +36,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   const std::optional<Shape> batch = broadcast(leading(a.shape()), leading(b.shape()));
   if (a.extent(-1) != b.extent(-2) || !batch)
-    return failure(
-        ErrorCode::shape_mismatch, "matmul",
-        describe(a) + " x " + describe(b) +
-            (batch ? ": the last extent of the left and the last but one of the right must be equal, found " +
-                         std::to_string(a.extent(-1)) + " and " + std::to_string(b.extent(-2))
-                   : ": the leading extents do not broadcast"));
-  // One matrix for all rows is one contraction over all rows, and so is the gradient of the matrix.
+    return failure(ErrorCode::shape_mismatch, "matmul",
+                   text("found ", describe(a), " x ", describe(b), ", expected ",
+                        batch ? text("equal inner extents instead of ", a.extent(-1), " and ", b.extent(-2))
+                              : std::string("leading extents that are equal or 1")));
+  // One right matrix for all rows makes one contraction over all rows; the matrix's gradient is one
+  // contraction too.
   if (a.rank() > 2 && leading(b.shape()).element_count() == 1 && *batch == leading(a.shape())) {
     const Tensor rows = reshape(a, {leading(a.shape()).element_count() * a.extent(-2), a.extent(-1)});
     const Tensor product = make(Op::matmul, {rows, reshape(b, {b.extent(-2), b.extent(-1)})});

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "compute/base/number_format.h"
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -38,7 +39,7 @@ Tensor tensor::number(double value, const Tensor& like) { return full({}, value,
 
 Tensor input(std::string name, Shape shape, DType dtype) {
   Tensor made = make(Op::input, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
-  if (!made.ok()) return failure(made.error().code, "input \"" + name + "\"", made.error().message);
+  if (!made.ok()) return failure(made.error().code, text("input '", name, "'"), made.error().message);
   const_cast<Node&>(*made.node()).label = std::move(name);  // not shared yet
   return made;
 }
@@ -57,7 +58,7 @@ Tensor iota(Shape shape, int axis) {
   const std::optional<int> position = normalize_axis(axis, shape.rank());
   if (!position)
     return failure(ErrorCode::shape_mismatch, "iota",
-                   "axis " + std::to_string(axis) + " is outside shape " + shape.text());
+                   text("found axis ", axis, " of shape ", shape.text(), ", expected an axis inside"));
   return make(Op::iota, std::span<const Tensor>(),
               {.ints = {*position}, .shape = shape, .dtype = DType::int32});
 }
@@ -68,26 +69,22 @@ Tensor arange(double start, double stop, double step) {
   const double count = std::ceil((stop - start) / step);
   if (!std::isfinite(count) || step == 0 || count > 2147483647.0)
     return failure(ErrorCode::invalid_argument, "arange",
-                   "from " + std::to_string(start) + " to " + std::to_string(stop) + " in steps of " +
-                       std::to_string(step) + " is not a finite sequence; the step must not be 0");
+                   text("found ", start, " to ", stop, " in steps of ", step,
+                        ", expected at most 2^31 - 1 elements and a step that is not 0"));
   const Tensor index = arange(static_cast<std::int64_t>(std::fmax(count, 0)));
   return cast(index, DType::float32) * Tensor(step) + Tensor(start);
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t classes) {
   if (!indices.ok()) return indices;
-  if (indices.dtype() != DType::int32)
-    return failure(ErrorCode::dtype_mismatch, "one_hot",
-                   describe(indices) + " is " + std::string(dtype_name(indices.dtype())) +
-                       ", expected int32 indices; cast it first");
+  if (indices.dtype() != DType::int32) return bad_dtype("one_hot", indices, "int32 indices");
   if (classes < 0 || indices.rank() == Shape::kMaxRank)
     return failure(ErrorCode::invalid_argument, "one_hot",
-                   std::to_string(classes) + " classes for " + describe(indices) +
-                       "; expected 0 or more classes and room for another axis");
+                   text("found ", classes, " classes for ", describe(indices),
+                        ", expected 0 or more classes and at most 7 axes"));
   Shape shape = indices.shape();
   shape.append(classes);
-  // Elementwise on purpose: x * one_hot(i) and its gradient stay inside one kernel, where a gather would read
-  // memory.
+  // Elementwise, so that x * one_hot(i) and its gradient stay in one kernel. A gather would read memory.
   return cast(equal(unsqueeze(indices, -1), iota(shape, -1)), DType::float32);
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -9,8 +10,7 @@ using namespace tensor;
 
 namespace {
 
-// A bare C++ number, or any scalar known to be one value: it adopts its neighbour's dtype where that loses
-// nothing.
+// A C++ number, or any scalar with one known value. It takes its neighbour's dtype where that loses nothing.
 bool is_number_literal(const Tensor& tensor) { return tensor.rank() == 0 && full_value(tensor).has_value(); }
 
 Tensor adopt(Op op, const Tensor& literal, const Tensor& neighbour) {
@@ -19,13 +19,13 @@ Tensor adopt(Op op, const Tensor& literal, const Tensor& neighbour) {
   const DType dtype = neighbour.dtype();
   if (dtype != DType::float32 && representable(value, dtype) != value)
     return failure(ErrorCode::dtype_mismatch, op_info(op).name,
-                   std::to_string(value) + " beside " + describe(neighbour) + " is no " +
-                       std::string(dtype_name(dtype)) + "; cast the tensor to float32 first");
+                   text("found ", value, " beside ", dtype_name(dtype), " ", describe(neighbour),
+                        ", expected a number of that dtype. Cast the tensor to float32 first."));
   return number(value, neighbour);
 }
 
-// Literals among operands [first, end) take the dtype of the first operand that is none, or float32 where two
-// literals differ.
+// Literals among operands [first, end) take the dtype of the first operand that is not a literal, or float32
+// where two literals differ.
 void adopt_dtypes(Op op, std::vector<Tensor>& operands, std::size_t first) {
   const Tensor* neighbour = nullptr;
   for (std::size_t i = first; i < operands.size(); ++i) {
@@ -40,12 +40,10 @@ void adopt_dtypes(Op op, std::vector<Tensor>& operands, std::size_t first) {
 }
 
 std::string no_broadcast(std::span<const Tensor> operands) {
-  std::string text;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (i > 0) text += i + 1 == operands.size() ? " and " : ", ";
-    text += describe(operands[i]);
-  }
-  return text + " do not broadcast; counted from the last axis, extents must be equal or 1";
+  std::string found = "found ";
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    found += text(i == 0 ? "" : i + 1 == operands.size() ? " and " : ", ", describe(operands[i]));
+  return found + ", expected shapes that broadcast: from the last axis, extents are equal or 1";
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -11,9 +12,7 @@ template <class Build>
 Tensor with_axis(Op op, const Tensor& data, int axis, Build build) {
   if (!data.ok()) return data;
   const std::optional<int> position = normalize_axis(axis, data.rank());
-  if (!position)
-    return failure(ErrorCode::shape_mismatch, op_info(op).name,
-                   "axis " + std::to_string(axis) + " is outside " + describe(data));
+  if (!position) return bad_axis(op_info(op).name, axis, data);
   return build(*position);
 }
 
@@ -33,8 +32,9 @@ Tensor take(const Tensor& data, int axis, const Tensor& indices) {
 
 Tensor index_select(const Tensor& data, int axis, const Tensor& indices) {
   if (indices.ok() && indices.rank() != 1)
-    return failure(ErrorCode::shape_mismatch, "index_select",
-                   "indices " + describe(indices) + " must have one axis; take accepts any shape");
+    return failure(
+        ErrorCode::shape_mismatch, "index_select",
+        text("found indices ", describe(indices), ", expected one axis. Use take for other shapes."));
   return take(data, axis, indices);
 }
 

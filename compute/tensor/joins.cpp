@@ -1,5 +1,6 @@
-// Tensors put together and taken apart along an axis.
+// Joining and splitting tensors along an axis.
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -9,11 +10,9 @@ using namespace tensor;
 Tensor concat(std::span<const Tensor> tensors, int axis) {
   if (const Tensor* failed = first_error(tensors)) return *failed;
   if (tensors.empty())
-    return failure(ErrorCode::invalid_argument, "concat", "no tensors given; at least one is needed");
+    return failure(ErrorCode::invalid_argument, "concat", "found no tensors, expected at least one");
   const std::optional<int> position = normalize_axis(axis, tensors[0].rank());
-  if (!position)
-    return failure(ErrorCode::shape_mismatch, "concat",
-                   "axis " + std::to_string(axis) + " is outside " + describe(tensors[0]));
+  if (!position) return bad_axis("concat", axis, tensors[0]);
   if (tensors.size() == 1) return tensors[0];
   return make(Op::concat, tensors, {.ints = {*position}});
 }
@@ -26,12 +25,13 @@ Tensor stack(std::span<const Tensor> tensors, int axis) {
   std::vector<Tensor> lifted;
   for (const Tensor& tensor : tensors) {
     if (tensor.ok() && tensors[0].ok() && tensor.shape() != tensors[0].shape())
-      return failure(ErrorCode::shape_mismatch, "stack",
-                     describe(tensors[0]) + " and " + describe(tensor) + " must have one shape");
+      return failure(
+          ErrorCode::shape_mismatch, "stack",
+          text("found ", describe(tensors[0]), " and ", describe(tensor), ", expected equal shapes"));
     lifted.push_back(unsqueeze(tensor, axis));
   }
   if (tensors.empty())
-    return failure(ErrorCode::invalid_argument, "stack", "no tensors given; at least one is needed");
+    return failure(ErrorCode::invalid_argument, "stack", "found no tensors, expected at least one");
   if (const Tensor* failed = first_error(lifted)) return *failed;
   return concat(lifted, axis < 0 ? axis + lifted[0].rank() : axis);
 }
@@ -45,8 +45,8 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || size < 1)
     return {failure(ErrorCode::shape_mismatch, "split",
-                    "pieces of " + std::to_string(size) + " along axis " + std::to_string(axis) + " of " +
-                        describe(x) + "; the size must be at least 1 and the axis inside")};
+                    text("found pieces of ", size, " along axis ", axis, " of ", describe(x),
+                         ", expected a size of at least 1 and an axis inside"))};
   std::vector<Tensor> pieces;
   const std::int64_t extent = x.extent(*position);
   for (std::int64_t start = 0; start < extent || pieces.empty(); start += size)
@@ -60,7 +60,7 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
   if (static_cast<int>(before_after.size()) != x.rank())
     return failure(
         ErrorCode::shape_mismatch, "pad",
-        std::to_string(before_after.size()) + " pairs for " + describe(x) + ", expected one pair an axis");
+        text("found ", before_after.size(), " pairs for ", describe(x), ", expected one per axis"));
   std::vector<std::int64_t> amounts;
   bool any = false;
   for (const auto& [before, after] : before_after) {
@@ -77,8 +77,8 @@ Tensor repeat(const Tensor& x, int axis, std::int64_t times) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position || times < 0 || x.rank() == Shape::kMaxRank)
     return failure(ErrorCode::shape_mismatch, "repeat",
-                   std::to_string(times) + " times along axis " + std::to_string(axis) + " of " +
-                       describe(x) + "; expected 0 or more times, an axis inside, and fewer than 8 axes");
+                   text("found ", times, " times along axis ", axis, " of ", describe(x),
+                        ", expected 0 or more times, an axis inside and at most 7 axes"));
   Shape repeated = x.shape();
   repeated[*position] *= times;
   Shape expanded;

@@ -5,14 +5,13 @@
 namespace imprint::tensor {
 
 Node::~Node() {
-  // A training graph is a chain of thousands of nodes: released by recursion it would overflow a fibre's
-  // stack.
+  // A training graph is a chain of thousands of nodes. Releasing it recursively would overflow a small stack.
   std::vector<NodeRef> pending = std::move(inputs);
   while (!pending.empty()) {
     NodeRef node = std::move(pending.back());
     pending.pop_back();
     if (node.use_count() != 1) continue;
-    // The last owner may take the node apart: nobody else can see it any more.
+    // The last owner may take the node apart: no other code sees it.
     std::vector<NodeRef>& inputs_of_last = const_cast<Node&>(*node).inputs;
     for (NodeRef& input : inputs_of_last) pending.push_back(std::move(input));
     inputs_of_last.clear();

@@ -1,6 +1,6 @@
 #pragma once
-// The recorded operation behind a Tensor: an immutable node of a directed acyclic graph that shares its
-// inputs.
+// The recorded operation that a Tensor refers to: an immutable node of a directed acyclic graph. Nodes share
+// their inputs.
 
 #include <atomic>
 #include <cstddef>
@@ -19,27 +19,28 @@ namespace imprint::tensor {
 struct Node;
 using NodeRef = std::shared_ptr<const Node>;
 
-// Bytes of a constant, row-major, elements of dtype_size(dtype) bytes. Never changes.
+// A constant's elements, row-major, dtype_size(dtype) bytes each. Never changes.
 struct ConstantData {
   std::vector<std::byte> bytes;
 };
 
-// Storage that a device room attaches to a variable: opaque here, because this room knows no Vulkan.
+// A variable's memory on a device. Opaque here: this room knows no Vulkan.
 struct VariableStorage {
   virtual ~VariableStorage() = default;
 };
 
-// State that lives across runs of programs: parameters, moments, counters, replay memory.
-// Created on the host with initial bytes; moves to a device when the first program that uses it is compiled.
-// Not synchronised: create and destroy from one thread, or lock outside.
+// State that lives across runs of programs: parameters, moments, counters, replay memory. Starts on the host;
+// moves to a device when the first program that uses it is compiled. Not synchronised: create and destroy it
+// on one thread, or lock outside.
 struct VariableState {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;
-  std::vector<std::byte>
-      initial;            // element_count * dtype_size bytes; emptied once on the device; empty when external
-  bool external = false;  // lives where somebody else puts it, content included
+  std::vector<std::byte> initial;            // bytes() of them; emptied once on a device; empty when external
+  bool external = false;                     // the caller provides memory and content
   std::shared_ptr<VariableStorage> storage;  // null until on a device
+
+  std::uint64_t bytes() const;
 };
 
 struct Node {
@@ -52,7 +53,7 @@ struct Node {
   std::shared_ptr<const ConstantData> constant;
   std::shared_ptr<VariableState> variable;
   std::string label;     // input name, or a name given by Tensor::named for messages and dumps
-  std::uint64_t id = 0;  // creation order, unique in the process: inputs always have smaller ids
+  std::uint64_t id = 0;  // order of creation, unique in the process; inputs have smaller ids
 
   Node() = default;
   Node(const Node&) = delete;

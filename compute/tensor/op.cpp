@@ -7,7 +7,7 @@ namespace imprint::tensor {
 
 const OpInfo& op_info(Op op) {
 #define X(name, kind, inputs) OpInfo{#name, OpKind::kind, inputs},
-  static constexpr std::array kInfos{IMPRINT_OPS(X)};
+  static constexpr std::array kInfos { IMPRINT_OPS(X) };
 #undef X
   return kInfos[static_cast<std::size_t>(op)];
 }

@@ -1,5 +1,6 @@
 #include <numbers>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -30,8 +31,9 @@ Tensor random_categorical(const Tensor& generator, const Tensor& logits, std::ui
   if (!logits.ok()) return logits;
   if (logits.rank() == 0 || logits.dtype() != DType::float32)
     return failure(ErrorCode::shape_mismatch, "random_categorical",
-                   "logits " + describe(logits) + " must be float32 [..., classes]");
-  // A zero would become an infinitely improbable draw; half a step above it is as close as 24 bits know.
+                   text("found ", dtype_name(logits.dtype()), " logits ", describe(logits),
+                        ", expected float32 [..., classes]"));
+  // 0 would become an infinitely unlikely draw. Half a step above 0 is the closest that 24 bits allow.
   const Tensor uniform = clamp_min(random_uniform(generator, logits.shape(), stream), 0x1p-25);
   return argmax(logits - log(-log(uniform)), -1);
 }
@@ -39,13 +41,11 @@ Tensor random_categorical(const Tensor& generator, const Tensor& logits, std::ui
 Tensor random_integers(const Tensor& generator, Shape shape, const Tensor& bound, std::uint32_t stream) {
   if (!bound.ok()) return bound;
   const std::optional<Shape> fits = broadcast(bound.shape(), shape);
-  if (bound.dtype() != DType::int32)
-    return failure(ErrorCode::dtype_mismatch, "random_integers",
-                   "bound " + describe(bound) + " is " + std::string(dtype_name(bound.dtype())) +
-                       ", expected int32; cast it first");
+  if (bound.dtype() != DType::int32) return bad_dtype("random_integers", bound, "an int32 bound");
   if (!fits || *fits != shape)
-    return failure(ErrorCode::shape_mismatch, "random_integers",
-                   "bound " + describe(bound) + " does not broadcast to " + shape.text());
+    return failure(
+        ErrorCode::shape_mismatch, "random_integers",
+        text("found bound ", describe(bound), ", expected a shape that broadcasts to ", shape.text()));
   const Tensor scaled = random_uniform(generator, shape, stream) * cast(bound, DType::float32);
   // The product may round up to the bound itself.
   return maximum(minimum(cast(scaled, DType::int32), bound - 1), 0);
@@ -55,7 +55,8 @@ Tensor generator_next(const Tensor& generator) {
   if (!generator.ok()) return generator;
   if (generator.shape() != Shape{4} || generator.dtype() != DType::int32)
     return failure(ErrorCode::shape_mismatch, "generator_next",
-                   describe(generator) + " must be an int32[4] generator");
+                   text("found ", dtype_name(generator.dtype()), " ", describe(generator),
+                        ", expected an int32 [4] generator"));
   return generator + cast(equal(iota({4}, 0), 2), DType::int32);
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -10,22 +11,21 @@ using namespace tensor;
 
 namespace {
 
-// The axes that a reduction folds, ascending; all when none are named.
+// The axes that a reduction folds, ascending. All axes when none are named.
 Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const Axes& axes) {
   std::vector<int> out;
   if (axes.empty())
     for (int axis = 0; axis < x.rank(); ++axis) out.push_back(axis);
   for (int axis : axes) {
     const std::optional<int> position = normalize_axis(axis, x.rank());
-    if (!position)
-      return failure(ErrorCode::shape_mismatch, op,
-                     "axis " + std::to_string(axis) + " is outside " + describe(x))
-          .error();
+    if (!position) return bad_axis(op, axis, x).error();
     out.push_back(*position);
   }
   std::ranges::sort(out);
   if (std::ranges::adjacent_find(out) != out.end())
-    return failure(ErrorCode::invalid_argument, op, "an axis of " + describe(x) + " is named twice").error();
+    return failure(ErrorCode::invalid_argument, op,
+                   text("found an axis of ", describe(x), " twice, expected each at most once"))
+        .error();
   return out;
 }
 
@@ -57,12 +57,9 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   if (!x.ok()) return x;
   const Result<std::vector<int>> folded = folded_axes(name, x, axes);
   if (!folded) return Tensor(folded.error());
-  if (x.dtype() == DType::boolean)
-    return failure(
-        ErrorCode::dtype_mismatch, name,
-        describe(x) + " is bool, expected float32 or int32; cast it first (any and all take bool)");
+  if (x.dtype() == DType::boolean) return bad_dtype(name, x, "float32 or int32 (any and all take bool)");
   Shape kept = x.shape();
-  std::vector<std::int64_t> wide;  // folding an extent of 1 is no work
+  std::vector<std::int64_t> wide;  // axes of extent 1 need no folding
   for (int axis : *folded) {
     if (x.extent(axis) != 1) wide.push_back(axis);
     kept[axis] = 1;
@@ -83,7 +80,7 @@ Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!folded) return Tensor(folded.error());
   Shape kept = x.shape();
   for (int axis : *folded) kept[axis] = 1;
-  Tensor line = x;  // with one axis to fold
+  Tensor line = x;  // with a single axis to fold
   int fold = folded->size() == 1 ? folded->front() : 0;
   if (folded->size() != 1) {
     Axes order;
@@ -99,7 +96,7 @@ Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   return out.ok() ? reshape(out, keep_dims ? kept : without(x.shape(), *folded)) : out;
 }
 
-// Of too few elements there is nothing to say. Not by 0 * inf: some devices take that for 0.
+// NaN, for reductions of too few elements. Not 0 * inf, which is 0 on some devices.
 Tensor not_a_number(const Tensor& like) {
   return like.ok() ? full(like.shape(), std::numeric_limits<double>::quiet_NaN()) : like;
 }
@@ -129,10 +126,7 @@ Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) {
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
-  if (x.dtype() != DType::float32)
-    return failure(
-        ErrorCode::dtype_mismatch, "mean",
-        describe(x) + " is " + std::string(dtype_name(x.dtype())) + ", expected float32; cast it first");
+  if (x.dtype() != DType::float32) return bad_dtype("mean", x, "float32");
   const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
   if (!folded) return Tensor(folded.error());
   const std::int64_t count = count_folded(x.shape(), *folded);

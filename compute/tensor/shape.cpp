@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "compute/base/at.h"
+#include "compute/base/text.h"
+
 namespace imprint {
 
 Shape::Shape(std::initializer_list<std::int64_t> extents)
@@ -17,14 +20,14 @@ std::int64_t Shape::element_count() const {
   std::int64_t count = 1;
   for (std::int64_t extent : extents()) {
     if (extent == 0) return 0;
-    // Saturates, so that a nonsensical shape from a file cannot wrap round to a small count.
+    // Saturates, so that an absurd shape from a file cannot wrap around to a small count.
     count = extent > 0 && count > kLargest / extent ? kLargest : count * extent;
   }
   return count;
 }
 
 void Shape::append(std::int64_t extent) {
-  if (rank_ < kMaxRank) extents_[static_cast<std::size_t>(rank_++)] = extent;
+  if (rank_ < kMaxRank) extents_[at(rank_++)] = extent;
 }
 
 bool Shape::operator==(const Shape& other) const { return std::ranges::equal(extents(), other.extents()); }
@@ -33,7 +36,7 @@ std::string Shape::text() const {
   std::string out = "[";
   for (int axis = 0; axis < rank_; ++axis) {
     if (axis > 0) out += ", ";
-    out += std::to_string((*this)[axis]);
+    out += imprint::text((*this)[axis]);
   }
   return out + "]";
 }
@@ -42,7 +45,7 @@ std::array<std::int64_t, Shape::kMaxRank> row_major_strides(const Shape& shape) 
   std::array<std::int64_t, Shape::kMaxRank> strides{};
   std::int64_t stride = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    strides[static_cast<std::size_t>(axis)] = stride;
+    strides[at(axis)] = stride;
     stride *= shape[axis];
   }
   return strides;

@@ -1,8 +1,9 @@
-// Shape and dtype of every primitive's result. One case an op; public functions broadcast first, so operands
+// Shape and dtype of every primitive's result, one rule per op. Public functions broadcast first, so operands
 // arrive with equal shapes.
 
 #include <algorithm>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::tensor {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
 
-// What a rule looks at, with the words for refusing it.
+// A rule's operands and attributes, and helpers for its errors.
 struct Rule {
   Op op;
   std::span<const NodeRef> inputs;
@@ -21,13 +22,11 @@ struct Rule {
   std::int64_t ints(std::size_t i) const { return attributes.ints[i]; }
 
   Error refuse(ErrorCode code, const std::string& text) const {
-    return make_error(code, std::string(op_info(op).name) + ": " + text);
+    return make_error(code, imprint::text(op_info(op).name, ": ", text));
   }
   Error bad_shape(const std::string& text) const { return refuse(ErrorCode::shape_mismatch, text); }
   Error bad_dtype(std::size_t i, const std::string& expected) const {
-    return refuse(ErrorCode::dtype_mismatch, describe(*inputs[i]) + " is " +
-                                                 std::string(dtype_name(dtype(i))) + ", expected " +
-                                                 expected + "; cast it first");
+    return refuse(ErrorCode::dtype_mismatch, dtype_text(*inputs[i], expected));
   }
   Error bad_attributes() const {
     return refuse(ErrorCode::internal, "attributes do not fit the operand " + describe(*inputs[0]));
@@ -37,7 +36,8 @@ struct Rule {
     if (attributes.ints.size() <= attribute) return bad_attributes();
     const std::int64_t axis = ints(attribute);
     if (axis >= 0 && axis < shape(input).rank()) return static_cast<int>(axis);
-    return bad_shape("axis " + std::to_string(axis) + " is outside " + describe(*inputs[input]));
+    return bad_shape(
+        text("found axis ", axis, " of ", describe(*inputs[input]), ", expected an axis inside"));
   }
   Status require_indices(std::size_t i) const {
     if (dtype(i) != DType::int32) return bad_dtype(i, "int32 indices");
@@ -45,89 +45,102 @@ struct Rule {
   }
 };
 
+std::string mixed_dtypes(const Rule& rule, std::size_t i) {
+  return text("found ", dtype_name(rule.dtype(0)), " ", describe(*rule.inputs[0]), " and ",
+              dtype_name(rule.dtype(i)), " ", describe(*rule.inputs[i]),
+              ", expected one dtype. Cast one of them first.");
+}
+
 bool is_number(DType dtype) { return dtype == DType::float32 || dtype == DType::int32; }
 
 Result<Inferred> leaf(const Rule& rule) {
   const Attributes& a = rule.attributes;
   if (!dtype_has_tensors(a.dtype))
-    return rule.refuse(ErrorCode::dtype_mismatch,
-                       std::string(dtype_name(a.dtype)) +
-                           " tensors cannot be made; use float32, float16, bfloat16, int32 or bool");
+    return rule.refuse(
+        ErrorCode::dtype_mismatch,
+        text("found ", dtype_name(a.dtype), ", expected float32, float16, bfloat16, int32 or bool"));
   for (std::int64_t extent : a.shape.extents())
     if (extent < 0)
-      return rule.refuse(ErrorCode::invalid_argument, "shape " + a.shape.text() + " has a negative extent");
+      return rule.refuse(ErrorCode::invalid_argument,
+                         text("found shape ", a.shape.text(), ", expected no negative extent"));
   if (a.shape.element_count() > kLargestCount)
     return rule.refuse(ErrorCode::invalid_argument,
-                       "shape " + a.shape.text() + " has more than 2^48 elements");
+                       text("found shape ", a.shape.text(), ", expected at most 2^48 elements"));
   return Inferred{a.dtype, a.shape};
 }
 
 Result<Inferred> iota(const Rule& rule) {
   IMPRINT_ASSIGN(const Inferred made, leaf(rule));
-  if (rule.attributes.ints.size() != 1) return rule.refuse(ErrorCode::internal, "needs one axis");
+  if (rule.attributes.ints.size() != 1)
+    return rule.refuse(ErrorCode::internal, "found no axis, expected one");
   if (rule.ints(0) < 0 || rule.ints(0) >= made.shape.rank())
-    return rule.bad_shape("axis " + std::to_string(rule.ints(0)) + " is outside shape " + made.shape.text());
+    return rule.bad_shape(
+        text("found axis ", rule.ints(0), " of shape ", made.shape.text(), ", expected an axis inside"));
   return Inferred{DType::int32, made.shape};
 }
 
 Result<Inferred> random_uniform(const Rule& rule) {
   IMPRINT_ASSIGN(const Inferred made, leaf(rule));
-  if (rule.dtype() != DType::int32) return rule.bad_dtype(0, "an int32[4] generator");
+  if (rule.dtype() != DType::int32) return rule.bad_dtype(0, "an int32 [4] generator");
   if (rule.shape() != Shape{4})
-    return rule.bad_shape("the generator " + describe(*rule.inputs[0]) + " must have shape [4]");
+    return rule.bad_shape(text("found generator ", describe(*rule.inputs[0]), ", expected shape [4]"));
   return Inferred{DType::float32, made.shape};
 }
 
 Result<Inferred> random_permutation(const Rule& rule) {
   IMPRINT_ASSIGN(const Inferred made, random_uniform(rule));
-  if (made.shape.rank() == 0) return rule.bad_shape("a scalar has no axis to permute; expected [..., n]");
+  if (made.shape.rank() == 0) return rule.bad_shape("found a scalar, expected [..., n]");
   if (made.shape.element_count() > 0x7fffffff)
-    return rule.bad_shape(made.shape.text() + " has more than 2^31 - 1 elements");
+    return rule.bad_shape(text("found shape ", made.shape.text(), ", expected at most 2^31 - 1 elements"));
   return Inferred{DType::int32, made.shape};
 }
 
 // ---- elementwise ----
 
-// All operands of one dtype among those accepted; `result` of the same dtype unless it is bool.
-Result<Inferred> elementwise_rule(const Rule& rule, bool floats, bool ints, bool bools, bool to_bool) {
+// The dtypes that an elementwise op accepts. Its operands share one of them, which is also the result's, or
+// bool.
+struct Accepted {
+  bool floats = false, ints = false, bools = false;
+  bool to_bool = false;
+};
+
+Result<Inferred> elementwise_rule(const Rule& rule, const Accepted& accepts) {
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const DType dtype = rule.dtype(i);
-    const bool accepted = (floats && dtype == DType::float32) || (ints && dtype == DType::int32) ||
-                          (bools && dtype == DType::boolean);
+    const bool accepted = (accepts.floats && dtype == DType::float32) ||
+                          (accepts.ints && dtype == DType::int32) ||
+                          (accepts.bools && dtype == DType::boolean);
     if (!accepted) {
       std::string expected;
-      for (auto [wanted, name] :
-           {std::pair{floats, "float32"}, std::pair{ints, "int32"}, std::pair{bools, "bool"}})
-        if (wanted) expected += (expected.empty() ? "" : " or ") + std::string(name);
+      for (auto [wanted, name] : {std::pair{accepts.floats, "float32"}, std::pair{accepts.ints, "int32"},
+                                  std::pair{accepts.bools, "bool"}})
+        if (wanted) expected += text(expected.empty() ? "" : " or ", name);
       return rule.bad_dtype(i, expected);
     }
-    if (dtype != rule.dtype(0))
-      return rule.refuse(ErrorCode::dtype_mismatch,
-                         describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) +
-                             " and " + describe(*rule.inputs[i]) + " is " + std::string(dtype_name(dtype)) +
-                             ", expected one dtype; cast one of them first");
+    if (dtype != rule.dtype(0)) return rule.refuse(ErrorCode::dtype_mismatch, mixed_dtypes(rule, i));
     if (rule.shape(i) != rule.shape(0))
-      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) +
-                            " differ; expand them to one shape first");
+      return rule.bad_shape(text("found ", describe(*rule.inputs[0]), " and ", describe(*rule.inputs[i]),
+                                 ", expected equal shapes. Expand them first."));
   }
-  return Inferred{to_bool ? DType::boolean : rule.dtype(0), rule.shape()};
+  return Inferred{accepts.to_bool ? DType::boolean : rule.dtype(0), rule.shape()};
 }
 
 Result<Inferred> cast(const Rule& rule) {
   if (!dtype_has_tensors(rule.attributes.dtype))
-    return rule.refuse(ErrorCode::dtype_mismatch, "cannot cast " + describe(*rule.inputs[0]) + " to " +
-                                                      std::string(dtype_name(rule.attributes.dtype)) +
-                                                      "; use float32, float16, bfloat16, int32 or bool");
+    return rule.refuse(ErrorCode::dtype_mismatch,
+                       text("found ", dtype_name(rule.attributes.dtype), " for ", describe(*rule.inputs[0]),
+                            ", expected float32, float16, bfloat16, int32 or bool"));
   return Inferred{rule.attributes.dtype, rule.shape()};
 }
 
 Result<Inferred> where(const Rule& rule) {
   if (rule.dtype(0) != DType::boolean) return rule.bad_dtype(0, "a bool condition");
   const Rule branches{rule.op, rule.inputs.subspan(1), rule.attributes};
-  IMPRINT_ASSIGN(const Inferred made, elementwise_rule(branches, true, true, true, false));
+  IMPRINT_ASSIGN(const Inferred made,
+                 elementwise_rule(branches, {.floats = true, .ints = true, .bools = true}));
   if (rule.shape(0) != made.shape)
-    return rule.bad_shape("condition " + describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[1]) +
-                          " differ; expand them to one shape first");
+    return rule.bad_shape(text("found condition ", describe(*rule.inputs[0]), " and ",
+                               describe(*rule.inputs[1]), ", expected equal shapes. Expand them first."));
   return made;
 }
 
@@ -137,12 +150,12 @@ Result<Inferred> reshape(const Rule& rule) {
   const Shape& target = rule.attributes.shape;
   for (std::int64_t extent : target.extents())
     if (extent < 0)
-      return rule.bad_shape("target " + target.text() + " of " + describe(*rule.inputs[0]) +
-                            " has a negative extent");
+      return rule.bad_shape(text("found target ", target.text(), " for ", describe(*rule.inputs[0]),
+                                 ", expected no negative extent"));
   if (target.element_count() != rule.shape().element_count())
-    return rule.bad_shape(describe(*rule.inputs[0]) + " has " + std::to_string(rule.shape().element_count()) +
-                          " elements, target " + target.text() + " has " +
-                          std::to_string(target.element_count()));
+    return rule.bad_shape(text("found target ", target.text(), " with ", target.element_count(),
+                               " elements for ", describe(*rule.inputs[0]), ", expected ",
+                               rule.shape().element_count()));
   return Inferred{rule.dtype(), target};
 }
 
@@ -155,8 +168,8 @@ Result<Inferred> permute(const Rule& rule) {
     each_once = sorted[i] == static_cast<std::int64_t>(i);
   if (!each_once) {
     const Shape axes(rule.attributes.ints);
-    return rule.bad_shape("axes " + axes.text() + " do not name each axis of " + describe(*rule.inputs[0]) +
-                          " once");
+    return rule.bad_shape(
+        text("found axes ", axes.text(), ", expected each axis of ", describe(*rule.inputs[0]), " once"));
   }
   Shape out;
   for (std::int64_t axis : rule.attributes.ints) out.append(source[static_cast<int>(axis)]);
@@ -170,10 +183,10 @@ Result<Inferred> expand(const Rule& rule) {
   for (int axis = 0; fits && axis < target.rank(); ++axis)
     fits = target[axis] >= 0 && (source[axis] == target[axis] || source[axis] == 1);
   if (!fits)
-    return rule.bad_shape(describe(*rule.inputs[0]) + " does not repeat to " + target.text() +
-                          "; only extents of 1 are repeated");
+    return rule.bad_shape(text("found target ", target.text(), " for ", describe(*rule.inputs[0]),
+                               ", expected equal extents except where the source has 1"));
   if (target.element_count() > kLargestCount)
-    return rule.bad_shape("target " + target.text() + " has more than 2^48 elements");
+    return rule.bad_shape(text("found target ", target.text(), ", expected at most 2^48 elements"));
   return Inferred{rule.dtype(), target};
 }
 
@@ -198,16 +211,15 @@ Result<Inferred> window(const Rule& rule) {
   const std::int64_t size = rule.ints(1), stride = rule.ints(2), dilation = rule.ints(3);
   if (size < 1 || stride < 1 || dilation < 1)
     return rule.refuse(ErrorCode::invalid_argument,
-                       "size " + std::to_string(size) + ", stride " + std::to_string(stride) +
-                           " and dilation " + std::to_string(dilation) + " must each be at least 1");
+                       text("found size ", size, ", stride ", stride, " and dilation ", dilation,
+                            ", expected at least 1 each"));
   if (rule.shape().rank() == Shape::kMaxRank)
-    return rule.bad_shape(describe(*rule.inputs[0]) + " has no room for another axis");
+    return rule.bad_shape(text("found ", describe(*rule.inputs[0]), ", expected at most 7 axes"));
   const std::int64_t extent = rule.shape()[axis];
-  // Divided rather than multiplied, so that no size can overflow.
+  // Divides instead of multiplying, so that no size overflows.
   if (extent < 1 || (size - 1) > (extent - 1) / dilation)
-    return rule.bad_shape("a window of " + std::to_string(size) + " with dilation " +
-                          std::to_string(dilation) + " does not fit axis " + std::to_string(axis) + " of " +
-                          describe(*rule.inputs[0]));
+    return rule.bad_shape(text("found a window of ", size, " with dilation ", dilation, " along axis ", axis,
+                               " of ", describe(*rule.inputs[0]), ", expected one that fits"));
   Shape out = rule.shape();
   out[axis] = (extent - dilation * (size - 1) - 1) / stride + 1;
   out.append(size);
@@ -222,54 +234,49 @@ Result<Inferred> pad(const Rule& rule) {
     const std::int64_t before = rule.ints(2 * static_cast<std::size_t>(axis)),
                        after = rule.ints(2 * static_cast<std::size_t>(axis) + 1);
     if (before < 0 || after < 0 || before > kLargestCount || after > kLargestCount)
-      return rule.refuse(ErrorCode::invalid_argument,
-                         "padding of " + std::to_string(before) + " before and " + std::to_string(after) +
-                             " after axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
-                             "; amounts must be 0 or more (narrow removes elements)");
+      return rule.refuse(
+          ErrorCode::invalid_argument,
+          text("found padding of ", before, " before and ", after, " after axis ", axis, " of ",
+               describe(*rule.inputs[0]), ", expected 0 or more. Use narrow to remove elements."));
     out[axis] += before + after;
   }
   if (out.element_count() > kLargestCount)
-    return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
+    return rule.bad_shape(text("found result ", out.text(), ", expected at most 2^48 elements"));
   return Inferred{rule.dtype(), out};
 }
 
 Result<Inferred> concat(const Rule& rule) {
   if (rule.inputs.empty())
-    return rule.refuse(ErrorCode::invalid_argument, "no tensors given; at least one is needed");
+    return rule.refuse(ErrorCode::invalid_argument, "found no tensors, expected at least one");
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   Shape out = rule.shape();
   for (std::size_t i = 1; i < rule.inputs.size(); ++i) {
-    if (rule.dtype(i) != rule.dtype(0))
-      return rule.refuse(ErrorCode::dtype_mismatch, describe(*rule.inputs[0]) + " is " +
-                                                        std::string(dtype_name(rule.dtype(0))) + " and " +
-                                                        describe(*rule.inputs[i]) + " is " +
-                                                        std::string(dtype_name(rule.dtype(i))) +
-                                                        ", expected one dtype; cast one of them first");
+    if (rule.dtype(i) != rule.dtype(0)) return rule.refuse(ErrorCode::dtype_mismatch, mixed_dtypes(rule, i));
     bool fits = rule.shape(i).rank() == out.rank();
     for (int k = 0; fits && k < out.rank(); ++k) fits = k == axis || rule.shape(i)[k] == out[k];
     if (!fits)
-      return rule.bad_shape(describe(*rule.inputs[0]) + " and " + describe(*rule.inputs[i]) +
-                            " must agree on every axis but " + std::to_string(axis));
+      return rule.bad_shape(text("found ", describe(*rule.inputs[0]), " and ", describe(*rule.inputs[i]),
+                                 ", expected equal extents except along axis ", axis));
     out[axis] += rule.shape(i)[axis];
   }
   return Inferred{rule.dtype(), out};
 }
 
-// Of the first input, `what`, and the second, the indices.
-Status require_same_but(const Rule& rule, const std::string& what, int axis) {
+// `name`: what the first input is. The second holds the indices.
+Status require_equal_except(const Rule& rule, const std::string& name, int axis) {
   const Shape& first = rule.shape(0);
   const Shape& indices = rule.shape(1);
   bool same = first.rank() == indices.rank();
   for (int k = 0; same && k < first.rank(); ++k) same = k == axis || first[k] == indices[k];
   if (same) return {};
-  return rule.bad_shape(what + " " + describe(*rule.inputs[0]) + " and indices " + describe(*rule.inputs[1]) +
-                        " must agree on every axis but " + std::to_string(axis));
+  return rule.bad_shape(text("found ", name, " ", describe(*rule.inputs[0]), " and indices ",
+                             describe(*rule.inputs[1]), ", expected equal extents except along axis ", axis));
 }
 
 Result<Inferred> gather(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
-  IMPRINT_CHECK(require_same_but(rule, "data", axis));
+  IMPRINT_CHECK(require_equal_except(rule, "data", axis));
   return Inferred{rule.dtype(), rule.shape(1)};
 }
 
@@ -277,8 +284,8 @@ Result<Inferred> take(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
   if (rule.shape(0).rank() - 1 + rule.shape(1).rank() > Shape::kMaxRank)
-    return rule.bad_shape("data " + describe(*rule.inputs[0]) + " with indices " + describe(*rule.inputs[1]) +
-                          " would have more than 8 axes");
+    return rule.bad_shape(text("found data ", describe(*rule.inputs[0]), " and indices ",
+                               describe(*rule.inputs[1]), ", expected a result of at most 8 axes"));
   Shape out;
   for (int k = 0; k < axis; ++k) out.append(rule.shape(0)[k]);
   for (std::int64_t extent : rule.shape(1).extents()) out.append(extent);
@@ -306,31 +313,26 @@ Result<Inferred> arg_reduce(const Rule& rule) {
   Shape out = rule.shape();
   out[axis] = 1;
   if (rule.shape()[axis] == 0 && out.element_count() > 0)
-    return rule.bad_shape("axis " + std::to_string(axis) + " of " + describe(*rule.inputs[0]) +
-                          " is empty and has no extreme element");
+    return rule.bad_shape(text("found empty axis ", axis, " of ", describe(*rule.inputs[0]),
+                               ", expected at least one element"));
   return Inferred{DType::int32, out};
 }
 
 Result<Inferred> matmul(const Rule& rule) {
   for (std::size_t i = 0; i < 2; ++i)
     if (!dtype_is_float(rule.dtype(i))) return rule.bad_dtype(i, "float32, float16 or bfloat16");
-  if (rule.dtype(0) != rule.dtype(1))
-    return rule.refuse(ErrorCode::dtype_mismatch,
-                       describe(*rule.inputs[0]) + " is " + std::string(dtype_name(rule.dtype(0))) + " and " +
-                           describe(*rule.inputs[1]) + " is " + std::string(dtype_name(rule.dtype(1))) +
-                           ", expected one dtype; cast one of them first");
+  if (rule.dtype(0) != rule.dtype(1)) return rule.refuse(ErrorCode::dtype_mismatch, mixed_dtypes(rule, 1));
   const Shape& a = rule.shape(0);
   const Shape& b = rule.shape(1);
   bool fits = a.rank() == b.rank() && a.rank() >= 2 && a[a.rank() - 1] == b[b.rank() - 2];
   for (int axis = 0; fits && axis < a.rank() - 2; ++axis) fits = a[axis] == b[axis];
   if (!fits)
-    return rule.bad_shape(
-        describe(*rule.inputs[0]) + " x " + describe(*rule.inputs[1]) +
-        " does not contract; expected [..., m, k] x [..., k, n] with equal leading extents");
+    return rule.bad_shape(text("found ", describe(*rule.inputs[0]), " x ", describe(*rule.inputs[1]),
+                               ", expected [..., m, k] x [..., k, n] with equal leading extents"));
   Shape out = a;
   out[out.rank() - 1] = b[b.rank() - 1];
   if (out.element_count() > kLargestCount)
-    return rule.bad_shape("the result " + out.text() + " has more than 2^48 elements");
+    return rule.bad_shape(text("found result ", out.text(), ", expected at most 2^48 elements"));
   return Inferred{DType::float32, out};
 }
 
@@ -347,23 +349,23 @@ Result<Inferred> linear_recurrence(const Rule& rule) {
   if (rule.attributes.ints.size() != 3) return rule.bad_attributes();
   IMPRINT_CHECK(rule.axis_in(0));
   if (rule.shape(0) != rule.shape(1))
-    return rule.bad_shape("terms " + describe(*rule.inputs[0]) + " and factors " + describe(*rule.inputs[1]) +
-                          " differ; expand them to one shape first");
+    return rule.bad_shape(text("found terms ", describe(*rule.inputs[0]), " and factors ",
+                               describe(*rule.inputs[1]), ", expected equal shapes. Expand them first."));
   return Inferred{DType::float32, rule.shape()};
 }
 
 Result<Inferred> custom(const Rule& rule) {
   const Shape& out = rule.attributes.shape;
   if (rule.inputs.empty() || rule.shape(0).rank() != 2)
-    return rule.bad_shape("the first input must be [rows, n]");
+    return rule.bad_shape("found a first input without rows, expected [rows, n]");
   if (out.rank() != 2 || out[0] != rule.shape(0)[0] || out[1] < 1)
-    return rule.bad_shape("the result " + out.text() + " needs a width of at least 1");
+    return rule.bad_shape(text("found result ", out.text(), ", expected [rows, n] with n of at least 1"));
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const Shape& shape = rule.shape(i);
     const bool fits = shape.rank() == 1 || (shape.rank() == 2 && shape[0] == out[0]);
     if (!fits || shape[shape.rank() - 1] < 1)
-      return rule.bad_shape(describe(*rule.inputs[i]) + " must be [" + std::to_string(out[0]) +
-                            ", n] or [n], n at least 1");
+      return rule.bad_shape(text("found input ", describe(*rule.inputs[i]), ", expected [", out[0],
+                                 ", n] or [n] with n of at least 1"));
   }
   return Inferred{DType::float32, out};
 }
@@ -373,11 +375,11 @@ Result<Inferred> scatter_add(const Rule& rule) {
   IMPRINT_ASSIGN(const int axis, rule.axis_in(0));
   IMPRINT_CHECK(rule.require_indices(1));
   if (rule.dtype(2) != rule.dtype(0))
-    return rule.bad_dtype(2, "the dtype of the base, " + std::string(dtype_name(rule.dtype(0))));
+    return rule.bad_dtype(2, text("the dtype of the base, ", dtype_name(rule.dtype(0))));
   if (rule.shape(1) != rule.shape(2))
-    return rule.bad_shape("indices " + describe(*rule.inputs[1]) + " and updates " +
-                          describe(*rule.inputs[2]) + " must have one shape");
-  IMPRINT_CHECK(require_same_but(rule, "base", axis));
+    return rule.bad_shape(text("found indices ", describe(*rule.inputs[1]), " and updates ",
+                               describe(*rule.inputs[2]), ", expected equal shapes"));
+  IMPRINT_CHECK(require_equal_except(rule, "base", axis));
   return Inferred{rule.dtype(), rule.shape()};
 }
 
@@ -398,31 +400,20 @@ Result<Inferred> unwindow(const Rule& rule) {
   return Inferred{rule.dtype(), out};
 }
 
-}  // namespace
-
-Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes) {
-  const Rule rule{op, inputs, attributes};
-  const int expected = op_info(op).input_count;
-  if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
-    return rule.refuse(ErrorCode::internal,
-                       std::to_string(inputs.size()) + " operands, expected " + std::to_string(expected));
+std::optional<Accepted> accepted_by(Op op) {
   switch (op) {
-    case Op::constant:
-    case Op::input:
-    case Op::variable:
-    case Op::full:
-      return leaf(rule);
-    case Op::iota:
-      return iota(rule);
-    case Op::random_uniform:
-      return random_uniform(rule);
-    case Op::random_permutation:
-      return random_permutation(rule);
-
     case Op::abs:
     case Op::neg:
     case Op::sign:
-      return elementwise_rule(rule, true, true, false, false);
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::remainder:
+    case Op::fmod:
+    case Op::minimum:
+    case Op::maximum:
+      return Accepted{.floats = true, .ints = true};
     case Op::ceil:
     case Op::floor:
     case Op::round:
@@ -447,51 +438,63 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
     case Op::atanh:
     case Op::erf:
     case Op::sigmoid:
-      return elementwise_rule(rule, true, false, false, false);
-    case Op::is_nan:
-    case Op::is_inf:
-      return elementwise_rule(rule, true, false, false, true);
-    case Op::logical_not:
-      return elementwise_rule(rule, false, false, true, false);
-    case Op::bit_not:
-      return elementwise_rule(rule, false, true, false, false);
-    case Op::cast:
-      return cast(rule);
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::remainder:
-    case Op::fmod:
-    case Op::minimum:
-    case Op::maximum:
-      return elementwise_rule(rule, true, true, false, false);
     case Op::pow:
     case Op::atan2:
-      return elementwise_rule(rule, true, false, false, false);
-    case Op::equal:
-    case Op::not_equal:
-      return elementwise_rule(rule, true, true, true, true);
+      return Accepted{.floats = true};
+    case Op::is_nan:
+    case Op::is_inf:
+      return Accepted{.floats = true, .to_bool = true};
     case Op::less:
     case Op::less_equal:
     case Op::greater:
     case Op::greater_equal:
-      return elementwise_rule(rule, true, true, false, true);
+      return Accepted{.floats = true, .ints = true, .to_bool = true};
+    case Op::equal:
+    case Op::not_equal:
+      return Accepted{.floats = true, .ints = true, .bools = true, .to_bool = true};
+    case Op::logical_not:
     case Op::logical_and:
     case Op::logical_or:
     case Op::logical_xor:
-      return elementwise_rule(rule, false, false, true, false);
+      return Accepted{.bools = true};
+    case Op::bit_not:
     case Op::bit_and:
     case Op::bit_or:
     case Op::bit_xor:
     case Op::shift_left:
     case Op::shift_right:
-      return elementwise_rule(rule, false, true, false, false);
+      return Accepted{.ints = true};
+    case Op::stop_gradient:
+      return Accepted{.floats = true, .ints = true, .bools = true};
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes) {
+  const Rule rule{op, inputs, attributes};
+  const int expected = op_info(op).input_count;
+  if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
+    return rule.refuse(ErrorCode::internal, text("found ", inputs.size(), " operands, expected ", expected));
+  if (const std::optional<Accepted> accepted = accepted_by(op)) return elementwise_rule(rule, *accepted);
+  switch (op) {
+    case Op::constant:
+    case Op::input:
+    case Op::variable:
+    case Op::full:
+      return leaf(rule);
+    case Op::iota:
+      return iota(rule);
+    case Op::random_uniform:
+      return random_uniform(rule);
+    case Op::random_permutation:
+      return random_permutation(rule);
+    case Op::cast:
+      return cast(rule);
     case Op::where:
       return where(rule);
-    case Op::stop_gradient:
-      return elementwise_rule(rule, true, true, true, false);
-
     case Op::reshape:
       return reshape(rule);
     case Op::permute:

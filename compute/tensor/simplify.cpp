@@ -16,8 +16,7 @@ const Tensor operand_of(const Tensor& tensor, std::size_t index) {
 }
 Tensor filled(const Tensor& like, double value) { return full(like.shape(), value, like.dtype()); }
 
-// Numbers known while the graph is built are computed as the device would: float32 arithmetic, wrapping
-// int32.
+// Numbers known while the graph is built are computed as the device would: in float32, or in wrapping int32.
 std::optional<double> fold_float(Op op, float a, float b) {
   switch (op) {
     case Op::add:
@@ -137,7 +136,7 @@ std::optional<Tensor> simplify_binary(Op op, const Tensor& a, const Tensor& b) {
 std::optional<Tensor> simplify(Op op, std::span<const Tensor> operands) {
   if (operands.size() == 1) return simplify_unary(op, operands[0]);
   if (operands.size() == 2) {
-    // A dtype that the op refuses must reach inference, which says so.
+    // A dtype that the op refuses must reach inference, which reports it.
     if (operands[0].dtype() != operands[1].dtype()) return std::nullopt;
     const bool logical = op == Op::logical_and || op == Op::logical_or;
     if ((operands[0].dtype() == DType::boolean) != logical) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -11,8 +12,8 @@ using namespace tensor;
 namespace {
 
 const Error& uninitialised() {
-  static const Error kError =
-      make_error(ErrorCode::invalid_argument, "uninitialised tensor: default-constructed and never assigned");
+  static const Error kError = make_error(
+      ErrorCode::invalid_argument, "uninitialised tensor: it was default-constructed. Assign a value first.");
   return kError;
 }
 
@@ -20,8 +21,8 @@ template <class T>
 Tensor from_values(std::span<const T> values, const Shape& shape, DType dtype) {
   if (shape.element_count() != static_cast<std::int64_t>(values.size()))
     return failure(ErrorCode::shape_mismatch, "from",
-                   std::to_string(values.size()) + " values cannot fill shape " + shape.text() +
-                       ", which has " + std::to_string(shape.element_count()) + " elements");
+                   text("found ", values.size(), " values for shape ", shape.text(), ", expected ",
+                        shape.element_count()));
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();
@@ -74,11 +75,11 @@ Tensor Tensor::named(std::string name) const {
   if (!ok()) return *this;
   const bool has_own_name = node_->op == Op::input || node_->op == Op::variable;
   if (node_.use_count() == 1 && !has_own_name) {
-    // Only this handle knows the node, so nobody can be reading its label.
+    // Only this handle refers to the node, so no other thread reads its label.
     const_cast<Node&>(*node_).label = std::move(name);
     return *this;
   }
-  // Shared already: an identity view carries the name, so that gradients still flow to the node itself.
+  // Already shared: an identity view carries the name, so that gradients still flow to the node itself.
   Tensor view = make(Op::reshape, {*this}, {.shape = shape()});
   if (view.ok()) const_cast<Node&>(*view.node()).label = std::move(name);
   return view;
@@ -87,7 +88,21 @@ Tensor Tensor::named(std::string name) const {
 bool tensor::is_empty(const Tensor& tensor) { return !tensor.ok() && &tensor.error() == &uninitialised(); }
 
 Tensor tensor::failure(ErrorCode code, std::string_view op, std::string text) {
-  return Tensor(make_error(code, std::string(op) + ": " + std::move(text)));
+  return Tensor(make_error(code, imprint::text(op, ": ", text)));
+}
+
+Tensor tensor::bad_axis(std::string_view op, int axis, const Tensor& x) {
+  const std::string expected =
+      x.rank() == 0 ? ", which is a scalar" : text(", expected ", -x.rank(), " .. ", x.rank() - 1);
+  return failure(ErrorCode::shape_mismatch, op, text("found axis ", axis, " of ", describe(x), expected));
+}
+
+std::string tensor::dtype_text(const Node& node, std::string_view expected) {
+  return text(describe(node), " is ", dtype_name(node.dtype), ", expected ", expected, ". Cast it first.");
+}
+
+Tensor tensor::bad_dtype(std::string_view op, const Tensor& x, std::string_view expected) {
+  return failure(ErrorCode::dtype_mismatch, op, dtype_text(*x.node(), expected));
 }
 
 const Tensor* tensor::first_error(std::span<const Tensor> tensors) {

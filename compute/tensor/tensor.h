@@ -1,15 +1,21 @@
 #pragma once
-// Tensors are values; operations are recorded. A Tensor is a cheap handle to a node; nothing runs until it is
-// compiled into a Program or evaluated (compute/program/program.h). A bad operation (shape, dtype) yields a
-// tensor that carries the error with the op and both shapes; operations on it carry the first error on, and
-// compile / evaluate return it. Any thread; a Tensor itself is not synchronised.
+// Tensors and their operations.
 //
-// Binary operations broadcast as NumPy does. int32 and float32 do not mix: cast first (a C++ number adopts
-// the tensor's dtype). What NaN and infinities become in x * 0, x - x and 0 / x is the device's driver's to
-// say: 0 on llvmpipe, NaN on the processor. float16 and bfloat16 halve what memory holds and moves. A cast to
-// one rounds; where a kernel goes on with the value itself it need not be stored first. Gradients by them are
-// float32, so weights kept in float32 and cast for each product learn as usual. Devices without 16-bit
-// storage refuse them.
+// A Tensor is a value: a cheap handle to a recorded operation. Nothing runs until the tensor is evaluated,
+// read back or compiled into a Program (compute/program/program.h).
+//
+// Errors: an operation that fails (shape, dtype, axis) returns a tensor that carries the error, with the op
+// and the shapes. Operations on such a tensor pass its error on; compile and evaluate return it.
+// Threads: any. One Tensor object is not synchronised.
+//
+// Operands broadcast by NumPy's rules. int32 and float32 do not mix: cast one. A C++ number takes the dtype
+// of the tensor beside it. Axes may be negative: -1 is the last.
+//
+// float16 and bfloat16 halve memory and traffic (dtype.h lists what accepts them). A cast to one rounds.
+// Gradients are float32: keep weights in float32 and cast them for each product. A device without 16-bit
+// storage refuses programs that use these types.
+//
+// Drivers decide what becomes of NaN and infinities in x * 0, x - x and 0 / x: 0 on llvmpipe, NaN on the CPU.
 
 #include <concepts>
 #include <cstdint>
@@ -27,27 +33,28 @@ namespace imprint {
 
 class Tensor {
  public:
-  Tensor();  // carries the error "uninitialised tensor"
+  Tensor();  // empty: carries the error "uninitialised tensor"
   explicit Tensor(tensor::NodeRef node);
   explicit Tensor(Error error);
-  Tensor(float value);  // a float32 scalar; in a binary operation it adopts the other operand's dtype
+  Tensor(float value);  // a float32 scalar; beside a tensor it takes that tensor's dtype
   Tensor(double value) : Tensor(static_cast<float>(value)) {}
   Tensor(int value);
 
-  static Tensor from(std::span<const float> values, Shape shape);  // copied; count must equal the shape's
+  // Copies the values, row-major. Error: shape_mismatch when their count is not the shape's.
+  static Tensor from(std::span<const float> values, Shape shape);
   static Tensor from(std::initializer_list<float> values, Shape shape);
   static Tensor from_ints(std::span<const std::int32_t> values, Shape shape);
   static Tensor from_bools(std::span<const bool> values, Shape shape);
 
   bool ok() const { return node_ != nullptr; }
-  const Error& error() const;  // only when !ok()
-  const Shape& shape() const;  // a scalar's when !ok()
+  const Error& error() const;  // call only when !ok()
+  const Shape& shape() const;  // [] when !ok()
   DType dtype() const;         // float32 when !ok()
   int rank() const { return shape().rank(); }
-  std::int64_t extent(int axis) const;  // negative axes count from the end; 0 when out of range or !ok()
+  std::int64_t extent(int axis) const;  // 0 when the axis is outside, or !ok()
   const tensor::NodeRef& node() const { return node_; }
 
-  // The same value under a name for messages, dumps and benchmark tables.
+  // The same value with a name for messages and dumps.
   Tensor named(std::string name) const;
 
  private:
@@ -55,27 +62,28 @@ class Tensor {
   std::shared_ptr<const Error> error_;
 };
 
-// A named place that the caller fills at each run of a program.
+// A value that the caller provides at each run of a program.
 Tensor input(std::string name, Shape shape, DType dtype = DType::float32);
 
-// State across runs. Copyable handle; all copies are one variable. value() is its content when a program
-// starts.
+// State that lives across runs of programs. A handle: copies refer to the same variable. Programs change it
+// by Update (compute/program/program.h).
 class Variable {
  public:
   Variable() = default;
-  Variable(std::string name, Shape shape,
-           std::span<const float> initial);  // count must equal the shape's, else !ok()
+  // Copies the initial values, row-major. A wrong count or shape gives a variable that is !ok(); its value()
+  // carries the error.
+  Variable(std::string name, Shape shape, std::span<const float> initial);
   Variable(std::string name, Shape shape, std::span<const std::int32_t> initial);
   static Variable zeros(std::string name, Shape shape, DType dtype = DType::float32);
-  // Without content of its own: it lives in memory that somebody else gives it (Runtime::place_in) before the
-  // first program that uses it.
+  // A variable in the caller's memory: call Runtime::place_in before the first program that uses it.
   static Variable external(std::string name, Shape shape, DType dtype = DType::float32);
 
   bool ok() const { return state_ != nullptr && !error_; }
   const std::string& name() const;
   const Shape& shape() const;
   DType dtype() const;
-  Tensor value() const;
+  std::uint64_t bytes() const;  // of its elements; 0 when !ok()
+  Tensor value() const;         // the content when a program starts
   const std::shared_ptr<tensor::VariableState>& state() const { return state_; }
 
  private:
@@ -90,29 +98,35 @@ Tensor zeros(Shape shape, DType dtype = DType::float32);
 Tensor ones(Shape shape, DType dtype = DType::float32);
 Tensor zeros_like(const Tensor& t);
 Tensor ones_like(const Tensor& t);
-Tensor arange(std::int64_t count);                            // int32 0 .. count-1
-Tensor arange(double start, double stop, double step);        // float32, ceil((stop-start)/step) elements
-Tensor iota(Shape shape, int axis);                           // int32 index along axis
-Tensor one_hot(const Tensor& indices, std::int64_t classes);  // int32 [...] -> float32 [..., classes]
+Tensor arange(std::int64_t count);                      // int32 [count]: 0, 1, ..., count - 1
+Tensor arange(double start, double stop, double step);  // float32 [ceil((stop - start) / step)]
+Tensor iota(Shape shape, int axis);                     // int32: the index along the axis
+// int32 [...] -> float32 [..., classes]. An index outside [0, classes) gives a row of zeros.
+Tensor one_hot(const Tensor& indices, std::int64_t classes);
 
-// ---- random numbers: Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011)
-// ---- A generator is an int32[4] tensor {seed_low, seed_high, step, 0}, usually a variable that a program
-// advances by one each run (generator_next). Each call names a stream; equal (seed, step, stream, index) give
-// equal bits on every device.
-Tensor random_uniform(const Tensor& generator, Shape shape,
-                      std::uint32_t stream);  // float32 in [0, 1), 24 bits
-Tensor random_normal(const Tensor& generator, Shape shape,
-                     std::uint32_t stream);  // Box-Muller; uses streams s and s + 0x80000000
-Tensor random_categorical(const Tensor& generator, const Tensor& logits,
-                          std::uint32_t stream);  // [..., classes] -> int32 [...], Gumbel-max
-Tensor random_integers(const Tensor& generator, Shape shape, const Tensor& bound,
-                       std::uint32_t stream);  // int32 in [0, bound); 0 where bound < 1
-// int32: each line of the last axis holds 0 .. n - 1 in an order of its own (Hoang, Morris, Rogaway, An
+// ---- random numbers ----
+// A generator is an int32 [4] tensor {seed low, seed high, step, 0}, usually a variable. A program advances
+// its step once per run: Update::assign(generator, generator_next(generator.value())). Each call needs its
+// own stream number. Equal seed, step, stream and index give equal bits on every device.
+// Philox4x32-10: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1, 2, 3, 2011.
+
+// float32 in [0, 1), 24 bits.
+Tensor random_uniform(const Tensor& generator, Shape shape, std::uint32_t stream);
+// float32, mean 0, variance 1 (Box and Muller, 1958). Uses streams s and s + 0x80000000.
+Tensor random_normal(const Tensor& generator, Shape shape, std::uint32_t stream);
+// float32 logits [..., classes] -> int32 [...], drawn from softmax(logits) (Gumbel, 1954).
+Tensor random_categorical(const Tensor& generator, const Tensor& logits, std::uint32_t stream);
+// int32 in [0, bound), 0 where bound < 1. bound: int32, broadcasts to shape.
+Tensor random_integers(const Tensor& generator, Shape shape, const Tensor& bound, std::uint32_t stream);
+// int32 [..., n]: each line of the last axis is its own permutation of 0 .. n - 1 (Hoang, Morris, Rogaway, An
 // Enciphering Scheme Based on a Card Shuffle, 2012).
 Tensor random_permutation(const Tensor& generator, Shape shape, std::uint32_t stream);
+// The generator of the next step.
 Tensor generator_next(const Tensor& generator);
 
-// ---- elementwise: unary ----
+// ---- elementwise: one operand ----
+// abs, neg, sign and square take float32 or int32; the others take float32 unless noted. round rounds halves
+// to even.
 Tensor abs(const Tensor&);
 Tensor neg(const Tensor&);
 Tensor sign(const Tensor&);
@@ -146,30 +160,33 @@ Tensor atanh(const Tensor&);
 Tensor erf(const Tensor&);
 Tensor erfc(const Tensor&);
 Tensor deg2rad(const Tensor&);
-Tensor rad2deg(const Tensor&);  // of angles
-Tensor is_nan(const Tensor&);
-Tensor is_inf(const Tensor&);
-Tensor is_finite(const Tensor&);
-Tensor logical_not(const Tensor&);
-Tensor bit_not(const Tensor&);
+Tensor rad2deg(const Tensor&);
+Tensor is_nan(const Tensor&);       // -> bool
+Tensor is_inf(const Tensor&);       // -> bool
+Tensor is_finite(const Tensor&);    // -> bool
+Tensor logical_not(const Tensor&);  // bool
+Tensor bit_not(const Tensor&);      // int32
+// float to int truncates; any number to bool is x != 0.
 Tensor cast(const Tensor&, DType dtype);
+// The same value; its derivative is 0.
 Tensor stop_gradient(const Tensor&);
 
-// ---- elementwise: binary and ternary, broadcasting ----
+// ---- elementwise: two and three operands, broadcasting ----
+// int32 division truncates toward zero; int32 x / 0 and x % 0 are 0. Comparisons return bool.
 Tensor add(const Tensor&, const Tensor&);
 Tensor sub(const Tensor&, const Tensor&);
 Tensor mul(const Tensor&, const Tensor&);
 Tensor div(const Tensor&, const Tensor&);
-Tensor remainder(const Tensor&, const Tensor&);
-Tensor fmod(const Tensor&, const Tensor&);
-Tensor pow(const Tensor&, const Tensor&);
+Tensor remainder(const Tensor&, const Tensor&);  // sign of the divisor, as Python's %
+Tensor fmod(const Tensor&, const Tensor&);       // sign of the dividend, as C's fmod
+Tensor pow(const Tensor&, const Tensor&);        // a negative base needs an integral exponent, else NaN
 Tensor atan2(const Tensor& y, const Tensor& x);
 Tensor hypot(const Tensor&, const Tensor&);
 Tensor minimum(const Tensor&, const Tensor&);
 Tensor maximum(const Tensor&, const Tensor&);
 Tensor equal(const Tensor&, const Tensor&);
 Tensor not_equal(const Tensor&, const Tensor&);
-// |a - b| <= absolute + relative * |b|; equal infinities are close, NaN is close to nothing. float32.
+// |a - b| <= absolute + relative * |b|. float32. Equal infinities are close; NaN is close to nothing.
 Tensor is_close(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8);
 Tensor less(const Tensor&, const Tensor&);
 Tensor less_equal(const Tensor&, const Tensor&);
@@ -181,8 +198,8 @@ Tensor logical_xor(const Tensor&, const Tensor&);
 Tensor bit_and(const Tensor&, const Tensor&);
 Tensor bit_or(const Tensor&, const Tensor&);
 Tensor bit_xor(const Tensor&, const Tensor&);
-Tensor shift_left(const Tensor&, const Tensor&);
-Tensor shift_right(const Tensor&, const Tensor&);
+Tensor shift_left(const Tensor&, const Tensor&);   // by 0 to 31 bits
+Tensor shift_right(const Tensor&, const Tensor&);  // by 0 to 31 bits; copies the sign
 Tensor where(const Tensor& condition, const Tensor& if_true, const Tensor& if_false);
 Tensor clamp(const Tensor& x, double low, double high);
 Tensor clamp_min(const Tensor& x, double low);
@@ -208,8 +225,9 @@ Tensor prelu(const Tensor& x, const Tensor& slope);  // slope broadcasts to x
 Tensor elu(const Tensor&, double alpha = 1);
 Tensor selu(const Tensor&);
 Tensor celu(const Tensor&, double alpha = 1);
+// Hendrycks, Gimpel, Gaussian Error Linear Units, 2016: exact with erf, or approximated with tanh.
 Tensor gelu(const Tensor&);
-Tensor gelu_tanh(const Tensor&);  // exact with erf; tanh approximation (Hendrycks, Gimpel 2016)
+Tensor gelu_tanh(const Tensor&);
 Tensor sigmoid(const Tensor&);
 Tensor log_sigmoid(const Tensor&);
 Tensor hard_sigmoid(const Tensor&, double alpha = 1.0 / 6, double beta = 0.5);
@@ -222,28 +240,31 @@ Tensor tanh_shrink(const Tensor&);
 Tensor hard_tanh(const Tensor&, double low = -1, double high = 1);
 Tensor hard_shrink(const Tensor&, double lambda = 0.5);
 Tensor soft_shrink(const Tensor&, double lambda = 0.5);
-Tensor shrink(const Tensor&, double lambda,
-              double bias);  // x - bias above lambda, x + bias below -lambda, else 0
+// x - bias above lambda, x + bias below -lambda, else 0.
+Tensor shrink(const Tensor&, double lambda, double bias);
+// x above the threshold, else value.
 Tensor threshold(const Tensor&, double threshold, double value);
 Tensor thresholded_relu(const Tensor&, double alpha = 1);
-Tensor glu(const Tensor&, int axis = -1);  // a * sigmoid(b), halves along axis
+// a * sigmoid(b), where a and b are the halves along the axis.
+Tensor glu(const Tensor&, int axis = -1);
 
-// ---- reductions; axes empty = all; negative axes count from the end ----
-// Of nothing: sum 0, prod 1, max -inf, min +inf (the extreme int32), mean and variance NaN, any false, all
-// true; argmax and argmin fail.
+// ---- reductions ----
+// No axes means all axes. keep_dims keeps the reduced axes with extent 1.
+// Of no elements: sum 0, prod 1, max -inf, min +inf (int32: the smallest and largest number), mean and
+// variance NaN, any false, all true. argmax and argmin fail.
 using Axes = std::vector<int>;
 Tensor sum(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor mean(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor prod(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor max(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor min(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor variance(const Tensor&, const Axes& axes = {}, bool keep_dims = false,
-                double correction = 1);  // / (n - correction)
+// Sum of squared distances from the mean, divided by n - correction.
+Tensor variance(const Tensor&, const Axes& axes = {}, bool keep_dims = false, double correction = 1);
 Tensor logsumexp(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-// int32, the first of equals; over several axes, its place among their elements in row-major order.
+// int32 index of the extreme element, the first of equals. Over several axes: its row-major index in them.
 Tensor argmax(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor argmin(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-template <std::same_as<int> Axis>  // which {} is not: that means all
+template <std::same_as<int> Axis>  // one axis; not {}, which means all
 Tensor argmax(const Tensor& x, Axis axis, bool keep_dims = false) {
   return argmax(x, Axes{axis}, keep_dims);
 }
@@ -256,60 +277,68 @@ Tensor all(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor softmax(const Tensor&, int axis = -1);
 Tensor log_softmax(const Tensor&, int axis = -1);
 Tensor softmin(const Tensor&, int axis = -1);
-Tensor quiet_softmax(
-    const Tensor&,
-    int axis = -1);  // exp(x) / (1 + sum exp(x)): may choose nothing (Miller, Attention Is Off By One, 2023)
-Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
-                  double epsilon = 1e-5);  // over the last axis; gain, bias [n]
+// exp(x) / (1 + sum exp(x)): all outputs may be near 0 (Miller, Attention Is Off By One, 2023).
+Tensor quiet_softmax(const Tensor&, int axis = -1);
+// Normalises over the last axis, then multiplies by gain and adds bias, both [n].
+Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon = 1e-5);
+// exclusive: each sum omits its own element. reverse: sums from the end.
 Tensor cumsum(const Tensor&, int axis, bool exclusive = false, bool reverse = false);
-// out[t] = factors[t] * out[t - 1] + terms[t] along axis, from 0 before the first; reverse: from the last to
-// the first, out[t + 1] for out[t - 1]. Discounted returns, generalised advantages, running averages. Equal
-// shapes, float32.
+// out[t] = factors[t] * out[t - 1] + terms[t] along the axis; out is 0 before the first. reverse: from the
+// last to the first, with out[t + 1]. float32, equal shapes. For discounted returns, advantages and running
+// averages.
 Tensor linear_recurrence(const Tensor& terms, const Tensor& factors, int axis, bool reverse = false);
 
 // ---- contraction ----
-// [..., m, k] x [..., k, n] -> float32 [..., m, n]; leading axes broadcast; rank-1 operands as in NumPy.
-// Operands are float32, or both float16 or bfloat16: sums are of float32 either way, and on a device's matrix
-// units where it declares them (float16).
+// [..., m, k] x [..., k, n] -> float32 [..., m, n]. Leading axes broadcast; rank-1 operands as in NumPy.
+// Operands are both float32, both float16 or both bfloat16; sums are float32. float16 uses matrix units where
+// the device declares them.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- shape ----
-Tensor reshape(const Tensor&, const Shape& shape);  // one extent may be -1
+Tensor reshape(const Tensor&, const Shape& shape);  // one extent may be -1: what remains
 Tensor flatten(const Tensor&, int first_axis = 0, int last_axis = -1);
 Tensor squeeze(const Tensor&, int axis);
 Tensor unsqueeze(const Tensor&, int axis);
 Tensor transpose(const Tensor&, int axis_a = -2, int axis_b = -1);
 Tensor permute(const Tensor&, const Axes& axes);
 Tensor expand(const Tensor&, const Shape& shape);  // as NumPy's broadcast_to
-Tensor slice(const Tensor&, int axis, std::int64_t start, std::int64_t stop,
-             std::int64_t step = 1);  // Python's rules; step may be negative
+// Python's rules: negative positions count from the end, step may be negative.
+Tensor slice(const Tensor&, int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
+// length elements from start. Error: shape_mismatch when they are not all inside.
 Tensor narrow(const Tensor&, int axis, std::int64_t start, std::int64_t length);
 Tensor flip(const Tensor&, int axis);
 Tensor concat(std::span<const Tensor> tensors, int axis);
 Tensor concat(std::initializer_list<Tensor> tensors, int axis);
 Tensor stack(std::span<const Tensor> tensors, int axis);
 Tensor stack(std::initializer_list<Tensor> tensors, int axis);
+// Pieces of `size` along the axis; the last may be shorter.
 std::vector<Tensor> split(const Tensor&, std::int64_t size, int axis);
+// Adds elements before and after each axis; one pair per axis, each 0 or more.
 Tensor pad(const Tensor&, std::span<const std::pair<std::int64_t, std::int64_t>> before_after,
            double value = 0);
 Tensor repeat(const Tensor&, int axis,
-              std::int64_t times);  // the whole axis again and again, as torch's repeat
-Tensor window(const Tensor&, int axis, std::int64_t size, std::int64_t stride = 1,
-              std::int64_t dilation = 1);  // as torch's unfold
+              std::int64_t times);  // the whole axis, `times` times, as torch's repeat
+// Sliding windows: the axis becomes positions, a last axis of `size` is added. As torch's unfold.
+Tensor window(const Tensor&, int axis, std::int64_t size, std::int64_t stride = 1, std::int64_t dilation = 1);
 
-// ---- indexing; int32 indices; an index outside reads 0 (gather, take) or is dropped (scatter_add) ----
+// ---- indexing; int32 indices ----
+// An index outside the axis reads 0 (gather, take, index_select) or is dropped (scatter_add).
+
+// out[.., i, ..] = data[.., indices[.., i, ..], ..]. Indices have the data's extents except along the axis.
 Tensor gather(const Tensor& data, int axis, const Tensor& indices);
-Tensor take(const Tensor& data, int axis,
-            const Tensor& indices);  // index_select for 1-D indices; embedding look-up for axis 0
-Tensor index_select(const Tensor& data, int axis, const Tensor& indices);
+// The axis is replaced by the shape of the indices. Embedding look-up: axis 0.
+Tensor take(const Tensor& data, int axis, const Tensor& indices);
+Tensor index_select(const Tensor& data, int axis, const Tensor& indices);  // take with 1-D indices
+// base with updates added at the indices, in a fixed order. As torch's scatter_add.
 Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates);
 
-// ---- code of the caller's own ----
-// Rows computed by GLSL that the caller wrote: float32 [rows, width]. `glsl` defines
-//   void imp_row(int row, a parameter for each input, out float result[width])
-// and whatever that calls; imp_uniform of shaders/include/philox.glsl is at hand. Inputs are float32, int32
-// or bool: [rows, n] hands over its row and [n] all of it, as float[n] or int[n]; the first has rows. There
-// is no derivative. A text that does not compile fails Program::compile.
+// ---- the caller's own GLSL ----
+// Rows computed by the caller's GLSL: float32 [rows, width]. Vulkan devices only.
+// glsl defines void imp_row(int row, <one parameter per input>, out float result[width]) and the functions
+// that it calls. It may call imp_uniform (shaders/include/philox.glsl).
+// inputs: float32, int32 or bool. A [rows, n] input passes its row, an [n] input all of it, as float[n] or
+// int[n]. The first input has rows.
+// No derivative. Code that does not compile fails Program::compile (compile_failed).
 Tensor custom_rows(std::string name, std::string_view glsl, std::span<const Tensor> inputs,
                    std::int64_t width);
 
@@ -317,13 +346,13 @@ Tensor custom_rows(std::string name, std::string_view glsl, std::span<const Tens
 struct Conv2dOptions {
   std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
 };
-// weight [out, in/groups, kh, kw]; bias [out] or empty Tensor()
+// x: [batch, in, height, width]. weight: [out, in / groups, rows, columns]. bias: [out] or empty.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 struct Pool2dOptions {
   std::int64_t size = 2, stride = 2, padding = 0;
 };
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options = {});
-Tensor avg_pool2d(const Tensor& x,
-                  const Pool2dOptions& options = {});  // counts padding, as ONNX's count_include_pad = 1
+// Counts padding, as ONNX's count_include_pad = 1.
+Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options = {});
 
 }  // namespace imprint

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <new>
 
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -17,7 +18,7 @@ struct MadeVariable {
 
 MadeVariable make_variable(std::string name, const Shape& shape, DType dtype) {
   MadeVariable made;
-  const std::string quoted = "variable \"" + name + "\"";
+  const std::string quoted = text("variable '", name, "'");
   Tensor value = make(Op::variable, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!value.ok()) {
     made.error =
@@ -44,10 +45,9 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype,
     return {{},
             {},
             std::make_shared<const Error>(make_error(
-                ErrorCode::shape_mismatch, "variable \"" + made.state->name +
-                                               "\": " + std::to_string(initial.size() / dtype_size(dtype)) +
-                                               " initial values cannot fill shape " + shape.text() +
-                                               ", which has " + std::to_string(expected) + " elements"))};
+                ErrorCode::shape_mismatch,
+                text("variable '", made.state->name, "': found ", initial.size() / dtype_size(dtype),
+                     " initial values for shape ", shape.text(), ", expected ", expected)))};
   }
   made.state->initial.assign(initial.begin(), initial.end());
   return made;
@@ -71,19 +71,18 @@ Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> 
 
 Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   Variable out;
-  MadeVariable made =
-      make_variable(std::move(name), shape,
-                    dtype);  // a shape that is refused is so before anything of its size is allocated
+  // Refuses a bad shape before it allocates the content.
+  MadeVariable made = make_variable(std::move(name), shape, dtype);
   if (made.state) {
     try {
       made.state->initial.resize(static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype));
     } catch (const std::bad_alloc&) {
-      made = {{},
-              {},
-              std::make_shared<const Error>(make_error(ErrorCode::out_of_host_memory,
-                                                       "variable \"" + made.state->name +
-                                                           "\": there is no memory for the zeros of shape " +
-                                                           shape.text()))};
+      made = {
+          {},
+          {},
+          std::make_shared<const Error>(make_error(
+              ErrorCode::out_of_host_memory,
+              text("variable '", made.state->name, "': not enough host memory for shape ", shape.text())))};
     }
   }
   out.state_ = std::move(made.state);
@@ -102,6 +101,10 @@ Variable Variable::external(std::string name, Shape shape, DType dtype) {
   return out;
 }
 
+std::uint64_t tensor::VariableState::bytes() const {
+  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+}
+
 const std::string& Variable::name() const {
   static const std::string kNone;
   return state_ ? state_->name : kNone;
@@ -114,11 +117,13 @@ const Shape& Variable::shape() const {
 
 DType Variable::dtype() const { return state_ ? state_->dtype : DType::float32; }
 
+std::uint64_t Variable::bytes() const { return state_ ? state_->bytes() : 0; }
+
 Tensor Variable::value() const {
   if (error_) return Tensor(*error_);
   if (!node_)
     return failure(ErrorCode::invalid_argument, "variable",
-                   "value() of a variable that was default-constructed and never assigned");
+                   "value() of a default-constructed variable. Assign a variable first.");
   return Tensor(node_);
 }
 

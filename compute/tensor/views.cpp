@@ -1,8 +1,10 @@
-// Views: the input's elements in another arrangement. Views of views are composed here, so that a consumer
-// indexes through at most one of a kind.
+// Views: the input's elements rearranged. Views of views are composed here, so that a consumer indexes
+// through at most one of each kind.
 
 #include <algorithm>
 
+#include "compute/base/at.h"
+#include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -13,20 +15,14 @@ namespace {
 
 Tensor source_of(const Tensor& tensor) { return Tensor(tensor.node()->inputs[0]); }
 
-// Arranging one repeated value changes nothing but the shape.
+// Rearranging one repeated value only changes the shape.
 std::optional<Tensor> refill(const Tensor& x, const Shape& shape) {
   const std::optional<double> value = full_value(x);
   if (!value) return std::nullopt;
   return full(shape, *value, x.dtype());
 }
 
-Tensor bad_axis(std::string_view op, int axis, const Tensor& x) {
-  return failure(ErrorCode::shape_mismatch, op,
-                 "axis " + std::to_string(axis) + " is outside " + describe(x) + ", expected " +
-                     std::to_string(-x.rank()) + " to " + std::to_string(x.rank() - 1));
-}
-
-// A slice over all axes; starts and steps are valid for the extents.
+// A slice over all axes. Starts and steps are valid for the extents.
 Tensor slice_axes(const Tensor& x, std::vector<std::int64_t> starts_and_steps, const Shape& shape) {
   bool identity = shape == x.shape();
   for (std::size_t i = 0; identity && i < starts_and_steps.size(); i += 2)
@@ -54,8 +50,9 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   for (int axis = 0; axis < target.rank(); ++axis) {
     if (target[axis] == -1) {
       if (unknown >= 0)
-        return failure(ErrorCode::shape_mismatch, "reshape",
-                       "target " + wanted.text() + " of " + describe(x) + " has more than one -1");
+        return failure(
+            ErrorCode::shape_mismatch, "reshape",
+            text("found target ", wanted.text(), " for ", describe(x), ", expected at most one -1"));
       unknown = axis;
     } else {
       known *= target[axis];
@@ -64,8 +61,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
   if (unknown >= 0) {
     if (known <= 0 || x.shape().element_count() % known != 0)
       return failure(ErrorCode::shape_mismatch, "reshape",
-                     describe(x) + " has " + std::to_string(x.shape().element_count()) +
-                         " elements, which leave no whole extent for the -1 of " + wanted.text());
+                     text("found target ", wanted.text(), " for ", describe(x),
+                          ", expected extents that divide its ", x.shape().element_count(), " elements"));
     target[unknown] = x.shape().element_count() / known;
   }
   if (target == x.shape()) return x;
@@ -85,8 +82,8 @@ Tensor flatten(const Tensor& x, int first_axis, int last_axis) {
   if (!last) return bad_axis("flatten", last_axis, x);
   if (*first > *last)
     return failure(ErrorCode::shape_mismatch, "flatten",
-                   "first axis " + std::to_string(*first) + " of " + describe(x) + " lies behind last axis " +
-                       std::to_string(*last));
+                   text("found first axis ", *first, " and last axis ", *last, " of ", describe(x),
+                        ", expected them in order"));
   Shape target;
   std::int64_t folded = 1;
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -105,9 +102,9 @@ Tensor squeeze(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("squeeze", axis, x);
   if (x.extent(*position) != 1)
-    return failure(ErrorCode::shape_mismatch, "squeeze",
-                   "axis " + std::to_string(axis) + " of " + describe(x) + " has extent " +
-                       std::to_string(x.extent(*position)) + ", expected 1");
+    return failure(
+        ErrorCode::shape_mismatch, "squeeze",
+        text("found axis ", axis, " of ", describe(x), " with extent ", x.extent(*position), ", expected 1"));
   Shape target;
   for (int k = 0; k < x.rank(); ++k)
     if (k != *position) target.append(x.extent(k));
@@ -119,7 +116,8 @@ Tensor unsqueeze(const Tensor& x, int axis) {
   const std::optional<int> position = normalize_axis(axis, x.rank() + 1);
   if (!position || x.rank() == Shape::kMaxRank)
     return failure(ErrorCode::shape_mismatch, "unsqueeze",
-                   "no place for an axis " + std::to_string(axis) + " in " + describe(x));
+                   text("found new axis ", axis, " for ", describe(x), ", expected ", -x.rank() - 1, " .. ",
+                        x.rank(), " and at most 7 axes"));
   Shape target;
   for (int k = 0; k <= x.rank(); ++k) {
     if (k == *position) target.append(1);
@@ -139,7 +137,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
   const Result<Inferred> inferred =
       infer(Op::permute, std::span<const NodeRef>(&x.node(), 1), {.ints = order});
   if (!inferred) return Tensor(inferred.error());
-  // What moves only extents of 1 keeps the elements in order.
+  // Moving only axes of extent 1 keeps the elements in order.
   bool in_order = true;
   std::int64_t previous = -1;
   for (std::int64_t axis : order) {
@@ -151,8 +149,7 @@ Tensor permute(const Tensor& x, const Axes& axes) {
   if (std::optional<Tensor> simple = refill(x, inferred->shape)) return *simple;
   if (is_op(x, Op::permute)) {
     Axes composed;
-    for (std::int64_t axis : order)
-      composed.push_back(static_cast<int>(x.node()->ints[static_cast<std::size_t>(axis)]));
+    for (std::int64_t axis : order) composed.push_back(static_cast<int>(x.node()->ints[at(axis)]));
     return permute(source_of(x), composed);
   }
   return make(Op::permute, {x}, {.ints = std::move(order)});
@@ -165,7 +162,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
   if (!b) return bad_axis("transpose", axis_b, x);
   Axes order;
   for (int axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
-  std::swap(order[static_cast<std::size_t>(*a)], order[static_cast<std::size_t>(*b)]);
+  std::swap(order[at(*a)], order[at(*b)]);
   return permute(x, order);
 }
 
@@ -175,7 +172,7 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   const std::optional<Shape> wider = broadcast(x.shape(), shape);
   if (!wider || *wider != shape)
     return failure(ErrorCode::shape_mismatch, "expand",
-                   describe(x) + " does not broadcast to " + shape.text());
+                   text("found ", describe(x), ", expected a shape that broadcasts to ", shape.text()));
   if (std::optional<Tensor> simple = refill(x, shape)) return *simple;
   Shape aligned;
   for (int axis = x.rank(); axis < shape.rank(); ++axis) aligned.append(1);
@@ -191,10 +188,10 @@ Tensor slice(const Tensor& x, int axis, std::int64_t start, std::int64_t stop, s
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("slice", axis, x);
   if (step == 0)
-    return failure(ErrorCode::invalid_argument, "slice",
-                   "step 0 along axis " + std::to_string(axis) + " of " + describe(x) +
-                       "; use 1 or more, or -1 or less");
-  // Python's rules: negative positions count from the end, and what lies outside is clamped to what exists.
+    return failure(
+        ErrorCode::invalid_argument, "slice",
+        text("found step 0 along axis ", axis, " of ", describe(x), ", expected 1 or more, or -1 or less"));
+  // Python's rules: negative positions count from the end; positions outside are clamped.
   const std::int64_t extent = x.extent(*position);
   const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? extent : extent - 1;
   const std::int64_t first = std::clamp(start < 0 ? start + extent : start, lowest, highest);
@@ -221,8 +218,8 @@ Tensor narrow(const Tensor& x, int axis, std::int64_t start, std::int64_t length
   const std::int64_t extent = x.extent(*position);
   if (start < 0 || length < 0 || start > extent || length > extent - start)
     return failure(ErrorCode::shape_mismatch, "narrow",
-                   std::to_string(length) + " elements from " + std::to_string(start) +
-                       " on lie outside axis " + std::to_string(axis) + " of " + describe(x));
+                   text("found ", length, " elements from ", start, " along axis ", axis, " of ", describe(x),
+                        ", expected 0 .. ", extent));
   return slice(x, *position, start, start + length);
 }
 
@@ -230,7 +227,7 @@ Tensor flip(const Tensor& x, int axis) {
   if (!x.ok()) return x;
   const std::optional<int> position = normalize_axis(axis, x.rank());
   if (!position) return bad_axis("flip", axis, x);
-  // The stop lies before the first element, which only a number below -extent can say.
+  // The stop is before the first element: only a number below -extent says so.
   return slice(x, *position, x.extent(*position) - 1, -x.extent(*position) - 1, -1);
 }
 

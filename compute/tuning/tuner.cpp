@@ -31,7 +31,7 @@ std::shared_ptr<VariableState> zeros_like(const VariableState& state) {
   scratch->name = state.name;
   scratch->dtype = state.dtype;
   scratch->shape = state.shape;
-  scratch->initial.resize(static_cast<std::size_t>(state.shape.element_count()) * dtype_size(state.dtype));
+  scratch->initial.resize(state.bytes());
   return scratch;
 }
 

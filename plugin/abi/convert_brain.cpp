@@ -135,6 +135,9 @@ Status take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
 }
 
 Status check_lists(const imp_brain_desc& desc) {
+  if (desc.branch_count > IMP_MAX_BRANCHES)
+    return refuse(
+        kCall, text("desc.branch_count: found ", desc.branch_count, ", expected at most ", IMP_MAX_BRANCHES));
   IMPRINT_CHECK(
       check_array(kCall, "desc.branch_sizes", desc.branch_sizes, desc.branch_count, IMP_MAX_BRANCHES));
   constexpr std::uint32_t kMostHidden = 16;

@@ -33,9 +33,6 @@ Result<agent::SharedTensor> to_tensor(const char* call, const imp_tensor_desc* d
 std::uint64_t bytes_of(const agent::SharedTensor& tensor) {
   return tensor.element_count() * dtype_size(tensor.dtype);
 }
-std::uint64_t bytes_of(const Variable& part) {
-  return static_cast<std::uint64_t>(part.shape().element_count()) * dtype_size(part.dtype());
-}
 
 Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const imp_vk_buffer* buffer,
                                      const agent::SharedTensor& tensor) {
@@ -70,8 +67,8 @@ Status place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
   std::uint64_t first = 0;
   for (const Variable& part : tensor.parts) {
     IMPRINT_CHECK(
-        context.runtime().place_in(part, bridge::SharedBuffer::range(tensor.buffer, first, bytes_of(part))));
-    first += bytes_of(part);
+        context.runtime().place_in(part, bridge::SharedBuffer::range(tensor.buffer, first, part.bytes())));
+    first += part.bytes();
   }
   return {};
 }

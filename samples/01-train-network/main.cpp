@@ -1,5 +1,5 @@
-// Trains a small network to tell two spirals apart, on a Vulkan device of its own, and draws what it has
-// learned. Returns 1 when it has not.
+// Trains a small network to tell two spirals apart, on its own Vulkan device, and draws what it learned.
+// Returns 1 when it did not learn.
 #include <engine-bridge/own/standalone.h>
 #include <imprint/compute.h>
 
@@ -10,14 +10,14 @@
 
 using namespace imprint;
 
-// `count` points that walk outwards along two spirals in turn, up to 4 from the middle: even points belong to
-// the first, odd ones to the second.
+// `count` points on two spirals, from the centre to a distance of 4. Even points are on the first spiral, odd
+// points on the second.
 static Tensor spirals(int count) {
   std::vector<float> points;
   for (int i = 0; i < count; ++i) {
-    const float way = 4 * (static_cast<float>(i) + 1) / static_cast<float>(count),
-                angle = 2.25f * way + (i % 2 == 0 ? 0.0f : 3.14159265f);
-    points.insert(points.end(), {way * std::cos(angle), way * std::sin(angle)});
+    const float distance = 4 * (static_cast<float>(i) + 1) / static_cast<float>(count),
+                angle = 2.25f * distance + (i % 2 == 0 ? 0.0f : 3.14159265f);
+    points.insert(points.end(), {distance * std::cos(angle), distance * std::sin(angle)});
   }
   return Tensor::from(points, {count, 2});
 }
@@ -38,11 +38,11 @@ static Result<float> train(Session& session) {
     if (i % 100 == 0) std::printf("step %4d  loss %.4f\n", i, outputs[0].floats[0]);
   }
 
-  // What the network thinks of every place in the plane, and of points between those that it has seen.
+  // The network's answer at each point of a grid, and its share of right answers on new points.
   const Tensor column = arange(-4.0, 4.0, 0.125), row = arange(-4.0, 4.0, 0.25);
   const Shape plane{row.extent(0), column.extent(0)};
-  const Tensor places = stack({expand(column, plane), expand(unsqueeze(row, 1), plane)}, -1);
-  IMPRINT_ASSIGN(const HostTensor picture, session.evaluate(argmax(network(places), -1)));
+  const Tensor positions = stack({expand(column, plane), expand(unsqueeze(row, 1), plane)}, -1);
+  IMPRINT_ASSIGN(const HostTensor picture, session.evaluate(argmax(network(positions), -1)));
   for (int y = 0; y < plane[0]; ++y) {
     std::string line;
     for (int x = 0; x < plane[1]; ++x)
@@ -59,6 +59,6 @@ int main() {
   if (!device) return std::fprintf(stderr, "%s\n", device.error().message.c_str()), 1;
   const auto right = train((*device)->session());
   if (!right) return std::fprintf(stderr, "%s\n", right.error().message.c_str()), 1;
-  std::printf("%.1f %% of new points are told apart\n", 100 * *right);
+  std::printf("%.1f %% of new points are classified correctly\n", 100 * *right);
   return *right > 0.95f ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Remainders with the sign of the divisor (Python) and of the dividend (C), and int division that is defined
-// for every operand.
+// Remainders with the sign of the divisor (Python's %) and of the dividend (C's fmod), and int division that
+// is defined for all operands.
 float imp_fmod(float a, float b) { return isinf(b) && !isinf(a) ? a : a - b * trunc(a / b); }
 float imp_remainder(float a, float b) {
   float r = imp_fmod(a, b);

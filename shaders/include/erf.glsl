@@ -1,6 +1,6 @@
-// Error function by two minimax polynomials: below 1 of erf(x) / x in x * x, above of log2(erfc(x)) up to 4,
-// from where on erf is 1. Relative error below 2e-7. The coefficients are chosen and not a branch, so that
-// neighbours stay together.
+// The error function by two minimax polynomials: of erf(x) / x in x * x below 1, of log2(erfc(x)) from 1 to
+// 4. Above 4 erf is 1. Relative error below 2e-7. Selects coefficients instead of branching, so that
+// neighbouring invocations do not diverge.
 float imp_erf(float x) {
   float a = abs(x);
   bool is_small = a < 1.0;

@@ -1,5 +1,5 @@
-// log(1 + x) with the rounding of 1 + x taken back out (Goldberg, What Every Computer Scientist Should Know,
-// 1991, theorem 4).
+// log(1 + x), corrected for the rounding of 1 + x (Goldberg, What Every Computer Scientist Should Know, 1991,
+// theorem 4).
 float imp_log1p(float x) {
   precise float u = 1.0 + x;
   precise float d = u - 1.0;

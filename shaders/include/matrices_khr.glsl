@@ -1,4 +1,4 @@
-// As matrices_nv.glsl, by GL_KHR_cooperative_matrix.
+// As matrices_nv.glsl, with GL_KHR_cooperative_matrix.
 #define MATRIX_LEFT coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
 #define MATRIX_RIGHT coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
 #define MATRIX_SUMS coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>

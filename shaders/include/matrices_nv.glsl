@@ -1,5 +1,5 @@
-// Matrices of a subgroup, 16 x 16 of float16 and their sums in float32, by GL_NV_cooperative_matrix. Places
-// and strides count elements of the array.
+// Matrices of a subgroup: 16 x 16 float16, with float32 sums, by GL_NV_cooperative_matrix. Positions and
+// strides count elements of the array.
 #define MATRIX_LEFT fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 #define MATRIX_RIGHT fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 #define MATRIX_SUMS fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>

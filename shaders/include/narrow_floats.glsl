@@ -1,5 +1,5 @@
-// The nearest value that float16 or bfloat16 holds; of two as near the even one.
-// packHalf2x16 may round either way, and drivers' do.
+// The nearest value of float16 or bfloat16, halves to even. packHalf2x16 may round either way, and drivers
+// do.
 float imp_to_half(float x) {
   uint bits = floatBitsToUint(x), magnitude = bits & 0x7fffffffu;
   float rounded = uintBitsToFloat((magnitude + 0xfffu + ((magnitude >> 13) & 1u)) & 0xffffe000u);

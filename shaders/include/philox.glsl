@@ -1,5 +1,5 @@
-// Philox4x32-10: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011. Word 0 of
-// the block.
+// Word 0 of a Philox4x32-10 block: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1, 2, 3,
+// 2011.
 uint imp_philox(uvec4 counter, uvec2 key) {
   for (int round = 0; round < 10; ++round) {
     uint high0, low0, high1, low1;

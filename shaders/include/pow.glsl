@@ -1,5 +1,5 @@
-// pow with the cases that GLSL leaves undefined: negative bases with integral exponents, zero bases, exponent
-// zero.
+// pow, defined for all operands. GLSL leaves negative bases, zero bases and exponent zero undefined; here a
+// negative base with an exponent that is not integral gives NaN.
 float imp_pow(float x, float y) {
   if (y == 0.0) return 1.0;
   if (y == 1.0) return x;

@@ -1,5 +1,5 @@
 // Element `position` of a random permutation of 0 .. count - 1: swap-or-not, as philox_permuted of
-// compute/base/philox.h, which says how.
+// compute/base/philox.h explains.
 int imp_permuted(int position, int count, int line, uint stream, int seed_low, int seed_high, int step) {
   uvec2 seed = uvec2(uint(seed_low), uint(seed_high));
   for (uint round = 1u; round <= 24u; ++round) {

@@ -1,6 +1,6 @@
-// Accurate near zero, saturated far out, where a plain quotient of exponentials cancels or overflows. Both
-// ways are taken, without a branch: neighbours seldom agree on one, and evaluations beside each other
-// overlap. NaN is not far, and the polynomial keeps it.
+// tanh: accurate near zero and saturated far out, where a quotient of exponentials cancels or overflows.
+// Computes both forms without a branch: neighbouring invocations seldom agree, and independent evaluations
+// overlap. NaN is not far, so the polynomial passes it on.
 float imp_tanh(float x) {
   float a = abs(x), s = x * x, t = exp(-2.0 * min(a, 15.0));
   float near =

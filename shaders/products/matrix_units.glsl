@@ -1,19 +1,18 @@
-// A product of float16 matrices on a device's matrix units, sums in float32. A workgroup computes TILE_ROWS x
-// TILE_COLUMNS outputs, TILE_DEPTH terms at a time: its invocations copy that much of both operands into
-// shared memory, as they lie in memory, while the loads of the next turn are already under way; each of its
-// subgroups multiplies SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs' worth in matrices of 16 x 16
-// (include/matrices_nv.glsl, matrices_khr.glsl).
+// A product of float16 matrices on matrix units, with float32 sums. A workgroup computes TILE_ROWS x
+// TILE_COLUMNS outputs, TILE_DEPTH terms at a time. Its invocations copy that part of both operands to shared
+// memory, in its memory layout, while the loads of the next turn are in flight. Each subgroup multiplies
+// SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs in matrices of 16 x 16 (include/matrices_nv.glsl,
+// matrices_khr.glsl).
 //
-// The kernel around this page defines SUBGROUP_ROWS, SUBGROUP_COLUMNS and what products/tiles.glsl says, with
-// loads of eight neighbours as a uvec4, tile_left and tile_right as uvec4 arrays, and, where sums go straight
-// to memory and tiles are whole, STORE_MATRIX(sums, batch, row, column) for matrices. Indices are unsigned:
-// with signed ones 227 TFLOP/s were 210.
+// The kernel around this page defines what products/tiles.glsl lists, and SUBGROUP_ROWS and SUBGROUP_COLUMNS.
+// Loads return eight neighbours as a uvec4; tile_left and tile_right are uvec4 arrays. Where sums go to
+// memory unchanged and tiles are whole, it defines STORE_MATRIX(sums, batch, row, column) for matrices.
+// Indices are unsigned: 227 TFLOP/s instead of 210 with signed ones.
 
 #define MATRIX_ROWS (SUBGROUP_ROWS / 16)
 #define MATRIX_COLUMNS (SUBGROUP_COLUMNS / 16)
 
-// Shared memory has lines of the eights that lie side by side in memory, one more between lines against bank
-// conflicts.
+// A line of shared memory holds eights that are contiguous in memory, and one more against bank conflicts.
 #if LEFT_ALONG_TERMS
 #define LEFT_LANES (TILE_DEPTH / 8)
 #define LEFT_ROW(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
@@ -43,8 +42,8 @@
 
 void PRODUCT(int group) {
   uint lane = gl_LocalInvocationID.x;
-  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and
-  // columns, which the cache keeps.
+  // Neighbouring workgroups take a band of tile rows, column by column: together they read few rows and
+  // columns, which stay in the cache.
   int batch = group / (ROW_TILES * COLUMN_TILES);
   int tile = group % (ROW_TILES * COLUMN_TILES);
   int band = tile / (BAND * COLUMN_TILES);
@@ -66,7 +65,7 @@ void PRODUCT(int group) {
   LEFT(batch, row_0 + LEFT_ROW(0), term_0 + LEFT_TERM(0), left_loaded); \
   RIGHT(batch, term_0 + RIGHT_TERM(0), column_0 + RIGHT_COLUMN(0), right_loaded);
   LOAD(0u)
-  // As products/tiles.glsl goes round, and for its reason.
+  // No turn count, for the reason in products/tiles.glsl.
   for (uint term_0 = TILE_DEPTH;; term_0 += TILE_DEPTH) {
     [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++)
         tile_left[LEFT_AT(LEFT_ROW(turn), LEFT_TERM(turn))] = left_loaded[turn];
@@ -93,12 +92,12 @@ void PRODUCT(int group) {
   }
 
 #ifdef STORE_MATRIX
-  // Nothing becomes of the sums but what memory holds.
+  // The sums go to memory unchanged.
   [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
       STORE_MATRIX(sums[r][c], batch, row_0 + subgroup_row + r * 16, column_0 + subgroup_column + c * 16);
 #else
-  // What lies where in a matrix is the driver's affair: through shared memory, which is free by now, outputs
-  // get their places.
+  // The driver decides which invocation holds which element. The sums pass through shared memory, which is
+  // free by now, to get known positions.
   barrier();
   uint own = gl_SubgroupInvocationID;
   [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) {

@@ -1,25 +1,27 @@
 // A product of matrices, tile by tile. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH
-// terms at a time: its invocations copy that much of both operands into shared memory while the loads of the
-// next turn are already under way, and each keeps the sums of THREAD_ROWS x THREAD_COLUMNS outputs in
-// registers.
+// terms at a time. Its invocations copy that part of both operands to shared memory while the loads of the
+// next turn are in flight. Each keeps the sums of THREAD_ROWS x THREAD_COLUMNS outputs in registers.
 //
-// The kernel around this page defines for each product that it computes
-//   PRODUCT                        the name of the function
-//   ROW_TILES, COLUMN_TILES, DEPTH, BAND   tiles along both axes, terms, rows of tiles that run together
-//   LEFT(batch, row, term, loaded), RIGHT(batch, term, column, loaded)   load what the invocation copies in
-//   its LEFT_TURNS or RIGHT_TURNS, the first of
-//                                  which is there; zero outside. A turn takes LEFT_WIDTH or RIGHT_WIDTH
-//                                  neighbours (1 or 4) as a LEFT_TYPE or RIGHT_TYPE, along the terms where
-//                                  LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, along rows or columns
-//                                  otherwise
-//   STORE(batch, row, column, sums)   four neighbouring outputs of a row, those outside left out
-// and once a kernel the tile's measures, INVOCATIONS (a multiple of 32, not less than the tile's rows or
-// columns), and tile_left and tile_right, shared vec4 arrays: term by term, four rows or columns an element.
+// The kernel around this page defines, for each product:
+//   PRODUCT
+//     the function's name
+//   ROW_TILES, COLUMN_TILES, DEPTH, BAND
+//     tiles along both axes, terms, and rows of tiles that run at the same time
+//   LEFT(batch, row, term, loaded), RIGHT(batch, term, column, loaded)
+//     load what the invocation copies in its LEFT_TURNS or RIGHT_TURNS; the arguments are the first
+//     position; zero outside. A turn loads LEFT_WIDTH or RIGHT_WIDTH neighbours (1 or 4) as a LEFT_TYPE or
+//     RIGHT_TYPE: along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, else along rows or
+//     columns
+//   STORE(batch, row, column, sums)
+//     stores four neighbouring outputs of a row, except those outside
+// and once per kernel the tile's extents, INVOCATIONS (a multiple of 32, at least the tile's rows and
+// columns), and the shared vec4 arrays tile_left and tile_right: term by term, four rows or columns per
+// element.
 
 #define LEFT_STRIDE (TILE_ROWS / 4 + 1)
 #define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
-// What an invocation copies in its turns: LANES of them stand side by side. Along the terms they go on by
-// whole lines, along rows or columns from term to term, so that one invocation's addresses differ by
+// What an invocation copies in its turns; LANES invocations are side by side. Along the terms, turns advance
+// by whole lines; along rows or columns, from term to term. An invocation's addresses then differ by
 // constants.
 #if LEFT_ALONG_TERMS
 #define LEFT_LANES (TILE_DEPTH / LEFT_WIDTH)
@@ -40,7 +42,7 @@
 #define RIGHT_TERM(turn) (lane / RIGHT_LANES * RIGHT_TURNS + (turn))
 #endif
 
-// Into shared memory: four of a term as they are, four terms of a row or column one by one, one alone.
+// To shared memory: four lines of one term at once, four terms of one line one by one, or a single one.
 #define KEEP_LINES(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4] = loaded;
 #define KEEP_TERMS(tile, stride, line, term, loaded) \
   [[unroll]] for (int next = 0; next < 4; next++)    \
@@ -49,8 +51,8 @@
 
 void PRODUCT(int group) {
   int lane = int(gl_LocalInvocationID.x);
-  // Neighbouring workgroups take a band of rows of tiles column by column: together they read few rows and
-  // columns, which the cache keeps.
+  // Neighbouring workgroups take a band of tile rows, column by column: together they read few rows and
+  // columns, which stay in the cache.
   int batch = group / (ROW_TILES * COLUMN_TILES);
   int tile = group % (ROW_TILES * COLUMN_TILES);
   int band = tile / (BAND * COLUMN_TILES);
@@ -58,7 +60,7 @@ void PRODUCT(int group) {
   int in_band = tile - band * BAND * COLUMN_TILES;
   int row_0 = (band * BAND + in_band % band_rows) * TILE_ROWS;
   int column_0 = in_band / band_rows * TILE_COLUMNS;
-  // A subgroup's 32 lanes stand 4 by 8, so that they read few different elements of either tile at once.
+  // A subgroup's 32 lanes form 4 x 8, so that they read few different elements of either tile at once.
   int block = lane / 32;
   int lane_row = block / (LANE_COLUMNS / 8) * 4 + lane % 32 / 8;
   int lane_column = block % (LANE_COLUMNS / 8) * 8 + lane % 8;
@@ -73,7 +75,7 @@ void PRODUCT(int group) {
   LEFT(batch, row_0 + LEFT_ROW(0), term_0 + LEFT_TERM(0), left_loaded); \
   RIGHT(batch, term_0 + RIGHT_TERM(0), column_0 + RIGHT_COLUMN(0), right_loaded);
   LOAD(0)
-  // Without a count of turns that a compiler could unroll by: this way loads stay ahead of the products.
+  // No turn count that a compiler could unroll by: this keeps the loads ahead of the products.
   for (int term_0 = TILE_DEPTH;; term_0 += TILE_DEPTH) {
     [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++) {
       LEFT_KEEP(tile_left, LEFT_STRIDE, LEFT_ROW(turn), LEFT_TERM(turn), left_loaded[turn])

@@ -1,17 +1,22 @@
-// A product of float16 matrices on a device's matrix units, sums in float32, by GL_NV_cooperative_matrix2. A
-// workgroup computes TILE_ROWS x TILE_COLUMNS outputs as one matrix, TILE_DEPTH terms at a time, which it
-// loads straight from memory: who holds what, and what goes through shared memory, is the driver's affair.
+// A product of float16 matrices on matrix units, with float32 sums, by GL_NV_cooperative_matrix2. A workgroup
+// computes TILE_ROWS x TILE_COLUMNS outputs as one matrix, TILE_DEPTH terms at a time, loaded directly from
+// memory. The driver distributes elements over invocations and uses shared memory as it likes.
 //
-// The kernel around this page defines for each product that it computes what products/tiles.glsl says but for
-// loads, and
-//   ROWS, COLUMNS                  of a product
-//   LEFT_ARRAY, RIGHT_ARRAY        of float16_t
-//   LEFT_PLACE(batch), RIGHT_PLACE(batch)   the element where an operand starts
-//   LEFT_STRIDE, RIGHT_STRIDE      elements from line to line; lines lie along the terms where
-//   LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1 LEFT_CLAMP, RIGHT_CLAMP        how what lies outside is
-//   loaded: as zero where tiles are not whole STORE(row, column, sum, batch, row_0, column_0)   one output,
-//   at row and column of the tile; gives back the sum. Or, where sums go to memory as they are, STORE_ARRAY,
-//   STORE_PLACE(batch), STORE_CLAMP
+// The kernel around this page defines, for each product, what products/tiles.glsl lists except loads, and:
+//   ROWS, COLUMNS
+//     extents of the product
+//   LEFT_ARRAY, RIGHT_ARRAY
+//     arrays of float16_t
+//   LEFT_PLACE(batch), RIGHT_PLACE(batch)
+//     the first element of an operand
+//   LEFT_STRIDE, RIGHT_STRIDE
+//     elements from line to line; a line is along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1
+//   LEFT_CLAMP, RIGHT_CLAMP
+//     how elements outside load: as zero where tiles are incomplete
+//   STORE(row, column, sum, batch, row_0, column_0)
+//     stores one output, at row and column of the tile, and returns the sum
+//   STORE_ARRAY, STORE_PLACE(batch), STORE_CLAMP
+//     instead of STORE, where sums go to memory unchanged
 
 void PRODUCT(int group) {
   // Bands as in products/tiles.glsl.
@@ -45,7 +50,7 @@ void PRODUCT(int group) {
 
   coopmat<float, gl_ScopeWorkgroup, TILE_ROWS, TILE_COLUMNS, gl_MatrixUseAccumulator> sums =
       coopmat<float, gl_ScopeWorkgroup, TILE_ROWS, TILE_COLUMNS, gl_MatrixUseAccumulator>(0.0);
-  // Without a word to the driver about unrolling: with one 281 TFLOP/s were 194.
+  // No unroll hint: with one, 194 instead of 281 TFLOP/s.
   for (uint term = 0; term < DEPTH; term += TILE_DEPTH) {
     coopmat<float16_t, gl_ScopeWorkgroup, TILE_ROWS, TILE_DEPTH, gl_MatrixUseA> left;
     coopmat<float16_t, gl_ScopeWorkgroup, TILE_DEPTH, TILE_COLUMNS, gl_MatrixUseB> right;

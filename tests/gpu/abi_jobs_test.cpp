@@ -268,7 +268,7 @@ TEST_F(R28Jobs, AHostMayRunThemAtOnce) {
 TEST_F(R28Jobs, TooManyThreadsAreRefused) {
   const Outcome refused = open(65);
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_THAT(refused.message(), HasSubstr("worker_threads is 65"));
+  EXPECT_THAT(refused.message(), HasSubstr("worker_threads: found 65"));
 }
 
 }  // namespace

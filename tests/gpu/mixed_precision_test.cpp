@@ -1,4 +1,4 @@
-// Programs of Precision::mixed16: what is narrowed, and that networks learn with it as without.
+// Programs of Precision::mixed16: what is narrowed, and that networks learn as well with it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ Variable matrix(const std::string& name, std::int64_t rows, std::int64_t columns
   return {name, {rows, columns}, wave(rows * columns, scale, seed)};
 }
 
-// Two layers whose weights are kept within bounds, which takes their products out of row-local regions: these
-// are narrowed where matrix units are alone. The first input multiplies the loss.
+// Two layers with clamped weights, which keeps their products out of row-local regions: such products are
+// narrowed where there are matrix units. The first input multiplies the loss.
 struct Lesson {
   static constexpr std::int64_t kRows = 256, kWidth = 64;
   Variable w0 = matrix("w0", kWidth, kWidth, 0.3f, 1), w1 = matrix("w1", kWidth, kWidth, 0.3f, 2);
@@ -75,7 +75,7 @@ TEST_F(MixedPrecision, AProductIsThatOfItsRoundedOperands) {
                                         whole));  // 96 terms of at most 1, rounded by 2^-11
 }
 
-// Weights behind views, images through windows: gradients come through transposed operands.
+// Weights through views, images through windows: gradients go through transposed operands.
 TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
   const auto outputs = [&](Precision precision) {
     const Tensor x = tanh(Variable("x", {8, 16, 12, 12}, wave(8 * 16 * 144, 1, 1)).value()),
@@ -94,8 +94,7 @@ TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
         << "output " << o;
 }
 
-// Products of a region that has no matrix units to run on stay as they are: rounding would cost and gain
-// nothing.
+// Products of a region that cannot use matrix units stay float32: rounding would gain nothing.
 TEST_F(MixedPrecision, RegionsOfFewRowsAreNotTouched) {
   const nn::Sequential network =
       nn::mlp("net", {16, 64, 64, 4}, {.activation = nn::Activation::tanh, .seed = 3});
@@ -106,8 +105,8 @@ TEST_F(MixedPrecision, RegionsOfFewRowsAreNotTouched) {
   EXPECT_EQ(mixed.stats().dispatches, whole.stats().dispatches);
 }
 
-// On matrix units, where there are some: whole matrices and parts of them, one head and two, rows that do not
-// fill the last block, what a row knows.
+// On matrix units, where there are some: whole and partial matrices, one head and two, an incomplete last
+// block, values that depend on the row.
 TEST_F(MixedPrecision, RegionsOfManyRowsAreNearThoseOfFloat32) {
   const auto results = [&](Precision precision) {
     const auto network = [](std::int64_t rows, std::initializer_list<std::int64_t> extents,
@@ -218,7 +217,7 @@ TEST_F(MixedPrecision, EveryRunAndEverySlicingGivesTheSameBits) {
   for (const std::vector<float>& result : results) EXPECT_EQ(result, results[0]);
 }
 
-// Scaling adds no dispatch to a step, and narrowing one, in which operands that lie in memory are rounded.
+// Scaling adds no dispatch to a step; narrowing adds one, which rounds operands in memory.
 TEST_F(MixedPrecision, CostsAFewDispatches) {
   const nn::Sequential network =
       nn::mlp("net", {8, 32, 32, 4}, {.activation = nn::Activation::tanh, .seed = 3});
@@ -242,7 +241,7 @@ TEST_F(MixedPrecision, CostsAFewDispatches) {
   EXPECT_LE(compile(mixed.description).stats().dispatches, compile(whole.description).stats().dispatches + 2);
 }
 
-TEST_F(MixedPrecision, TheProcessorComputesInFloat32) {
+TEST_F(MixedPrecision, TheCpuComputesInFloat32) {
   const auto cpu = Runtime::create_on_cpu();
   Session on_cpu(*cpu);
   const auto product = [&](Precision precision) {

@@ -1,4 +1,5 @@
-// Acting and learning on the device: as the oracle does it, wherever it is cut, and never what is masked.
+// Acting and learning on the device agrees with the oracle, wherever it is cut; masked choices are never
+// drawn.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +17,8 @@ namespace {
 
 class PpoProgramTest : public test::SessionTest {};
 
-// Everything at once: two branches, one of them masked now and then, numbers, both normalisers, clipped
-// values.
+// Everything at once: two branches, one of them sometimes masked, continuous numbers, both normalisers,
+// clipped values.
 PpoOptions rich() {
   PpoOptions options;
   options.agents = 3;
@@ -35,7 +36,7 @@ PpoOptions rich() {
   return options;
 }
 
-// Made-up experience, for the device and the oracle alike.
+// Made-up experience for the device and the oracle.
 std::vector<double> experience(const Tensor& input, int step) {
   const std::string& name = input.node()->label;
   std::vector<double> values;
@@ -72,7 +73,7 @@ struct Learner {
     const PpoStep kinds[] = {{}, {.truncates = true}, {.act = false, .truncates = true}, {.observe = false}};
     for (const PpoStep& kind : kinds) steps.push_back(ppo.step(kind).value());
   }
-  // What to run, in order: two rollouts' worth, an update behind each.
+  // What to run, in order: two rollouts, each followed by an update.
   static constexpr int kUpdate = -1;
   static std::vector<int> plan() { return {0, 1, 0, 1, 2, kUpdate, 3, 1, 0, 1, 2, kUpdate}; }
 };
@@ -136,8 +137,7 @@ TEST_F(PpoProgramTest, LearnsAsTheOracleDoes) {
     }
 }
 
-// An observation and a reward that are none, of one agent in one step: the next rollout knows nothing of
-// them.
+// One agent's observation and reward are not numbers in one step: the next rollout is not affected.
 TEST_F(PpoProgramTest, WhatIsNotFiniteIsForgotten) {
   Learner learner(rich());
   std::vector<Program> programs;
@@ -176,7 +176,7 @@ TEST_F(PpoProgramTest, AnUpdateIsTheSameToTheBitHoweverItIsCut) {
     std::vector<Program> programs;
     for (const ProgramDescription& step : learner.steps) programs.push_back(compile(step));
     Program update = compile(learner.update);
-    // The weights that actors play with come last: in one dispatch, or in a kernel for each.
+    // The actors' weights come last: in one dispatch, or one kernel each.
     const std::size_t kernels = runtime().on_cpu() ? learner.ppo.acting_parameters().size() : 1;
     EXPECT_EQ(update.first_shared_write() + kernels + 1, update.piece_count());
     int time = 0;
@@ -204,7 +204,7 @@ TEST_F(PpoProgramTest, AnUpdateIsTheSameToTheBitHoweverItIsCut) {
 }
 
 TEST_F(PpoProgramTest, AMinibatchIsAHandfulOfDispatches) {
-  if (runtime().on_cpu()) GTEST_SKIP() << "the processor runs kernel after kernel";
+  if (runtime().on_cpu()) GTEST_SKIP() << "the CPU runs one kernel at a time";
   PpoOptions options;
   options.observations = 32;
   options.action = {{8}, 0};
@@ -220,7 +220,7 @@ TEST_F(PpoProgramTest, AMinibatchIsAHandfulOfDispatches) {
   }
 }
 
-// A million draws of three branches, most of whose choices are closed.
+// A million draws of three branches with most choices masked.
 TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
   constexpr std::int64_t kRows = 20'000;
   constexpr int kRuns = 50;
@@ -228,7 +228,7 @@ TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
   const Variable generator("generator", {4}, std::vector<std::int32_t>{3, 1, 0, 0});
   const Tensor logits = random_normal(generator.value(), {kRows, space.choices()}, 100) *
                         8.0f;  // far apart, so that the closed ones would win often
-  // Each branch keeps a choice: its first in even rows, its last in odd ones.
+  // Each branch keeps one choice: its first in even rows, its last in odd rows.
   const Tensor even = equal(remainder(unsqueeze(arange(kRows), 1), 2), 0);
   Tensor mask;
   std::int64_t first = 0;

@@ -1,4 +1,4 @@
-// Programs drawn at random, fused, in other variants of their kernels, one kernel an operation, and in the
+// Random programs, run fused, with other kernel variants and with one kernel per operation, against the
 // double oracle: layers, activations, norms, gathers, joins, reductions, losses and their derivatives, on odd
 // shapes and a batch of one. A failure names its seed.
 //   IMPRINT_RANDOM_GRAPHS=5000   how many (the default keeps a software device under a minute)
@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 
+#include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/interpreter.h"
@@ -21,7 +22,7 @@ using namespace graph;
 
 namespace {
 
-// What one seed stands for. Drawing it again gives the same graph on variables of its own.
+// What one seed generates. Generating it again gives the same graph on its own variables.
 class Drawing {
  public:
   explicit Drawing(std::uint32_t seed) : random_(seed) {
@@ -55,7 +56,7 @@ class Drawing {
     std::uniform_real_distribution<float> uniform(-scale, scale);
     std::vector<float> values(static_cast<std::size_t>(shape.element_count()));
     for (float& value : values) value = uniform(random_);
-    variables_.emplace_back("v" + std::to_string(variables_.size()), shape, values);
+    variables_.emplace_back(imprint::text("v", variables_.size()), shape, values);
     return variables_.back();
   }
   Tensor leaf(const Shape& shape, float scale = 1) { return variable(shape, scale).value(); }
@@ -64,7 +65,7 @@ class Drawing {
     std::vector<std::int32_t> values(static_cast<std::size_t>(count));
     for (std::int32_t& value : values)
       value = static_cast<std::int32_t>(random_() % static_cast<std::uint32_t>(bound));
-    return Variable("i" + std::to_string(index_count_++), {count}, values).value();
+    return Variable(imprint::text("i", index_count_++), {count}, values).value();
   }
 
   // x: [batch, n] -> [batch, m]; values stay near 1.
@@ -111,7 +112,7 @@ class Drawing {
     return matmul(x, leaf({n, m}, 1.5f / std::sqrt(static_cast<float>(n)))) + leaf({m}, 0.3f);
   }
 
-  // Something of [batch, ...] from before.
+  // An earlier value of shape [batch, ...].
   Tensor other(std::int64_t n) {
     return chance(50) ? values_[random_() % values_.size()] : leaf({batch_, n});
   }
@@ -136,8 +137,7 @@ class Drawing {
     }
   }
 
-  // A loss, its gradients, and perhaps a step that clips them by their norm, so long that they are most of
-  // what it leaves.
+  // A loss, its gradients, and sometimes a step that clips them by their norm.
   void finish(const Tensor& value) {
     if (chance(25)) return;
     const Tensor loss = loss_of(value);
@@ -177,7 +177,7 @@ class RandomGraphs : public test::SessionTest {
     SessionTest::TearDown();
   }
 
-  // Of each kernel that has variants, one drawn by the seed.
+  // For each kernel with variants, one that the seed draws.
   void draw_variants(std::uint32_t seed) {
     std::mt19937 random(seed);
     VariantTable table;
@@ -186,7 +186,7 @@ class RandomGraphs : public test::SessionTest {
     runtime().set_variants(std::make_shared<const VariantTable>(table));
   }
 
-  // Everything that the program leaves behind.
+  // Everything that the program writes.
   std::vector<std::vector<float>> run(const Drawing& drawing, bool fuse) {
     Program program =
         compile({.name = "random", .outputs = drawing.outputs, .updates = drawing.updates, .fuse = fuse});
@@ -248,7 +248,7 @@ TEST_F(RandomGraphs, AreTheSameFusedAndNot) {
   constexpr std::uint32_t kVariantsEach = 4;
   for (std::uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Drawing fused(seed);
-    SCOPED_TRACE("IMPRINT_RANDOM_SEED=" + std::to_string(seed) + ": " + fused.text);
+    SCOPED_TRACE(imprint::text("IMPRINT_RANDOM_SEED=", seed, ": ", fused.text));
     std::vector<Tensor> left = fused.outputs;
     for (const Update& update : fused.updates) left.push_back(update.value);
     const auto expected = reference::evaluate_all(left);  // before the program takes the variables' content

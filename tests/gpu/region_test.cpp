@@ -1,4 +1,4 @@
-// Row-local regions: the same results as one kernel an operation, in a handful of dispatches, whatever the
+// Row-local regions give the same results as one kernel per operation, in a handful of dispatches, for any
 // batch.
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/ppo_loss.h"
@@ -50,17 +51,17 @@ Step ppo_step(std::int64_t batch, std::int64_t hidden, bool fuse) {
   return step;
 }
 
-// Half a hundred kernels, one an operation, take a software device long to compile: but for the last size the
-// processor runs them.
+// A software device needs long to compile about fifty kernels, one per operation: except for the last size,
+// the CPU runs them.
 TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
-  const std::unique_ptr<Runtime> processor = Runtime::create_on_cpu();
-  Session on_processor(*processor);
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 16}, {31, 33}, {100, 16}, {257, 33}};  // rows, hidden
   for (const auto& [batch, hidden] : sizes) {
-    SCOPED_TRACE("batch " + std::to_string(batch) + " hidden " + std::to_string(hidden));
+    SCOPED_TRACE(text("batch ", batch, " hidden ", hidden));
     Step fused = ppo_step(batch, hidden, true), plain = ppo_step(batch, hidden, false);
-    Session& other = batch == std::end(sizes)[-1].first ? session() : on_processor;
+    Session& other = batch == std::end(sizes)[-1].first ? session() : on_cpu;
     auto a = Program::compile(session().runtime(), fused.description),
          b = Program::compile(other.runtime(), plain.description);
     ASSERT_TRUE(a) << a.error().message;
@@ -82,7 +83,7 @@ TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
   }
 }
 
-// Networks beside each other, each with rows, weights and a gradient of its own.
+// A kennel: several networks, each with its own rows, weights and gradient.
 TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
   constexpr std::int64_t kNetworks = 5, kRows = 37;
   const auto description = [&](bool fuse) {
@@ -108,7 +109,7 @@ TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
   EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
 }
 
-// Heads in front of the rows are not networks beside each other.
+// Heads before the rows' axis are not networks of a kennel.
 TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
   constexpr std::int64_t kRows = 19, kHeads = 3, kWidth = 4;
   const auto description = [&](bool fuse) {
@@ -130,7 +131,7 @@ TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
         << "output " << o;
 }
 
-// Sums over gradients that other kernels want as well.
+// Sums over gradients that other kernels read as well.
 TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
   const auto description = [&](bool fuse) {
     const Tensor v = Variable("v", {8, 12}, wave(96, 1, 2)).value(),
@@ -156,7 +157,7 @@ TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
         << "output " << o;
 }
 
-// A network too wide for a workgroup's memory is computed by separate kernels, and the same.
+// A network too wide for a workgroup's memory runs in separate kernels, with the same results.
 TEST_F(RegionTest, WhatDoesNotFitIsStillRight) {
   const auto description = [&](bool fuse) {
     const nn::Sequential network =

@@ -1,6 +1,6 @@
-// Kernels of large tensors, which memory bounds, against the double oracle: maps that take four elements at a
-// time where their index arithmetic allows it, rows that stay in registers through their folds, folds in two
-// steps; extents that divide and that do not.
+// Kernels of large tensors, bound by memory, against the double oracle: maps of four elements at a time where
+// index arithmetic allows it, rows that stay in registers through their folds, folds in two steps; divisible
+// and odd extents.
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-// One activation on a row and a half of lanes, and on a transposed operand, away from its kinks.
+// One activation on an odd extent and on a transposed operand, away from its kinks.
 void add_activation(std::vector<OpCase>& cases, const std::string& name,
                     std::function<Tensor(const Tensor&)> op, std::vector<double> avoid = {},
                     Tolerance tolerance = {}) {
@@ -44,7 +44,7 @@ void add_pointwise(std::vector<OpCase>& cases) {
   add_activation(cases, "shrink", [](const Tensor& x) { return shrink(x, 0.5, 0.2); }, {-0.5, 0.5});
   add_activation(cases, "threshold", [](const Tensor& x) { return threshold(x, 0.5, -3); }, {0.5});
   add_activation(cases, "thresholded_relu", [](const Tensor& x) { return thresholded_relu(x, 1); }, {1});
-  // Two halves of a smooth function meet at 0.
+  // The two halves of a smooth function meet at 0.
   const auto zeros_too = [](Inputs in) { return concat({in[0] * 0.0f, in[0]}, 0); };
   cases.push_back({"softplus/at_zero", {{{5}}}, [=](Inputs in) { return softplus(zeros_too(in)); }});
   cases.push_back({"log_sigmoid/at_zero", {{{5}}}, [=](Inputs in) { return log_sigmoid(zeros_too(in)); }});
@@ -54,7 +54,7 @@ void add_pointwise(std::vector<OpCase>& cases) {
                    }});
   cases.push_back({"glu/last", {{{3, 6}}}, [](Inputs in) { return glu(in[0]); }});
   cases.push_back({"glu/first", {{{4, 5}}}, [](Inputs in) { return glu(in[0], 0); }});
-  // Where a form that is not stable would give inf or NaN.
+  // Arguments where an unstable form would give inf or NaN.
   const CaseInput far{{5}, DType::float32, 85, 200};
   cases.push_back({"softplus/far", {far}, [](Inputs in) {
                      return concat({softplus(in[0]), softplus(-in[0])}, 0);

@@ -114,8 +114,8 @@ void add_products(std::vector<OpCase>& cases) {
   product("batch_of_rows", {2, 3, 4, 5}, {5, 2});
   product("broadcast_left", {4, 5}, {3, 5, 2});
   product("broadcast_both", {2, 1, 4, 5}, {3, 5, 2});
-  // By tiles: whole ones, ragged ones in every direction, one term, transposed and strided operands, several
-  // of them.
+  // By tiles: whole tiles, tiles cut in every direction, one term, transposed and strided operands, several
+  // products.
   product("tiles_128x128_64", {128, 64}, {64, 128});
   product("tiles_129x127_65", {129, 65}, {65, 127});
   product("tiles_one_term", {1025, 1}, {1, 1024});
@@ -137,7 +137,24 @@ void add_products(std::vector<OpCase>& cases) {
            {5e-4, 5e-4});
   add_fold(cases, "matmul/tiles_thin", {{{16, 4099}}, {{4099, 17}}},
            [](Inputs in) { return matmul(in[0], in[1]); }, {5e-4, 5e-5}, {2e-4, 2e-4});
-  // Few outputs of very many terms: partial products of stretches, and what is left behind the last of them.
+  add_fold(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}},
+           [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5}, {3e-4, 2e-4});
+  add_fold(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}},
+           [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5}, {3e-4, 2e-4});
+  add_fold(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},
+           [](Inputs in) { return matmul(slice(in[0], 1, 4, 132), slice(in[1], 0, 0, 264, 2)); },
+           {1e-4, 5e-5}, {3e-4, 2e-4});
+  add_fold(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
+           [](Inputs in) { return silu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5},
+           {3e-4, 3e-4});  // no kinks: among so many elements, differences would hit some
+  add_fold(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
+           [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
+  add_fold(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}},
+           [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
+}
+
+// Few outputs of very many terms: partial products of stretches of the terms, and a shorter last stretch.
+void add_deep_products(std::vector<OpCase>& cases) {
   const auto deep = [&](const std::string& name, const Shape& a, const Shape& b, Tensor (*apply)(Inputs in)) {
     add_fold(cases, "matmul/deep_" + name, {{a}, {b}}, apply, {2e-3, 5e-5});
     cases.back().differentiable = false;  // the same products with fewer terms are
@@ -155,21 +172,11 @@ void add_products(std::vector<OpCase>& cases) {
     const Tensor gradient = matmul(transpose(in[0]), in[1]);
     return gradient * rsqrt(sum(square(gradient)));
   });
-  add_fold(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}},
-           [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5}, {3e-4, 2e-4});
-  add_fold(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}},
-           [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5}, {3e-4, 2e-4});
-  add_fold(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},
-           [](Inputs in) { return matmul(slice(in[0], 1, 4, 132), slice(in[1], 0, 0, 264, 2)); },
-           {1e-4, 5e-5}, {3e-4, 2e-4});
-  add_fold(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
-           [](Inputs in) { return silu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5},
-           {3e-4, 3e-4});  // no kinks: differences meet some among so many
-  add_fold(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
-           [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
+}
+
+// Operands rounded to 16 bits: sums are of the rounded values, wherever the kernel computes them.
+void add_narrow_products(std::vector<OpCase>& cases) {
   for (const DType narrow : {DType::float16, DType::bfloat16}) {
-    // Operands that memory holds narrow: sums are of what they were rounded to, wherever the kernel computes
-    // them.
     const auto narrow_product = [&](const std::string& name, const Shape& a, const Shape& b,
                                     bool transpose_left, bool transpose_right) {
       add_fold(cases, "matmul/" + std::string(dtype_name(narrow)) + "_" + name, {{a}, {b}},
@@ -192,10 +199,8 @@ void add_products(std::vector<OpCase>& cases) {
                return cast(relu(matmul(cast(in[0], narrow), cast(in[1], narrow)) + in[2]), narrow);
              },
              {2e-2, 1e-2}, {2e-1, 3e-2});
-    cases.back().differentiable = false;  // a step lies where rounding puts it
+    cases.back().differentiable = false;  // rounding makes it a step function
   }
-  add_fold(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}},
-           [](Inputs in) { return matmul(slice(in[0], 1, 0, 12, 2), in[1]); }, {5e-5, 5e-5});
 }
 
 void add_scans(std::vector<OpCase>& cases) {
@@ -235,6 +240,8 @@ void add_folding_cases(std::vector<OpCase>& cases) {
   add_reductions(cases);
   add_choices(cases);
   add_products(cases);
+  add_deep_products(cases);
+  add_narrow_products(cases);
   add_scans(cases);
 }
 

@@ -11,7 +11,7 @@ void add(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> in
   cases.push_back({std::move(name), std::move(inputs), std::move(build)});
 }
 
-// A view alone would be a copy; arithmetic on it also shows that a fused consumer indexes through it.
+// A view alone would be a copy. Arithmetic on it also shows that a fused consumer indexes through it.
 Tensor used(const Tensor& view) { return view * 2 + 1; }
 
 void add_views(std::vector<OpCase>& cases) {
@@ -99,7 +99,7 @@ void add_indexing(std::vector<OpCase>& cases) {
   cases.back().differentiable = false;
 }
 
-// Everything that moves elements without computing moves narrow ones.
+// Operations that move elements without computing also move narrow floats.
 void add_narrow(std::vector<OpCase>& cases) {
   for (const DType narrow : {DType::float16, DType::bfloat16}) {
     const std::string name = std::string(dtype_name(narrow)) + "/";

@@ -208,7 +208,7 @@ std::vector<double> generate(const Node& node, std::span<const Operand> operands
       return out;
     case Op::iota:
       for_each(node.shape, [&](const Index& index, std::size_t i) {
-        out[i] = static_cast<double>(index[static_cast<std::size_t>(node.ints[0])]);
+        out[i] = static_cast<double>(index[at(node.ints[0])]);
       });
       return out;
     case Op::random_uniform: {

@@ -1,16 +1,15 @@
 #pragma once
-// Walking a shape in row-major order.
+// Row-major iteration over a shape.
 
 #include <array>
 #include <cstdint>
 
+#include "compute/base/at.h"
 #include "compute/tensor/shape.h"
 
 namespace imprint::reference {
 
 using Index = std::array<std::int64_t, Shape::kMaxRank>;
-
-inline std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
 
 // Calls visit(index, position) for each element.
 template <class Visit>
@@ -29,8 +28,7 @@ void for_each(const Shape& shape, Visit visit) {
 
 inline std::size_t position_of(const Index& index, const Shape& shape) {
   std::int64_t position = 0;
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    position = position * shape[axis] + index[static_cast<std::size_t>(axis)];
+  for (int axis = 0; axis < shape.rank(); ++axis) position = position * shape[axis] + index[at(axis)];
   return static_cast<std::size_t>(position);
 }
 

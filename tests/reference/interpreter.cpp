@@ -3,6 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "compute/base/text.h"
+
 namespace imprint::reference {
 
 using namespace tensor;
@@ -29,8 +31,8 @@ std::vector<double> leaf(const Node& node, const Bindings& bindings) {
   if (node.op == Op::constant) return decode(node.constant->bytes, node.dtype);
   if (const auto bound = bindings.find(node.label); bound != bindings.end()) {
     if (static_cast<std::int64_t>(bound->second.size()) != node.shape.element_count())
-      throw std::runtime_error(node.label + " " + node.shape.text() + " is bound to " +
-                               std::to_string(bound->second.size()) + " values");
+      throw std::runtime_error(
+          text(node.label, " ", node.shape.text(), " is bound to ", bound->second.size(), " values"));
     return bound->second;
   }
   if (node.op == Op::variable) return decode(node.variable->initial, node.dtype);
@@ -88,8 +90,8 @@ std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, c
     for (const NodeRef& input : node->inputs) operands.push_back({*input, done.at(input.get())});
     std::vector<double> values = compute(*node, operands, bindings);
     if (static_cast<std::int64_t>(values.size()) != node->shape.element_count())
-      throw std::runtime_error(std::string(op_info(node->op).name) + " computed " +
-                               std::to_string(values.size()) + " values for " + node->shape.text());
+      throw std::runtime_error(
+          text(op_info(node->op).name, " computed ", values.size(), " values for ", node->shape.text()));
     done.emplace(node, std::move(values));
   }
   std::vector<std::vector<double>> out;

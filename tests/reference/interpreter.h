@@ -1,7 +1,7 @@
 #pragma once
-// The oracle: node graphs computed with plain loops in double precision. Slow and readable on purpose; every
-// kernel, derivative and composite is held against it. int32 values are exact doubles and wrap at 32 bits,
-// bools are 0 or 1, float32 values are not rounded.
+// The oracle: computes node graphs with plain loops in double precision. Slow and readable on purpose. Every
+// kernel, derivative and composite is compared with it. int32 values are exact doubles and wrap at 32 bits;
+// bools are 0 or 1; float32 values are not rounded.
 
 #include <map>
 #include <span>
@@ -13,14 +13,13 @@
 
 namespace imprint::reference {
 
-// Elements, row-major, by the name of an input or variable. A variable without an entry has its initial
-// content.
+// Row-major elements by name of input or variable. A variable without an entry has its initial content.
 using Bindings = std::map<std::string, std::vector<double>>;
 
-// The tensor's elements, row-major. Throws std::runtime_error on a failed tensor, an unbound input or a wrong
-// number of elements: this is test code.
+// The tensor's elements, row-major. Throws std::runtime_error for a failed tensor, an unbound input or a
+// wrong number of elements.
 std::vector<double> evaluate(const Tensor& tensor, const Bindings& bindings = {});
-// Several at once; what they share is computed once.
+// Several tensors; shared nodes are computed once.
 std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, const Bindings& bindings = {});
 
 // The initial content of a variable.

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "compute/base/philox.h"
+#include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 
 namespace imprint::reference {
@@ -45,7 +46,7 @@ void PrintTo(const OpCase& op_case, std::ostream* stream) { *stream << op_case.n
 std::vector<Tensor> case_inputs(const OpCase& op_case) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < op_case.inputs.size(); ++i)
-    inputs.push_back(input("in" + std::to_string(i), op_case.inputs[i].shape, op_case.inputs[i].dtype));
+    inputs.push_back(input(text("in", i), op_case.inputs[i].shape, op_case.inputs[i].dtype));
   return inputs;
 }
 
@@ -55,7 +56,7 @@ Bindings case_bindings(const OpCase& op_case) {
     std::vector<double> values(static_cast<std::size_t>(op_case.inputs[i].shape.element_count()));
     for (std::size_t k = 0; k < values.size(); ++k)
       values[k] = value_of(op_case.inputs[i], static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(k));
-    bindings["in" + std::to_string(i)] = std::move(values);
+    bindings[text("in", i)] = std::move(values);
   }
   return bindings;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Small named cases that cover every primitive and composite on odd shapes: what a device computes, and its
-// gradients, must agree with the oracle.
+// Small named cases that cover every primitive and composite on odd shapes. A device's results and gradients
+// must agree with the oracle's.
 
 #include <functional>
 #include <iosfwd>
@@ -20,18 +20,18 @@ struct CaseInput {
   std::vector<double> avoid;  // kinks: no float32 value lies within 0.05 of these
 };
 
-// How far float32 may lie from the oracle: |found - expected| <= absolute + relative * |expected|.
+// The allowed error of float32: |found - expected| <= absolute + relative * |expected|.
 struct Tolerance {
   double absolute = 1e-5;
   double relative = 1e-5;
-  bool accepts(double found, double expected) const;  // NaN agrees with NaN, an infinity with itself
+  bool accepts(double found, double expected) const;  // NaN equals NaN, an infinity equals itself
 };
 
 using Build = std::function<Tensor(std::span<const Tensor> inputs)>;
 
 struct OpCase {
-  std::string name;               // op, slash, what is odd about the operands
-  std::vector<CaseInput> inputs;  // fed to inputs named "in0", "in1", ...
+  std::string name;               // "op/what is special about the operands"
+  std::vector<CaseInput> inputs;  // for inputs named "in0", "in1", ...
   Build build;
   Tolerance tolerance;
   Tolerance gradient_tolerance{2e-5, 2e-4};
@@ -40,21 +40,21 @@ struct OpCase {
 
 std::vector<OpCase> op_cases();
 
-// How GoogleTest names a case in messages.
+// GoogleTest prints a case's name.
 void PrintTo(const OpCase& op_case, std::ostream* stream);
 
 std::vector<Tensor> case_inputs(const OpCase& op_case);
 // Fixed pseudo-random content for each input; exact in float32.
 Bindings case_bindings(const OpCase& op_case);
-// Whether float16 or bfloat16 is anywhere on the way to the output.
+// Whether any node before the output is float16 or bfloat16.
 bool has_narrow_floats(const Tensor& output);
-// A scalar that weighs each element of the output differently, so that no gradient cancels by symmetry.
+// A scalar with a different weight for each element of the output, so that no gradient cancels by symmetry.
 Tensor case_loss(const Tensor& output);
-// gradients of case_loss by the float32 inputs, in order; empty for a case that is not differentiable.
+// Gradients of case_loss by the float32 inputs, in order. Empty for a case that is not differentiable.
 Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs,
                                            const Tensor& output);
 
-// ---- the families op_cases() is made of ----
+// ---- the parts of op_cases() ----
 void add_elementwise_cases(std::vector<OpCase>& cases);
 void add_activation_cases(std::vector<OpCase>& cases);
 void add_shape_cases(std::vector<OpCase>& cases);

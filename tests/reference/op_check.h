@@ -1,6 +1,5 @@
 #pragma once
-// A case of op_case.h, its value and its gradients, as one program of a session against the oracle. For
-// tests.
+// Checks a case of op_case.h, its value and gradients, against the oracle, as one program of a session.
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/base/text.h"
 #include "compute/program/run.h"
 #include "tests/reference/op_case.h"
 
@@ -53,7 +53,7 @@ inline void check_case(Session& session, const OpCase& op_case, bool fuse) {
     description.outputs.insert(description.outputs.end(), gradients->begin(), gradients->end());
   }
   auto program = Program::compile(session.runtime(), description);
-  if (session.runtime().on_cpu() && has_narrow_floats(output)) {  // the processor has none of them
+  if (session.runtime().on_cpu() && has_narrow_floats(output)) {  // the CPU does not support them
     ASSERT_FALSE(program.ok());
     EXPECT_EQ(program.error().code, ErrorCode::unsupported) << program.error().message;
     return;
@@ -67,18 +67,18 @@ inline void check_case(Session& session, const OpCase& op_case, bool fuse) {
   const auto expected = evaluate_all(description.outputs, bindings);
   for (std::size_t i = 0; i < results->size(); ++i)
     expect_close((*results)[i], expected[i], i == 0 ? op_case.tolerance : op_case.gradient_tolerance,
-                 i == 0 ? "value" : "gradient " + std::to_string(i - 1));
+                 i == 0 ? "value" : text("gradient ", i - 1));
   if (testing::Test::HasFailure())
     std::printf("%s\n%s\n", program->explain().c_str(),
                 program->glsl().empty() ? "" : program->glsl().back().c_str());
 }
 
-// The case's name as GoogleTest allows it.
+// The case's name in the characters that GoogleTest allows.
 inline std::string case_name(const testing::TestParamInfo<OpCase>& info) {
   std::string name = info.param.name;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name + "_" + std::to_string(info.index);
+  return text(name, "_", info.index);
 }
 
 }  // namespace imprint::reference

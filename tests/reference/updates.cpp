@@ -1,5 +1,7 @@
 #include "tests/reference/updates.h"
 
+#include "compute/base/at.h"
+
 namespace imprint::reference {
 
 std::vector<double> content(const Variable& variable, const Bindings& state) {
@@ -25,8 +27,7 @@ void run_updates(std::span<const Update> updates, Bindings& state) {
       const std::size_t width = rows.empty() ? 0 : value.size() / rows.size();
       for (std::size_t row = 0; row < rows.size(); ++row) {
         if (rows[row] < 0 || rows[row] >= static_cast<double>(update.target.shape()[0])) continue;
-        for (std::size_t k = 0; k < width; ++k)
-          next[static_cast<std::size_t>(rows[row]) * width + k] = value[row * width + k];
+        for (std::size_t k = 0; k < width; ++k) next[at(rows[row]) * width + k] = value[row * width + k];
       }
     }
     state[update.target.name()] = std::move(next);

@@ -1,5 +1,5 @@
 #pragma once
-// Runs of updates in the oracle: what a program does to its variables.
+// Updates of variables in the oracle: what a run of a program does to its variables.
 
 #include <span>
 
@@ -9,8 +9,7 @@
 namespace imprint::reference {
 
 // Computes all values from the state before the run, then changes the variables. `state` holds inputs and
-// variables by name; variables that it does not know yet start from their initial content. Throws as evaluate
-// does.
+// variables by name; missing variables start from their initial content. Throws as evaluate does.
 void run_updates(std::span<const Update> updates, Bindings& state);
 
 // The content of a variable after runs.

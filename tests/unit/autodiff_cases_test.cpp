@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 #include "tests/reference/op_case.h"
 
@@ -26,8 +27,8 @@ double directed(const Tensor& loss, Bindings bindings, const std::string& name,
   return reference::evaluate(loss, bindings)[0];
 }
 
-// The derivative along a direction touches every element with two evaluations; unit directions find which
-// element is wrong.
+// The derivative along one direction tests every element with two evaluations; unit directions then find the
+// element that is wrong.
 std::vector<std::vector<double>> directions(std::size_t count) {
   std::vector<std::vector<double>> out;
   for (int seed = 1; seed <= 2; ++seed) {
@@ -64,7 +65,7 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
     const std::vector<double>& gradient = found[next++];
     for (const std::vector<double>& direction : directions(gradient.size())) {
       constexpr double kStep = 1e-5;
-      const std::string name = "in" + std::to_string(i);
+      const std::string name = text("in", i);
       const double expected = (directed(loss, bindings, name, direction, kStep) -
                                directed(loss, bindings, name, direction, -kStep)) /
                               (2 * kStep);
@@ -78,8 +79,8 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
   }
 }
 
-// Differences through narrow floats find the steps of their rounding; NarrowFloats.GradientsAreFloat32 says
-// what their gradients are.
+// Differences through narrow floats measure the steps of rounding; NarrowFloats.GradientsAreFloat32 tests
+// their gradients.
 std::vector<OpCase> smooth_cases() {
   std::vector<OpCase> cases = reference::op_cases();
   std::erase_if(cases, [](const OpCase& op_case) {
@@ -89,7 +90,7 @@ std::vector<OpCase> smooth_cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpCases, ::testing::ValuesIn(smooth_cases()), [](const auto& parameter) {
-  std::string name = std::to_string(parameter.index) + "_";
+  std::string name = text(parameter.index, "_");
   for (char c : parameter.param.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
 });

@@ -1,5 +1,5 @@
-// Gradients where differences cannot tell: on kinks and ties, at zeros, behind what passes none; second
-// derivatives; refusals.
+// Gradients that differences cannot test: on kinks and ties, at zeros, after stop_gradient; second
+// derivatives; errors.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ TEST(Autodiff, KinksAsPyTorch) {
   EXPECT_EQ(gradient_at(silu, {0}), Values{0.5});
 }
 
-// The next two derivatives of every activation, on points away from its kinks. 0 is among them where it is
-// smooth there, though written in two halves.
+// The second and third derivatives of every activation, away from its kinks, and at 0 where the function is
+// smooth there but written in two halves.
 TEST(Autodiff, ActivationsAreSmoothInHigherOrders) {
   struct Activation {
     const char* name;
@@ -131,7 +131,7 @@ TEST(Autodiff, PowersAtZero) {
 }
 
 TEST(Autodiff, BranchNotTakenStaysQuiet) {
-  // exp overflows on the branch that is not taken; its gradient must not become 0 * inf.
+  // exp overflows in the branch not taken; its gradient must not become 0 * inf.
   const std::vector<double> found = gradient_at([](const Tensor& x) { return elu(x); }, {1000});
   EXPECT_EQ(found[0], 1);
   EXPECT_EQ(gradient_at(mish, {1000})[0], 1);
@@ -228,7 +228,7 @@ TEST(Autodiff, Refusals) {
   EXPECT_THAT(message(x, x), HasSubstr("sum or average"));
   EXPECT_THAT(message(ints, x), HasSubstr("int32"));
   EXPECT_THAT(message(sum(x), ints), HasSubstr("ints [1]"));
-  EXPECT_THAT(message(sum(x + input("y", {7})), x), HasSubstr("do not broadcast"));
+  EXPECT_THAT(message(sum(x + input("y", {7})), x), HasSubstr("expected shapes that broadcast"));
   EXPECT_THAT(message(sum(x), Tensor()), HasSubstr("uninitialised"));
 }
 

@@ -1,5 +1,6 @@
-// The loops of the processor: the same bits from every instruction set, and right where functions are hard.
+// The CPU kernels: equal bits from every instruction set, and correct results where functions are hard.
 
+#include "compute/base/text.h"
 #include "compute/cpu/kernels.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<const KernelSet*> sets_of_this_processor() {
+std::vector<const KernelSet*> sets_of_this_cpu() {
   std::vector<const KernelSet*> sets{&kBaselineKernels};
 #if defined(__x86_64__) && !defined(_WIN32)
   if (__builtin_cpu_supports("avx2")) sets.push_back(&kAvx2Kernels);
@@ -31,7 +32,7 @@ std::vector<const KernelSet*> sets_of_this_processor() {
   return sets;
 }
 
-// Bit patterns of every kind: small and large numbers, subnormals, infinities and NaN among them.
+// Bit patterns of every kind: small and large numbers, subnormals, infinities and NaN.
 std::vector<float> floats_of_all_kinds(std::uint32_t stream) {
   std::vector<float> values{0.0f,    -0.0f,   1.0f, -1.0f, kInf,    -kInf,         kNaN, 1e-45f,
                             -1e-40f, 3.4e38f, 0.5f, 88.8f, -103.9f, 2147483648.0f, 1e9f};
@@ -50,7 +51,7 @@ std::vector<std::uint32_t> bits_of(const void* values, std::size_t count) {
   return bits;
 }
 
-// A NaN is a NaN, whatever its bits.
+// All NaNs are equal, whatever their bits.
 std::vector<std::uint32_t> normalised(std::vector<std::uint32_t> bits) {
   for (std::uint32_t& word : bits)
     if ((word & 0x7fffffffu) > 0x7f800000u) word = 0x7fc00000u;
@@ -74,7 +75,7 @@ TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
                                                     : ints.data();
       const void* second = dtype == DType::float32 ? static_cast<const void*>(b.data()) : ints.data();
       std::vector<std::uint32_t> expected;
-      for (const KernelSet* set : sets_of_this_processor()) {
+      for (const KernelSet* set : sets_of_this_cpu()) {
         const Elementwise function = set->elementwise(op, dtype, dtype);
         ASSERT_EQ(function == nullptr, kBaselineKernels.elementwise(op, dtype, dtype) == nullptr);
         if (!function) continue;
@@ -91,7 +92,7 @@ TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
   for (const Op op : {Op::reduce_sum, Op::reduce_prod, Op::reduce_max, Op::reduce_min})
     for (const std::int64_t count : {0, 1, 15, 16, 17, 1000}) {
       std::vector<float> found;
-      for (const KernelSet* set : sets_of_this_processor()) {
+      for (const KernelSet* set : sets_of_this_cpu()) {
         float total = 0.25f;
         set->fold_run(op, DType::float32)(a.data() + 15, count, &total);
         found.push_back(total);
@@ -114,9 +115,9 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
       for (const std::int64_t columns : {1, 3, 16, 33, 70})
         for (const bool transposed : {false, true}) {
           std::vector<std::vector<float>> found;
-          for (const KernelSet* set : sets_of_this_processor()) {
+          for (const KernelSet* set : sets_of_this_cpu()) {
             std::vector<float> c(static_cast<std::size_t>(rows * columns), kNaN);
-            // a by its columns, b by its rows, or the other way round.
+            // a column by column and b row by row, or the other way around.
             set->matmul({.a = a.data(),
                          .b = b.data(),
                          .c = c.data(),
@@ -130,8 +131,7 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
                          .scratch = scratch.data()});
             found.push_back(c);
           }
-          SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(depth) + "x" + std::to_string(columns) +
-                       (transposed ? " transposed" : ""));
+          SCOPED_TRACE(text(rows, "x", depth, "x", columns, (transposed ? " transposed" : "")));
           for (const std::vector<float>& c : found) ASSERT_EQ(c, found[0]);
           for (std::int64_t row = 0; row < rows; ++row)
             for (std::int64_t column = 0; column < columns; ++column) {

@@ -1,10 +1,11 @@
-// Training steps on the processor, as the oracle takes them.
+// Training steps on the CPU agree with the oracle's.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/ppo_loss.h"
@@ -59,7 +60,7 @@ Step ppo_step(std::int64_t batch, std::int64_t hidden) {
                   {loss.total, loss.policy, loss.value, loss.entropy, loss.divergence});
 }
 
-// Networks beside each other, each with rows of its own.
+// A kennel: several networks, each with its own rows.
 Step kennel_step() {
   constexpr std::int64_t kNetworks = 5, kRows = 37;
   nn::Sequential network =
@@ -70,8 +71,8 @@ Step kennel_step() {
   return learning(std::move(network), loss, {loss});
 }
 
-void expect_as_the_oracle(Session& session, const Step& ours, const Step& oracle) {
-  auto program = Program::compile(session.runtime(), ours.description);
+void expect_as_the_oracle(Session& session, const Step& own, const Step& oracle) {
+  auto program = Program::compile(session.runtime(), own.description);
   ASSERT_TRUE(program.ok()) << program.error().message;
   reference::Bindings state;
   for (int i = 0; i < 3; ++i) {
@@ -83,7 +84,7 @@ void expect_as_the_oracle(Session& session, const Step& ours, const Step& oracle
           << "output " << o << " of step " << i;
     reference::run_updates(oracle.description.updates, state);
   }
-  for (const Update& update : ours.description.updates) {
+  for (const Update& update : own.description.updates) {
     const auto found = session.read(std::span(&update.target, 1));
     ASSERT_TRUE(found.ok());
     const std::vector<double>& expected = state.at(update.target.name());
@@ -96,7 +97,7 @@ TEST_F(CpuLearningTest, APpoStepIsTheOracles) {
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 16}, {31, 33}, {100, 16}, {257, 33}};  // rows, hidden
   for (const auto& [batch, hidden] : sizes) {
-    SCOPED_TRACE("batch " + std::to_string(batch) + " hidden " + std::to_string(hidden));
+    SCOPED_TRACE(text("batch ", batch, " hidden ", hidden));
     expect_as_the_oracle(session(), ppo_step(batch, hidden), ppo_step(batch, hidden));
   }
 }
@@ -118,11 +119,11 @@ TEST_F(CpuLearningTest, EqualRunsGiveEqualBits) {
   EXPECT_EQ(learned(), learned());
 }
 
-// Whatever place a row has among others: where numbers are large, a rounding that depends on it is a large
-// difference.
+// A row's result does not depend on its position among others. With large numbers, a rounding that did would
+// show.
 TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
   for (const std::int64_t width : {3, 169, 512, 700, 1100}) {
-    SCOPED_TRACE("rows of " + std::to_string(width));
+    SCOPED_TRACE(text("rows of ", width));
     constexpr std::int64_t kRows = 300;
     const std::vector<float> row = wave(width, 1e9f, 1);
     std::vector<float> rows;
@@ -138,7 +139,7 @@ TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
   }
 }
 
-// More than there is is an error, at the public face too.
+// Asking for more memory than there is gives an error, in the public interface too.
 TEST_F(CpuLearningTest, WantOfMemoryIsAnError) {
   const auto vast = session().evaluate(full({std::int64_t{1} << 47, 2}, 1.0));
   ASSERT_FALSE(vast.ok());
@@ -175,11 +176,11 @@ TEST_F(CpuLearningTest, SaysWhatItCannotRun) {
                   .outputs = {custom_rows("cart", "void row() {}", std::span(&state, 1), 2)}});
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(program.error().message, testing::HasSubstr("'cart' is custom_rows, whose text is GLSL"));
+  EXPECT_THAT(program.error().message, testing::HasSubstr("custom_rows 'cart': found the CPU device"));
 }
 
 TEST_F(CpuLearningTest, LargeProductsAndLongFoldsTakeTheirTurns) {
-  // Several blocks of depth, panels that are copied, rows and columns left over.
+  // Several blocks of depth, copied panels, and incomplete tiles of rows and columns.
   const Tensor x = input("x", {3, 70, 1100}), w = input("w", {1100, 131});
   const Tensor y = matmul(x, w);
   const Tensor outputs[] = {y, sum(tanh(y), {0, 1}), matmul(transpose(y, 1, 2), x), max(y, {0, 2})};

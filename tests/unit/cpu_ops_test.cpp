@@ -1,4 +1,4 @@
-// Every operation and its gradient on the processor, against the double oracle.
+// Every operation and its gradient on the CPU, against the double oracle.
 
 #include <gtest/gtest.h>
 

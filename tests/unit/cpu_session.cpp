@@ -1,4 +1,4 @@
-// The processor in place of a device, for tests/gpu's tests of programs.
+// The CPU as the device of tests/gpu's tests of programs.
 
 #include "tests/gpu/session_test.h"
 

@@ -1,5 +1,5 @@
-// Kernels of large products of float16 on matrix units, as text, in each dialect: no GPU, and no matrix
-// units, needed. Where the compiler knows the dialect it translates them too.
+// Kernels of large float16 products on matrix units, as text, in each dialect. Needs no GPU. Where the
+// compiler knows the dialect it compiles them too.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct BuiltProduct {
   const Task& task() const { return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])]; }
 };
 
-// The kernel with the product. tile: the name of the variant to take; empty: by the cost model.
+// The kernel with the product. tile: name of the variant to take; empty: as the cost model chooses.
 BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {},
                            std::int64_t shared_bytes = 49152) {
   Graph graph = build_graph(std::span(&output, 1)).value();
@@ -101,7 +101,7 @@ TEST(MatrixProducts, AreWrittenInTheDialectThatThereIs) {
   EXPECT_EQ(product_errors(khr.dispatch, Units::khr), "");
 }
 
-// Of one shape, and with the tile that it was written for.
+// All have one shape and the tile that the variant names.
 TEST(MatrixProducts, OfTheOlderDialectHaveTheTileThatWasMeasuredWithIt) {
   for (const std::int64_t n : {128, 512, 4096})
     EXPECT_EQ(build_product(square(n), Units::nv).task().tile, kMatrixUnitTile);
@@ -111,7 +111,7 @@ TEST(MatrixProducts, OfTheOlderDialectHaveTheTileThatWasMeasuredWithIt) {
             small.task().tile.rows * small.task().tile.columns);
 }
 
-// What lies in shared memory fits in it, or there are no matrix units.
+// Kernels fit in shared memory, or do not use matrix units.
 TEST(MatrixProducts, KeepToTheSharedMemoryThatThereIs) {
   constexpr std::int64_t kLeast = 16384;  // of every device
   EXPECT_EQ(build_product(square(4096), Units::nv, {}, kLeast).task().tile.units, MatrixUnits::none);
@@ -171,7 +171,7 @@ TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
   EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
 }
 
-// They are matrices of GL_KHR_cooperative_matrix, which asks for its own feature.
+// Workgroup matrices are matrices of GL_KHR_cooperative_matrix with a feature of their own.
 TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
   vk::CapabilityProfile profile;
   profile.cooperative_matrix_nv = profile.cooperative_matrix2_nv = true;
@@ -184,7 +184,7 @@ TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
   EXPECT_TRUE(fusion_options(profile).matrix_workgroups);
 }
 
-// A window's rows overlap: no line of memory is one of its lines.
+// The rows of a window overlap: no line of memory is one of them.
 TEST(MatrixProducts, OfAWorkgroupNeedLinesOfMemory) {
   const Tensor x = half("x", {256, 1030});
   EXPECT_NE(build_product(matmul(slice(x, 1, 0, 1030, 2), half("y", {515, 512})), Units::workgroups)

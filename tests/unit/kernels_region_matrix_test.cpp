@@ -1,4 +1,4 @@
-// The kernel of a network over many rows on matrix units, as text: no GPU, and no matrix units, needed.
+// The kernel of a network over many rows on matrix units, as text. Needs no GPU.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(RegionMatrix, ShapesThatAreNotMatricesOf16ArePadded) {
   EXPECT_THAT(built.dispatches[0].glsl, testing::HasSubstr("coopMatMulAddNV"));
 }
 
-// Two heads, one of which asks for the row's own input again.
+// Two heads, one of which reads the row's own input again.
 TEST(RegionMatrix, WhatNeedsARowGoesThroughSharedMemory) {
   const Tensor x = input("x", {8192, 32});
   const Tensor h = nn::mlp("body", {32, 64}, {.seed = 1})(x);

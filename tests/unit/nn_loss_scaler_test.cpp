@@ -31,7 +31,7 @@ TEST(LossScaler, StartsAt65536AndDoublesAfterItsInterval) {
   EXPECT_EQ(scales, (std::vector<double>{65536, 65536, 131072, 131072, 131072, 262144, 262144}));
 }
 
-TEST(LossScaler, HalvesOnWhatIsNotFiniteAndCountsAnew) {
+TEST(LossScaler, HalvesOnWhatIsNotFiniteAndStartsCounting) {
   const LossScaler scaler("net", {.growth_interval = 2});
   const std::vector<Update> updates = scaler.step(input("norm", {}));
   Bindings state;
@@ -73,7 +73,7 @@ TEST(LossScaler, GroupsHaveScalesOfTheirOwn) {
     EXPECT_EQ(scale_of(scaler, state, group), scale);
 }
 
-// Whatever the loss was multiplied by, what an optimiser gets is of the loss as it was.
+// The optimiser gets the gradients of the unscaled loss, whatever the scale.
 TEST(LossScaler, ClippingUndoesTheScaleFirst) {
   for (const std::int64_t groups : {0, 2}) {
     const Shape shape = groups > 0 ? Shape{groups, 3} : Shape{3};

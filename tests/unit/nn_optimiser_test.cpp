@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/nn/optimiser.h"
 #include "tests/reference/updates.h"
 
@@ -14,7 +15,7 @@ using reference::Bindings;
 using reference::content;
 using reference::run_updates;
 
-// Two parameters with fixed first values; their gradients are inputs.
+// Two parameters with fixed initial values; their gradients are inputs.
 struct Bench {
   explicit Bench(std::int64_t groups = 0, const std::string& name = "net") {
     const std::int64_t count = std::max<std::int64_t>(groups, 1);
@@ -58,7 +59,7 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
     EXPECT_NEAR(found[i], expected[i], tolerance) << what << " element " << i;
 }
 
-// Adam written out for one number, as the paper has it.
+// Adam for one number, as in the paper.
 struct ScalarAdam {
   double theta, m = 0, v = 0;
   int t = 0;
@@ -154,7 +155,7 @@ TEST(Optimisers, ClipScalesAllTogether) {
             (std::vector<double>{0, 0}));
 }
 
-// Three networks in a kennel against three alone; the middle one sits out some steps, once with a NaN in its
+// Three networks in a kennel against three separate ones. The middle one skips some steps, once with a NaN
 // gradient.
 template <class Make>
 void expect_groups_equal_separate_runs(Make make) {
@@ -171,7 +172,7 @@ void expect_groups_equal_separate_runs(Make make) {
   std::vector<std::vector<Update>> single;
   std::vector<Bindings> states(3);
   for (std::size_t g = 0; g < 3; ++g) {
-    benches.emplace_back(0, "alone" + std::to_string(g));
+    benches.emplace_back(0, text("alone", g));
     const auto optimiser = make(benches[g].parameters, 0);
     single.push_back(updates_of(
         optimiser->step(clip_by_global_norm(benches[g].gradients, 0.8)->gradients, input("rate", {}))));

@@ -1,4 +1,4 @@
-// What proximal policy optimisation is made of, against plain loops and differences.
+// The parts of proximal policy optimisation, against plain loops and differences.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(RunningMoments, AreThoseOfEverythingSeen) {
   }
 }
 
-// Two branches, the second partly masked, and one number.
+// Two branches, the second partly masked, and one continuous number.
 struct Mixed {
   ActionSpace space{{3, 2}, 1};
   Tensor outputs = input("outputs", {2, 6}), log_deviation = input("log_deviation", {1}),
@@ -191,17 +191,17 @@ TEST(Ppo, SaysWhatMakesNoSense) {
   };
   EXPECT_EQ(message([](PpoOptions&) {}), "");
   EXPECT_THAT(message([](PpoOptions& options) { options.action.branches.clear(); }),
-              HasSubstr("there is nothing to choose"));
+              HasSubstr("found no actions"));
   EXPECT_THAT(message([](PpoOptions& options) { options.steps = 100; }),
-              HasSubstr("minibatches of 256 do not divide 2 agents x 100 steps = 200"));
+              HasSubstr("minibatches of 256, expected a divisor of 2 agents x 100 steps = 200"));
   EXPECT_THAT(message([](PpoOptions& options) { options.agents = 0; }),
-              HasSubstr("agents is 0, expected at least 1"));
+              HasSubstr("found agents 0, expected at least 1"));
   const auto numbers = [](PpoOptions& options) {
     options.action.branches.clear();
     options.action.continuous = 1;
     options.masked = true;
   };
-  EXPECT_THAT(message(numbers), HasSubstr("only discrete choices can be masked"));
+  EXPECT_THAT(message(numbers), HasSubstr("Only discrete choices can be masked"));
 }
 
 }  // namespace

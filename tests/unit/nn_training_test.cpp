@@ -1,5 +1,4 @@
-// Small networks that learn, end to end in the oracle: layers, losses, gradients, clipping and optimisers
-// together.
+// Small networks learn, end to end in the oracle: layers, losses, gradients, clipping and optimisers.
 
 #include <gtest/gtest.h>
 
@@ -70,7 +69,7 @@ TEST(Training, LinearRegressionBySgd) {
 }
 
 TEST(Training, KennelLearnsSeparateTasks) {
-  // Group g learns to multiply by g + 1; nothing may leak between them.
+  // Group g learns to multiply by g + 1; groups must not affect each other.
   const Sequential kennel =
       mlp("kennel", {1, 8, 1}, {.activation = Activation::tanh, .groups = 3, .seed = 2});
   std::vector<float> points, values;

@@ -1,4 +1,4 @@
-// What a bad operation says: the op, the operands by name, both shapes, and what was expected.
+// Error texts: the op, the operands by name, both shapes, and what was expected.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,14 +25,15 @@ const Tensor kInts = input("indices", {3}, DType::int32);
 TEST(Errors, NameOpOperandsAndShapes) {
   expect_error(kX + kWeight, ErrorCode::shape_mismatch, {"add: ", "x [3, 5]", "weight [4, 7]", "equal or 1"});
   expect_error(matmul(kX, kWeight), ErrorCode::shape_mismatch,
-               {"matmul: ", "x [3, 5]", "weight [4, 7]", "5 and 4"});
+               {"matmul: ", "x [3, 5]", "weight [4, 7]", "instead of 5 and 4"});
   expect_error(matmul(input("a", {2, 3, 4}), input("b", {5, 4, 3})), ErrorCode::shape_mismatch,
                {"matmul", "leading"});
   expect_error(reshape(kX, {4, -1}), ErrorCode::shape_mismatch,
                {"reshape", "x [3, 5]", "15 elements", "[4, -1]"});
-  expect_error(reshape(kX, {4, 4}), ErrorCode::shape_mismatch, {"x [3, 5] has 15 elements", "[4, 4]", "16"});
+  expect_error(reshape(kX, {4, 4}), ErrorCode::shape_mismatch,
+               {"x [3, 5]", "expected 15", "[4, 4]", "16 elements"});
   expect_error(concat({kX, kWeight}, 0), ErrorCode::shape_mismatch,
-               {"concat", "x [3, 5]", "weight [4, 7]", "every axis but 0"});
+               {"concat", "x [3, 5]", "weight [4, 7]", "except along axis 0"});
   expect_error(gather(kX, 1, kInts), ErrorCode::shape_mismatch, {"gather", "x [3, 5]", "indices [3]"});
   expect_error(expand(kX, {4, 5}), ErrorCode::shape_mismatch, {"expand", "x [3, 5]", "[4, 5]"});
   expect_error(permute(kX, {0, 0}), ErrorCode::shape_mismatch, {"permute", "[0, 0]", "x [3, 5]"});
@@ -57,17 +58,18 @@ TEST(Errors, NameDtypes) {
   expect_error(sum(kX > 0), ErrorCode::dtype_mismatch, {"sum", "bool"});
   expect_error(matmul(kInts, kInts), ErrorCode::dtype_mismatch, {"matmul", "float32"});
   expect_error(mean(kInts), ErrorCode::dtype_mismatch, {"mean", "cast"});
-  expect_error(input("d", {2}, DType::float64), ErrorCode::dtype_mismatch, {"input \"d\"", "float64"});
+  expect_error(input("d", {2}, DType::float64), ErrorCode::dtype_mismatch, {"input 'd'", "float64"});
   expect_error(cast(kX, DType::int64), ErrorCode::dtype_mismatch, {"cast", "int64"});
 }
 
 TEST(Errors, RefuseNonsense) {
-  expect_error(full({2, -1}, 0), ErrorCode::invalid_argument, {"negative"});
+  expect_error(full({2, -1}, 0), ErrorCode::invalid_argument, {"no negative extent"});
   expect_error(full({std::int64_t{1} << 40, std::int64_t{1} << 40}, 0), ErrorCode::invalid_argument,
                {"2^48"});
   expect_error(slice(kX, 0, 0, 3, 0), ErrorCode::invalid_argument, {"slice", "step 0"});
   expect_error(arange(0, 1, 0), ErrorCode::invalid_argument, {"arange"});
-  expect_error(concat(std::span<const Tensor>{}, 0), ErrorCode::invalid_argument, {"concat", "no tensors"});
+  expect_error(concat(std::span<const Tensor>{}, 0), ErrorCode::invalid_argument,
+               {"concat", "found no tensors"});
   expect_error(random_uniform(kInts, {3}, 0), ErrorCode::shape_mismatch,
                {"random_uniform", "indices [3]", "[4]"});
   expect_error(unsqueeze(input("deep", {1, 1, 1, 1, 1, 1, 1, 1}), 0), ErrorCode::shape_mismatch,
@@ -86,8 +88,9 @@ TEST(Errors, Variables) {
   const std::array<float, 3> values{1, 2, 3};
   const Variable wrong("w", {2}, std::span<const float>(values));
   EXPECT_FALSE(wrong.ok());
-  expect_error(wrong.value(), ErrorCode::shape_mismatch, {"variable \"w\"", "3 initial values", "[2]"});
-  expect_error(Variable().value(), ErrorCode::invalid_argument, {"never assigned"});
+  expect_error(wrong.value(), ErrorCode::shape_mismatch,
+               {"variable 'w'", "3 initial values", "[2]", "expected 2"});
+  expect_error(Variable().value(), ErrorCode::invalid_argument, {"default-constructed"});
   EXPECT_FALSE(Variable::zeros("huge", {std::int64_t{1} << 50}).ok());
 }
 
@@ -96,7 +99,7 @@ TEST(Errors, ZerosThatNoMemoryHolds) {
   GTEST_SKIP() << "the sanitizer ends programs that ask for so much";
 #endif
   expect_error(Variable::zeros("huge", {std::int64_t{1} << 47}).value(), ErrorCode::out_of_host_memory,
-               {"variable \"huge\"", "[140737488355328]"});
+               {"variable 'huge'", "[140737488355328]"});
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// float16 and bfloat16: every value there and back, what rounds to what, and what tensors of them are
-// refused.
+// float16 and bfloat16: conversion of every value, rounding, and the operations that refuse them.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ TEST(NarrowFloats, EveryValueComesBack) {
 }
 
 TEST(NarrowFloats, RoundToNearestEven) {
-  // Between each half and the next: below the middle down, above it up, on it to the even one.
+  // Between each half and the next: below the middle down, above it up, in the middle to even.
   for (std::uint16_t bits = 0; bits < 0x7BFF; ++bits) {
     const float low = float_from_half(bits), high = float_from_half(static_cast<std::uint16_t>(bits + 1)),
                 middle = (low + high) / 2;
@@ -66,7 +65,8 @@ TEST(NarrowFloats, GradientsAreFloat32) {
     EXPECT_EQ((*found)[i].dtype(), DType::float32);
     EXPECT_EQ((*found)[i].shape(), targets[i].shape());
   }
-  // Of a sum over x w: the sums of w's rows, and those of x's columns. Small integers are exact in either.
+  // The gradients of sum(x w): the row sums of w and the column sums of x. Small integers are exact in either
+  // type.
   reference::Bindings bindings;
   for (int i = 0; i < 32; ++i) bindings["x"].push_back(i % 5 - 2);
   for (int i = 0; i < 24; ++i) bindings["w"].push_back(i % 7 - 3);

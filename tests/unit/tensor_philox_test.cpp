@@ -86,7 +86,7 @@ TEST(Random, PermutationsHoldEveryPositionOnceWhateverTheCount) {
   }
 }
 
-// All 24 orders of four, and where each of a larger deck's positions goes, about equally often.
+// All 24 orders of four elements occur about equally often, as do the positions of a larger permutation.
 TEST(Random, PermutationsAreUniform) {
   constexpr int kDraws = 48000;
   std::map<std::uint32_t, int> orders;

@@ -1,5 +1,5 @@
-// Shapes, broadcasting, views and dtypes: what nodes the operations make, and that the elements are the right
-// ones.
+// Shapes, broadcasting, views and dtypes: which nodes the operations make, and that they select the right
+// elements.
 
 #include <gtest/gtest.h>
 

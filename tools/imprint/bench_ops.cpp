@@ -58,9 +58,10 @@ Result<BenchResult> run_operation(BenchDevice& device, const Operation& operatio
   const Tensor result = operation.apply(x.value());
   if (!result.ok()) return result.error();
   const Variable y = Variable::zeros("y", result.shape());
-  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), {.name = operation.name,
-                                                                       .updates = {Update::assign(y, result)},
-                                                                       .slots = kChainedRuns}));
+  // A variable of its own, since GCC 13 crashes on this initialiser inside the macro.
+  const ProgramDescription description{
+      .name = operation.name, .updates = {Update::assign(y, result)}, .slots = kChainedRuns};
+  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), description));
   IMPRINT_ASSIGN(BenchResult measured, measure_program(device, program, name_of(operation, shape)));
   measured.gb_per_s = static_cast<double>(4 * (shape.element_count() + result.shape().element_count())) /
                       measured.gpu_us.median * 1e-3;

@@ -32,7 +32,7 @@ Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& settin
                               int part) {
   const nn::PpoOptions options = trials::resident_options(setting, 1);
   IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
-  const nn::Worlds worlds(setting.resident(), options.agents, 1);
+  const nn::Environments worlds(setting.resident(), options.agents, 1);
   IMPRINT_ASSIGN(ProgramPart rollout, ppo.rollout(worlds));
   IMPRINT_ASSIGN(ProgramSequence sequence, ppo.update());
   sequence.name = "worlds";

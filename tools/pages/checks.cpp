@@ -28,9 +28,9 @@ const std::vector<std::pair<std::regex, const char*>>& replacements() {
       {std::regex(R"(\bfor want of\b)", flags), "\"without\""},
       {std::regex(R"(\bbut for\b)", flags), "\"except\""},
       {std::regex(R"(\bin the place of\b)", flags), "\"instead of\""},
-      {std::regex(R"(\b(whoever|somebody|nobody)\b)", flags), "the name of who does it"},
+      {std::regex(R"(\b(whoever|somebody)\b)", flags), "the name of who does it"},
       {std::regex(R"(\bso many\b)", flags), "a number"},
-      {std::regex(R"(\bof the host's\b)", flags), "\"the host's X\""},
+      {std::regex(R"(\bof the host's\s*([,.;:)]|$))", flags), "\"the host's X\""},
       {std::regex(R"(\bof (ours|our own)\b)", flags), "\"Imprint's\""},
   };
   return all;

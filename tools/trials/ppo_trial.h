@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/classic_worlds.h"
+#include "compute/nn/classic_environments.h"
 #include "compute/nn/ppo.h"
 #include "compute/program/run.h"
 #include "tools/trials/environments.h"
@@ -31,10 +31,10 @@ struct Setting {
   std::function<std::unique_ptr<Environment>()> world;
   nn::PpoOptions options;  // agents, steps, ...; observations and action come from the world
   Rate learning_rate, clip_range;
-  std::int64_t total_steps = 0;          // of all agents
-  std::int64_t check_every = kAtTheEnd;  // steps between greedy evaluations, at ends of rollouts
-  double enough = 1e9;                   // a greedy mean at which it stops
-  nn::World (*resident)() = nullptr;     // the same world for the device, where there is one
+  std::int64_t total_steps = 0;             // of all agents
+  std::int64_t check_every = kAtTheEnd;     // steps between greedy evaluations, at ends of rollouts
+  double enough = 1e9;                      // a greedy mean at which it stops
+  nn::Environment (*resident)() = nullptr;  // the same world for the device, where there is one
 };
 
 struct Check {

@@ -78,7 +78,7 @@ class ResidentTrial final : public Trial {
 }  // namespace
 
 nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed) {
-  const nn::World world = setting.resident();
+  const nn::Environment world = setting.resident();
   nn::PpoOptions options = setting.options;
   options.observations = world.observations;
   options.action = world.action;
@@ -88,10 +88,10 @@ nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed) {
 
 Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting,
                                                    std::uint64_t seed) {
-  const nn::World world = setting.resident();
+  const nn::Environment world = setting.resident();
   const nn::PpoOptions options = resident_options(setting, seed);
   IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
-  const nn::Worlds worlds(world, options.agents, seed), fair(world, kEpisodes, seed + (1ull << 32));
+  const nn::Environments worlds(world, options.agents, seed), fair(world, kEpisodes, seed + (1ull << 32));
 
   IMPRINT_ASSIGN(ProgramSequence sequence, ppo.update());
   const std::uint32_t minibatches = sequence.parts[1].repeat;

@@ -13,6 +13,6 @@ endfunction()
 
 run("the pages' programs cannot be configured" ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${OUT}/build -G ${GENERATOR}
   -D CMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS_RELEASE=-O0" "-DCMAKE_CXX_FLAGS_RELEASE=-O0" -D CMAKE_PREFIX_PATH=${PREFIX} -D CMAKE_C_COMPILER=${C_COMPILER}
-  -D CMAKE_CXX_COMPILER=${CXX_COMPILER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -D EXTRACTED=${OUT}/extracted -D SAMPLES=${SOURCE}/samples)
+  -D CMAKE_CXX_COMPILER=${CXX_COMPILER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_C_COMPILER_LAUNCHER=${LAUNCHER} -D EXTRACTED=${OUT}/extracted -D SOURCE=${SOURCE})
 run("the pages' programs do not compile" ${CMAKE_COMMAND} --build ${OUT}/build --parallel 2)
 run("a page's program does not run" ${CMAKE_CTEST_COMMAND} --test-dir ${OUT}/build --output-on-failure --parallel 2 --timeout 300)

@@ -1,0 +1,200 @@
+// Values that read other elements than their own index names, and random numbers.
+
+#include <algorithm>
+
+#include "compute/kernels/elementwise_glsl.h"
+#include "compute/kernels/emitter.h"
+
+namespace imprint::kernels {
+
+using namespace graph;
+using namespace tensor;
+
+std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  const Shape& source = graph_[entry.inputs[0]].shape;
+  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  ElementIndex inner;
+  std::string inside;
+  for (int axis = 0; axis < source.rank(); ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const std::int64_t before = entry.ints[2 * a], after = entry.ints[2 * a + 1];
+    inner.axes.push_back(bind(own[a] - before));
+    if ((before > 0 || after > 0) && !(divides(own[a], before) && divides(own[a], before + source[axis])))
+      return refuse();
+    if (before > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " >= 0";
+    if (after > 0)
+      inside += text((inside.empty() ? "" : " && "), inner.axes.back().str(), " < ", source[axis]);
+  }
+  if (inside.empty()) return value(entry.inputs[0], inner);
+  const std::string result = declare_like(index, entry.dtype, glsl_literal(entry.floats[0], entry.dtype));
+  open("if (" + inside + ")");
+  assign(result, value(entry.inputs[0], inner), entry.dtype);
+  close();
+  return result;
+}
+
+std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  const auto axis = static_cast<std::size_t>(entry.ints[0]);
+  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  const auto inner_of = [&](std::int64_t begin) {
+    ElementIndex inner{std::nullopt, own};
+    inner.axes[axis] = bind(own[axis] - begin);
+    return inner;
+  };
+  std::int64_t begin = 0;
+  for (NodeIndex input : entry.inputs) {
+    begin += graph_[input].shape[static_cast<int>(axis)];
+    if (!divides(own[axis], begin)) return refuse();
+  }
+  begin = 0;
+  const bool is_wide_index = own[axis].lane != 0 || (index.linear && index.linear->lane != 0);
+  if (const std::string array = is_wide_index ? std::string() : array_of_all(entry.inputs);
+      !array.empty()) {  // one load from a selected offset instead of a chain of branches with loads
+    const std::string place = fresh('i');
+    line("int " + place + " = 0;");
+    for (NodeIndex input : entry.inputs) {
+      const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
+      if (extent == 0) continue;
+      const IndexExpression source = IndexExpression(memory_.offset(schedule_.place[at(input)])) +
+                                     linear_of(inner_of(begin), graph_[input].shape);
+      line((begin > 0 ? text("if (", own[axis].str(), " >= ", begin, ") ") : std::string()) + place + " = " +
+           source.str() + ";");
+      begin += extent;
+    }
+    return declare(entry.dtype, array + "[" + place + "]" + (entry.dtype == DType::boolean ? " != 0" : ""));
+  }
+  const std::string result = declare_like(index, entry.dtype, glsl_literal(0, entry.dtype));
+  for (NodeIndex input : entry.inputs) {
+    const std::int64_t extent = graph_[input].shape[static_cast<int>(axis)];
+    if (extent == 0) continue;
+    const std::string position = own[axis].str();
+    open(text("if (", position, " >= ", begin, " && ", position, " < ", begin + extent, ")"));
+    assign(result, value(input, inner_of(begin)), entry.dtype);
+    close();
+    begin += extent;
+  }
+  return result;
+}
+
+std::string Emitter::array_of_all(const std::vector<NodeIndex>& nodes) {
+  std::string array;
+  for (NodeIndex node : nodes) {
+    if (graph_[node].element_count() == 0) continue;
+    if (!in_memory(node) || dtype_is_narrow_float(graph_[node].dtype)) return {};
+    const std::string own = memory_.array(schedule_.place[at(node)], graph_[node].dtype);
+    if (!array.empty() && own != array) return {};
+    array = own;
+  }
+  return array;
+}
+
+std::string Emitter::gather(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  const GraphNode& data = graph_[entry.inputs[0]];
+  const Shape& indices = graph_[entry.inputs[1]].shape;
+  const auto axis = static_cast<std::size_t>(entry.ints[0]);
+  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+
+  ElementIndex position{std::nullopt, own}, inner{std::nullopt, own};
+  if (entry.op == Op::take) {  // the indices' axes replace `axis`
+    const auto first = own.begin() + static_cast<std::ptrdiff_t>(axis), last = first + indices.rank();
+    position.axes.assign(first, last);
+    inner.axes.assign(own.begin(), first);
+    inner.axes.emplace_back(0);
+    inner.axes.insert(inner.axes.end(), last, own.end());
+  }
+  if (indices.rank() == 0) position.linear = 0;
+  const std::string chosen = value(entry.inputs[1], position);
+  if (is_wide(chosen)) return refuse();
+  inner.axes[axis] = IndexExpression(chosen);
+  const std::string result = declare_like(inner, entry.dtype, glsl_literal(0, entry.dtype));
+  open(text("if (", chosen, " >= 0 && ", chosen, " < ", data.shape[static_cast<int>(axis)], ")"));
+  assign(result, value(entry.inputs[0], inner), entry.dtype);
+  close();
+  return result;
+}
+
+std::string Emitter::random_uniform(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  includes_.insert("philox");
+  std::string words;
+  for (int word = 0; word < 3; ++word)
+    words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
+  const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
+  const IndexExpression linear = linear_of(index, entry.shape);
+  const auto draw = [&](std::span<const std::string> element) {
+    return text("imp_uniform(", element[0], ", ", stream, "u", words, ")");
+  };
+  if (linear.lane == 0) return declare(DType::float32, draw(std::vector{linear.str()}));
+  const std::string own[] = {position(linear)};
+  return declare_wide(DType::float32, componentwise(DType::float32, own, draw));
+}
+
+std::string Emitter::random_permutation(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  includes_.insert("philox");
+  includes_.insert("shuffle");
+  std::string words;
+  for (int word = 0; word < 3; ++word)
+    words += ", " + value(entry.inputs[0], {std::nullopt, {IndexExpression(word)}});
+  const IndexExpression linear = bind(linear_of(index, entry.shape));
+  if (!is_uniform(linear)) return refuse();
+  const std::int64_t count = entry.shape[entry.shape.rank() - 1];
+  const auto stream = static_cast<std::uint32_t>(entry.ints[0]);
+  return declare(DType::int32, text("imp_permuted(", (linear % count).str(), ", ", count, ", ",
+                                    (linear / count).str(), ", ", stream, "u", words, ")"));
+}
+
+std::string Emitter::scatter_add(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  const auto axis = static_cast<std::size_t>(entry.ints[0]);
+  const Shape& updates = graph_[entry.inputs[2]].shape;
+  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); }))
+    return refuse();
+  const std::string result = declare(entry.dtype, value(entry.inputs[0], index));
+  // Along the other axes the indices may be shorter than the base.
+  std::string inside;
+  for (int a = 0; a < updates.rank(); ++a)
+    if (static_cast<std::size_t>(a) != axis && updates[a] < entry.shape[a])
+      inside += text((inside.empty() ? "" : " && "), own[at(a)].str(), " < ", updates[a]);
+  if (!inside.empty()) open("if (" + inside + ")");
+  const std::string j = fresh('k');
+  open(text("for (int ", j, " = 0; ", j, " < ", updates[static_cast<int>(axis)], "; ", j, "++)"));
+  ElementIndex position{std::nullopt, own};
+  position.axes[axis] = IndexExpression(j);
+  const std::string target = value(entry.inputs[1], position);
+  open("if (" + target + " == " + own[axis].str() + ")");
+  line(result + " += " + value(entry.inputs[2], position) + ";");
+  close();
+  close();
+  if (!inside.empty()) close();
+  return result;
+}
+
+std::string Emitter::unwindow(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  const auto axis = static_cast<std::size_t>(entry.ints[0]);
+  const std::int64_t size = entry.ints[1], stride = entry.ints[2], dilation = entry.ints[3];
+  const std::int64_t positions = graph_[entry.inputs[0]].shape[static_cast<int>(axis)];
+  const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  if (!std::ranges::all_of(own, [&](const IndexExpression& position) { return is_uniform(position); }))
+    return refuse();
+  const std::string result = declare(entry.dtype, glsl_literal(0, entry.dtype));
+  const std::string s = fresh('k');
+  open(text("for (int ", s, " = 0; ", s, " < ", size, "; ", s, "++)"));
+  const IndexExpression start = bind(own[axis] - IndexExpression(s) * dilation);
+  const std::string on_stride = stride == 1 ? "" : text(" && ", start.str(), " % ", stride, " == 0");
+  open(text("if (", start.str(), " >= 0 && ", start.str(), " <= ", (positions - 1) * stride, on_stride, ")"));
+  ElementIndex position{std::nullopt, own};
+  position.axes[axis] = bind(start / stride);
+  position.axes.emplace_back(s);
+  line(result + " += " + value(entry.inputs[0], position) + ";");
+  close();
+  close();
+  return result;
+}
+
+}  // namespace imprint::kernels
