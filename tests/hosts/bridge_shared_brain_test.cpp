@@ -78,7 +78,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
           "'rows' [6, 6] needs 144 bytes, the range has 120");
   declared.family_count = 2;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "buffer.families is null");
+          "buffer.families: found null");
   declared.family_count = 0;
   refused(api_->vulkan->tensor_create_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "wish.buffer, offset, size");
@@ -92,7 +92,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   bad.observations = rows;
   bad.observation_count = 31;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH,
-          "at least one observation of 31 numbers");
+          "expected at least 31 numbers, one observation");
   bad = describe(IMP_LEARNER_FEEDBACK);
   bad.actions = actions;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH, "expected [6, 3]");
@@ -111,15 +111,16 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   info.frame = 1;
   ASSERT_WORKS(api_->frame_begin(context_, &info));
   refused(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses + 1),
-          IMP_ERROR_INVALID_ARGUMENT, "place is 27");
-  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED, "shares no observations");
+          IMP_ERROR_INVALID_ARGUMENT, "first: found 27, expected at most 26");
+  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED,
+          "found no tensor for observations");
   EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses));
   EXPECT_WORKS(api_->vulkan->tensor_acquire(rows));  // of one family: nothing to do
   EXPECT_WORKS(api_->vulkan->tensor_release(rows));
   imp_submit_info submit = imp_submit_info_init();
   submit.wait_count = 1;
   refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
-          "info.waits is null");
+          "info.waits: found null");
   const imp_vk_semaphore none{};
   submit.waits = &none;
   refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
