@@ -132,7 +132,7 @@ Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint3
                      std::vector<bridge::HostSemaphore>& semaphores) {
   constexpr std::uint32_t kMost = 1024;
   semaphores.clear();
-  IMPRINT_CHECK(check_array("frame_frame_submit_with", name, given, count, kMost));
+  IMPRINT_CHECK(check_array("frame_submit_with", name, given, count, kMost));
   for (std::uint32_t i = 0; i < count; ++i) {
     bridge::HostSemaphore semaphore;
     std::memcpy(&semaphore.semaphore, &given[i].semaphore, sizeof semaphore.semaphore);
