@@ -1,16 +1,17 @@
 #include "engine-bridge/context.h"
 
-#include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
-#include "engine-bridge/frame/context_impl.h"
-#include "engine-bridge/frame/measure.h"
+#include "compute/base/text.h"
+#include "engine-bridge/context_impl.h"
+#include "engine-bridge/frame/cpu_issuer.h"
+#include "engine-bridge/host/lost_device.h"
 
 namespace imprint::bridge {
 namespace {
 
-constexpr std::uint64_t kRunNowTimeoutNs = 60ull * 1000 * 1000 * 1000;
 constexpr std::uint64_t kShutdownTimeoutNs = 10ull * 1000 * 1000 * 1000;
 
 DeviceKind kind_of(VkPhysicalDeviceType type) {
@@ -18,296 +19,271 @@ DeviceKind kind_of(VkPhysicalDeviceType type) {
   return type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? DeviceKind::discrete : DeviceKind::integrated;
 }
 
-ProgramCost guess(const Program& program, const vk::Device& device) {
-  const ProgramStats& stats = program.stats();
-  return ProgramCost::guess({program.piece_count(), stats.bytes_moved, stats.flops},
-                            rates_of(kind_of(device.capabilities().device_type)));
+Error unsupported_on_cpu(const char* call, const char* what) {
+  return make_error(ErrorCode::unsupported,
+                    text(call, ": this context runs on the CPU, which has no ", what));
 }
 
 }  // namespace
+
+// ---- life ----
 
 Result<std::unique_ptr<Context>> Context::adopt(const ContextDescription& description) {
   return ContextImpl::adopt(description);
 }
 
+std::unique_ptr<Context> Context::on_cpu(const LogSink& log, const Budget& budget) {
+  return ContextImpl::on_cpu(log, budget);
+}
+
 Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& description) {
   IMPRINT_CHECK(check_queue_access(description.queue));
   std::unique_ptr<ContextImpl> context(new ContextImpl);
-  vk::DeviceDescription device = description.device;
-  device.queue_family = description.queue.family;
-  IMPRINT_ASSIGN(context->device_, vk::Device::adopt(device, description.options));
-  IMPRINT_ASSIGN(context->in_flight_, InFlight::create(*context->device_));
-  context->device_->completion().set_poll(
-      [in_flight = context->in_flight_.get()] { return in_flight->poll(); });
+  vk::DeviceDescription adopted = description.device;
+  adopted.queue_family = description.queue.family;
+  IMPRINT_ASSIGN(context->device_, vk::Device::adopt(adopted, description.options));
+  vk::Device& device = *context->device_;
+  IMPRINT_ASSIGN(context->in_flight_, InFlight::create(device));
+  InFlight& in_flight = *context->in_flight_;
+  device.completion().set_poll([&in_flight] { return in_flight.poll(); });
   if (description.queue.queue) {
-    context->queue_ = std::make_unique<HostQueue>(*context->device_, *context->in_flight_, description.queue);
+    context->queue_ = std::make_unique<HostQueue>(device, in_flight, description.queue);
     IMPRINT_CHECK(context->queue_->start());
     context->exclusive_ = description.queue.exclusive;
   }
-  IMPRINT_ASSIGN(context->runtime_, Runtime::create(*context->device_));
-  IMPRINT_ASSIGN(context->timer_, GpuTimer::create(*context->device_));
-  IMPRINT_ASSIGN(context->commands_, CommandSet::create(*context->device_));
-  IMPRINT_ASSIGN(context->border_,
-                 FrameBorder::create(*context->device_, *context->commands_, description.queue.exclusive));
-
+  IMPRINT_ASSIGN(context->runtime_, Runtime::create(device));
+  IMPRINT_ASSIGN(context->gpu_frame_,
+                 GpuFrame::create(device, *context->runtime_, description.queue.exclusive));
+  GpuFrame& frame = *context->gpu_frame_;
+  if (context->queue_)
+    context->submit_ = std::make_unique<SubmitIssuer>(device, in_flight, frame, *context->queue_);
+  context->record_ = std::make_unique<RecordIssuer>(device, in_flight, frame);
+  context->engine_ =
+      std::make_unique<FrameEngine>(&device, rates_of(kind_of(device.capabilities().device_type)));
   context->set_budget(description.budget);
-  context->immediate_.reserve(64);
-  context->learn_.reserve(64);
-  context->issued_.reserve(64);
-  context->owed_.reserve(16);
-  context->list_.reserve(512);
-  context->plan_.steps.reserve(256);
-  context->plan_.slices.reserve(64);
-  for (Note& note : context->notes_) note.shares.reserve(64);
   return std::unique_ptr<Context>(std::move(context));
 }
 
-void ContextImpl::set_budget(const Budget& budget) {
-  budget_ = budget;
-  governor_.set(budget.preference, budget.frame_gpu_us);
+std::unique_ptr<Context> ContextImpl::on_cpu(const LogSink& log, const Budget& budget) {
+  std::unique_ptr<ContextImpl> context(new ContextImpl);
+  context->runtime_ = Runtime::create_on_cpu(log);
+  context->submit_ = std::make_unique<CpuIssuer>();
+  context->engine_ = std::make_unique<FrameEngine>(nullptr, rates_of(DeviceKind::cpu));
+  context->set_budget(budget);
+  return context;
+}
+
+void ContextImpl::stop_submitting() {
+  if (queue_) queue_->stop_submitting();
 }
 
 void ContextImpl::finish() {
-  if (std::exchange(finished_, true)) return;
-  in_flight_->safe_frame(
-      std::numeric_limits<std::uint64_t>::max());  // the host destroys us when what we recorded is complete
+  if (!device_ || std::exchange(finished_, true)) return;
+  in_flight_->set_safe_frame(std::numeric_limits<std::uint64_t>::max());
   if (!device_->lost() && queue_) (void)in_flight_->wait(device_->last_ticket(), kShutdownTimeoutNs);
 }
 
 ContextImpl::~ContextImpl() {
-  if (!in_flight_) return;  // adoption failed before anything could be submitted
+  if (!in_flight_) return;  // on the CPU, or adoption failed before anything could be submitted
   finish();
   vk::Completion& completion = device_->completion();
   completion.set_poll({});
   completion.completed(completion.last());
-  device_->collect();  // while the runtime, which some of it belongs to, is still there
+  device_->collect();  // while the runtime lives, which owns some of it
 }
 
+// ---- what it is ----
+
 CompletedBy ContextImpl::completed_by() const {
-  if (!waits()) return CompletedBy::frames;
+  if (!device_) return CompletedBy::calls;
+  if (!can_wait()) return CompletedBy::frames;
   return in_flight_->timeline() ? CompletedBy::timeline : CompletedBy::fences;
 }
 
 Result<HostSemaphore> ContextImpl::semaphore() const {
+  if (!device_) return unsupported_on_cpu("context_get_semaphore", "semaphores.");
   if (completed_by() != CompletedBy::timeline)
-    return make_error(ErrorCode::unsupported,
-                      std::string("semaphore: ") +
-                          (queue_ ? "timelineSemaphore was not declared among the device's features"
-                                  : "the context records only, and the host's own submission tells"));
+    return make_error(
+        ErrorCode::unsupported,
+        queue_ ? "context_get_semaphore: the device's features do not declare timelineSemaphore. Declare it."
+               : "context_get_semaphore: this context only records. Use the semaphore of your submission.");
   const vk::Ticket last = device_->last_ticket();
-  if (last.value == 0) return make_error(ErrorCode::not_ready, "semaphore: nothing was submitted yet");
+  if (last.value == 0)
+    return make_error(ErrorCode::not_ready, "context_get_semaphore: nothing was submitted yet.");
   return HostSemaphore{in_flight_->timeline(), true, last.value};
 }
 
-std::string ContextImpl::report() const {
+std::string ContextImpl::queue_report() const {
   constexpr const char* kCompletion[] = {"timeline semaphore", "fences",
                                          "frame numbers that the host reports as safe"};
   const vk::Capabilities& c = device_->capabilities();
-  std::string text = "device: " + c.device_name + ", " + c.driver_name + ", vulkan " +
-                     std::to_string(VK_API_VERSION_MAJOR(c.api_version)) + "." +
-                     std::to_string(VK_API_VERSION_MINOR(c.api_version)) + ", queue family " +
-                     std::to_string(device_->queue_family()) + "\n";
-  const char* queue = exclusive_ ? "of its own; a thread of Imprint's submits to it"
-                      : queue_   ? "submits to the host's queue"
+  const char* queue = exclusive_ ? "Imprint's own, submitted to from its own thread"
+                      : queue_   ? "the host's, submitted to by Imprint"
                                  : "none; records into the host's command buffers only";
-  text += std::string("queue: ") + queue + "\n";
-  text += std::string("completion: ") + kCompletion[static_cast<std::size_t>(completed_by())] + "\n";
-  text += std::string("gpu time: ") + (c.timestamp_valid_bits ? "timestamps" : "estimated") + "\n";
-  for (const vk::CapabilityLoss& loss : device_->losses()) {
-    text +=
-        "without " + loss.item + " (" + loss.cause + "): " + loss.cost + "; remedy: " + loss.remedy + "\n";
-  }
+  return text("queue: ", queue, "\ncompletion: ", kCompletion[static_cast<std::size_t>(completed_by())],
+              "\ngpu time: ", c.timestamp_valid_bits ? "timestamps" : "estimated", "\n");
+}
+
+std::string ContextImpl::missing_report() const {
+  std::string lines;
+  for (const vk::CapabilityLoss& loss : device_->losses())
+    lines += text("without ", loss.item, " (", loss.cause, "): ", loss.cost, "; remedy: ", loss.remedy, "\n");
   for (const vk::UnusedBonus& bonus : vk::unused_bonuses())
-    text += std::string("not used, declared or not: ") + bonus.item + ": " + bonus.reason + "\n";
-  return text;
+    lines += text("not used, declared or not: ", bonus.item, ": ", bonus.reason, "\n");
+  return lines;
 }
 
-ContextStats ContextImpl::stats() const {
-  const std::lock_guard lock(stats_mutex_);
-  return published_;
+std::string ContextImpl::report() const {
+  if (!device_) return cpu_report();
+  const vk::Capabilities& c = device_->capabilities();
+  return text("device: ", c.device_name, ", ", c.driver_name, ", vulkan ",
+              VK_API_VERSION_MAJOR(c.api_version), ".", VK_API_VERSION_MINOR(c.api_version),
+              ", queue family ", device_->queue_family(), "\n", queue_report(), missing_report());
 }
 
-void ContextImpl::publish_stats() {
-  const std::lock_guard lock(stats_mutex_);
-  published_ = counted_;
-}
-
-Status ContextImpl::check_alive(const char* call) const {
-  if (!device_->lost()) return {};
-  return make_error(ErrorCode::device_lost,
-                    std::string(call) + ": the device was lost; make a new context on a new device");
-}
-
-Status ContextImpl::check_loud(const char* call) const {
-  IMPRINT_CHECK(check_alive(call));
-  if (!quiet_) return {};
-  return make_error(ErrorCode::wrong_state,
-                    std::string(call) + ": the context is quiet since quiesce: call resume first");
-}
-
-Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
-  IMPRINT_CHECK(check_alive("quiesce"));
-  if (state_ != State::closed)
-    return make_error(ErrorCode::wrong_state, "quiesce: a frame is open: call frame_end first");
-  if (waits()) {
-    Status waited = in_flight_->wait(device_->last_ticket(), timeout_ns);
-    // What the host recorded is the host's to wait for.
-    if (!waited && !(waited.error().code == ErrorCode::not_ready && in_flight_->recorded_in_front()))
-      return waited;
-  }
-  quiet_ = true;
-  return {};
-}
-
-Status ContextImpl::resume() {
-  IMPRINT_CHECK(check_alive("resume"));
-  if (!quiet_)
-    return make_error(ErrorCode::wrong_state, "resume: the context is not quiet: call quiesce first");
-  quiet_ = false;
-  return {};
-}
-
-ProgramCost& ContextImpl::cost_of(const Program& program) {
-  const auto [entry, added] = known_.try_emplace(&program);
-  KnownProgram& known = entry->second;
-  if (added || known.cost.piece_count() != program.piece_count() || known.name != program.name()) {
-    known.name = program.name();
-    known.cost = guess(program, *device_);
-  }
-  return known.cost;
-}
+// ---- create-time ----
 
 Status ContextImpl::run_now(const Commands& commands) {
-  if (!waits())
-    return make_error(ErrorCode::unsupported,
-                      "this context only records into the host's command buffers and cannot wait for the "
-                      "GPU; give it a queue");
-  IMPRINT_CHECK(check_loud("run_now"));
-  std::vector<VkCommandBuffer> list;
-  IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
-  if (uploads.primary) list.push_back(uploads.primary);
-  list.push_back(runtime_->barrier().primary);
-  list.push_back(commands.primary);
-  const Result<vk::Ticket> ticket = queue_->submit(list);
-  if (!ticket) {
-    runtime_->put_back_uploads(uploads);
-    return ticket.error();
-  }
-  return queue_->wait(*ticket, kRunNowTimeoutNs);
+  IMPRINT_CHECK(engine_->check_running("run_now"));
+  return issuer().run_now(commands);
 }
 
 Status ContextImpl::run_now(Program& program) {
-  return run_now(Commands{program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY), VK_NULL_HANDLE});
+  IMPRINT_CHECK(engine_->check_running("run_now"));
+  return issuer().run_now(program);
 }
 
 Status ContextImpl::measure(Program& program) {
-  IMPRINT_CHECK(check_loud("measure"));
-  if (state_ != State::closed)
-    return make_error(ErrorCode::wrong_state, "measure: a frame is open: measure between frames");
-  const auto runs = [&](const auto& job) { return job.program == &program; };
-  if (std::ranges::any_of(learn_, runs) || std::ranges::any_of(immediate_, runs) ||
-      std::ranges::any_of(issued_, runs)) {
+  IMPRINT_CHECK(engine_->check_closed("measure"));
+  FrameJobs& jobs = engine_->jobs();
+  if (jobs.has_jobs_of(program))
     return make_error(
         ErrorCode::wrong_state,
-        "measure: '" + program.name() + "' has jobs that are not complete: measure before, or drain");
-  }
-  ProgramCost& cost = cost_of(program);
-  if (!waits() || device_->capabilities().timestamp_valid_bits == 0) return {};
-  if (runtime_->has_uploads()) {
-    IMPRINT_ASSIGN(const Commands uploads, runtime_->take_uploads());
-    const Result<vk::Ticket> submitted = queue_->submit(std::span(&uploads.primary, 1));
-    if (!submitted) {
-      runtime_->put_back_uploads(uploads);
-      return submitted.error();
-    }
-  }
-  auto measured = measure_pieces(*device_, *queue_, *runtime_, program);
-  // Work that the host has recorded and not called safe stands in front: the guess stays, and frames correct
-  // it.
-  if (!measured && measured.error().code == ErrorCode::not_ready) return {};
-  if (!measured) return std::move(measured).error();
-  std::vector<float> pieces = std::move(*measured);
-  if (pieces.size() > 1 || pieces.size() == program.piece_count()) {
-    // The rest writes variables and cannot be tried: taken to be as long as the dispatches before (piece 0 is
-    // a copy).
-    float sum = 0;
-    for (std::size_t i = 1; i < pieces.size(); ++i) sum += pieces[i];
-    pieces.resize(program.piece_count(),
-                  pieces.size() > 1 ? sum / static_cast<float>(pieces.size() - 1) : 0.0f);
-    cost = ProgramCost::measured(pieces);
-  }
+        text("measure: '", program.name(), "' has jobs that are not complete. Call context_drain first."));
+  ProgramCost& cost = jobs.cost_of(program);
+  IMPRINT_ASSIGN(std::vector<float> us, issuer().measure(program));
+  if (us.size() <= 1 && us.size() != program.piece_count()) return {};  // the guess stays
+  // The other pieces write variables and cannot be tried. They are expected to take the mean of the
+  // dispatches before them; piece 0 is no dispatch.
+  float sum = 0;
+  for (std::size_t i = 1; i < us.size(); ++i) sum += us[i];
+  us.resize(program.piece_count(), us.size() > 1 ? sum / static_cast<float>(us.size() - 1) : 0.0f);
+  cost = ProgramCost::measured(us);
   return {};
 }
 
 Status ContextImpl::drain(std::uint64_t timeout_ns) {
-  IMPRINT_CHECK(check_loud("drain"));
-  if (state_ != State::closed)
-    return make_error(ErrorCode::wrong_state, "drain: a frame is open: call frame_end first");
-  if (!waits()) {
-    const std::string cause = queue_ ? "the host's submit passes no fence on" : "the context is record only";
-    return make_error(ErrorCode::unsupported,
-                      "drain: " + cause + ", so only frames tell what is complete: run frames until all is");
-  }
+  IMPRINT_CHECK(engine_->check_closed("context_drain"));
+  if (!can_wait())
+    return make_error(
+        ErrorCode::unsupported,
+        text("context_drain: ", queue_ ? "the host's submit passes no fence" : "this context only records",
+             ", so only frames tell what is complete. Run frames until all is."));
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end =
       Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
   for (;;) {
-    frame_budget_us_ = std::numeric_limits<float>::infinity();
-    IMPRINT_CHECK(submit_all(frame_budget_us_, true));
+    IMPRINT_CHECK(engine_->issue_everything(*submit_));
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now()).count();
-    IMPRINT_CHECK(in_flight_->wait(device_->last_ticket(), left > 0 ? static_cast<std::uint64_t>(left) : 0));
-    const vk::Ticket complete = device_->completion().poll();
-    read_times(complete);
-    device_->collect();
-    call_completed(complete);
-    publish_stats();
-    if (immediate_.empty() && schedule_.empty() && issued_.empty() && !runtime_->has_uploads()) return {};
+    IMPRINT_CHECK(submit_->wait(left > 0 ? static_cast<std::uint64_t>(left) : 0));
+    engine_->call_completed(*submit_);
+    engine_->publish_stats();
+    if (engine_->jobs().empty() && !runtime_->has_uploads()) return {};
     if (Clock::now() >= end)
       return make_error(ErrorCode::not_ready,
-                        "drain: completed jobs kept enqueueing further ones until the time was over");
+                        "context_drain: completed jobs kept enqueueing new ones until the timeout.");
   }
 }
 
-Status ContextImpl::share(const std::shared_ptr<SharedBuffer>& buffer) {
-  IMPRINT_CHECK(border_->add(buffer));
-  return timer_->set_host_use(border_->host_use());
+Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
+  IMPRINT_CHECK(engine_->check_alive("context_quiesce"));
+  IMPRINT_CHECK(check_frame_closed(engine_->state(), "context_quiesce"));
+  if (can_wait()) {
+    const Status waited = submit_->wait(timeout_ns);
+    // The host waits for what it recorded.
+    const bool host_waits =
+        !waited && waited.error().code == ErrorCode::not_ready && in_flight_->oldest_needs_safe_frame();
+    if (!waited && !host_waits) return waited;
+  }
+  engine_->set_quiesced(true);
+  return {};
+}
+
+Status ContextImpl::resume() {
+  IMPRINT_CHECK(engine_->check_alive("context_resume"));
+  if (!engine_->quiesced())
+    return make_error(ErrorCode::wrong_state,
+                      "context_resume: the context is not quiesced. Call context_quiesce first.");
+  engine_->set_quiesced(false);
+  return {};
+}
+
+// ---- shared buffers ----
+
+Status ContextImpl::check_buffers(const char* call) const {
+  IMPRINT_CHECK(engine_->check_alive(call));
+  if (!device_) return unsupported_on_cpu(call, "buffers to share.");
+  return {};
 }
 
 Result<std::shared_ptr<SharedBuffer>> ContextImpl::import_buffer(const HostBuffer& host) {
-  IMPRINT_CHECK(check_alive("import_buffer"));
+  IMPRINT_CHECK(check_buffers("import_buffer"));
   IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, SharedBuffer::import(*device_, host));
-  IMPRINT_CHECK(share(buffer));
+  IMPRINT_CHECK(gpu_frame_->share(buffer));
   return buffer;
 }
 
 Result<std::shared_ptr<SharedBuffer>> ContextImpl::create_buffer(const SharedBufferRequest& request) {
-  IMPRINT_CHECK(check_alive("create_buffer"));
+  IMPRINT_CHECK(check_buffers("create_buffer"));
   IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, SharedBuffer::create(*device_, request));
-  IMPRINT_CHECK(share(buffer));
+  IMPRINT_CHECK(gpu_frame_->share(buffer));
   return buffer;
 }
 
-void ContextImpl::cancel(const Program& program) {
-  const auto runs = [&](const auto& job) { return job.program == &program; };
-  std::erase_if(immediate_, runs);
-  std::erase_if(learn_, runs);
-  schedule_.cancel(reinterpret_cast<std::uintptr_t>(&program));
-  for (Issued& issued : issued_) {
-    if (issued.program != &program) continue;
-    issued.program = nullptr;
-    issued.on_complete = nullptr;
-  }
-  known_.erase(&program);
+void ContextImpl::forget(const std::shared_ptr<SharedBuffer>& buffer) {
+  if (gpu_frame_) gpu_frame_->sync().forget(buffer);
 }
 
-void ContextImpl::cancel(const Commands& commands) {
-  if (!commands.primary) return;
-  std::erase_if(immediate_, [&](const Immediate& job) { return job.commands.primary == commands.primary; });
-  for (Issued& issued : issued_) {
-    if (issued.commands != commands.primary) continue;
-    issued.commands = VK_NULL_HANDLE;
-    issued.on_complete = nullptr;
-  }
+Status ContextImpl::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
+  IMPRINT_CHECK(engine_->check_open("tensor_acquire"));
+  IMPRINT_CHECK(check_buffers("tensor_acquire"));
+  return gpu_frame_->sync().acquire(buffer);
+}
+
+Status ContextImpl::release(const std::shared_ptr<SharedBuffer>& buffer) {
+  IMPRINT_CHECK(engine_->check_open("tensor_release"));
+  IMPRINT_CHECK(check_buffers("tensor_release"));
+  return gpu_frame_->sync().release(buffer);
+}
+
+// ---- the frame's work ----
+
+Status ContextImpl::submit(const SubmitInfo& info) {
+  IMPRINT_CHECK(engine_->check_open("frame_submit"));
+  if (!submit_)
+    return make_error(ErrorCode::unsupported,
+                      "frame_submit: this context only records, as it has no queue. Call frame_record.");
+  FrameCall call(*this);
+  if (gpu_frame_)
+    IMPRINT_CHECK(gpu_frame_->sync().add_semaphores(info.waits, info.signals));
+  else if (!info.waits.empty() || !info.signals.empty())
+    return unsupported_on_cpu("frame_submit", "semaphores.");
+  const auto left = engine_->issue(*submit_, info.budget_us, FrameState::submitted);
+  return left ? Status() : Status(left.error());
+}
+
+Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+  IMPRINT_CHECK(engine_->check_open("frame_record"));
+  if (!record_) return unsupported_on_cpu("frame_record", "command buffers. Call frame_submit.");
+  if (exclusive_)
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_record: the queue is Imprint's alone, and nothing orders it with the host's command "
+        "buffers. Call frame_submit.");
+  if (!command_buffer)
+    return make_error(ErrorCode::invalid_argument, "frame_record: command_buffer: found null, expected one.");
+  record_->set_command_buffer(command_buffer);
+  return engine_->issue(*record_, budget_us, FrameState::recorded);
 }
 
 }  // namespace imprint::bridge

@@ -70,8 +70,7 @@ Result<VkCommandBuffer> CommandSet::record(VkCommandBufferLevel level, bool shar
   VkResult result = f.vkAllocateCommandBuffers(device_.handle(), &allocate, &command_buffer);
   if (result != VK_SUCCESS) return vk::vulkan_error(device_, "vkAllocateCommandBuffers", result);
 
-  const VkCommandBufferInheritanceInfo inheritance{
-      VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};  // outside any render pass
+  const VkCommandBufferInheritanceInfo inheritance{VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   if (shared) begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   if (level == VK_COMMAND_BUFFER_LEVEL_SECONDARY) begin.pInheritanceInfo = &inheritance;

@@ -1,5 +1,5 @@
 #pragma once
-// Small command buffers recorded once, off the frame, and used in every frame.
+// Small command buffers, recorded once outside a frame and used in every frame.
 
 #include <vulkan/vulkan_core.h>
 
@@ -13,18 +13,18 @@
 
 namespace imprint::bridge {
 
-// All of compute's and transfer's accesses before against all after. What every slice of ours starts with.
+// All compute and transfer accesses before it, against all after it. Every slice starts with it.
 void record_global_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer);
-// How the host uses what it shares with us, on the queue that it shares with us.
+// How the host uses shared buffers on the shared queue.
 struct HostUse {
   VkPipelineStageFlags stages = 0;
   VkAccessFlags access = 0;
 };
-// What the host did, made visible to us. What a frame of ours begins with where the host shares buffers.
+// Makes the host's writes visible to Imprint. A frame starts with it where the host shares buffers.
 void record_entry_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer,
                           const HostUse& host);
-// What we wrote, made visible to later compute and transfer, to the host's processor and to what it shares.
-// What every frame of ours ends with.
+// Makes Imprint's writes visible to later compute and transfer, to the CPU and to the host's use. Every frame
+// ends with it.
 void record_exit_barrier(const vk::Functions& functions, VkCommandBuffer command_buffer, const HostUse& host);
 
 class CommandSet {
@@ -34,11 +34,11 @@ class CommandSet {
   CommandSet(const CommandSet&) = delete;
   CommandSet& operator=(const CommandSet&) = delete;
 
-  // The same content at both levels. `shared`: may be pending more than once at a time.
+  // Records the same content at both levels. shared: it may be pending more than once at a time.
   Result<Commands> record(bool shared, const std::function<void(VkCommandBuffer)>& content);
   Result<VkCommandBuffer> record(VkCommandBufferLevel level, bool shared,
                                  const std::function<void(VkCommandBuffer)>& content);
-  void retire(const Commands& commands);  // behind the newest ticket
+  void retire(const Commands& commands);  // freed once the newest ticket is complete
 
  private:
   explicit CommandSet(vk::Device& device) : device_(device) {}

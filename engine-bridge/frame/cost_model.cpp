@@ -5,8 +5,8 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr float kSettledWeight = 0.125f;     // of one frame in the moving average
-constexpr std::uint32_t kMeasuredWorth = 8;  // a measurement counts as that many observed frames
+constexpr float kSettledWeight = 0.125f;     // of a frame in the moving average
+constexpr std::uint32_t kMeasuredWorth = 8;  // in observed frames
 constexpr float kLeastPieceUs = 0.05f;       // a timestamp's resolution may say 0
 
 }  // namespace
@@ -19,7 +19,7 @@ DeviceRates rates_of(DeviceKind kind) {
       return {5, 30000, 300000};
     case DeviceKind::software:
       return {20, 4000, 10000};
-    case DeviceKind::processor:
+    case DeviceKind::cpu:
       return {0.5f, 8000, 10000};
   }
   return {};
@@ -28,7 +28,7 @@ DeviceRates rates_of(DeviceKind kind) {
 ProgramCost ProgramCost::guess(const WorkEstimate& work, const DeviceRates& rates) {
   ProgramCost cost;
   if (work.piece_count == 0) return cost;
-  // The longer of the two bounds: a kernel waits for memory or computes, seldom both.
+  // The larger of both bounds: a kernel is limited by memory or by arithmetic.
   const float busy = std::max(static_cast<float>(work.bytes) / rates.bytes_per_us,
                               static_cast<float>(work.flops) / rates.flops_per_us);
   const float piece = rates.dispatch_us + busy / static_cast<float>(work.piece_count);
@@ -46,8 +46,7 @@ ProgramCost ProgramCost::measured(std::span<const float> piece_us) {
 }
 
 std::uint32_t ProgramCost::fit(std::uint32_t begin, std::uint32_t end, float us) const {
-  // The last boundary in [begin, end] whose distance from begin is within us; the same arithmetic as
-  // range_us, so that both agree.
+  // The same arithmetic as range_us, so that both agree.
   const auto first = until_.begin() + begin + 1, last = until_.begin() + end + 1;
   const auto past =
       std::partition_point(first, last, [&](float until) { return (until - until_[begin]) * scale_ <= us; });

@@ -1,6 +1,6 @@
 #pragma once
-// What the pieces of a program cost on the GPU, in microseconds: guessed from the device's kind, or measured
-// once, and then corrected by what whole frames turn out to take. Pure arithmetic.
+// What the pieces of a program cost, in microseconds: guessed from the device's kind or measured once, then
+// corrected by the times of whole frames. Pure arithmetic.
 
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace imprint::bridge {
 
-// A device's speed for a guess before anything was measured.
+// A device's speed, for a guess before anything is measured.
 struct DeviceRates {
   float dispatch_us = 5;        // a dependent dispatch that does nothing
   float bytes_per_us = 50000;   // memory
@@ -17,12 +17,12 @@ struct DeviceRates {
 enum class DeviceKind : std::uint8_t {
   discrete,
   integrated,
-  software,
-  processor
-};  // processor: without Vulkan
+  software,  // Vulkan on the CPU
+  cpu        // without Vulkan
+};
 DeviceRates rates_of(DeviceKind kind);
 
-// A program's work as far as it is known without running it.
+// A program's work, known without running it.
 struct WorkEstimate {
   std::uint32_t piece_count = 0;
   std::uint64_t bytes = 0;
@@ -32,7 +32,7 @@ struct WorkEstimate {
 class ProgramCost {
  public:
   ProgramCost() = default;
-  static ProgramCost guess(const WorkEstimate& work, const DeviceRates& rates);  // all pieces alike
+  static ProgramCost guess(const WorkEstimate& work, const DeviceRates& rates);  // equal pieces
   static ProgramCost measured(std::span<const float> piece_us);
 
   std::uint32_t piece_count() const { return static_cast<std::uint32_t>(until_.size()) - 1; }
@@ -40,11 +40,11 @@ class ProgramCost {
     return (until_[end] - until_[begin]) * scale_;
   }
 
-  // How many pieces from `begin` on, at most up to `end`, take no more than `us` together.
+  // The number of pieces in [begin, end), from begin on, that take at most `us` together.
   std::uint32_t fit(std::uint32_t begin, std::uint32_t end, float us) const;
 
   // Work predicted to take `predicted_us` took `measured_us`; `share` in (0, 1] of it was this program's.
-  // Single outliers (a preempted frame) move the model little; the first answers for a guess move it a lot.
+  // Early observations move a guess a lot; later ones, such as a preempted frame, move the model little.
   void correct(float predicted_us, float measured_us, float share);
 
  private:

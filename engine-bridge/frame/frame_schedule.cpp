@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
+
+#include "compute/base/text.h"
 
 namespace imprint::bridge {
 namespace {
@@ -30,7 +31,7 @@ class Packer {
           used_us_ = 0;
           continue;
         }
-        count = 1;  // a single piece longer than a slice cannot be cut
+        count = 1;  // a piece longer than a slice cannot be cut
       }
       if (plan_.slices.empty())
         plan_.slices.push_back({static_cast<std::uint32_t>(plan_.steps.size()), 0, 0});
@@ -57,11 +58,9 @@ Status FrameSchedule::add(const LearnJob& job) {
     const bool same_program = earlier.program == job.program;
     if (!same_program && earlier.stream != job.stream) continue;
     return make_error(ErrorCode::invalid_argument,
-                      "deadline frame " + std::to_string(job.deadline_frame) + " lies before frame " +
-                          std::to_string(earlier.deadline_frame) +
-                          " of an unfinished learn job of the same " + (same_program ? "program" : "stream") +
-                          ", which has to finish first: raise the deadline" +
-                          (same_program ? "" : ", or give independent work a stream of its own"));
+                      text("deadline_frame: found ", job.deadline_frame, ", expected at least ",
+                           earlier.deadline_frame, ", that of an unfinished learn job of the same ",
+                           same_program ? "program. Raise it." : "stream. Raise it, or use another stream."));
   }
   jobs_.push_back(job);
   return {};
@@ -98,8 +97,8 @@ void FrameSchedule::plan(const FrameRequest& request, FramePlan& plan) {
   }
 
   const float granted = std::max(0.0f, request.budget_us - plan.due_us);
-  float left = granted > 0 ? granted + credit_us_ : 0;
-  if (granted > 0) credit_us_ = 0;
+  float left = granted > 0 ? granted + saved_us_ : 0;
+  if (granted > 0) saved_us_ = 0;
   for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
     const LearnJob& job = jobs_[i];
     if (job.finished() || is_due(job)) continue;
@@ -116,9 +115,9 @@ void FrameSchedule::plan(const FrameRequest& request, FramePlan& plan) {
       next += count;
       left -= us;
       if (next < job.commit_piece) {
-        // The order of jobs is kept: a smaller piece of a later job does not overtake.
+        // Keeps the order of jobs: a smaller piece of a later job does not overtake.
         const float wanted = job.cost->range_us(next, next + 1);
-        if (wanted > request.budget_us) credit_us_ = std::min(left, wanted);
+        if (wanted > request.budget_us) saved_us_ = std::min(left, wanted);
         left = 0;
       }
     }

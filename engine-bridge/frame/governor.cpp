@@ -5,8 +5,8 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr float kBack = 1.0f / 16;  // of the budget comes back in a frame that has room
-constexpr float kRoom = 0.9f;       // of its time: what a frame must stay under for that
+constexpr float kBack = 1.0f / 16;  // of the budget comes back per frame that has room
+constexpr float kRoom = 0.9f;       // of its time: a frame below this has room
 constexpr float kGivesWay = 0.75f;
 constexpr float kLeastBalanced = 0.25f;
 

@@ -1,29 +1,28 @@
 #pragma once
-// How much of its budget learning takes, by what the host measures of its own frames. Our timestamps see our
-// work alone, and on queues that overlap they overstate it; whether the picture suffers only the host's frame
-// can say.
+// The share of its budget that learning may use, by the GPU time that the host measures for its own frames.
+// Imprint's timestamps cover Imprint's work only, and overstate it where queues overlap. Only the host's
+// frame time tells whether the picture suffers.
 
 #include <cstdint>
 
 namespace imprint::bridge {
 
 enum class Preference : std::uint8_t {
-  graphics,  // a frame over its time gives up learning at once (but for what is due), and learning comes back
-             // slowly
-  balanced,  // gives way step by step, but for a quarter of the budget
-  compute    // keeps its budget whatever the frame takes
+  graphics,  // a frame over its time stops learning that is not due at once; it comes back slowly
+  balanced,  // gives way step by step, down to a quarter of the budget
+  compute    // always keeps its budget
 };
 
 // Frame thread.
 class Governor {
  public:
-  // frame_us: GPU time that a whole frame of the host's may take; 0 = nothing to keep to.
+  // frame_us: limit of GPU time for the host's whole frame; 0 = none.
   void set(Preference preference, std::uint32_t frame_us) {
     preference_ = preference;
     frame_us_ = frame_us;
     if (frame_us == 0 || preference == Preference::compute) share_ = 1;
   }
-  // The newest frame that the host has measured, all work on the GPU included; 0 = none.
+  // GPU time of the newest whole frame that the host has measured; 0 = none.
   void measured(std::uint32_t host_gpu_us);
   float share() const { return share_; }  // of the budget, 0 .. 1
 

@@ -27,9 +27,8 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     for (std::uint32_t section = 0; section < kSections; ++section) {
       const std::uint32_t query = (i * kSections + section) * 2;
-      // The time of the compute stage, and not of the whole pipe: the host's drawing before us may still be
-      // going on and is not ours to count. The barriers see to it that the stage stands still for our copies
-      // too.
+      // Timestamps are of the compute stage, not of the whole pipe: the host's drawing may still be running
+      // and must not count. The barriers make the stage wait for Imprint's copies too.
       const auto record = [&](bool ends_one, bool begins_one) {
         return timer->commands_->record(false, [&](VkCommandBuffer commands) {
           if (begins_one && !f.vkResetQueryPool) f.vkCmdResetQueryPool(commands, timer->queries_, query, 2);
@@ -41,7 +40,7 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
       IMPRINT_ASSIGN(timer->entries_[i].begin[section], record(false, true));
       IMPRINT_ASSIGN(timer->entries_[i].end[section], record(true, false));
       if (section > 0) {
-        IMPRINT_ASSIGN(timer->entries_[i].turn[section], record(true, true));
+        IMPRINT_ASSIGN(timer->entries_[i].next[section], record(true, true));
       }
     }
   }
@@ -53,7 +52,7 @@ void GpuTimer::record_time(VkCommandBuffer commands, std::uint32_t query) const 
   device_.functions().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, queries_, query);
 }
 
-// The exit barrier waits for all that the end's would, and for our stages as well as the host's.
+// The exit barrier waits for all stages that the barrier of an end waits for, and for the host's.
 Status GpuTimer::record_finishes(const HostUse& host) {
   std::vector<Commands> finishes;
   const auto record = [&](std::uint32_t place) -> Status {
@@ -93,7 +92,7 @@ std::optional<std::uint32_t> GpuTimer::open() {
   ++open_count_;
   entries_[entry].used = 0;
   entries_[entry].ticket = {~0ull};
-  // On the host where it may: the GPU is done with the entry, and each section is a command shorter.
+  // The GPU has finished with the entry. Resetting here saves a command per section.
   constexpr std::uint32_t kQueries = kSections * 2;
   if (const vk::Functions& f = device_.functions(); f.vkResetQueryPool && !device_.lost())
     f.vkResetQueryPool(device_.handle(), queries_, entry * kQueries, kQueries);
@@ -105,9 +104,10 @@ VkCommandBuffer GpuTimer::begin(std::uint32_t entry, std::uint32_t section, VkCo
   return entries_[entry].begin[section].get(level);
 }
 
-VkCommandBuffer GpuTimer::turn(std::uint32_t entry, std::uint32_t section, VkCommandBufferLevel level) {
+VkCommandBuffer GpuTimer::next_section(std::uint32_t entry, std::uint32_t section,
+                                       VkCommandBufferLevel level) {
   entries_[entry].used |= 1u << section;
-  return entries_[entry].turn[section].get(level);
+  return entries_[entry].next[section].get(level);
 }
 
 VkCommandBuffer GpuTimer::finish(std::uint32_t entry, std::uint32_t section,
@@ -136,7 +136,7 @@ std::optional<GpuTimer::Times> GpuTimer::read(vk::Ticket complete) {
   --open_count_;
   const std::uint32_t used = entries_[times.entry].used;
   if (used == 0 || device_.lost()) return times;
-  // Sections are used one after the other, from the first or the second on: one call gets them all.
+  // Used sections are contiguous, so one call reads them all.
   const auto first = static_cast<std::uint32_t>(std::countr_zero(used)),
              count = static_cast<std::uint32_t>(std::popcount(used));
   std::array<std::uint64_t, 2 * kSections> stamps{};

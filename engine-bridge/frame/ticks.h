@@ -1,7 +1,6 @@
 #pragma once
-// A counter that is cheap enough to be read twice in every call of a frame, where asking the clock would cost
-// more than the call. It rises steadily; how fast is for the reader to find out, by asking the clock now and
-// then.
+// A counter cheap enough to read twice in every frame call: reading the clock would cost more than some
+// calls. It rises at a constant rate, which the reader finds by comparing with a clock.
 
 #include <chrono>
 #include <cstdint>

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
 #include <utility>
+
+#include "compute/base/text.h"
+#include "engine-bridge/host/lost_device.h"
 
 namespace imprint::bridge {
 
@@ -33,7 +35,7 @@ InFlight::~InFlight() {
 Result<VkFence> InFlight::take_fence() {
   const std::lock_guard lock(mutex_);
   if (free_fences_.empty()) poll_locked();
-  if (device_.lost()) return make_error(ErrorCode::device_lost, "submit: the device was lost");
+  if (device_.lost()) return lost_device_error("submit");
   const vk::Functions& f = device_.functions();
   if (!free_fences_.empty()) {
     const VkFence fence = free_fences_.back();
@@ -42,8 +44,7 @@ Result<VkFence> InFlight::take_fence() {
     free_fences_.pop_back();
     return fence;
   }
-  // More fences are cheaper than waiting for one: the number settles at the submissions that the host keeps
-  // in flight.
+  // A new fence costs less than a wait. The pool stops growing at the number of submissions in flight.
   VkFence fence = VK_NULL_HANDLE;
   const VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   const VkResult result = f.vkCreateFence(device_.handle(), &info, device_.allocation_callbacks(), &fence);
@@ -101,17 +102,17 @@ void InFlight::submitted_by_frame(vk::Ticket ticket) {
   points_.push_back({ticket, VK_NULL_HANDLE, frame_, true});
 }
 
-void InFlight::frame(std::uint64_t frame) {
+void InFlight::begin_frame(std::uint64_t frame) {
   const std::lock_guard lock(mutex_);
   frame_ = frame;
 }
 
-bool InFlight::recorded_in_front() {
+bool InFlight::oldest_needs_safe_frame() {
   const std::lock_guard lock(mutex_);
   return first_ < points_.size() && points_[first_].recorded;
 }
 
-void InFlight::safe_frame(std::uint64_t frame) {
+void InFlight::set_safe_frame(std::uint64_t frame) {
   const std::lock_guard lock(mutex_);
   safe_frame_ = std::max(safe_frame_, frame);
 }
@@ -158,37 +159,64 @@ vk::Ticket InFlight::poll_locked() {
   return complete_;
 }
 
+InFlight::Point InFlight::next_to_wait_for(vk::Ticket ticket) const {
+  Point next = points_[first_];
+  if (next.recorded || next.fence || next.posted) return next;
+  for (std::size_t i = first_;
+       i < points_.size() && !points_[i].recorded && !points_[i].posted && points_[i].ticket <= ticket; ++i)
+    next = points_[i];
+  return next;
+}
+
+Status InFlight::wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns) {
+  if (point.posted) {
+    const std::chrono::nanoseconds left(std::min<std::uint64_t>(left_ns, 1ull << 60));
+    if (wait_for_delivery(point.ticket, std::chrono::steady_clock::now() + left)) return {};
+    return make_error(ErrorCode::not_ready, text("wait: the queue has not taken all submissions within ",
+                                                 timeout_ns / 1000000, " ms."));
+  }
+  const vk::Functions& f = device_.functions();
+  VkResult result = VK_SUCCESS;
+  const char* call = nullptr;
+  if (point.fence) {
+    call = "vkWaitForFences";
+    result = f.vkWaitForFences(device_.handle(), 1, &point.fence, VK_TRUE, left_ns);
+  } else {
+    call = "vkWaitSemaphores";
+    VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+    info.semaphoreCount = 1;
+    info.pSemaphores = &timeline_;
+    info.pValues = &point.ticket.value;
+    result = f.vkWaitSemaphores(device_.handle(), &info, left_ns);
+  }
+  if (result == VK_TIMEOUT)
+    return make_error(ErrorCode::not_ready,
+                      text("wait: the GPU has not finished within ", timeout_ns / 1000000, " ms."));
+  if (result != VK_SUCCESS) return vk::vulkan_error(device_, call, result);
+  return {};
+}
+
 Status InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const vk::Functions& f = device_.functions();
   bool counted = false;
   for (;;) {
-    if (device_.lost()) return make_error(ErrorCode::device_lost, "wait: the device was lost");
-    Point front;
+    if (device_.lost()) return lost_device_error("wait");
+    Point next;
     {
       const std::lock_guard lock(mutex_);
       if (poll_locked() >= ticket) return {};
       if (device_.lost()) continue;
-      if (first_ == points_.size()) {
-        return make_error(ErrorCode::invalid_argument, "wait: ticket " + std::to_string(ticket.value) +
-                                                           " belongs to nothing submitted or recorded");
-      }
-      front = points_[first_];
-      if (!front.recorded && !front.fence && !front.posted) {
-        // One wait for the newest submission up to the ticket, as far as no recorded work stands between.
-        for (std::size_t i = first_;
-             i < points_.size() && !points_[i].recorded && !points_[i].posted && points_[i].ticket <= ticket;
-             ++i)
-          front = points_[i];
-      }
+      if (first_ == points_.size())
+        return make_error(ErrorCode::invalid_argument,
+                          text("wait: ticket ", ticket.value, " belongs to nothing submitted or recorded."));
+      next = next_to_wait_for(ticket);
     }
-    if (front.recorded) {
+    if (next.recorded)
       return make_error(
           ErrorCode::not_ready,
-          "wait: work recorded in frame " + std::to_string(front.frame) +
-              " stands before it; the host has not yet reported that frame as safe (FrameInfo::safe_frame)");
-    }
+          text("wait: work recorded in frame ", next.frame, " comes first, and safe_frame has not ",
+               "reached it. Call frame_begin with safe_frame ", next.frame, " or above."));
     if (!counted) {
       ++device_.counters().waits;
       if (device_.counters().on_frame()) ++device_.counters().frame_waits;
@@ -197,31 +225,7 @@ Status InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
     const auto spent = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
     const std::uint64_t left = timeout_ns > spent ? timeout_ns - spent : 0;
-    if (front.posted) {
-      if (wait_for_delivery(front.ticket, Clock::now() + std::chrono::nanoseconds(
-                                                             std::min<std::uint64_t>(left, 1ull << 60))))
-        continue;
-      return make_error(ErrorCode::not_ready, "wait: the queue has not taken all submissions within " +
-                                                  std::to_string(timeout_ns / 1000000) + " ms");
-    }
-    VkResult result = VK_SUCCESS;
-    const char* call = nullptr;
-    if (front.fence) {
-      call = "vkWaitForFences";
-      result = f.vkWaitForFences(device_.handle(), 1, &front.fence, VK_TRUE, left);
-    } else {
-      call = "vkWaitSemaphores";
-      VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
-      info.semaphoreCount = 1;
-      info.pSemaphores = &timeline_;
-      info.pValues = &front.ticket.value;
-      result = f.vkWaitSemaphores(device_.handle(), &info, left);
-    }
-    if (result == VK_TIMEOUT) {
-      return make_error(ErrorCode::not_ready, "wait: the GPU has not finished within " +
-                                                  std::to_string(timeout_ns / 1000000) + " ms");
-    }
-    if (result != VK_SUCCESS) return vk::vulkan_error(device_, call, result);
+    IMPRINT_CHECK(wait_for(next, left, timeout_ns));
   }
 }
 

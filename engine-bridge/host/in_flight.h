@@ -1,8 +1,7 @@
 #pragma once
-// Work that the GPU has not finished, in the order of its tickets: submissions of ours (known by a timeline
-// semaphore or a fence each) and work recorded into the host's command buffers (known when the host reports
-// its frame as safe). A ticket is complete when everything up to it is, also where both kinds are mixed: so
-// the front of the order decides.
+// Work that the GPU has not finished, in the order of its tickets. A timeline value or a fence completes a
+// submission; the host's safe frame completes work recorded into its command buffers. A ticket is complete
+// when everything up to it is, so the oldest entry decides.
 
 #include <vulkan/vulkan_core.h>
 
@@ -19,37 +18,38 @@
 
 namespace imprint::bridge {
 
-// One thread notes and waits; poll() is for any thread, delivered() and wake() for one that submits.
+// One thread adds work and waits. Any thread may call poll(). The submit thread calls delivered() and wake().
 class InFlight {
  public:
-  // A timeline semaphore where the device has them, else fences made as they are needed and used again.
+  // Uses a timeline semaphore where the device has them, else a pool of fences that grows on demand.
   static Result<std::unique_ptr<InFlight>> create(vk::Device& device);
   ~InFlight();  // does not wait
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
   VkSemaphore timeline() const { return timeline_; }  // null: fences
-  Result<VkFence> take_fence();  // unsignalled, to be passed to submitted() or given back
+  // An unsignalled fence. Pass it to submitted() or posted(), or give it back.
+  Result<VkFence> take_fence();
   void give_back(VkFence fence);
 
-  void submitted(vk::Ticket ticket,
-                 VkFence fence);  // fence null: signals the timeline with the ticket's value
-  // The same by another thread: first that it will be, then, on that thread and in the order of tickets, that
-  // it was.
+  // Submitted. Without a fence it signals the timeline with the ticket's value.
+  void submitted(vk::Ticket ticket, VkFence fence);
+  // Another thread will submit it. That thread calls delivered() in the order of tickets.
   void posted(vk::Ticket ticket, VkFence fence);
   void delivered(vk::Ticket ticket);
-  void wake();  // whoever waits looks again: the device was lost
+  void wake();  // waiting threads look again: the device was lost
+  // Recorded into a command buffer of the host: complete when the frame is safe.
   void recorded(vk::Ticket ticket, std::uint64_t frame);
-  void submitted_by_frame(
-      vk::Ticket ticket);           // no fence, no timeline: complete when the frame under way is safe
-  void frame(std::uint64_t frame);  // begins
-  void safe_frame(std::uint64_t frame);
-  bool recorded_in_front();  // what is oldest waits for a safe frame
+  // Submitted without fence or timeline: complete when the current frame is safe.
+  void submitted_by_frame(vk::Ticket ticket);
+  void begin_frame(std::uint64_t frame);
+  void set_safe_frame(std::uint64_t frame);
+  bool oldest_needs_safe_frame();
 
-  vk::Ticket poll();  // newest ticket up to which all is complete; never blocks
+  vk::Ticket poll();  // newest ticket up to which everything is complete; never blocks
 
-  // Blocks until the ticket is complete. Errors: not_ready (time over; or recorded work whose frame the host
-  // has not reported as safe, which no wait of ours can end), device_lost.
+  // Blocks until the ticket is complete. Errors: not_ready (time over, or recorded work whose frame the host
+  // has not reported as safe: waiting cannot end that), device_lost.
   Status wait(vk::Ticket ticket, std::uint64_t timeout_ns);
 
  private:
@@ -63,13 +63,16 @@ class InFlight {
 
   explicit InFlight(vk::Device& device) : device_(device) {}
   vk::Ticket poll_locked();
+  // What a wait for the ticket waits for first: the oldest entry, or the newest of several timeline values.
+  Point next_to_wait_for(vk::Ticket ticket) const;
+  Status wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns);
   bool wait_for_delivery(vk::Ticket ticket, std::chrono::steady_clock::time_point end);
 
   vk::Device& device_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   std::mutex mutex_;
   std::condition_variable delivered_;
-  std::vector<Point> points_;  // in order; [first_, end) outstanding
+  std::vector<Point> points_;  // in order; [first_, end) is outstanding
   std::size_t first_ = 0;
   std::vector<VkFence> free_fences_;  // complete, not yet reset
   std::vector<VkFence> all_fences_;

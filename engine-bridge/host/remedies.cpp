@@ -9,7 +9,7 @@ using vk::CapabilityLoss;
 using vk::RemedyKind;
 using vk::version_text;
 
-// "timelineSemaphore", with "VK_KHR_timeline_semaphore" where the version has it not.
+// "timelineSemaphore (with VK_KHR_timeline_semaphore below vulkan 1.2)".
 std::string what(const CapabilityLoss& loss) {
   if (loss.feature.empty()) return loss.extension;
   return loss.feature + " (with " + loss.extension +
@@ -18,7 +18,7 @@ std::string what(const CapabilityLoss& loss) {
 
 std::string in_unity(const CapabilityLoss& loss) {
   const std::string wrap =
-      "in a native plugin that is loaded on start, IUnityGraphicsVulkanV2::AddInterceptInitialization with a "
+      "in a native plugin that is preloaded, IUnityGraphicsVulkanV2::AddInterceptInitialization with a "
       "wrapper of ";
   if (loss.kind == RemedyKind::raise_version)
     return wrap + "vkCreateInstance that raises apiVersion to " + version_text(loss.core_since);
@@ -44,7 +44,7 @@ std::string in_godot(const CapabilityLoss& loss) {
   if (loss.kind == RemedyKind::raise_version) return "declare the version that Godot made its instance with";
   if (loss.kind == RemedyKind::enable_instance_extension)
     return "start Godot with --verbose, which enables it; declare it then";
-  return "not from a GDExtension: Godot enables a fixed list; a build of the engine of your own adds " +
+  return "not from a GDExtension, as Godot enables a fixed list; in your own build of the engine add " +
          what(loss) + " in RenderingDeviceDriverVulkan::_initialize_device_extensions";
 }
 

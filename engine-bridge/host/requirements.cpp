@@ -6,12 +6,13 @@
 #include <cstring>
 #include <utility>
 
+#include "compute/base/text.h"
 #include "compute/vk/capabilities.h"
 
 namespace imprint::bridge {
 namespace {
 
-// A feature that is used where it is there: in a struct of its own, or in that of a whole version.
+// An optional feature: enabled in its own struct, or in the struct of a Vulkan version.
 struct Feature {
   const char* name;
   const char* extension;
@@ -28,41 +29,41 @@ constexpr Feature kFeatures[] = {
      offsetof(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
      offsetof(VkPhysicalDeviceVulkan12Features, timelineSemaphore),
-     "completion is followed by a fence for each submission, or by frame numbers"},
+     "a fence per submission, or frame numbers, tell what is complete"},
     {"synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES,
      offsetof(VkPhysicalDeviceSynchronization2Features, synchronization2),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
      offsetof(VkPhysicalDeviceVulkan13Features, synchronization2),
-     "barriers hold back all shader accesses and transfers, where copies and storage would do"},
+     "barriers wait for all shader accesses and transfers instead of storage accesses and copies"},
     {"hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES,
      offsetof(VkPhysicalDeviceHostQueryResetFeatures, hostQueryReset),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
      offsetof(VkPhysicalDeviceVulkan12Features, hostQueryReset),
-     "timestamp queries are reset by a command before each use"},
+     "a command resets timestamp queries before each use"},
     {"subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
      offsetof(VkPhysicalDeviceSubgroupSizeControlFeatures, subgroupSizeControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
      offsetof(VkPhysicalDeviceVulkan13Features, subgroupSizeControl),
-     "products of float16 run on matrix units only where all subgroups are of 32"},
+     "float16 products use matrix units only where all subgroups have size 32"},
     {"pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
      offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
      offsetof(VkPhysicalDeviceVulkan13Features, pipelineCreationCacheControl),
-     "a kernel that a frame asks for is compiled there instead of refused"},
+     "a kernel that is missing in a frame is compiled there instead of refused"},
 };
 struct Extension {
   const char* name;
   const char* cost;
 };
 constexpr Extension kExtensions[] = {
-    {"VK_EXT_memory_budget", "memory is bounded by the cap alone, not by what the driver has left"},
+    {"VK_EXT_memory_budget", "only the cap limits memory, not what the driver has left"},
 };
 
-// How long the structs are that may stand before one that has to change.
+// Sizes of the structs that may come before one that changes, for copying.
 struct Known {
   VkStructureType type;
   std::size_t size;
@@ -99,9 +100,9 @@ constexpr Known kKnown[] = {
 };
 #undef KNOWN
 
-// What the instance tells of the physical device, asked without a device.
+// What the instance tells about the physical device.
 struct Found {
-  std::uint32_t version = 0;  // the lower of both
+  std::uint32_t version = 0;  // the lower of declared and supported
   std::vector<std::string> extensions;
   std::vector<bool> features;  // [kFeatures] supported
   std::vector<VkQueueFamilyProperties> families;
@@ -112,9 +113,10 @@ struct Found {
   }
 };
 
-Result<Found> look(const DevicePlan& plan) {
+Result<Found> query_device(const DevicePlan& plan) {
   const auto missing = [](const char* field) {
-    return make_error(ErrorCode::invalid_argument, std::string("the device plan has no ") + field);
+    return make_error(ErrorCode::invalid_argument,
+                      text("device plan: ", field, ": found null, expected it set."));
   };
   if (!plan.get_instance_proc_addr) return missing("get_instance_proc_addr");
   if (!plan.instance) return missing("instance");
@@ -126,7 +128,7 @@ Result<Found> look(const DevicePlan& plan) {
   const auto name = reinterpret_cast<PFN_##name>(plan.get_instance_proc_addr(plan.instance, #name)); \
   if (!name)                                                                                         \
   return make_error(ErrorCode::invalid_argument,                                                     \
-                    "get_instance_proc_addr gives no " #name ": pass the one that the instance came from")
+                    "get_instance_proc_addr: found no " #name ". Pass the one that the instance came from.")
   FUNCTION(vkGetPhysicalDeviceProperties2);
   FUNCTION(vkGetPhysicalDeviceFeatures2);
   FUNCTION(vkGetPhysicalDeviceQueueFamilyProperties);
@@ -140,7 +142,7 @@ Result<Found> look(const DevicePlan& plan) {
   if (found.version < VK_API_VERSION_1_1) {
     return make_error(
         ErrorCode::unsupported,
-        "the physical device is vulkan " + vk::version_text(found.version) + ", and at least 1.1 is needed");
+        text("physical device: found vulkan ", vk::version_text(found.version), ", expected at least 1.1."));
   }
   std::uint32_t count = 0;
   VkResult result = vkEnumerateDeviceExtensionProperties(plan.physical_device, nullptr, &count, nullptr);
@@ -169,25 +171,23 @@ Result<Found> look(const DevicePlan& plan) {
   if (std::ranges::none_of(found.families,
                            [](const auto& family) { return family.queueFlags & VK_QUEUE_COMPUTE_BIT; })) {
     return make_error(ErrorCode::unsupported,
-                      "no queue family of the physical device computes: use another device");
+                      "physical device: found no compute queue family. Use another device.");
   }
   return found;
 }
 
 Status check_names(const VkDeviceCreateInfo& host) {
-  const auto refuse = [](const std::string& what) {
-    return make_error(ErrorCode::invalid_argument, "merging the device create info: " + what);
+  const auto refuse = [](const auto&... parts) {
+    return make_error(ErrorCode::invalid_argument, text("device create info: ", parts...));
   };
-  constexpr std::uint32_t kMost = 4096;  // no device has as many: the count was never set
+  constexpr std::uint32_t kMost = 4096;  // no device has more: the count was never set
   const std::uint32_t count = host.enabledExtensionCount;
-  if (count > kMost)
-    return refuse("enabledExtensionCount is " + std::to_string(count) + "; expected at most " +
-                  std::to_string(kMost));
+  if (count > kMost) return refuse("enabledExtensionCount: found ", count, ", expected at most ", kMost, ".");
   if (count > 0 && !host.ppEnabledExtensionNames)
-    return refuse("ppEnabledExtensionNames is null, but enabledExtensionCount is " + std::to_string(count));
+    return refuse("ppEnabledExtensionNames: found null, expected ", count, " names.");
   for (std::uint32_t i = 0; i < count; ++i)
     if (!host.ppEnabledExtensionNames[i])
-      return refuse("ppEnabledExtensionNames[" + std::to_string(i) + "] is null");
+      return refuse("ppEnabledExtensionNames[", i, "]: found null, expected a name.");
   return {};
 }
 
@@ -199,8 +199,8 @@ class Merged final : public MergedDevice {
   const VkPhysicalDeviceFeatures2& features() const override { return features_; }
 
  private:
-  // Long enough for every struct above; a copy never moves.
-  struct alignas(8) Copy {
+  // Large enough for every known struct. A copy never moves.
+  struct alignas(8) StructCopy {
     std::array<std::byte, 512> bytes{};
     VkBaseOutStructure* link() { return reinterpret_cast<VkBaseOutStructure*>(bytes.data()); }
   };
@@ -212,7 +212,7 @@ class Merged final : public MergedDevice {
   VkDeviceCreateInfo info_{};
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   std::vector<const char*> names_;
-  std::vector<std::unique_ptr<Copy>> copies_;  // of the chain's first structs, in their order
+  std::vector<std::unique_ptr<StructCopy>> copies_;  // of the first structs in the chain, in order
 };
 
 void Merged::enable(const char* extension) {
@@ -220,7 +220,7 @@ void Merged::enable(const char* extension) {
   if (std::ranges::none_of(names_, same)) names_.push_back(extension);
 }
 
-// Copies the chain as far as `last`, so that it can be changed.
+// Copies the chain up to `last`, so that it can be changed.
 Status Merged::own_until(const VkBaseInStructure* last) {
   const void** place = &info_.pNext;
   for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext);; link = link->pNext) {
@@ -233,10 +233,10 @@ Status Merged::own_until(const VkBaseInStructure* last) {
       if (known == std::end(kKnown)) {
         return make_error(
             ErrorCode::unsupported,
-            "merging the device create info: a struct of type " + std::to_string(link->sType) +
-                " is not known, and stands in the chain before one that has to change: put it last");
+            text("device create info: pNext: found an unknown struct of type ",
+                 static_cast<std::uint32_t>(link->sType), " before one that must change. Put it last."));
       }
-      auto copy = std::make_unique<Copy>();
+      auto copy = std::make_unique<StructCopy>();
       std::memcpy(copy->bytes.data(), link, known->size);
       here = reinterpret_cast<const VkBaseInStructure*>(copy->bytes.data());
       *place = here;
@@ -263,8 +263,8 @@ Status Merged::set(const Feature& feature) {
   }
   constexpr VkBool32 kOn = VK_TRUE;
   if (!place) {
-    // Never in the struct of a whole version: the host's chain may have one of those that it stands for.
-    auto copy = std::make_unique<Copy>();
+    // In its own struct: a version's struct is invalid beside the structs that it replaces.
+    auto copy = std::make_unique<StructCopy>();
     copy->link()->sType = feature.own_type;
     copy->link()->pNext = static_cast<VkBaseOutStructure*>(const_cast<void*>(info_.pNext));
     std::memcpy(copy->bytes.data() + feature.own_offset, &kOn, sizeof kOn);
@@ -305,7 +305,7 @@ Status Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
 }  // namespace
 
 Result<Requirements> query_requirements(const DevicePlan& plan) {
-  IMPRINT_ASSIGN(const Found found, look(plan));
+  IMPRINT_ASSIGN(const Found found, query_device(plan));
   Requirements requirements;
   for (std::size_t i = 0; i < std::size(kFeatures); ++i) {
     const Feature& feature = kFeatures[i];
@@ -326,7 +326,7 @@ Result<Requirements> query_requirements(const DevicePlan& plan) {
 
 Result<std::unique_ptr<MergedDevice>> MergedDevice::make(const DevicePlan& plan,
                                                          const VkDeviceCreateInfo& host) {
-  IMPRINT_ASSIGN(const Found found, look(plan));
+  IMPRINT_ASSIGN(const Found found, query_device(plan));
   auto merged = std::make_unique<Merged>();
   IMPRINT_CHECK(merged->build(found, host));
   return std::unique_ptr<MergedDevice>(std::move(merged));

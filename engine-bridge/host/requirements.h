@@ -1,6 +1,6 @@
 #pragma once
-// Before a host makes its device: what Imprint would use of it, what is lost without, and a
-// VkDeviceCreateInfo that has it. Nothing of this is needed; a device without any of it is adopted too.
+// For a host that has not created its device yet: the optional features that Imprint would use, what each is
+// worth, and a VkDeviceCreateInfo that enables them. Imprint also adopts a device without any of them.
 
 #include <vulkan/vulkan_core.h>
 
@@ -15,7 +15,7 @@
 
 namespace imprint::bridge {
 
-// The device that is to be.
+// The device that the host is going to create.
 struct DevicePlan {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
   VkInstance instance = VK_NULL_HANDLE;
@@ -24,15 +24,15 @@ struct DevicePlan {
 };
 
 struct Wish {
-  std::string feature;    // "timelineSemaphore"; empty: the extension is all there is to enable
-  std::string extension;  // to enable with it; empty: part of the declared version
-  std::string cost;       // what is lost without
+  std::string feature;    // "timelineSemaphore"; empty: enable the extension alone
+  std::string extension;  // to enable with it; empty: core in the declared version
+  std::string cost;       // what is lost without it
 };
 
 struct Requirements {
-  std::vector<Wish> wishes;  // all optional; only what the physical device has
-  // Families that compute beside graphics, for learning that does not wait behind the picture: no need. How
-  // many queues there are, and the priority to make one with: lower than any of the host's.
+  std::vector<Wish> wishes;  // all optional, and supported by the physical device
+  // Compute families without graphics: on their queues learning runs beside rendering. Optional. `priority`:
+  // for vkCreateDevice, lower than that of the host's queues.
   struct Family {
     std::uint32_t index = 0, queue_count = 0;
     float priority = 0;
@@ -40,21 +40,22 @@ struct Requirements {
   std::vector<Family> extra_queues;
 };
 
-// Errors: invalid_argument (which field is missing), unsupported (below 1.1: names the field to raise; no
-// family computes).
+// Errors: invalid_argument (names the missing field), unsupported (below Vulkan 1.1: names the field to
+// raise; no compute family).
 Result<Requirements> query_requirements(const DevicePlan& plan);
 
-// A create info with the wishes in it. Borrows the host's own, which must outlive it and stay as it is; what
-// had to change is a copy.
+// The host's create info with the wishes added. Borrows the host's structs, which must outlive it unchanged;
+// copies those that change.
 class MergedDevice {
  public:
-  // Errors: those of query_requirements; unsupported (a struct of an unknown type stands in the chain before
-  // one that has to change: names it).
+  // Errors: those of query_requirements; unsupported (a struct of an unknown type comes before one that
+  // changes; names it).
   static Result<std::unique_ptr<MergedDevice>> make(const DevicePlan& plan, const VkDeviceCreateInfo& host);
   virtual ~MergedDevice() = default;
 
-  virtual const VkDeviceCreateInfo& create_info() const = 0;    // for vkCreateDevice
-  virtual std::span<const char* const> extensions() const = 0;  // these two for DeviceDescription
+  virtual const VkDeviceCreateInfo& create_info() const = 0;  // for vkCreateDevice
+  virtual std::span<const char* const> extensions()
+      const = 0;  // this and features() go into DeviceDescription
   virtual const VkPhysicalDeviceFeatures2& features() const = 0;
 };
 

@@ -1,13 +1,12 @@
 #pragma once
-// Buffers that the host and our programs both use, with no copy between: the host's, as declared, and ours,
-// with the usage that the host asks for.
+// Buffers that the host and Imprint's programs both use, without a copy: the host's own, as declared, or one
+// of Imprint's with the usage that the host needs.
 //
-// Order. On the queue that host and guest share (and in a host's command buffer) the frame's entry barrier
-// makes what the host wrote visible to us, and its exit barrier what we wrote to the host, for the stages and
-// accesses declared here. Between queues a semaphore does that: see SubmitInfo. Where the families differ and
-// the buffer is VK_SHARING_MODE_EXCLUSIVE it changes owners: the host releases it to our family,
-// Context::acquire takes it over at the start of the frame's work, Context::release gives it back at the end,
-// and the host acquires it; see transfers().
+// On the queue that both share, the frame's entry and exit barriers order their accesses, for the stages and
+// accesses declared here. Between queues, semaphores do that (SubmitInfo). A VK_SHARING_MODE_EXCLUSIVE buffer
+// whose families differ changes owner: the host releases it to Imprint's family, Context::acquire takes it at
+// the start of the frame's work, Context::release gives it back at the end, and the host acquires it. See
+// transfers().
 
 #include <vulkan/vulkan_core.h>
 
@@ -22,42 +21,39 @@
 
 namespace imprint::bridge {
 
-// A range of a VkBuffer. Vulkan cannot be asked for any of it, so it is declared as the buffer was made.
+// A range of a VkBuffer, declared as the host made it: Vulkan has no query for this.
 struct HostBuffer {
   std::string name = "buffer";
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::uint64_t offset = 0;  // bytes, a multiple of minStorageBufferOffsetAlignment and of 16
-  std::uint64_t size =
-      0;  // bytes, a multiple of 4; what is longer than maxStorageBufferRange is used in parts
-  VkBufferUsageFlags usage = 0;  // STORAGE_BUFFER is required; TRANSFER_SRC to read it back, TRANSFER_DST to
-                                 // write it from the processor
+  std::uint64_t offset = 0;  // bytes; a multiple of minStorageBufferOffsetAlignment and of 16
+  std::uint64_t size = 0;    // bytes; a multiple of 4. Beyond maxStorageBufferRange it is used in parts.
+  // STORAGE_BUFFER is required. TRANSFER_SRC allows readback, TRANSFER_DST writes from the CPU.
+  VkBufferUsageFlags usage = 0;
   VkSharingMode sharing = VK_SHARING_MODE_EXCLUSIVE;
-  std::vector<std::uint32_t> families;     // exclusive: the one that the host uses it in, or none for ours;
-                                           // concurrent: all, ours among them
+  // Exclusive: the family that the host uses it in; empty: Imprint's. Concurrent: all, Imprint's included.
+  std::vector<std::uint32_t> families;
+  VkPipelineStageFlags stages = 0;         // of the host's accesses on the shared queue; 0 = none there
+  VkAccessFlags access = 0;                // the host's accesses in those stages
   VkMemoryPropertyFlags memory_flags = 0;  // of the memory type that it is bound to
-  VkDeviceAddress device_address = 0;  // of the buffer's start, or 0; needs the usage SHADER_DEVICE_ADDRESS
-  VkPipelineStageFlags stages =
-      0;  // where the host uses it, on the queue that it shares with us; 0 = on no such queue
-  VkAccessFlags access = 0;  // and how
+  VkDeviceAddress device_address = 0;      // of the buffer's start, or 0; needs usage SHADER_DEVICE_ADDRESS
 };
 
-// A buffer of ours for the host to use too.
+// A buffer that Imprint creates for the host to use too. Fields that HostBuffer has mean the same.
 struct SharedBufferRequest {
   std::string name = "buffer";
   std::uint64_t size = 0;
-  VkBufferUsageFlags usage =
-      0;  // beside STORAGE, UNIFORM, TRANSFER_SRC and TRANSFER_DST: VERTEX, INDEX, INDIRECT, ...
+  VkBufferUsageFlags usage = 0;  // added to STORAGE, UNIFORM, TRANSFER_SRC and TRANSFER_DST
   VkSharingMode sharing = VK_SHARING_MODE_EXCLUSIVE;
-  std::vector<std::uint32_t> families;  // as of HostBuffer
+  std::vector<std::uint32_t> families;
   VkPipelineStageFlags stages = 0;
   VkAccessFlags access = 0;
-  // Of memory that another device has too: it passes to VK_QUEUE_FAMILY_EXTERNAL and back, whatever
-  // `families` says, and is exclusive. See device_link.h.
+  // Not 0: another device imports the memory. The buffer is exclusive and changes owner with
+  // VK_QUEUE_FAMILY_EXTERNAL; `families` is ignored. See device_link.h.
   VkExternalMemoryHandleTypeFlags exported = 0;
 };
 
-// The same memory on the host's device, where ours is another. Goes with the buffer; the host's GPU is done
-// with it then.
+// The same memory on the host's device, when Imprint uses a second device. Destroyed with the SharedBuffer;
+// the host's GPU has finished with it by then.
 class HostSide {
  public:
   virtual ~HostSide() = default;
@@ -65,56 +61,49 @@ class HostSide {
   virtual VkDeviceMemory memory() const = 0;
 };
 
-// A semaphore of the host's.
-struct HostSemaphore {
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  bool timeline = false;
-  std::uint64_t value = 0;  // of a timeline semaphore
-};
-
 class SharedBuffer {
  public:
-  // Errors name the field: invalid_argument (null, size, offset, usage, sharing, families, memory flags,
-  // address, stages), unsupported (a memory that no shader can store to).
+  // Errors name the field: invalid_argument; unsupported (memory that shaders cannot write).
   static Result<std::shared_ptr<SharedBuffer>> import(vk::Device& device, const HostBuffer& host);
-  // Errors: the same, unsupported (a usage that ours cannot have: by device address; between devices, what
-  // came after Vulkan 1.0), out_of_device_memory.
+  // Errors: the same; unsupported (a usage that Imprint's memory cannot have), out_of_device_memory.
   static Result<std::shared_ptr<SharedBuffer>> create(vk::Device& device, const SharedBufferRequest& request);
-  ~SharedBuffer();  // ours is freed when the GPU is done with it, or with its context; the host's stays the
-                    // host's
+  // Imprint's buffer is freed once the GPU has finished with it, or with its context. The host's is left
+  // alone.
+  ~SharedBuffer();
   SharedBuffer(const SharedBuffer&) = delete;
   SharedBuffer& operator=(const SharedBuffer&) = delete;
 
-  static VkBufferUsageFlags usage_of(const SharedBufferRequest& request);  // all that the buffer has then
+  static VkBufferUsageFlags usage_of(const SharedBufferRequest& request);  // the buffer's whole usage
   const HostBuffer& description() const { return description_; }
   bool imported() const { return !allocation_; }
-  VkDeviceMemory memory() const { return memory_info().memory; }  // of ours; null for the host's
+  VkDeviceMemory memory() const { return memory_info().memory; }  // null: the buffer is the host's
   vk::BlockMemoryInfo memory_info() const;
   const HostSide* host_side() const { return host_side_.get(); }  // null: one device
   void set_host_side(std::unique_ptr<HostSide> side) { host_side_ = std::move(side); }
-  // A part of it, of at most maxStorageBufferRange bytes from a multiple of buffer_range_alignment on.
+  // A part: `first` is a multiple of buffer_range_alignment, `bytes` at most maxStorageBufferRange.
   static BufferRange range(const std::shared_ptr<const SharedBuffer>& buffer, std::uint64_t first,
                            std::uint64_t bytes);
   static BufferRange range(const std::shared_ptr<const SharedBuffer>& buffer) {
     return range(buffer, 0, buffer->description_.size);
   }
 
-  bool transfers() const { return transfers_; }  // families differ, and it belongs to one at a time
+  // It is exclusive and the families differ, so that acquire and release change its owner.
+  bool transfers() const { return transfers_; }
   std::uint32_t host_family() const;
-  bool ours() const { return ours_; }  // whose turn it is; always true when nothing is handed over
+  bool owned_by_imprint() const { return owned_by_imprint_; }  // always true without transfers()
 
  private:
-  friend class FrameBorder;
+  friend class FrameSync;
   explicit SharedBuffer(vk::Device& device) : device_(&device) {}
-  void close();  // the device goes, and the GPU is done
+  void close();  // before the device goes; the GPU has finished
 
   vk::Device* device_;  // null when closed
   HostBuffer description_;
-  vk::Allocation allocation_;  // null: the host's
-  std::uint32_t our_family_ = 0;
-  bool transfers_ = false, ours_ = true, external_ = false;
+  vk::Allocation allocation_;  // null: the buffer is the host's
+  std::uint32_t imprint_family_ = 0;
+  bool transfers_ = false, owned_by_imprint_ = true, external_ = false;
   std::unique_ptr<HostSide> host_side_;
-  Commands acquire_, release_;  // the border's, which outlive it
+  Commands acquire_, release_;  // FrameSync's, which outlive it
 };
 
 }  // namespace imprint::bridge

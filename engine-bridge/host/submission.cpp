@@ -19,13 +19,13 @@ void list(std::span<const VkSemaphore> semaphores, std::span<const std::uint64_t
   for (std::size_t i = 0; i < semaphores.size(); ++i) {
     VkSemaphoreSubmitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
     info.semaphore = semaphores[i];
-    info.value = values[i];  // of a binary one it counts for nothing
+    info.value = values[i];  // ignored for binary semaphores
     info.stageMask = stages;
     infos.push_back(info);
   }
 }
 
-// A list without entries is no list: a host's own checks ask why there is a pointer and no count.
+// Null for an empty list: hosts may check that a pointer has a count.
 template <class T>
 const T* data_of(const std::vector<T>& list) {
   return list.empty() ? nullptr : list.data();
@@ -52,8 +52,8 @@ void Submission::fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence,
   commands_.assign(commands.begin(), commands.end());
   list(waits, waits_, wait_values_);
   list(signals, signals_, signal_values_);
-  wait_stages_.assign(
-      waits.size(), VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT);  // all that we do
+  wait_stages_.assign(waits.size(), VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                        VK_PIPELINE_STAGE_TRANSFER_BIT);  // all stages that Imprint uses
   if (!timeline) return;
   signals_.push_back(timeline);
   signal_values_.push_back(ticket.value);
@@ -78,11 +78,11 @@ const VkSubmitInfo& Submission::info() {
 }
 
 const VkSubmitInfo2& Submission::info2() {
-  constexpr VkPipelineStageFlags2 kOurs =
+  constexpr VkPipelineStageFlags2 kWorkStages2 =
       VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_COPY_BIT | VK_PIPELINE_STAGE_2_CLEAR_BIT;
-  list(waits_, wait_values_, kOurs, waits_2_);
+  list(waits_, wait_values_, kWorkStages2, waits_2_);
   list(signals_, signal_values_, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
-       signals_2_);  // timestamps are of no stage of ours
+       signals_2_);  // timestamps belong to no work stage
   commands_2_.clear();
   for (const VkCommandBuffer commands : commands_) {
     VkCommandBufferSubmitInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};

@@ -1,6 +1,6 @@
 #pragma once
-// One submission with what it points to, in the form of vkQueueSubmit and in that of vkQueueSubmit2. Kept
-// from one to the next for its memory.
+// One submission and the arrays that it points to, for vkQueueSubmit and vkQueueSubmit2. Reused, so that
+// submitting allocates nothing.
 
 #include <vulkan/vulkan_core.h>
 
@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "compute/vk/queue.h"
-#include "engine-bridge/host/shared_buffer.h"
+#include "engine-bridge/host/host_semaphore.h"
 
 namespace imprint::bridge {
 
 class Submission {
  public:
-  Submission();  // with room for as much as frames hand over together, also when a slow device made them wait
+  Submission();  // reserves room for a large frame
 
-  // timeline: signalled with the ticket's value; null: `fence` tells, or nothing. The host's semaphores are
-  // waited for in compute and transfer.
+  // timeline: signalled with the ticket's value; null: `fence` is signalled, or nothing. Compute and transfer
+  // stages wait for the host's semaphores. `label` is a constant.
   void fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands,
             std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals,
             const char* label = "imprint");
@@ -26,14 +26,14 @@ class Submission {
   vk::Ticket ticket() const { return ticket_; }
   VkFence fence() const { return fence_; }
   const char* label() const { return label_; }
-  const VkSubmitInfo& info();    // valid until the next call of anything here
-  const VkSubmitInfo2& info2();  // the same; what it signals does not wait for stages that we do not use
+  const VkSubmitInfo& info();    // valid until the next call
+  const VkSubmitInfo2& info2();  // the same; signals after all commands
 
  private:
   vk::Ticket ticket_;
   VkFence fence_ = VK_NULL_HANDLE;
   bool has_values_ = false;
-  const char* label_ = "";  // of a constant
+  const char* label_ = "";
   std::vector<VkCommandBuffer> commands_;
   std::vector<VkSemaphore> waits_, signals_;
   std::vector<std::uint64_t> wait_values_, signal_values_;

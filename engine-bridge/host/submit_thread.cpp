@@ -7,12 +7,14 @@
 #include <system_error>
 #include <utility>
 
+#include "compute/base/text.h"
+
 namespace imprint::bridge {
 namespace {
 
 constexpr std::size_t kRing = 64;
 constexpr std::chrono::milliseconds kRetry{2};
-constexpr std::chrono::milliseconds kStandStill{200};
+constexpr std::chrono::milliseconds kStopTimeout{200};
 
 }  // namespace
 
@@ -27,7 +29,8 @@ Result<std::unique_ptr<SubmitThread>> SubmitThread::start(vk::Device& device, In
   try {
     made->thread_ = std::thread([self = made.get()] { self->work(); });
   } catch (const std::system_error& error) {
-    return make_error(ErrorCode::out_of_host_memory, std::string("no thread to submit on: ") + error.what());
+    return make_error(ErrorCode::out_of_host_memory,
+                      text("submit thread: the system refused it: ", error.what()));
   }
   return made;
 }
@@ -41,11 +44,11 @@ SubmitThread::~SubmitThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status SubmitThread::accepts() const {
+Status SubmitThread::check_accepting() const {
   const std::lock_guard lock(mutex_);
   if (refusal_ == VK_SUCCESS) return {};
   Error error = vk::vulkan_error(device_, "vkQueueSubmit", refusal_);
-  error.message += ": the queue refused the submission before this one, which is being tried again";
+  error.message += ": the queue refused an earlier submission, which is being tried again";
   return error;
 }
 
@@ -67,14 +70,14 @@ void SubmitThread::post() {
   posted_.notify_one();
 }
 
-void SubmitThread::settle() {
+void SubmitThread::wait_until_submitted() {
   std::unique_lock lock(mutex_);
-  settled_.wait(lock, [&] { return count_ == 0 || refusal_ != VK_SUCCESS; });
+  changed_.wait(lock, [&] { return count_ == 0 || refusal_ != VK_SUCCESS; });
 }
 
-void SubmitThread::stand_still() {
+void SubmitThread::stop_submitting() {
   std::unique_lock lock(mutex_);
-  settled_.wait_for(lock, kStandStill, [&] { return !submitting_; });
+  changed_.wait_for(lock, kStopTimeout, [&] { return !submitting_; });
 }
 
 void SubmitThread::work() {
@@ -84,7 +87,7 @@ void SubmitThread::work() {
     posted_.wait(lock, [&] { return stop_ || count_ > 0; });
     if (count_ == 0) return;
     Submission& oldest = *ring_[first_];
-    submitting_ = !device_.lost();  // asked under the lock that stand_still takes
+    submitting_ = !device_.lost();  // read under the lock that stop_submitting takes
     lock.unlock();
     const VkResult result = submitting_ ? submit_(oldest) : VK_ERROR_DEVICE_LOST;
     if (result == VK_SUCCESS) in_flight_.delivered(oldest.ticket());
@@ -108,7 +111,7 @@ void SubmitThread::finish(VkResult result) {
     first_ = (first_ + 1) % ring_.size();
     --count_;
   }
-  settled_.notify_all();
+  changed_.notify_all();
 }
 
 }  // namespace imprint::bridge

@@ -1,5 +1,5 @@
 #pragma once
-// The thread that submits to a queue of ours alone, so that the game's frame does not pay for it.
+// The thread that submits to an exclusive queue, so that the game's frame thread does not pay for it.
 
 #include <vulkan/vulkan_core.h>
 
@@ -19,41 +19,41 @@
 
 namespace imprint::bridge {
 
-// In the order of posting. What the queue refuses is tried again until it is taken, so that nothing posted is
-// lost; until then nothing more is accepted. A lost device ends it. One other thread posts.
+// Submits in the order of post(). A refused submission is retried until the queue takes it; until then
+// nothing more is accepted. A lost device ends it. One other thread posts.
 class SubmitThread {
  public:
   using Submit = std::function<VkResult(Submission&)>;
 
-  // Device and order outlive it. Errors: out_of_host_memory (no thread).
+  // `device` and `in_flight` outlive it. Errors: out_of_host_memory (no thread).
   static Result<std::unique_ptr<SubmitThread>> start(vk::Device& device, InFlight& in_flight, Submit submit);
-  ~SubmitThread();  // submits what it can still, once, and ends
+  ~SubmitThread();  // tries once to submit the rest, then ends
   SubmitThread(const SubmitThread&) = delete;
   SubmitThread& operator=(const SubmitThread&) = delete;
 
-  // Errors: out_of_host_memory, out_of_device_memory (the queue refused the submission before, which is being
-  // tried again).
-  Status accepts() const;
-  Submission& next();  // to be filled, then post()
+  // Errors: out_of_host_memory, out_of_device_memory (the queue refused an earlier submission, which is being
+  // retried).
+  Status check_accepting() const;
+  Submission& next();  // fill it, then call post()
   void post();
-  void settle();  // returns when all that was posted is submitted, or refused
-  // After the device was found lost, and before anybody is told: a submission that is on its way comes back,
-  // and none follows. Any thread. Bounded, for the case that the host's lock is with who asks.
-  void stand_still();
+  void wait_until_submitted();  // returns when everything posted is submitted or refused
+  // Call on a lost device before the host is told. On return the running submission has ended and no other
+  // follows. Any thread. Waits at most 200 ms, in case the caller holds the host's lock.
+  void stop_submitting();
 
  private:
   SubmitThread(vk::Device& device, InFlight& in_flight, Submit submit);
   void work();
-  void finish(VkResult result);  // with the lock
+  void finish(VkResult result);  // holds mutex_
 
   vk::Device& device_;
   InFlight& in_flight_;
   const Submit submit_;
 
   mutable std::mutex mutex_;
-  std::condition_variable posted_, settled_;
-  std::vector<std::unique_ptr<Submission>>
-      ring_;  // [first_, first_ + count_) wait, modulo its size; grows when it is full
+  std::condition_variable posted_, changed_;
+  // Entries [first_, first_ + count_), modulo the size, wait. Grows when it is full.
+  std::vector<std::unique_ptr<Submission>> ring_;
   std::size_t first_ = 0, count_ = 0;
   VkResult refusal_ = VK_SUCCESS;
   bool submitting_ = false;

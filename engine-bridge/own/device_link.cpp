@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "compute/base/text.h"
 #include "engine-bridge/own/external_handle.h"
 
 #define IMPRINT_LINK_FUNCTIONS(X)  \
@@ -26,25 +27,23 @@ bool lists(std::span<const char* const> list, std::string_view name) {
   return std::ranges::any_of(list, [&](const char* each) { return each && name == each; });
 }
 
-// Whether a host may use what came with Vulkan 1.1, as such or by the extensions that it is from.
+// The host declares the extension, and Vulkan 1.1 or the older extensions that it builds on.
 Status check_declared(const vk::DeviceDescription& host, const char* extension,
                       std::initializer_list<const char*> device,
                       std::initializer_list<const char*> instance) {
   if (!lists(host.device_extensions, extension))
-    return refuse(std::string(extension) + " is not declared for the host's device");
+    return refuse(text("the host's device does not declare ", extension));
   if (host.api_version >= VK_API_VERSION_1_1) return {};
   for (const char* name : device)
     if (!lists(host.device_extensions, name))
-      return refuse(std::string(name) +
-                    ", which Vulkan 1.0 needs for it, is not declared for the host's device");
+      return refuse(text("the host's device does not declare ", name, ", which Vulkan 1.0 needs"));
   for (const char* name : instance)
     if (!lists(host.instance_extensions, name))
-      return refuse(std::string(name) +
-                    ", which Vulkan 1.0 needs for it, is not declared for the host's instance");
+      return refuse(text("the host's instance does not declare ", name, ", which Vulkan 1.0 needs"));
   return {};
 }
 
-// The host's device, as far as we put something on it.
+// The functions of the host's device that an imported buffer needs.
 struct HostDevice {
   VkDevice device = VK_NULL_HANDLE;
   PFN_vkGetDeviceProcAddr get = nullptr;
@@ -58,7 +57,7 @@ struct HostDevice {
     found.device = host.device;
     if (host.allocation_callbacks) found.callbacks = *host.allocation_callbacks;
     if (!host.get_instance_proc_addr || !host.instance || !host.device)
-      return refuse("the host's device is not given");
+      return refuse("the host gives no device");
     found.get = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
         host.get_instance_proc_addr(host.instance, "vkGetDeviceProcAddr"));
     if (!found.get) return refuse("the host's loader has no vkGetDeviceProcAddr");
@@ -82,8 +81,8 @@ class ImportedBuffer final : public HostSide {
   VkBuffer buffer() const override { return buffer_; }
   VkDeviceMemory memory() const override { return memory_; }
 
-  // As the memory was taken on our device: the same number of bytes, of the same type.
-  Status import(ExternalHandle handle, const vk::BlockMemoryInfo& taken, const HostBuffer& shared) {
+  // With the same size and memory type as on Imprint's device.
+  Status import(ExternalHandle handle, const vk::BlockMemoryInfo& memory, const HostBuffer& shared) {
     const VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
                                                     nullptr, kMemoryHandle};
     VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
@@ -93,11 +92,11 @@ class ImportedBuffer final : public HostSide {
     if (result != VK_SUCCESS) return external_error("vkCreateBuffer on the host's device", result);
     VkMemoryRequirements needs{};
     host_.vkGetBufferMemoryRequirements(host_.device, buffer_, &needs);
-    if (needs.size > taken.bytes || !(needs.memoryTypeBits >> taken.memory_type & 1u))
-      return refuse("the host's device wants other memory for such a buffer than ours has");
+    if (needs.size > memory.bytes || !(needs.memoryTypeBits >> memory.memory_type & 1u))
+      return refuse("the host's device needs other memory for such a buffer than Imprint's device uses");
     VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-    allocate.allocationSize = taken.bytes;
-    allocate.memoryTypeIndex = taken.memory_type;
+    allocate.allocationSize = memory.bytes;
+    allocate.memoryTypeIndex = memory.memory_type;
     result =
         handle.import_memory(host_.vkAllocateMemory, host_.device, allocate, host_.allocator(), &memory_);
     if (result != VK_SUCCESS)
@@ -117,14 +116,14 @@ class Link final : public DeviceLink {
  public:
   Link(const HostDevice& host, Context& context) : host_(host), context_(context) {}
 
-  // What our physical device lets go, and takes: the same as the host's, which is the same one.
-  Status check_memory(const vk::DeviceDescription& ours) {
-    if (!lists(ours.device_extensions, kMemoryExtension))
-      return refuse(std::string(kMemoryExtension) + " is not supported by the device");
+  // Whether the GPU exports and imports such memory. Both devices are of the same GPU.
+  Status check_memory(const vk::DeviceDescription& own) {
+    if (!lists(own.device_extensions, kMemoryExtension))
+      return refuse(text("the device does not support ", kMemoryExtension));
     const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceExternalBufferProperties>(
-        ours.get_instance_proc_addr(ours.instance, "vkGetPhysicalDeviceExternalBufferProperties"));
+        own.get_instance_proc_addr(own.instance, "vkGetPhysicalDeviceExternalBufferProperties"));
     if (!ask) return refuse("the loader has no vkGetPhysicalDeviceExternalBufferProperties");
-    ask_ = [ask, device = ours.physical_device](VkBufferUsageFlags usage) {
+    ask_ = [ask, device = own.physical_device](VkBufferUsageFlags usage) {
       VkPhysicalDeviceExternalBufferInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO};
       info.usage = usage;
       info.handleType = kMemoryHandle;
@@ -134,7 +133,7 @@ class Link final : public DeviceLink {
     };
     IMPRINT_CHECK(check_usage(SharedBuffer::usage_of({})));
     get_ = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
-        ours.get_instance_proc_addr(ours.instance, "vkGetDeviceProcAddr"));
+        own.get_instance_proc_addr(own.instance, "vkGetDeviceProcAddr"));
     return get_ ? Status() : Status(refuse("the loader has no vkGetDeviceProcAddr"));
   }
 
@@ -143,25 +142,24 @@ class Link final : public DeviceLink {
     constexpr VkExternalMemoryFeatureFlags kBoth =
         VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
     if ((features & kBoth) != kBoth)
-      return refuse("the device exports or imports no buffers of such a usage as such handles");
+      return refuse("the device cannot export and import a buffer of this usage");
     if (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT)
-      return refuse("the device exports only memory that is dedicated to one buffer");
+      return refuse("the device exports only memory dedicated to one buffer");
     return {};
   }
 
   Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override {
     SharedBufferRequest exported = request;
     exported.families.clear();
-    exported.stages = exported.access = 0;  // of no queue that we are on
+    exported.stages = exported.access = 0;  // Imprint shares no queue with the host
     exported.exported = kMemoryHandle;
     IMPRINT_CHECK(check_usage(SharedBuffer::usage_of(exported)));
     IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, context_.create_buffer(exported));
     if (Status imported = import(*buffer); !imported.ok()) {
-      context_.device().options().log(LogLevel::warning,
-                                      "shared buffer '" + request.name +
-                                          "': no memory in common with the host's device, so observations "
-                                          "and actions have to pass through host memory: " +
-                                          imported.error().message);
+      context_.device().options().log(
+          LogLevel::warning, text("shared buffer '", request.name,
+                                  "': the host's device cannot import its memory, so observations and ",
+                                  "actions pass through host memory: ", imported.error().message));
       return std::move(imported).error();
     }
     return buffer;
@@ -169,18 +167,18 @@ class Link final : public DeviceLink {
 
  private:
   Status import(SharedBuffer& buffer) const {
-    const vk::BlockMemoryInfo taken = buffer.memory_info();
+    const vk::BlockMemoryInfo memory = buffer.memory_info();
     IMPRINT_ASSIGN(ExternalHandle handle,
-                   ExternalHandle::of_memory(get_, context_.device().handle(), taken.memory));
+                   ExternalHandle::of_memory(get_, context_.device().handle(), memory.memory));
     auto side = std::make_unique<ImportedBuffer>(host_);
-    IMPRINT_CHECK(side->import(std::move(handle), taken, buffer.description()));
+    IMPRINT_CHECK(side->import(std::move(handle), memory, buffer.description()));
     buffer.set_host_side(std::move(side));
     return {};
   }
 
   const HostDevice host_;
   Context& context_;
-  PFN_vkGetDeviceProcAddr get_ = nullptr;  // of our device
+  PFN_vkGetDeviceProcAddr get_ = nullptr;  // of Imprint's device
   std::function<VkExternalMemoryFeatureFlags(VkBufferUsageFlags)> ask_;
 };
 
@@ -218,18 +216,17 @@ GpuIdentity identify(const vk::DeviceDescription& description) {
 std::vector<const char*> link_extensions() { return {kMemoryExtension}; }
 
 Result<std::unique_ptr<DeviceLink>> DeviceLink::make(const vk::DeviceDescription& host,
-                                                     const vk::DeviceDescription& ours, Context& context) {
+                                                     const vk::DeviceDescription& own, Context& context) {
   IMPRINT_CHECK(
       check_declared(host, kMemoryExtension, {"VK_KHR_external_memory"},
                      {"VK_KHR_get_physical_device_properties2", "VK_KHR_external_memory_capabilities"}));
-  const GpuIdentity there = identify(host), here = identify(ours);
-  if (!there.known || !here.known)
-    return refuse("the host's physical device cannot be asked which GPU it is");
+  const GpuIdentity there = identify(host), here = identify(own);
+  if (!there.known || !here.known) return refuse("the host's device does not tell which GPU it is");
   if (there.device != here.device || there.driver != here.driver)
-    return refuse("the two devices are not of one GPU and driver");
+    return refuse("the two devices are not of the same GPU and driver");
   IMPRINT_ASSIGN(const HostDevice functions, HostDevice::load(host));
   auto link = std::make_unique<Link>(functions, context);
-  IMPRINT_CHECK(link->check_memory(ours));
+  IMPRINT_CHECK(link->check_memory(own));
   return std::unique_ptr<DeviceLink>(std::move(link));
 }
 

@@ -1,13 +1,13 @@
 #pragma once
-// A second device of ours beside the host's, on the same GPU: memory that both have, so that what a host's
-// shader wrote is observed on the GPU, and what agents chose is read there, without a trip over the
-// processor.
+// Shares memory between the host's device and a second device of Imprint's on the same GPU. What a host's
+// shader wrote is observed on the GPU, and the host's shaders read what agents chose there, without a copy
+// through the CPU.
 //
-// Memory is taken on our device, exported, and imported on the host's, where it lies under a buffer that the
-// host uses like its own. It belongs to one of the devices at a time, to ours first: a frame's release hands
-// it to VK_QUEUE_FAMILY_EXTERNAL, from which the host acquires, and back in the same way. The order between
-// the queues is the processor's: a host hands over what its own fence says is written, and takes over what
-// drain, quiesce, or an answer that was asked for later, says is done.
+// Memory is allocated on Imprint's device, exported, and imported on the host's device under a buffer that
+// the host uses like its own. One device owns it at a time, Imprint's first: Context::release hands it to
+// VK_QUEUE_FAMILY_EXTERNAL, from which the host acquires it, and back in the same way. The CPU orders the two
+// queues: the host hands over what its fence says is written, and takes what drain, quiesce or a later answer
+// says is done.
 
 #include <vulkan/vulkan_core.h>
 
@@ -24,35 +24,34 @@
 
 namespace imprint::bridge {
 
-// Of a physical device, as far as it may be asked: the identifiers only where the host has declared the
-// version or the extensions that they belong to.
+// What tells one GPU from another. The identifiers are known only where the host has declared Vulkan 1.1 or
+// the extensions that they come from.
 struct GpuIdentity {
-  std::string name;    // "": cannot be asked
-  bool known = false;  // the two below
+  std::string name;    // empty: unknown
+  bool known = false;  // the two identifiers below
   std::array<std::uint8_t, VK_UUID_SIZE> device{}, driver{};
 };
 GpuIdentity identify(const vk::DeviceDescription& description);
 
 class DeviceLink {
  public:
-  // ours: as the context was adopted. Errors: unsupported (what either device lacks for it, or has not
-  // declared; or that they are not of one GPU and driver).
+  // own: the description that the context adopted. Errors: unsupported (a device lacks or does not declare an
+  // extension; the devices are not of one GPU and driver).
   static Result<std::unique_ptr<DeviceLink>> make(const vk::DeviceDescription& host,
-                                                  const vk::DeviceDescription& ours, Context& context);
-  virtual ~DeviceLink() = default;  // before the context; the host's GPU is done with what came from here
+                                                  const vk::DeviceDescription& own, Context& context);
+  virtual ~DeviceLink() = default;  // before the context; the host's GPU has finished with its buffers
 
-  // On our device, with a HostSide on the host's. request.families is the host's own affair. Errors: those of
-  // SharedBuffer::create; unsupported, out of memory (the host's device does not take it; everything is given
-  // back).
+  // A buffer with a HostSide. request.families is ignored. Errors: those of SharedBuffer::create;
+  // unsupported, out of memory (the host's device refuses the import; nothing stays allocated).
   virtual Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) = 0;
 
   // For the report.
   static constexpr const char* kText =
-      "tensors lie in memory that the host's device has too (external memory), in the order that the host's "
-      "fences and frames keep";
+      "tensors lie in memory that both devices share (external memory); the host's fences and frames order "
+      "it";
 };
 
-// Which extensions a device of ours is to be made with for this, as far as it has them.
+// Extensions to enable on Imprint's device for this, where it has them.
 std::vector<const char*> link_extensions();
 
 }  // namespace imprint::bridge

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #endif
 
-#include <string>
+#include "compute/base/text.h"
 
 #include "compute/vk/device.h"
 
@@ -30,7 +30,7 @@ constexpr const char* kGetMemory = "vkGetMemoryFdKHR";
 #endif
 
 Error missing(const char* name) {
-  return make_error(ErrorCode::unsupported, std::string("the device has no ") + name);
+  return make_error(ErrorCode::unsupported, text("the device has no ", name));
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ VkResult ExternalHandle::import_memory(PFN_vkAllocateMemory allocate, VkDevice d
 #endif
   info.pNext = &from;
   const VkResult result = allocate(device, &info, callbacks, memory);
-  if (result == VK_SUCCESS) used();
+  if (result == VK_SUCCESS) consumed();
   return result;
 }
 
@@ -84,8 +84,8 @@ void ExternalHandle::close() {
   value_ = kNone;
 }
 
-// A file descriptor is the driver's from then on; an NT handle stays ours to close.
-void ExternalHandle::used() {
+// The driver now owns a file descriptor. An NT handle must still be closed.
+void ExternalHandle::consumed() {
 #ifndef _WIN32
   value_ = kNone;
 #endif

@@ -1,5 +1,5 @@
 #pragma once
-// What two devices of one process pass memory to each other as: file descriptors, or NT handles on Windows.
+// Passes memory between two devices of one process: by file descriptor, on Windows by NT handle.
 
 #include <vulkan/vulkan_core.h>
 
@@ -19,7 +19,7 @@ inline constexpr VkExternalMemoryHandleTypeFlagBits kMemoryHandle =
 inline constexpr const char* kMemoryExtension = "VK_KHR_external_memory_fd";
 #endif
 
-// A handle until the importing device has taken it over; closed with it otherwise.
+// Owns a handle until a device has imported it.
 class ExternalHandle {
  public:
   ExternalHandle() = default;
@@ -31,12 +31,11 @@ class ExternalHandle {
     return *this;
   }
 
-  // Of memory of `device`, by its own vkGetMemoryFdKHR or the like. Errors: unsupported (no such function),
-  // and what the call says.
+  // Exports memory of `device`. Errors: unsupported (the function is missing), and those of the call.
   static Result<ExternalHandle> of_memory(PFN_vkGetDeviceProcAddr get, VkDevice device,
                                           VkDeviceMemory memory);
 
-  // As vkAllocateMemory with `info`, importing. A success uses the handle up.
+  // vkAllocateMemory with `info`, importing the handle. Success consumes it.
   VkResult import_memory(PFN_vkAllocateMemory allocate, VkDevice device, VkMemoryAllocateInfo info,
                          const VkAllocationCallbacks* callbacks, VkDeviceMemory* memory);
 
@@ -49,13 +48,13 @@ class ExternalHandle {
   static constexpr Value kNone = -1;
 #endif
   void close();
-  void used();  // by an import that succeeded
+  void consumed();  // by an import that succeeded
 
   Value value_ = kNone;
 };
 
-// The error that a VkResult of one of these calls is: out of memory, or unsupported, for what cannot be
-// passed on is not shared. A lost device is told by the next call that works on it.
+// The error for a VkResult of these calls: out of memory, else unsupported. The next call on a lost device
+// reports the loss.
 Error external_error(const char* call, VkResult result);
 
 }  // namespace imprint::bridge

@@ -1,6 +1,6 @@
 #include "engine-bridge/own/loader.h"
 
-#include <string>
+#include "compute/base/text.h"
 
 #ifdef _WIN32
 #include <windows.h>
@@ -41,7 +41,7 @@ Result<SystemLoader> find_system_loader() {
   for (const char* name : kNames) {
     if (const auto found = look_in(name)) return SystemLoader{found};
   }
-  return make_error(ErrorCode::not_found, std::string("no Vulkan loader: ") + kRemedy);
+  return make_error(ErrorCode::not_found, text("no Vulkan loader: ", kRemedy));
 }
 
 }  // namespace imprint::bridge

@@ -1,6 +1,6 @@
 #pragma once
-// Finds the system's Vulkan loader. For the standalone device only: with a host's device, functions come from
-// the host.
+// Finds the system's Vulkan loader, for Imprint's own device only. With a host's device the host passes the
+// functions.
 
 #include <vulkan/vulkan_core.h>
 
@@ -12,10 +12,9 @@ struct SystemLoader {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
 };
 
-// The loader stays loaded until the process ends, as drivers keep threads of their own.
-// A few lines instead of a function-table library: such a library defines the names of all Vulkan functions
-// as variables, and those of a static library would meet the host program's own when both are linked
-// together. Errors: not_found (no loader: says what to install).
+// The loader stays loaded until the process ends, because drivers keep threads. No function-table library is
+// used: its variables have the names of Vulkan's functions and would collide with the host program's own.
+// Errors: not_found (no loader; says what to install).
 Result<SystemLoader> find_system_loader();
 
 }  // namespace imprint::bridge

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "compute/base/text.h"
+#include "engine-bridge/own/creation_error.h"
 #include "engine-bridge/own/standalone.h"
 
 namespace imprint::bridge {
@@ -12,8 +14,8 @@ namespace {
 
 constexpr std::uint32_t kNever = ~0u;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
+std::string lower(std::string_view from) {
+  std::string out(from);
   std::ranges::transform(out, out.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
@@ -33,12 +35,12 @@ int rank(VkPhysicalDeviceType type) {
 }
 
 std::string listing(const std::vector<Candidate>& list) {
-  std::string text;
+  std::string all;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    text += (i ? ", " : "") + std::to_string(i) + " '" + list[i].properties.deviceName + "'";
-    if (!list[i].usable()) text += " (no vulkan 1.1 compute)";
+    all += text(i ? ", " : "", i, " '", list[i].properties.deviceName, "'");
+    if (!list[i].usable()) all += " (no vulkan 1.1 compute)";
   }
-  return text;
+  return all;
 }
 
 Result<std::vector<VkExtensionProperties>> device_extensions(const OwnInstance& instance,
@@ -50,16 +52,14 @@ Result<std::vector<VkExtensionProperties>> device_extensions(const OwnInstance& 
     list.resize(count);
     result = instance.vkEnumerateDeviceExtensionProperties(physical_device, nullptr, &count, list.data());
   }
-  if (result < 0)
-    return make_error(ErrorCode::internal,
-                      "vkEnumerateDeviceExtensionProperties gave VkResult " + std::to_string(result));
+  if (result < 0) return vk::result_error("vkEnumerateDeviceExtensionProperties", result);
   list.resize(std::min<std::size_t>(count, list.size()));
   return list;
 }
 
 }  // namespace
 
-bool names_processor(std::string_view device) { return lower(device) == "cpu"; }
+bool names_cpu(std::string_view device) { return lower(device) == "cpu"; }
 
 Result<std::vector<Candidate>> candidates(const OwnInstance& instance) {
   IMPRINT_ASSIGN(const std::vector<VkPhysicalDevice> devices, instance.physical_devices());
@@ -114,11 +114,10 @@ Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view 
   if (best < list.size()) return best;
   if (wish.empty()) {
     return make_error(ErrorCode::not_found,
-                      "no Vulkan device with version 1.1 and a compute queue (found: " + listing(list) +
-                          "): install a newer driver, or mesa-vulkan-drivers for software");
+                      text("no Vulkan device with version 1.1 and a compute queue: found ", listing(list),
+                           ". Install a newer driver, or mesa-vulkan-drivers for software."));
   }
-  return make_error(ErrorCode::not_found,
-                    "no device matches '" + std::string(wish) + "'; there are: " + listing(list));
+  return make_error(ErrorCode::not_found, text("no device matches '", wish, "'; there are: ", listing(list)));
 }
 
 Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance,
@@ -132,7 +131,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
     return std::ranges::any_of(
         available, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
   };
-  // A driver on top of another interface asks for this one to be enabled.
+  // Vulkan requires this of devices that have it.
   if (has("VK_KHR_portability_subset")) setup->extensions_.push_back("VK_KHR_portability_subset");
   for (const char* extension : extensions)
     if (has(extension)) setup->extensions_.push_back(extension);
@@ -170,7 +169,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
     add(c.matrix2_nv, "VK_NV_cooperative_matrix2", kNever);
   instance.vkGetPhysicalDeviceFeatures2(physical_device, &setup->features_);
 
-  // Off again what nobody uses: some of it has a price.
+  // Features that Imprint does not use stay off: some of them cost time.
   setup->features_.features = VkPhysicalDeviceFeatures{};
   c.storage_16bit.uniformAndStorageBuffer16BitAccess = c.storage_16bit.storagePushConstant16 =
       c.storage_16bit.storageInputOutput16 = VK_FALSE;
@@ -210,11 +209,8 @@ Result<std::unique_ptr<OwnDevice>> OwnDevice::create(const OwnInstance& instance
   info.enabledExtensionCount = static_cast<std::uint32_t>(setup.extensions().size());
   info.ppEnabledExtensionNames = setup.extensions().data();
   const VkResult result = instance.vkCreateDevice(candidate.physical_device, &info, nullptr, &own->device_);
-  if (result != VK_SUCCESS) {
-    return make_error(result == VK_ERROR_DEVICE_LOST ? ErrorCode::device_lost : ErrorCode::unsupported,
-                      std::string("vkCreateDevice on '") + candidate.properties.deviceName +
-                          "' gave VkResult " + std::to_string(result));
-  }
+  if (result != VK_SUCCESS)
+    return creation_error(text("vkCreateDevice on '", candidate.properties.deviceName, "'").c_str(), result);
   own->destroy_ =
       reinterpret_cast<PFN_vkDestroyDevice>(instance.vkGetDeviceProcAddr(own->device_, "vkDestroyDevice"));
   const auto get_queue =

@@ -1,5 +1,6 @@
 #pragma once
-// Which physical device and queue family to take, and a VkDevice on it with every bonus that Imprint knows.
+// Chooses a physical device and queue family, and creates a VkDevice with every optional feature that Imprint
+// uses.
 
 #include <vulkan/vulkan_core.h>
 
@@ -18,7 +19,7 @@
 
 namespace imprint::bridge {
 
-// A physical device that could be used, or why not.
+// A physical device, usable or not.
 struct Candidate {
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
@@ -28,26 +29,25 @@ struct Candidate {
 };
 Result<std::vector<Candidate>> candidates(const OwnInstance& instance);
 
-// The one with this VkPhysicalDeviceIDProperties::deviceUUID, if it can be used; list.size() when there is
-// none.
+// Index of the usable candidate with this VkPhysicalDeviceIDProperties::deviceUUID; list.size(): none.
 std::size_t find(const OwnInstance& instance, const std::vector<Candidate>& list,
                  const std::array<std::uint8_t, VK_UUID_SIZE>& device_uuid);
 
-// `wish`: index, part of the name, or empty for the best. Index of the candidate. Errors: not_found with the
-// list of what there is.
+// `wish`: an index, part of the name, or empty for the best. Returns the candidate's index. Errors: not_found
+// (lists the devices).
 Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view wish);
 
-// What is to be enabled: the wanted bits that the physical device has, and nothing beyond.
+// Extensions and features to enable: those that Imprint uses and the physical device has.
 class DeviceSetup {
  public:
-  // extensions: more of them, as far as the device has them; they outlive this.
+  // extensions: further ones, enabled where the device has them. They outlive this.
   static Result<std::unique_ptr<DeviceSetup>> make(const OwnInstance& instance,
                                                    VkPhysicalDevice physical_device, bool optional_features,
                                                    std::span<const char* const> extensions = {});
   const std::vector<const char*>& extensions() const { return extensions_; }
   const VkPhysicalDeviceFeatures2* features() const { return &features_; }
 
-  // The same as a host would declare it, without a device.
+  // As a host would declare it; the VkDevice is left null.
   vk::DeviceDescription describe(const OwnInstance& instance, const Candidate& candidate) const;
 
  private:

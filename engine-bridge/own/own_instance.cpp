@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "compute/base/text.h"
+#include "engine-bridge/own/creation_error.h"
 #include "engine-bridge/own/loader.h"
 
 namespace imprint::bridge {
@@ -16,16 +18,14 @@ F find(PFN_vkGetInstanceProcAddr get, VkInstance instance, const char* name) {
   return reinterpret_cast<F>(get(instance, name));
 }
 
+Error no_device() {
+  return make_error(ErrorCode::not_found,
+                    "no Vulkan device: install a driver, or mesa-vulkan-drivers for software. The device cpu "
+                    "needs none.");
+}
+
 Error instance_error(const char* call, VkResult result) {
-  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-    return make_error(
-        ErrorCode::not_found,
-        "no Vulkan device: install a driver, or mesa-vulkan-drivers for software; the device cpu needs none");
-  }
-  const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? ErrorCode::out_of_host_memory
-                         : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? ErrorCode::out_of_device_memory
-                                                                   : ErrorCode::unsupported;
-  return make_error(code, std::string(call) + " gave VkResult " + std::to_string(result));
+  return result == VK_ERROR_INCOMPATIBLE_DRIVER ? no_device() : creation_error(call, result);
 }
 
 std::vector<VkExtensionProperties> instance_extensions(PFN_vkGetInstanceProcAddr get, const char* layer) {
@@ -45,7 +45,7 @@ bool contains(const std::vector<VkExtensionProperties>& list, const char* name) 
       list, [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
-// The version of Vulkan that the layer is written against; 0: there is none of this name.
+// The Vulkan version that the layer was written for; 0: no such layer.
 std::uint32_t layer_version(PFN_vkGetInstanceProcAddr get, std::string_view name) {
   const auto enumerate =
       find<PFN_vkEnumerateInstanceLayerProperties>(get, nullptr, "vkEnumerateInstanceLayerProperties");
@@ -71,7 +71,8 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
   if (const auto enumerate = find<PFN_vkEnumerateInstanceVersion>(get, nullptr, "vkEnumerateInstanceVersion"))
     enumerate(&loader_version);
   if (loader_version < VK_API_VERSION_1_1)
-    return make_error(ErrorCode::not_found, "the Vulkan loader is 1.0: install one of 1.1 or newer");
+    return make_error(ErrorCode::not_found,
+                      "Vulkan loader: found version 1.0, expected 1.1 or newer. Install a newer one.");
   own->api_version_ = options.api_version ? std::min(options.api_version, loader_version) : loader_version;
 
   const auto available = instance_extensions(get, nullptr);
@@ -84,11 +85,10 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
   VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
   if (options.validation) {
     own->validated_as_ = layer_version(get, kValidationLayer);
-    if (own->validated_as_ == 0) {
+    if (own->validated_as_ == 0)
       return make_error(ErrorCode::unsupported,
-                        std::string("validation was asked for, but the layer ") + kValidationLayer +
-                            " is not installed: install vulkan-validationlayers (Debian), or the Vulkan SDK");
-    }
+                        text("validation: found no layer ", kValidationLayer,
+                             ". Install vulkan-validationlayers (Debian), or the Vulkan SDK."));
     layers.push_back(kValidationLayer);
     const auto of_layer = instance_extensions(get, kValidationLayer);
     if (contains(of_layer, "VK_EXT_validation_features")) {
@@ -97,11 +97,10 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
       validation.pEnabledValidationFeatures = checks;
     }
     messages = contains(of_layer, "VK_EXT_debug_utils") || contains(available, "VK_EXT_debug_utils");
-    if (!messages) {
+    if (!messages)
       return make_error(
           ErrorCode::unsupported,
-          "validation was asked for, but neither loader nor layer has VK_EXT_debug_utils to report with");
-    }
+          "validation: found no VK_EXT_debug_utils, which the layer reports with. Update the loader.");
   }
   if (messages || (options.optional_extensions && contains(available, "VK_EXT_debug_utils")))
     own->extensions_.push_back("VK_EXT_debug_utils");
@@ -120,7 +119,7 @@ Result<std::unique_ptr<OwnInstance>> OwnInstance::create(const InstanceOptions& 
   info.ppEnabledExtensionNames = own->extensions_.data();
   const auto create = find<PFN_vkCreateInstance>(get, nullptr, "vkCreateInstance");
   if (!create)
-    return make_error(ErrorCode::not_found, "the Vulkan loader has no vkCreateInstance: reinstall it");
+    return make_error(ErrorCode::not_found, "Vulkan loader: found no vkCreateInstance. Reinstall it.");
   const VkResult result = create(&info, nullptr, &own->instance_);
   if (result != VK_SUCCESS) return instance_error("vkCreateInstance", result);
   IMPRINT_CHECK(own->load_functions());
@@ -141,7 +140,7 @@ Status OwnInstance::load_functions() {
 #define X(name)                                                       \
   name = find<PFN_##name>(get_instance_proc_addr_, instance_, #name); \
   if (!name)                                                          \
-    return make_error(ErrorCode::not_found, "the Vulkan loader has no " #name ": install a newer one");
+    return make_error(ErrorCode::not_found, "Vulkan loader: found no " #name ". Install a newer one.");
   IMPRINT_OWN_INSTANCE_FUNCTIONS(X)
 #undef X
   return {};
@@ -151,12 +150,13 @@ Status OwnInstance::create_messenger() {
   const auto create = find<PFN_vkCreateDebugUtilsMessengerEXT>(get_instance_proc_addr_, instance_,
                                                                "vkCreateDebugUtilsMessengerEXT");
   if (!create)
-    return make_error(ErrorCode::unsupported,
-                      "VK_EXT_debug_utils is enabled, but vkCreateDebugUtilsMessengerEXT is missing");
+    return make_error(
+        ErrorCode::unsupported,
+        "Vulkan loader: found no vkCreateDebugUtilsMessengerEXT, although VK_EXT_debug_utils is enabled.");
   VkDebugUtilsMessengerCreateInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
   info.messageSeverity =
       VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  // Not the general type: that is the loader talking about installed drivers.
+  // Without the general type, in which the loader reports on installed drivers.
   info.messageType =
       VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
   info.pfnUserCallback = on_message;
@@ -169,12 +169,12 @@ Status OwnInstance::create_messenger() {
 VkBool32 OwnInstance::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
                                  const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
   auto& own = *static_cast<OwnInstance*>(user);
-  const char* text = data && data->pMessage ? data->pMessage : "";
+  const char* message = data && data->pMessage ? data->pMessage : "";
   {
     const std::lock_guard lock(own.mutex_);
-    if (own.messages_++ == 0) own.first_message_ = text;
+    if (own.messages_++ == 0) own.first_message_ = message;
   }
-  own.log_(LogLevel::error, text);
+  own.log_(LogLevel::error, message);
   return VK_FALSE;
 }
 
@@ -191,10 +191,7 @@ Result<std::vector<VkPhysicalDevice>> OwnInstance::physical_devices() const {
   result = vkEnumeratePhysicalDevices(instance_, &count, devices.data());
   if (result < 0) return instance_error("vkEnumeratePhysicalDevices", result);
   devices.resize(count);
-  if (devices.empty())
-    return make_error(
-        ErrorCode::not_found,
-        "no Vulkan device: install a driver, or mesa-vulkan-drivers for software; the device cpu needs none");
+  if (devices.empty()) return no_device();
   return devices;
 }
 

@@ -1,5 +1,6 @@
 #include "engine-bridge/own/standalone.h"
 
+#include "compute/base/text.h"
 #include "compute/vk/capabilities.h"
 #include "engine-bridge/own/device_link.h"
 #include "engine-bridge/own/own_device.h"
@@ -26,8 +27,7 @@ class StandaloneDevice final : public Standalone {
   std::unique_ptr<Session> session_;
 };
 
-// A device beside another is on the same GPU, if that can be used, or on one of the same name, as two drivers
-// may tell of one; else any.
+// The same GPU if it is usable, else one of the same name (two drivers may serve one GPU), else any.
 Result<std::size_t> choose_beside(const OwnInstance& instance, const std::vector<Candidate>& list,
                                   const vk::DeviceDescription& host) {
   const GpuIdentity wanted = identify(host);
@@ -40,11 +40,10 @@ Result<std::size_t> choose_beside(const OwnInstance& instance, const std::vector
 }  // namespace
 
 Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& options) {
-  if (options.api_version && options.api_version < VK_API_VERSION_1_1) {
-    return make_error(
-        ErrorCode::invalid_argument,
-        "standalone: api_version is below VK_API_VERSION_1_1: raise it, or leave it 0 for the highest");
-  }
+  if (options.api_version && options.api_version < VK_API_VERSION_1_1)
+    return make_error(ErrorCode::invalid_argument,
+                      text("standalone: api_version: found ", vk::version_text(options.api_version),
+                           ", expected at least 1.1, or 0 for the highest."));
   auto standalone = std::make_unique<StandaloneDevice>();
   IMPRINT_ASSIGN(standalone->instance_, OwnInstance::create({options.validation, options.optional_features,
                                                              options.api_version, options.options.log}));
@@ -81,7 +80,7 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
 Result<std::vector<PhysicalDeviceSummary>> list_devices() {
   IMPRINT_ASSIGN(const auto instance, OwnInstance::create({}));
   IMPRINT_ASSIGN(const std::vector<Candidate> list, candidates(*instance));
-  vk::Functions functions;  // those of the instance: no device is made
+  vk::Functions functions;  // of the instance; no device is created
   functions.vkGetPhysicalDeviceProperties2 = instance->vkGetPhysicalDeviceProperties2;
   functions.vkGetPhysicalDeviceFeatures2 = instance->vkGetPhysicalDeviceFeatures2;
   functions.vkGetPhysicalDeviceMemoryProperties = instance->vkGetPhysicalDeviceMemoryProperties;

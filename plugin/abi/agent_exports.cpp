@@ -32,11 +32,11 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
   return with_brain(brain, Tag::create, "agent_create",
                     [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
                       IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
-                      IMPRINT_ASSIGN(const std::uint32_t seat, found->add_agent(brain_index));
+                      IMPRINT_ASSIGN(const std::uint32_t seat, found->agents().add(brain_index));
                       const std::lock_guard lock(registry_mutex());
                       const auto [place, placed] = entry.agents.insert({found, seat});
                       if (!placed) {
-                        found->remove_agent(seat);
+                        found->agents().remove(seat);
                         return make_error(ErrorCode::unsupported, "agent_create: this context has " +
                                                                       std::to_string(kSlots) +
                                                                       " agents, the most there can be");
@@ -51,7 +51,7 @@ imp_result IMP_CALL agent_destroy(imp_agent agent) {
   return with_place(
       agent, Tag::create, "agent_destroy",
       [&](ContextEntry& entry, AgentPlace& place) -> Status {
-        place.brain->remove_agent(place.seat);
+        place.brain->agents().remove(place.seat);
         const std::lock_guard lock(registry_mutex());
         entry.agents.erase(unpack_handle(agent.id).slot);
         return {};
@@ -63,13 +63,14 @@ imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {
   return with_agent(agent, Tag::frame_or_create, "agent_set_mode",
                     [&](agent::Brain& brain, std::uint32_t seat) -> Status {
                       IMPRINT_CHECK(check_enum("agent_set_mode", "mode", mode, IMP_MODE_RECORD));
-                      return brain.set_mode(seat, static_cast<agent::Mode>(mode));
+                      return brain.agents().set_mode(seat, static_cast<agent::Mode>(mode));
                     });
 }
 
 imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal) {
-  return with_agent(agent, Tag::frame_or_create, "agent_set_goal",
-                    [&](agent::Brain& brain, std::uint32_t seat) { return brain.set_goal(seat, goal); });
+  return with_agent(
+      agent, Tag::frame_or_create, "agent_set_goal",
+      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().set_goal(seat, goal); });
 }
 
 imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count) {
@@ -78,7 +79,7 @@ imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint
                       if (allowed && count == 0)
                         return make_error(ErrorCode::invalid_argument,
                                           "agent_set_mask: count is 0; pass null to allow all");
-                      return brain.set_mask(seat, span_of(allowed, count));
+                      return brain.agents().set_mask(seat, span_of(allowed, count));
                     });
 }
 
@@ -86,20 +87,20 @@ imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uin
   return with_agent(agent, Tag::frame_before, "agent_observe",
                     [&](agent::Brain& brain, std::uint32_t seat) -> Status {
                       IMPRINT_CHECK(check_pointer("agent_observe", "observation", observation));
-                      return brain.observe(seat, {observation, count});
+                      return brain.agents().observe(seat, {observation, count});
                     });
 }
 
 imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t first) {
   return with_agent(
       agent, Tag::frame_before, "agent_observe_in_place",
-      [&](agent::Brain& brain, std::uint32_t seat) { return brain.observe_in_place(seat, first); });
+      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().observe_in_place(seat, first); });
 }
 
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
   return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
     IMPRINT_CHECK(check_filled_struct("agent_act", "action", action));
-    IMPRINT_ASSIGN(const agent::Answer* answer, brain.act(seat));
+    IMPRINT_ASSIGN(const agent::Answer* answer, brain.agents().act(seat));
     fill_struct(action, [&](imp_action& filled) {
       filled.decision = answer->decision;
       filled.requested_frame = answer->requested_frame;
@@ -119,8 +120,8 @@ imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, u
         const agent::BrainInfo info = brain.info();
         IMPRINT_CHECK(check_list("branches", branches, branch_count, info.branch_count));
         IMPRINT_CHECK(check_list("continuous", continuous, continuous_count, info.continuous_count));
-        return brain.act_by_heuristic(seat, span_of(branches, branch_count),
-                                      span_of(continuous, continuous_count));
+        return brain.agents().act_by_heuristic(seat, span_of(branches, branch_count),
+                                               span_of(continuous, continuous_count));
       });
 }
 
@@ -129,7 +130,7 @@ imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback
       agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
         IMPRINT_ASSIGN(const imp_feedback given, read_struct("agent_feedback", "feedback", feedback));
         IMPRINT_CHECK(check_enum("agent_feedback", "credit", given.credit, IMP_CREDIT_CURRENT));
-        return brain.feedback(
+        return brain.agents().feedback(
             seat, {given.value, given.weight, static_cast<agent::CreditKind>(given.credit), given.time_s});
       });
 }
@@ -148,20 +149,21 @@ imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* 
         shown.continuous = {given.continuous,
                             std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
         shown.weight = given.weight;
-        return brain.demonstrate(seat, shown);
+        return brain.agents().demonstrate(seat, shown);
       });
 }
 
 imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
-  return with_agent(agent, Tag::frame, "agent_reward",
-                    [&](agent::Brain& brain, std::uint32_t seat) { return brain.reward(seat, reward); });
+  return with_agent(agent, Tag::frame, "agent_reward", [&](agent::Brain& brain, std::uint32_t seat) {
+    return brain.agents().reward(seat, reward);
+  });
 }
 
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
   return with_agent(agent, Tag::frame, "agent_end_episode",
                     [&](agent::Brain& brain, std::uint32_t seat) -> Status {
                       IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
-                      return brain.end_episode(seat, static_cast<agent::EpisodeEnd>(end));
+                      return brain.agents().end_episode(seat, static_cast<agent::EpisodeEnd>(end));
                     });
 }
 

@@ -118,8 +118,8 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.late_actions = answer.late_actions;
       filled.stopped_brains = answer.stopped_brains;
       filled.dropped_samples = answer.dropped_samples;
-      filled.shadow_frame = answer.shadow_frame;
-      filled.bytes_away = answer.bytes_away;
+      filled.shadow_frame = answer.host_copy_frame;
+      filled.bytes_away = answer.evicted_bytes;
     });
     return {};
   });
@@ -137,7 +137,7 @@ imp_result IMP_CALL brain_save(imp_brain brain, const char* path) {
       brain, Tag::frame_or_create, "brain_save",
       [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
         IMPRINT_CHECK(check_pointer("brain_save", "path", path));
-        return found->save(path);
+        return found->state().save(path);
       },
       AfterLoss::serves);
 }
@@ -145,7 +145,7 @@ imp_result IMP_CALL brain_save(imp_brain brain, const char* path) {
 imp_result IMP_CALL brain_save_status(imp_brain brain) {
   return with_brain(
       brain, Tag::frame_or_create, "brain_save_status",
-      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->save_status(); },
+      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->state().save_status(); },
       AfterLoss::serves);
 }
 
@@ -153,7 +153,7 @@ imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {
   return with_brain(brain, Tag::create, "brain_load",
                     [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
                       IMPRINT_CHECK(check_pointer("brain_load", "path", path));
-                      return found->load(path);
+                      return found->state().load(path);
                     });
 }
 
@@ -161,7 +161,7 @@ imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path) {
   return with_brain(brain, Tag::create, "brain_load_weights",
                     [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
                       IMPRINT_CHECK(check_pointer("brain_load_weights", "path", path));
-                      return found->load_weights(path);
+                      return found->state().load_weights(path);
                     });
 }
 
@@ -169,15 +169,16 @@ imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot) {
   return with_brain(brain, Tag::frame_or_create, "brain_snapshot",
                     [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
                       IMPRINT_CHECK(check_pointer("brain_snapshot", "snapshot", snapshot));
-                      IMPRINT_ASSIGN(*snapshot, found->snapshot());
+                      IMPRINT_ASSIGN(*snapshot, found->state().snapshot());
                       return {};
                     });
 }
 
 imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot) {
-  return with_brain(
-      brain, Tag::frame_or_create, "brain_restore",
-      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) { return found->restore(snapshot); });
+  return with_brain(brain, Tag::frame_or_create, "brain_restore",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) {
+                      return found->state().restore(snapshot);
+                    });
 }
 
 imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high) {
@@ -185,7 +186,7 @@ imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high) {
                     [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
                       IMPRINT_CHECK(check_pointer("brain_hash", "low", low));
                       IMPRINT_CHECK(check_pointer("brain_hash", "high", high));
-                      IMPRINT_ASSIGN(const Hash128 hash, found->hash());
+                      IMPRINT_ASSIGN(const Hash128 hash, found->state().hash());
                       *low = hash.low;
                       *high = hash.high;
                       return {};

@@ -30,7 +30,7 @@ class GatePass {
     HostDevice& device = entry_.device;
     const bool lost = entry_.world->context().lost();
     if (lost && !device.stood_still) {  // before anybody is told
-      entry_.world->stand_still();
+      entry_.world->stop_device_work();
       device.stood_still = true;
     }
     if (lost && !device.told_lost.exchange(true) && device.lost)

@@ -78,23 +78,23 @@ void name_what_is_left(ContextEntry& entry) {
 
 // In the place of the host's: on the same GPU where it serves, on any, or on the processor. Device memory of
 // the host's is of its own device.
-Result<std::unique_ptr<agent::World>> open_own_device(const bridge::ContextDescription& description) {
+Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::ContextDescription& description) {
   bridge::StandaloneOptions own;
   own.beside = &description.device;
   own.options = description.options;
   own.options.memory.calls = {};
   own.budget = description.budget;
-  auto world = agent::World::open(own);
+  auto world = agent::AgentSystem::open(own);
   if (world) return world;
   own.options.log(LogLevel::warning,
                   "no device of Imprint's own either, so the processor computes: " + world.error().message);
-  return agent::World::open_on_cpu(own.options, own.budget);
+  return agent::AgentSystem::open_on_cpu(own.options, own.budget);
 }
 
 Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
-                    Result<std::unique_ptr<agent::World>> world, imp_context* context) {
+                    Result<std::unique_ptr<agent::AgentSystem>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
-  entry->world->set_shadow_period(limits.shadow_period_frames);
+  entry->world->set_host_copy_period(limits.shadow_period_frames);
   entry->world->tuning().set_deterministic(limits.deterministic);
   entry->world->tuning().set_measure_ms(limits.tuning_ms);
   IMPRINT_ASSIGN(*context, publish(std::move(entry)));
@@ -161,7 +161,7 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
       IMPRINT_CHECK(take_memory(call, given, *entry, description.options));
       IMPRINT_CHECK(bridge::check_queue_access(description.queue));
       IMPRINT_ASSIGN(entry->claim, QueueClaim::take(description.queue));
-      auto world = agent::World::adopt(description);
+      auto world = agent::AgentSystem::adopt(description);
       if (!world && world.error().code == ErrorCode::unsupported && given.allow_own_device) {
         entry->log.sink()(LogLevel::warning, std::string(call) + ": takes a device of its own, because " +
                                                  world.error().message);
@@ -184,10 +184,10 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       IMPRINT_ASSIGN(bridge::StandaloneOptions options, to_standalone(call, device, lent, checked));
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, options.options));
-      if (bridge::names_processor(options.device))
+      if (bridge::names_cpu(options.device))
         return finish_entry(std::move(entry), checked,
-                            agent::World::open_on_cpu(options.options, options.budget), context);
-      auto world = agent::World::open(options);
+                            agent::AgentSystem::open_on_cpu(options.options, options.budget), context);
+      auto world = agent::AgentSystem::open(options);
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());
   });
@@ -226,7 +226,7 @@ imp_result IMP_CALL context_set_limits(imp_context context, const imp_limits* li
     IMPRINT_CHECK(check_pointer("context_set_limits", "limits", limits));
     IMPRINT_ASSIGN(const Limits checked, to_limits("context_set_limits", limits));
     entry.world->set_budget(checked.budget);
-    entry.world->set_shadow_period(checked.shadow_period_frames);
+    entry.world->set_host_copy_period(checked.shadow_period_frames);
     entry.world->set_memory_cap(checked.memory_cap_bytes);
     entry.world->tuning().set_measure_ms(checked.tuning_ms);
     return {};
@@ -241,7 +241,7 @@ imp_result IMP_CALL context_drain(imp_context context, uint32_t timeout_ms) {
 imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats) {
   return with_context_any(context, "context_get_stats", [&](ContextEntry& entry) -> Status {
     IMPRINT_CHECK(check_filled_struct("context_get_stats", "stats", stats));
-    const agent::WorldStats found = entry.world->stats();
+    const agent::AgentSystemStats found = entry.world->stats();
     const auto add = [](auto& field, auto value) {
       field = static_cast<std::remove_reference_t<decltype(field)>>(value);
     };
@@ -270,7 +270,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.waiting_jobs, found.waiting_jobs);
       add(filled.cpu_deferred_frames, found.context.cpu_deferred_frames);
       add(filled.over_cpu_frames, found.context.over_cpu_frames);
-      add(filled.bytes_away, found.bytes_away);
+      add(filled.bytes_away, found.evicted_bytes);
     });
     return {};
   });
@@ -280,8 +280,8 @@ imp_result IMP_CALL context_notify_device_lost(imp_context context) {
   return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
-    entry.world->context().stand_still();  // jobs are waited for by the first call that says it: not here,
-                                           // where other contexts wait for us
+    entry.world->context().stop_submitting();  // jobs are waited for by the first call that says it: not
+                                               // here, where other contexts wait for us
     return {};
   });
 }

@@ -15,7 +15,7 @@
 #include "plugin/abi/gate.h"
 #include "plugin/abi/handles.h"
 #include "plugin/abi/queue_claims.h"
-#include "plugin/agent/world.h"
+#include "plugin/agent/agent_system.h"
 
 namespace imprint::abi {
 
@@ -55,7 +55,7 @@ struct ContextEntry {
   HostDevice device;
   std::vector<bridge::HostSemaphore> waits,
       signals;  // of the submission being asked for; kept for their memory
-  std::unique_ptr<agent::World> world;
+  std::unique_ptr<agent::AgentSystem> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
   HandleTable<AgentPlace> agents;

@@ -11,7 +11,7 @@
 #include "engine-bridge/own/standalone.h"
 #include "plugin/abi/structs.h"
 #include "plugin/agent/decide/policy.h"
-#include "plugin/agent/schema.h"
+#include "plugin/agent/spec/brain_spec.h"
 
 namespace imprint::abi {
 

@@ -2,32 +2,34 @@
 
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/keep/snapshots.h"
-#include "plugin/agent/keep/state_reader.h"
-#include "plugin/agent/network.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/spec/network.h"
+#include "plugin/agent/validate.h"
 
 namespace imprint::agent {
 
 Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Variable>& observations,
                                      const std::vector<Variable>& actions) {
   IMPRINT_ASSIGN(const Network network, Network::create(spec));
-  SharedPlaces places{observations, actions, {}};
+  SharedVariables shared{observations, actions, {}};
   if (!observations.empty() && spec.learner != LearnerKind::none)
-    places.sights = Variable::zeros(
-        "sights", {std::int64_t{spec.seat_count()} * sight_rows(spec), spec.observation.count});
+    shared.observation_copies = Variable::zeros(
+        "observation copies",
+        {std::int64_t{spec.agent_capacity()} * copy_rows_per_agent(spec), spec.observation.count});
 
   BrainPrograms programs;
-  programs.infer = describe_inference(spec, network, places);
+  programs.infer = describe_inference(spec, network, shared);
   programs.state = network.state();
   if (spec.learner != LearnerKind::none) {
-    IMPRINT_ASSIGN(programs.learn, describe_learning(spec, network, places.sights));
+    IMPRINT_ASSIGN(programs.learn, describe_learning(spec, network, shared.observation_copies));
     programs.state.insert(programs.state.end(), programs.learn->state.begin(), programs.learn->state.end());
   }
   for (const StateVariable& entry : programs.state)
-    (entry.name == kReplayName ? programs.yielding : programs.together).push_back(entry.variable);
+    (entry.name == kReplayName ? programs.evictable : programs.together).push_back(entry.variable);
   if (programs.learn)
     programs.together.insert(programs.together.end(), programs.learn->work.begin(),
                              programs.learn->work.end());
-  if (places.sights.ok()) programs.together.push_back(places.sights);
+  if (shared.observation_copies.ok()) programs.together.push_back(shared.observation_copies);
   return programs;
 }
 
@@ -37,14 +39,14 @@ Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variabl
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
   std::vector<std::vector<Variable>> groups{programs.together};
   IMPRINT_CHECK(baker.add(programs.infer.description, groups));
-  if (programs.learn) IMPRINT_CHECK(programs.learn->bake(baker, groups, programs.yielding));
+  if (programs.learn) IMPRINT_CHECK(programs.learn->bake(baker, groups, programs.evictable));
   if (spec.snapshot_count == 0) return {};
   std::vector<Variable> live;
   for (const StateVariable& entry : programs.state) live.push_back(entry.variable);
-  const std::vector<Variable> copies = describe_snapshot(programs.state, 0);  // all are alike
+  const std::vector<Variable> copies = describe_snapshot(programs.state, 0);  // all snapshots are alike
   groups.push_back(copies);
-  IMPRINT_CHECK(baker.add(describe_copy(spec.name + " keep", live, copies), groups, programs.yielding));
-  return baker.add(describe_copy(spec.name + " restore", copies, live), groups, programs.yielding);
+  IMPRINT_CHECK(baker.add(describe_copy(spec.name + " keep", live, copies), groups, programs.evictable));
+  return baker.add(describe_copy(spec.name + " restore", copies, live), groups, programs.evictable);
 }
 
 Status bake_policy(Baker& baker, const PolicySpec& spec) {

@@ -10,7 +10,7 @@
 namespace imprint::agent {
 namespace {
 
-// What ends a blob with tables: their hash, their size in bytes, these letters.
+// A blob with tables ends with their hash, their size in bytes and these letters.
 constexpr std::string_view kTuningMagic = "imp-tun1";
 constexpr std::size_t kTrailer = 16 + 8 + kTuningMagic.size();
 
@@ -29,7 +29,7 @@ Status Tuning::check_vulkan() const {
   return context_.vulkan()
              ? Status{}
              : Status{make_error(ErrorCode::unsupported,
-                                 "tuning: the context is the processor's, whose kernels have no variants")};
+                                 "tuning: found a context on the CPU, whose kernels have no variants")};
 }
 
 VariantTable Tuning::merged() const {
@@ -60,7 +60,7 @@ void Tuning::remember(std::string_view text) {
   if (text.empty() || deterministic_ || !context_.vulkan()) return;
   auto table = read_tuning_tables(text, context_.vulkan()->capabilities());
   if (!table)
-    return log_(LogLevel::info, "what an earlier start has measured is not used: " + table.error().message);
+    return log_(LogLevel::info, "measurements of an earlier start are not used: " + table.error().message);
   measured_ = std::move(*table);
   context_.runtime().set_variants(std::make_shared<const VariantTable>(merged()));
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Which variants of kernels a context's programs take, and from where that is known: from tables that the
-// host ships, from what was measured at an earlier start and came with its pipeline cache, from measuring
-// while programs are warmed up. With determinism asked for, from the first alone.
+// Chooses the kernel variants of a context's programs: by tables that the host ships, by measurements of an
+// earlier start (kept in the pipeline cache), by measuring during warmup. A deterministic context uses
+// shipped tables only.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,27 +20,26 @@
 
 namespace imprint::agent {
 
-// One thread at a time but for stop.
+// One thread at a time, except for stop.
 class Tuning {
  public:
-  // The context outlives it. deterministic: nothing is measured, and what was measured elsewhere is not
-  // taken.
+  // The context outlives it.
   Tuning(bridge::Context& context, LogSink log) : context_(context), log_(log) {}
 
+  // Measures nothing, and uses no measurements.
   void set_deterministic(bool deterministic) { deterministic_ = deterministic; }
   void set_measure_ms(std::uint32_t ms) { measure_ms_ = ms; }  // 0: nothing is measured
 
-  // Errors: those of read_tuning_tables; unsupported (the processor).
+  // Errors: those of read_tuning_tables; unsupported (CPU).
   Status ship(std::string_view text);
-  Result<std::string> text() const;           // what was shipped and what was measured
-  Result<std::string> measured_text() const;  // what was measured alone; "" = nothing
-  void remember(std::string_view text);       // of an earlier start; what cannot be used is logged
+  Result<std::string> text() const;           // shipped and measured
+  Result<std::string> measured_text() const;  // measured alone; "" = nothing
+  void remember(std::string_view text);       // of an earlier start; logs what it cannot use
 
-  // Between them, programs that are compiled are measured, as far as that is allowed. progress: 0..1 of the
-  // program under way.
+  // Programs compiled between start and finish are measured, where allowed. progress: 0..1 of one program.
   void start(const std::function<void(float)>& progress);
   void finish();
-  void stop();  // any thread: what is not measured yet is left to the cost model
+  void stop();  // any thread: the cost model chooses the rest
 
  private:
   Status check_vulkan() const;
@@ -55,7 +54,7 @@ class Tuning {
   std::shared_ptr<Tuner> tuner_;
 };
 
-// A pipeline cache with tables behind it, and apart again. What has none, or damaged ones, is all cache.
+// Appends tables to a pipeline cache, and splits them again. Without intact tables the blob is all cache.
 std::vector<std::byte> join_tuning(std::vector<std::byte> cache, std::string_view text);
 struct CacheAndTuning {
   std::span<const std::byte> cache;

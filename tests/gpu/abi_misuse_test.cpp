@@ -383,7 +383,7 @@ TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
   begin();
   const float seen[4] = {};
   EXPECT_FAILS(api()->agent_observe(cold, seen, 4), IMP_ERROR_WRONG_STATE, "agent_observe: 'nnn");
-  EXPECT_THAT(api()->last_error(), HasSubstr("call warmup before the first frame"));
+  EXPECT_THAT(api()->last_error(), HasSubstr("call context_warmup before the first frame"));
   end();
   EXPECT_WORKS(api()->brain_destroy(made));
   EXPECT_FAILS(api()->brain_load(brain, name.c_str()), IMP_ERROR_IO, "cannot read 'nnn");

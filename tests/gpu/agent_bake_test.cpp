@@ -1,4 +1,4 @@
-// What is baked for brains and policies is all that they ask for, on this device and in worlds of any other
+// Baking a brain or policy adds every kernel that it needs, on this device and in agent systems of any other
 // brains.
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 #include "compute/model/file.h"
 #include "compute/program/device_profile.h"
 #include "plugin/agent/brain_programs.h"
-#include "tests/gpu/agent_world.h"
+#include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {
 
@@ -53,25 +53,25 @@ std::vector<std::byte> policy_file() {
   return read_file(std::string(IMPRINT_TEST_MODELS) + "/godot/BallChase.onnx").value();
 }
 
-class BakeBrains : public WorldTest {
+class BakeBrains : public AgentSystemTest {
  protected:
   void SetUp() override {
     if (device_options().device == "cpu") GTEST_SKIP() << "the processor's kernels are part of the library";
-    WorldTest::SetUp();
+    AgentSystemTest::SetUp();
   }
 
-  // The world's device again, which now asks the archive first.
+  // The same device again, which now looks into the archive first.
   void reopen(const std::vector<std::byte>& archive, std::uint64_t block_bytes) {
     bridge::StandaloneOptions options = device_options();
     options.options.log = messages.sink();
     options.options.memory.block_bytes = block_bytes;
     options.options.kernels = vk::KernelArchive::parse(archive).value();
-    world.reset();
-    auto opened = World::open(options);
+    system.reset();
+    auto opened = AgentSystem::open(options);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
-    world = std::move(*opened);
+    system = std::move(*opened);
   }
-  Baker baker() { return Baker({profile_of(world->context().device())}); }
+  Baker baker() { return Baker({profile_of(system->context().device())}); }
 };
 
 TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
@@ -87,20 +87,19 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
   ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
   const auto archive = all.compile();
   ASSERT_TRUE(archive.ok()) << archive.error().message;
-  // Blocks of several sizes, so that brains share them, fill one alone and lie across two; in the end longer
-  // than any.
+  // Memory blocks of several sizes: brains share one, fill one, span two, and exceed any.
   for (const std::uint64_t block_bytes :
        {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
     reopen(*archive, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
     for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, pet()}) {
-      auto made = world->add_brain(spec);
+      auto made = system->add_brain(spec);
       ASSERT_TRUE(made.ok()) << made.error().message;
       brains.push_back(*made);
     }
-    EXPECT_OK(world->add_policy({.file = file, .agent_capacity = 4}));
-    ASSERT_OK(world->warmup([](float) {}));
-    const vk::PipelineStats stats = world->context().device().pipelines().stats();
+    EXPECT_OK(system->add_policy({.file = file, .agent_capacity = 4}));
+    ASSERT_OK(system->warmup([](float) {}));
+    const vk::PipelineStats stats = system->context().device().pipelines().stats();
     EXPECT_EQ(stats.glsl_compiles, 0u) << "blocks of " << block_bytes;
     EXPECT_GT(stats.archive_hits, 0u);
   }
@@ -109,7 +108,7 @@ TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
 TEST_F(BakeBrains, ObservationsInPlaceAndSharedActionsAreBakedToo) {
   const BrainSpec spec = pet();
   const Variable seen = Variable::external("observations", {40, 28}),
-                 done = Variable::external("actions", {spec.seat_count(), action_width(spec)});
+                 done = Variable::external("actions", {spec.agent_capacity(), action_width(spec)});
   Baker in_place = baker(), numbers = baker();
   ASSERT_OK(bake_brain(in_place, spec, {seen}, {done}));
   ASSERT_OK(bake_brain(numbers, spec));

@@ -1,5 +1,4 @@
-// Policies that others trained, acting inside frames: equal to their references, with state that belongs to
-// the agent.
+// Imported policies act inside frames: equal to their references, with state per agent.
 
 #include <gmock/gmock.h>
 
@@ -7,44 +6,44 @@
 
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
-#include "tests/gpu/agent_world.h"
+#include "tests/gpu/agent_system.h"
 #include "tests/unit/model_onnx_builder.h"
 
 namespace imprint::agent::test {
 namespace {
 
-class PolicyTest : public WorldTest {
+class PolicyTest : public AgentSystemTest {
  protected:
   void start(std::span<const std::byte> file, std::uint32_t agents) {
     PolicySpec spec;
     spec.file = file;
     spec.agent_capacity = agents;
-    auto made = world->add_policy(spec);
+    auto made = system->add_policy(spec);
     ASSERT_TRUE(made.ok()) << made.error().message;
     brain = *made;
-    ASSERT_OK(world->warmup([](float) {}));
-    seats_.clear();
+    ASSERT_OK(system->warmup([](float) {}));
+    agents_.clear();
     for (std::uint32_t i = 0; i < agents; ++i) {
-      const auto seat = brain->add_agent(0);
-      ASSERT_TRUE(seat.ok());
-      seats_.push_back(*seat);
+      const auto agent = brain->agents().add(0);
+      ASSERT_TRUE(agent.ok());
+      agents_.push_back(*agent);
     }
   }
 
   // Asks one agent and waits for its answer.
-  std::vector<float> ask(std::uint32_t seat, std::span<const float> observation) {
+  std::vector<float> ask(std::uint32_t agent, std::span<const float> observation) {
     std::vector<float> values;
-    pass([&] { EXPECT_OK(brain->observe(seat, observation)); });
+    pass([&] { EXPECT_OK(brain->agents().observe(agent, observation)); });
     pass();
     pass([&] {
-      const auto answer = brain->act(seat);
+      const auto answer = brain->agents().act(agent);
       ASSERT_TRUE(answer.ok());
       values = (*answer)->values;
     });
     return values;
   }
 
-  std::vector<std::uint32_t> seats_;
+  std::vector<std::uint32_t> agents_;
 };
 
 TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
@@ -64,12 +63,12 @@ TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
     EXPECT_EQ(brain->info().continuous_count, outputs);
     pass([&] {
       for (std::uint32_t i = 0; i < agents; ++i)
-        EXPECT_OK(brain->observe(seats_[i], std::span(seen).subspan(i * width, width)));
+        EXPECT_OK(brain->agents().observe(agents_[i], std::span(seen).subspan(i * width, width)));
     });
     pass();
     pass([&] {
       for (std::uint32_t i = 0; i < agents; ++i) {
-        const auto answer = brain->act(seats_[i]);
+        const auto answer = brain->agents().act(agents_[i]);
         ASSERT_TRUE(answer.ok());
         ASSERT_EQ((*answer)->values.size(), outputs);
         for (std::size_t k = 0; k < outputs; ++k) {
@@ -80,11 +79,11 @@ TEST_F(PolicyTest, GodotAgentsActAsTheirReferencesSay) {
         }
       }
     });
-    world->remove_brain(brain);
+    system->remove_brain(brain);
   }
 }
 
-// state' = state + observation, action = state': it counts what an agent saw, for that agent alone.
+// state' = state + observation, action = state': it sums each agent's own observations.
 TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   imprint::test::OnnxBuilder builder;
   builder.input("obs", {"batch", "2"})
@@ -95,18 +94,18 @@ TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   start(builder.bytes(), 3);
   const float one[] = {1, 10};
   using ::testing::ElementsAre;
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(2, 20));
-  EXPECT_THAT(ask(seats_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(3, 30))
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(1, 10));
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(2, 20));
+  EXPECT_THAT(ask(agents_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(3, 30))
       << "frames in which it did not ask leave its memory alone";
-  pass([&] { EXPECT_OK(brain->end_episode(seats_[0], EpisodeEnd::terminated)); });
-  EXPECT_THAT(ask(seats_[0], one), ElementsAre(1, 10));
-  EXPECT_THAT(ask(seats_[1], one), ElementsAre(2, 20));
-  brain->remove_agent(seats_[1]);
-  const auto again = brain->add_agent(0);
+  pass([&] { EXPECT_OK(brain->agents().end_episode(agents_[0], EpisodeEnd::terminated)); });
+  EXPECT_THAT(ask(agents_[0], one), ElementsAre(1, 10));
+  EXPECT_THAT(ask(agents_[1], one), ElementsAre(2, 20));
+  brain->agents().remove(agents_[1]);
+  const auto again = brain->agents().add(0);
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(*again, seats_[1]);
+  EXPECT_EQ(*again, agents_[1]);
   EXPECT_THAT(ask(*again, one), ElementsAre(1, 10)) << "a new agent begins anew";
 }
 
@@ -114,14 +113,14 @@ TEST_F(PolicyTest, APolicyKeepsNothing) {
   imprint::test::OnnxBuilder builder;
   builder.input("obs", {"batch", "2"}).output("action").node("Tanh", {"obs"}, {"action"});
   start(builder.bytes(), 1);
-  EXPECT_EQ(brain->save("x").error().code, ErrorCode::unsupported);
-  EXPECT_EQ(brain->load("x").error().code, ErrorCode::unsupported);
-  EXPECT_EQ(brain->snapshot().error().code, ErrorCode::unsupported);
-  EXPECT_EQ(brain->restore(1).error().code, ErrorCode::unsupported);
-  EXPECT_EQ(brain->hash().error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->state().save("x").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->state().load("x").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->state().snapshot().error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->state().restore(1).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->state().hash().error().code, ErrorCode::unsupported);
   EXPECT_EQ(brain->set_learning(true).error().code, ErrorCode::unsupported);
   pass([&] {
-    EXPECT_EQ(brain->feedback(seats_[0], {1, 1, CreditKind::current, 0}).error().code,
+    EXPECT_EQ(brain->agents().feedback(agents_[0], {1, 1, CreditKind::current, 0}).error().code,
               ErrorCode::unsupported);
   });
 }

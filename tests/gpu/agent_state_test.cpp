@@ -1,4 +1,4 @@
-// What a brain keeps: files, snapshots, and the same bits whatever the budget.
+// Files, snapshots and eviction: the same bits whatever the budget.
 
 #include <gmock/gmock.h>
 
@@ -7,12 +7,13 @@
 
 #include "compute/base/philox.h"
 #include "compute/model/file.h"
-#include "tests/gpu/agent_world.h"
+#include "plugin/agent/learn/registry.h"
+#include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {
 namespace {
 
-class StateTest : public WorldTest, public ::testing::WithParamInterface<LearnerKind> {
+class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<LearnerKind> {
  protected:
   static BrainSpec small_spec() {
     BrainSpec spec;
@@ -32,7 +33,7 @@ class StateTest : public WorldTest, public ::testing::WithParamInterface<Learner
     spec.trace_decay = 0.5f;
     spec.rollout_steps = 16;
     spec.epochs = 2;
-    if (traits_of(spec.learner).follows)
+    if (learner_of(spec).records_steps())
       spec.credit_delay_s = 0.05f, spec.credit_width_s = 0.05f;  // steps become samples soon
     return spec;
   }
@@ -40,79 +41,79 @@ class StateTest : public WorldTest, public ::testing::WithParamInterface<Learner
   void start(const BrainSpec& spec) {
     brain = add(spec);
     ASSERT_TRUE(brain);
-    seats_.clear();
+    agents_.clear();
     for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-      const auto seat = brain->add_agent(p);
-      ASSERT_TRUE(seat.ok());
-      seats_.push_back(*seat);
+      const auto agent = brain->agents().add(p);
+      ASSERT_TRUE(agent.ok());
+      agents_.push_back(*agent);
     }
   }
 
-  // Frames of a life that depends on the moment and on the answers alone: every frame asks, acts and is now
-  // and then praised or shown something.
+  // Frames that depend only on the moment and the answers: each asks and acts; some praise or demonstrate.
   std::vector<std::uint32_t> live(Brain& of, int frames) {
     std::vector<std::uint32_t> actions;
     for (int i = 0; i < frames; ++i, ++moment_) {
       pass([&] {
-        for (const std::uint32_t seat : seats_) {
+        for (const std::uint32_t agent : agents_) {
           float seen[4];
           for (std::uint32_t k = 0; k < 4; ++k)
-            seen[k] = static_cast<float>(philox_uniform(moment_, k, seat, 7, 7));
-          if (const auto answer = of.act(seat); answer.ok()) {
+            seen[k] = static_cast<float>(philox_uniform(moment_, k, agent, 7, 7));
+          if (const auto answer = of.agents().act(agent); answer.ok()) {
             actions.push_back((*answer)->choice.branches[0]);
             const float value = (*answer)->choice.branches[0] == moment_ % 3 ? 1.0f : -0.5f;
-            if (moment_ % 4 == seat) EXPECT_OK(of.feedback(seat, {value, 1.0f, CreditKind::current, now()}));
+            if (moment_ % 4 == agent)
+              EXPECT_OK(of.agents().feedback(agent, {value, 1.0f, CreditKind::current, now()}));
           }
-          if (moment_ % 10 == 0) EXPECT_OK(of.set_goal(seat, moment_ / 10 % 2));
-          if (moment_ % 25 == 3 && traits_of(GetParam()).demonstrations) {
+          if (moment_ % 10 == 0) EXPECT_OK(of.agents().set_goal(agent, moment_ / 10 % 2));
+          if (moment_ % 25 == 3 && find_learner(GetParam())->takes_demonstrations()) {
             const std::uint32_t branches[] = {1};
-            EXPECT_OK(of.demonstrate(seat, {seen, 1, branches, {}, 2.0f}));
+            EXPECT_OK(of.agents().demonstrate(agent, {seen, 1, branches, {}, 2.0f}));
           }
-          EXPECT_OK(of.observe(seat, seen));
+          EXPECT_OK(of.agents().observe(agent, seen));
           if (moment_ % 20 == 11)
-            EXPECT_OK(
-                of.end_episode(seat, moment_ % 40 == 11 ? EpisodeEnd::terminated : EpisodeEnd::truncated));
+            EXPECT_OK(of.agents().end_episode(
+                agent, moment_ % 40 == 11 ? EpisodeEnd::terminated : EpisodeEnd::truncated));
         }
       });
     }
     return actions;
   }
 
-  // What the first agent of each brain chooses by the weights alone, without learning or exploring.
+  // The choices of each brain's first agent, without learning or exploration.
   std::vector<std::uint32_t> by_weights(Brain& of) {
     std::vector<std::uint32_t> chosen;
     const bool learns = of.spec().learner != LearnerKind::none;
     if (learns) EXPECT_OK(of.set_learning(false));
     for (int i = 0; i < 6; ++i) pass();  // a step under way ends
-    for (const std::uint32_t seat : seats_) EXPECT_OK(of.set_mode(seat, Mode::inference));
+    for (const std::uint32_t agent : agents_) EXPECT_OK(of.agents().set_mode(agent, Mode::inference));
     for (std::uint32_t look = 0; look < 40; ++look) {
       pass([&] {
-        for (const std::uint32_t seat : seats_) {
-          if (const auto answer = of.act(seat); look > 3 && answer.ok())
+        for (const std::uint32_t agent : agents_) {
+          if (const auto answer = of.agents().act(agent); look > 3 && answer.ok())
             chosen.push_back((*answer)->choice.branches[0]);
           float seen[4];
           for (std::uint32_t k = 0; k < 4; ++k)
             seen[k] = static_cast<float>(8 * philox_uniform(look, k, 0, 5, 5) - 4);
-          EXPECT_OK(of.set_goal(seat, look % 2));
-          EXPECT_OK(of.observe(seat, seen));
+          EXPECT_OK(of.agents().set_goal(agent, look % 2));
+          EXPECT_OK(of.agents().observe(agent, seen));
         }
       });
     }
-    for (const std::uint32_t seat : seats_) EXPECT_OK(of.set_mode(seat, Mode::learning));
+    for (const std::uint32_t agent : agents_) EXPECT_OK(of.agents().set_mode(agent, Mode::learning));
     if (learns) EXPECT_OK(of.set_learning(true));
     return chosen;
   }
 
   // A new context and brain, as after quitting the game.
   void restart(const BrainSpec& spec, const bridge::Budget& budget = {}) {
-    seats_.clear();
+    agents_.clear();
     open(budget);
     start(spec);
   }
 
   std::string path(const char* name) { return ::testing::TempDir() + "imprint-" + name; }
 
-  std::vector<std::uint32_t> seats_;
+  std::vector<std::uint32_t> agents_;
   std::uint32_t moment_ = 0;
 };
 
@@ -149,17 +150,17 @@ TEST_P(StateTest, AnotherSeedIsAnotherBrain) {
 TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   start(small_spec());
   live(*brain, 100);
-  // Quitting loses what agents were asked and might still be credited for: let that run out, so that both
-  // lives go on from the same point.
+  // Quitting loses open requests and credit. They end here, so that both runs continue from the same point.
   for (int i = 0; i < 3; ++i) {
     pass([&] {
-      for (const std::uint32_t seat : seats_) (void)brain->act(seat);
+      for (const std::uint32_t agent : agents_) (void)brain->agents().act(agent);
     });
   }
-  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->end_episode(seat, EpisodeEnd::terminated));
-  ASSERT_OK(brain->save(path("life.brain")));
-  ASSERT_OK(world->drain(10000));
-  ASSERT_OK(brain->save_status());
+  for (const std::uint32_t agent : agents_)
+    ASSERT_OK(brain->agents().end_episode(agent, EpisodeEnd::terminated));
+  ASSERT_OK(brain->state().save(path("life.brain")));
+  ASSERT_OK(system->drain(10000));
+  ASSERT_OK(brain->state().save_status());
   const Hash128 saved = hash(*brain);
   const std::uint32_t moment = moment_;
 
@@ -169,10 +170,10 @@ TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   BrainSpec other = small_spec();
   other.seed = 999;  // the file's temperament moves in
   restart(other);
-  ASSERT_OK(brain->load(path("life.brain")));
+  ASSERT_OK(brain->state().load(path("life.brain")));
   EXPECT_EQ(hash(*brain), saved);
   moment_ = moment;
-  for (const std::uint32_t seat : seats_) ASSERT_OK(brain->set_goal(seat, (moment - 1) / 10 % 2));
+  for (const std::uint32_t agent : agents_) ASSERT_OK(brain->agents().set_goal(agent, (moment - 1) / 10 % 2));
   EXPECT_EQ(live(*brain, 90), actions);
   EXPECT_EQ(hash(*brain), end);
 }
@@ -180,14 +181,14 @@ TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
 TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
   start(small_spec());
   live(*brain, 40);
-  ASSERT_OK(world->drain(10000));
-  ASSERT_OK(brain->save(path("middle.brain")));
-  ASSERT_OK(world->drain(10000));
-  ASSERT_OK(brain->save_status());
+  ASSERT_OK(system->drain(10000));
+  ASSERT_OK(brain->state().save(path("middle.brain")));
+  ASSERT_OK(system->drain(10000));
+  ASSERT_OK(brain->state().save_status());
   const Hash128 saved = hash(*brain);
   for (int extra = 1; extra <= 4; ++extra) {
     live(*brain, extra);  // somewhere between two boundaries
-    ASSERT_OK(brain->load(path("middle.brain")));
+    ASSERT_OK(brain->state().load(path("middle.brain")));
     EXPECT_EQ(hash(*brain), saved);
     ASSERT_OK(brain->set_learning(false));
     for (int i = 0; i < 6; ++i) pass();
@@ -196,27 +197,27 @@ TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
   }
 }
 
-// Trained by one agent a brain and with a learner; to serve three agents that only infer, or another learner.
+// Trained with one agent per brain; loaded for three agents that only infer, and for another learner.
 TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   start(small_spec());
   live(*brain, 120);
   const std::vector<std::uint32_t> trained = by_weights(*brain);
-  ASSERT_OK(world->drain(10000));
-  ASSERT_OK(brain->save(path("trained.brain")));
-  ASSERT_OK(world->drain(10000));
-  ASSERT_OK(brain->save_status());
+  ASSERT_OK(system->drain(10000));
+  ASSERT_OK(brain->state().save(path("trained.brain")));
+  ASSERT_OK(system->drain(10000));
+  ASSERT_OK(brain->state().save_status());
 
   BrainSpec silent = small_spec();
   silent.learner = LearnerKind::none;
   silent.agents_per_brain = 3;
   silent.seed = 999;
   restart(silent);
-  const Status whole = brain->load(path("trained.brain"));
+  const Status whole = brain->state().load(path("trained.brain"));
   ASSERT_FALSE(whole.ok());
   EXPECT_EQ(whole.error().code, ErrorCode::shape_mismatch);
   EXPECT_THAT(whole.error().message, ::testing::HasSubstr("take them by brain_load_weights"));
   EXPECT_NE(by_weights(*brain), trained);
-  ASSERT_OK(brain->load_weights(path("trained.brain")));
+  ASSERT_OK(brain->state().load_weights(path("trained.brain")));
   EXPECT_EQ(by_weights(*brain), trained);
 
   BrainSpec other = small_spec();
@@ -225,31 +226,31 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   other.seed = 999;
   restart(other);
   live(*brain, 30);  // somewhere in a step
-  ASSERT_OK(brain->load_weights(path("trained.brain")));
+  ASSERT_OK(brain->state().load_weights(path("trained.brain")));
   EXPECT_EQ(by_weights(*brain), trained);
   const std::uint64_t learned = brain->stats().counters.minibatches;
   live(*brain, 60);
   EXPECT_GT(brain->stats().counters.minibatches, learned);
 
   const Hash128 before = hash(*brain);
-  EXPECT_EQ(brain->load_weights(path("nowhere.brain")).error().code, ErrorCode::not_found);
+  EXPECT_EQ(brain->state().load_weights(path("nowhere.brain")).error().code, ErrorCode::not_found);
   auto damaged = read_file(path("trained.brain"));
   ASSERT_TRUE(damaged.ok());
   (*damaged)[damaged->size() / 2] ^= std::byte{1};
   ASSERT_OK(write_file_atomic(path("damaged.brain"), *damaged));
-  EXPECT_EQ(brain->load_weights(path("damaged.brain")).error().code, ErrorCode::corrupt_file);
+  EXPECT_EQ(brain->state().load_weights(path("damaged.brain")).error().code, ErrorCode::corrupt_file);
   EXPECT_EQ(hash(*brain), before);
   other.observation.scale = {1, 1, 2, 1};  // of equal shape, but they would mean something else
   restart(other);
-  EXPECT_EQ(brain->load_weights(path("trained.brain")).error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(brain->state().load_weights(path("trained.brain")).error().code, ErrorCode::shape_mismatch);
 }
 
 TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   start(small_spec());
   live(*brain, 30);
-  ASSERT_OK(brain->save(path("whole.brain")));
-  ASSERT_OK(world->drain(10000));
-  ASSERT_OK(brain->save_status());
+  ASSERT_OK(brain->state().save(path("whole.brain")));
+  ASSERT_OK(system->drain(10000));
+  ASSERT_OK(brain->state().save_status());
   const auto whole = read_file(path("whole.brain"));
   ASSERT_TRUE(whole.ok());
   live(*brain, 30);
@@ -257,7 +258,7 @@ TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   const std::string damaged = path("damaged.brain");
   const auto expect_refused = [&](std::span<const std::byte> bytes, const std::string& what) {
     ASSERT_OK(write_file_atomic(damaged, bytes));
-    const Status loaded = brain->load(damaged);
+    const Status loaded = brain->state().load(damaged);
     ASSERT_FALSE(loaded.ok()) << what;
     ASSERT_EQ(loaded.error().code, ErrorCode::corrupt_file) << what << ": " << loaded.error().message;
   };
@@ -269,71 +270,72 @@ TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
     expect_refused(flipped, "byte " + std::to_string(at));
     flipped[at] ^= std::byte{4};
   }
-  EXPECT_EQ(brain->load(path("nowhere.brain")).error().code, ErrorCode::not_found);
+  EXPECT_EQ(brain->state().load(path("nowhere.brain")).error().code, ErrorCode::not_found);
   EXPECT_EQ(hash(*brain), before);
   live(*brain, 10);
 
   BrainSpec other = small_spec();
   other.hidden_sizes = {9};
   restart(other);
-  EXPECT_EQ(brain->load(path("whole.brain")).error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(brain->state().load(path("whole.brain")).error().code, ErrorCode::shape_mismatch);
 }
 
 TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
   start(small_spec());
-  EXPECT_EQ(brain->save_status().error().code, ErrorCode::not_found);
-  pass([&] { EXPECT_OK(brain->save("/nowhere/at/all.brain")); });
-  EXPECT_EQ(brain->save(path("second.brain")).error().code, ErrorCode::wrong_state) << "one at a time";
-  EXPECT_EQ(brain->load(path("whole.brain")).error().code, ErrorCode::wrong_state);
-  ASSERT_OK(world->drain(10000));
-  EXPECT_EQ(brain->save_status().error().code, ErrorCode::io);
-  EXPECT_EQ(brain->save_status().error().message,
+  EXPECT_EQ(brain->state().save_status().error().code, ErrorCode::not_found);
+  pass([&] { EXPECT_OK(brain->state().save("/nowhere/at/all.brain")); });
+  EXPECT_EQ(brain->state().save(path("second.brain")).error().code, ErrorCode::wrong_state)
+      << "one at a time";
+  EXPECT_EQ(brain->state().load(path("whole.brain")).error().code, ErrorCode::wrong_state);
+  ASSERT_OK(system->drain(10000));
+  EXPECT_EQ(brain->state().save_status().error().code, ErrorCode::io);
+  EXPECT_EQ(brain->state().save_status().error().message,
             "cannot write '/nowhere/at/all.brain': there is no folder '/nowhere/at'");
-  ASSERT_OK(brain->save(path("second.brain")));
+  ASSERT_OK(brain->state().save(path("second.brain")));
   live(*brain, 3);
   EXPECT_OK(saved(*brain));
 }
 
-// Called in a frame, in the middle of a step, with feedback after the call: the file holds the next boundary,
-// without that feedback.
+// Saved in a frame, in the middle of a learn step, with feedback after the call: the file holds the next
+// boundary, without that feedback.
 TEST_P(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
   start(small_spec());
   live(*brain, 40);
   pass([&] {
-    EXPECT_OK(brain->save(path("boundary.brain")));
+    EXPECT_OK(brain->state().save(path("boundary.brain")));
     EXPECT_OK(brain->set_learning(false));
   });
   ASSERT_OK(saved(*brain));
   for (int i = 0; i < 4; ++i) pass();
   const Hash128 boundary = hash(*brain);
   restart(small_spec());
-  ASSERT_OK(brain->load(path("boundary.brain")));
+  ASSERT_OK(brain->state().load(path("boundary.brain")));
   EXPECT_EQ(hash(*brain), boundary);
 }
 
 TEST_P(StateTest, UndoBringsBackTheBits) {
   start(small_spec());
   live(*brain, 50);
-  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(system->drain(10000));
   const Hash128 before = hash(*brain);
-  const auto first = brain->snapshot();
+  const auto first = brain->state().snapshot();
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(brain->stats().snapshots, 1u);
   live(*brain, 60);
   EXPECT_NE(hash(*brain), before);
-  ASSERT_OK(brain->restore(*first));
-  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->state().restore(*first));
+  ASSERT_OK(system->drain(10000));
   EXPECT_EQ(hash(*brain), before);
-  // Again, from inside a frame: restored at the next boundary, and the life after it is the same both times.
+  // Again, from inside a frame: restored at the next boundary, and the same frames follow both times.
   std::vector<std::vector<std::uint32_t>> lives;
   std::vector<Hash128> ends;
   for (int run = 0; run < 2; ++run) {
-    pass([&] { EXPECT_OK(brain->restore(*first)); });
+    pass([&] { EXPECT_OK(brain->state().restore(*first)); });
     for (int i = 0; i < 4; ++i) pass();
-    ASSERT_OK(world->drain(10000));
+    ASSERT_OK(system->drain(10000));
     moment_ = 500;
     ASSERT_OK(brain->set_learning(true));
-    live(*brain, traits_of(GetParam()).rollouts ? 40 : 5);
+    live(*brain, find_learner(GetParam())->collects_rollouts() ? 40 : 5);
     ends.push_back(hash(*brain));
   }
   EXPECT_NE(ends[0], before);
@@ -343,68 +345,68 @@ TEST_P(StateTest, TheOldestSnapshotGivesWay) {
   start(small_spec());
   std::vector<std::uint64_t> ids;
   for (int i = 0; i < 3; ++i) {
-    const auto id = brain->snapshot();
+    const auto id = brain->state().snapshot();
     ASSERT_TRUE(id.ok());
     ids.push_back(*id);
     live(*brain, 4);
   }
   EXPECT_EQ(brain->stats().snapshots, 2u);
-  const Status gone = brain->restore(ids[0]);
+  const Status gone = brain->state().restore(ids[0]);
   ASSERT_FALSE(gone.ok());
   EXPECT_EQ(gone.error().code, ErrorCode::not_found);
   EXPECT_THAT(gone.error().message, ::testing::HasSubstr(std::to_string(ids[2])));
-  EXPECT_OK(brain->restore(ids[1]));
-  EXPECT_OK(brain->restore(ids[2]));
+  EXPECT_OK(brain->state().restore(ids[1]));
+  EXPECT_OK(brain->state().restore(ids[2]));
   live(*brain, 4);
   BrainSpec none = small_spec();
   none.snapshot_count = 0;
   restart(none);
-  EXPECT_EQ(brain->snapshot().error().code, ErrorCode::unsupported);
+  EXPECT_EQ(brain->state().snapshot().error().code, ErrorCode::unsupported);
 }
 
-// Requests in one frame: keep A, go on from B, save. Each sees what those before it left.
+// Requests of one frame: keep A, restore B, save. Each sees the effect of those before it.
 TEST_P(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   start(small_spec());
   live(*brain, 30);
-  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(system->drain(10000));
   const Hash128 early = hash(*brain);
-  const auto a = brain->snapshot();
+  const auto a = brain->state().snapshot();
   ASSERT_TRUE(a.ok());
   live(*brain, 30);
   pass([&] {
-    EXPECT_OK(brain->save(path("order.brain")));
-    EXPECT_OK(brain->restore(*a));
+    EXPECT_OK(brain->state().save(path("order.brain")));
+    EXPECT_OK(brain->state().restore(*a));
   });
   for (int i = 0; i < 8; ++i) pass();
   ASSERT_OK(brain->set_learning(false));
   for (int i = 0; i < 4; ++i) pass();
   ASSERT_OK(saved(*brain));
-  ASSERT_OK(brain->restore(*a));
-  ASSERT_OK(world->drain(10000));
+  ASSERT_OK(brain->state().restore(*a));
+  ASSERT_OK(system->drain(10000));
   EXPECT_EQ(hash(*brain), early);
-  ASSERT_OK(brain->load(path("order.brain")));
+  ASSERT_OK(brain->state().load(path("order.brain")));
   EXPECT_NE(hash(*brain), early) << "the save came before the restore, and holds the later brain";
 }
 
-// With or without a memory that has to go along.
+// With and without a replay memory to evict.
 TEST_P(StateTest, LearningLeavesTheDeviceAndComesBack) {
   start(small_spec());
   live(*brain, 5);
-  if (!world->context().vulkan()) {  // the processor's memory has no cap: it gives nothing up and learns on
+  if (!system->context().vulkan()) {  // the processor's memory has no cap: it gives nothing up and learns on
     const std::uint64_t minibatches = brain->stats().counters.minibatches;
-    world->set_memory_cap(1);
+    system->set_memory_cap(1);
     live(*brain, 60);
-    EXPECT_EQ(brain->bytes_away(), 0u);
+    EXPECT_EQ(brain->state().evicted_bytes(), 0u);
     EXPECT_GT(brain->stats().counters.minibatches, minibatches);
     return;
   }
   const auto pass_until = [&](bool away) {
-    world->set_memory_cap(away ? 1 : std::uint64_t{1} << 40);
-    for (int i = 0; i < 400 && (brain->bytes_away() > 0) != away; ++i) {
+    system->set_memory_cap(away ? 1 : std::uint64_t{1} << 40);
+    for (int i = 0; i < 400 && (brain->state().evicted_bytes() > 0) != away; ++i) {
       pass();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    EXPECT_EQ(brain->bytes_away() > 0, away);
+    EXPECT_EQ(brain->state().evicted_bytes() > 0, away);
   };
   pass_until(true);
   ASSERT_FALSE(messages.texts.empty());
@@ -421,14 +423,14 @@ TEST_P(StateTest, BusyBrainsMayBeDestroyed) {
   start(small_spec());
   for (int i = 0; i < 5; ++i) {
     live(*brain, 7);
-    ASSERT_OK(brain->save(path("busy.brain")));
+    ASSERT_OK(brain->state().save(path("busy.brain")));
     ++frame;
-    ASSERT_OK(world->frame_begin({frame, 0}, now()));
-    ASSERT_OK(brain->observe(seats_[0], std::array<float, 4>{}));
-    ASSERT_OK(world->submit(UINT32_MAX));
-    ASSERT_OK(world->frame_end());
-    world->remove_brain(brain);
-    const Status save = brain->save_status();
+    ASSERT_OK(system->frame_begin({frame, 0}, now()));
+    ASSERT_OK(brain->agents().observe(agents_[0], std::array<float, 4>{}));
+    ASSERT_OK(system->submit(UINT32_MAX));
+    ASSERT_OK(system->frame_end());
+    system->remove_brain(brain);
+    const Status save = brain->state().save_status();
     ASSERT_FALSE(save.ok());
     EXPECT_EQ(save.error().code, ErrorCode::wrong_state);
     ASSERT_EQ(messages.texts.size(), 1u) << "the save is given up, and that is all there is to say";
@@ -438,38 +440,38 @@ TEST_P(StateTest, BusyBrainsMayBeDestroyed) {
   }
 }
 
-// The world goes first, with a save on its way.
-TEST_P(StateTest, AWorldMayGoBeforeItsSaves) {
+// The agent system goes first, with a save under way.
+TEST_P(StateTest, TheAgentSystemMayGoBeforeItsSaves) {
   start(small_spec());
   live(*brain, 7);
-  ASSERT_OK(brain->save(path("late.brain")));
+  ASSERT_OK(brain->state().save(path("late.brain")));
   ++frame;
-  ASSERT_OK(world->frame_begin({frame, 0}, now()));
-  ASSERT_OK(world->submit(UINT32_MAX));
-  ASSERT_OK(world->frame_end());
+  ASSERT_OK(system->frame_begin({frame, 0}, now()));
+  ASSERT_OK(system->submit(UINT32_MAX));
+  ASSERT_OK(system->frame_end());
   brain.reset();
-  world.reset();
+  system.reset();
   ASSERT_EQ(messages.texts.size(), 1u);
   EXPECT_THAT(messages.texts.front(), ::testing::HasSubstr("destroyed before"));
   messages.texts.clear();
 }
 
 TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
-  const auto made = world->add_brain(small_spec());
+  const auto made = system->add_brain(small_spec());
   ASSERT_TRUE(made.ok());
   const Status cold = [&] {
     ++frame;
-    EXPECT_OK(world->frame_begin({frame, 0}, now()));
-    const Status status = (*made)->save(path("cold.brain"));
-    EXPECT_OK(world->frame_end());
+    EXPECT_OK(system->frame_begin({frame, 0}, now()));
+    const Status status = (*made)->state().save(path("cold.brain"));
+    EXPECT_OK(system->frame_end());
     return status;
   }();
   ASSERT_FALSE(cold.ok());
   EXPECT_EQ(cold.error().code, ErrorCode::wrong_state);
   EXPECT_THAT(cold.error().message, ::testing::HasSubstr("warmup"));
-  EXPECT_OK((*made)->save(path("cold.brain")));
-  ASSERT_OK(world->drain(10000));
-  EXPECT_OK((*made)->save_status());
+  EXPECT_OK((*made)->state().save(path("cold.brain")));
+  ASSERT_OK(system->drain(10000));
+  EXPECT_OK((*made)->state().save_status());
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, StateTest,

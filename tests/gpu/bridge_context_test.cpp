@@ -1,4 +1,4 @@
-// Frames on a device of our own: order, budgets, deadlines, completion, and every wrong call.
+// Frames on Imprint's own device: order, budgets, deadlines, completion, and every wrong call.
 
 #include "engine-bridge/context.h"
 
@@ -46,17 +46,18 @@ class ContextTest : public testing::Test {
 
   Context& context() { return standalone_->context(); }
 
-  Job learn(std::uint32_t slot, std::uint64_t deadline, std::function<void(std::uint64_t)> on_complete = {}) {
-    Job job;
+  FrameJob learn(std::uint32_t slot, std::uint64_t deadline,
+                 std::function<void(std::uint64_t)> on_complete = {}) {
+    FrameJob job;
     job.program = &*model_->train;
     job.slot = slot;
-    job.kind = JobKind::learn;
+    job.kind = FrameJobKind::learn;
     job.deadline_frame = deadline;
     job.on_complete = std::move(on_complete);
     return job;
   }
 
-  // Finishes the frame and waits for the GPU, so that the next frame_begin finds all complete.
+  // Ends the frame and waits for the GPU, so that the next frame_begin finds everything complete.
   void end_frame(std::uint32_t budget = kFromBudget) {
     Status status = context().submit(budget);
     ASSERT_TRUE(status) << status.error().message;
@@ -121,7 +122,7 @@ TEST_F(ContextTest, ImmediateJobsOfTheDeadlineFrameSeeTheOldState) {
     if (frame == 1) {
       ASSERT_TRUE(context().enqueue(learn(0, 2)));
     }
-    Job job;
+    FrameJob job;
     job.program = &*model_->infer;
     job.slot = slot;
     ASSERT_TRUE(context().enqueue(std::move(job)));
@@ -133,7 +134,7 @@ TEST_F(ContextTest, ImmediateJobsOfTheDeadlineFrameSeeTheOldState) {
   EXPECT_NE(answers[2], 0);
 }
 
-// The same hundred steps, cut in every possible way.
+// The same hundred steps, cut in every way.
 TEST_F(ContextTest, AnyCutGivesTheSameBits) {
   struct Way {
     bool optional_features;
@@ -183,7 +184,7 @@ TEST_F(ContextTest, AnyCutGivesTheSameBits) {
 
 TEST_F(ContextTest, AQuietFrameSubmitsNothingAndABusyOneOnce) {
   context().set_budget({1000000, 1000000});
-  begin_frame(1);  // takes the uploads of the variables
+  begin_frame(1);  // issues the uploads of the variables
   end_frame();
   const std::uint64_t before = context().device().counters().submits;
   begin_frame(2);
@@ -192,7 +193,7 @@ TEST_F(ContextTest, AQuietFrameSubmitsNothingAndABusyOneOnce) {
   model_->fill(0, 1);
   begin_frame(3);
   ASSERT_TRUE(context().enqueue(learn(0, 3)));
-  Job job;
+  FrameJob job;
   job.program = &*model_->infer;
   ASSERT_TRUE(context().enqueue(std::move(job)));
   end_frame();
@@ -201,8 +202,8 @@ TEST_F(ContextTest, AQuietFrameSubmitsNothingAndABusyOneOnce) {
 
 TEST_F(ContextTest, SlicesAreSubmissions) {
   ASSERT_TRUE(context().measure(*model_->train));
-  context().set_budget({0, 1});  // every piece is longer than a microsecond on a software device, or joins
-                                 // its neighbour on a fast one
+  // On a software device every piece takes longer than a microsecond; on a fast one pieces share slices.
+  context().set_budget({0, 1});
   model_->fill(0, 1);
   const std::uint64_t before = context().stats().submits;
   begin_frame(1);
@@ -222,7 +223,7 @@ TEST_F(ContextTest, EstimatesWhatAFrameWillDo) {
   const auto empty = context().estimate();
   ASSERT_TRUE(empty) << empty.error().message;
   EXPECT_EQ(empty->due_us + empty->later_us, 0);
-  Job job;
+  FrameJob job;
   job.program = &*model_->infer;
   ASSERT_TRUE(context().enqueue(std::move(job)));
   const float infer_us = context().estimate()->due_us;
@@ -264,7 +265,7 @@ TEST_F(ContextTest, TimesArrive) {
     GTEST_SKIP() << "no timestamps on this queue family";
   model_->fill(0, 1);
   begin_frame(7);
-  Job job;
+  FrameJob job;
   job.program = &*model_->infer;
   ASSERT_TRUE(context().enqueue(std::move(job)));
   ASSERT_TRUE(context().enqueue(learn(0, 7)));
@@ -307,9 +308,9 @@ TEST_F(ContextTest, AProgramWithoutInputsAndOutputsMayRunAgainAtOnce) {
   for (std::uint64_t frame = 1; frame <= 3; ++frame) {
     begin_frame(frame);
     for (int i = 0; i < 2; ++i) {
-      Job job;
+      FrameJob job;
       job.program = &*program;
-      job.kind = JobKind::learn;
+      job.kind = FrameJobKind::learn;
       job.deadline_frame = frame;
       ASSERT_TRUE(context().enqueue(std::move(job)));
     }
@@ -368,20 +369,23 @@ TEST_F(ContextTest, WrongOrderIsReported) {
                                                   : Status(context().record(VK_NULL_HANDLE, 0).error()),
          "no frame is open");
   begin_frame(5);
-  expect(context().frame_begin({6, 0}), "frame 5 is still open");
+  expect(context().frame_begin({6, 0}), "a frame is open");
   expect(context().drain(0), "a frame is open");
   expect(context().measure(*model_->train), "a frame is open");
   ASSERT_TRUE(context().submit(0));
-  expect(context().submit(0), "already given to submit");
-  expect(context().enqueue(learn(0, 1)), "already given to submit");
+  expect(context().submit(0), "already submitted");
+  expect(context().enqueue(learn(0, 1)), "already submitted");
   ASSERT_TRUE(context().frame_end());
-  expect(context().frame_begin({5, 0}), "does not follow frame 5");
+  const Status past = context().frame_begin({5, 0});
+  ASSERT_FALSE(past);
+  EXPECT_EQ(past.error().code, ErrorCode::invalid_argument) << "as every bad value";
+  EXPECT_THAT(past.error().message, HasSubstr("expected more than the last one, 5"));
   begin_frame(6);
   model_->fill(0, 1);
   ASSERT_TRUE(context().enqueue(learn(0, 6)));
   ASSERT_TRUE(context().frame_end()) << "neither submit nor record: a frame all the same";
   begin_frame(7);
-  expect(context().enqueue(learn(0, 8)), "still in use");
+  expect(context().enqueue(learn(0, 8)), "still using");
   end_frame();
   EXPECT_NE(weights(), std::vector<float>(5, 0))
       << "what was enqueued in a frame without submit runs in the next";
@@ -389,7 +393,7 @@ TEST_F(ContextTest, WrongOrderIsReported) {
 
 TEST_F(ContextTest, WrongJobsAreRefused) {
   begin_frame(1);
-  Job empty;
+  FrameJob empty;
   EXPECT_EQ(context().enqueue(std::move(empty)).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(context().enqueue(learn(3, 1)).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(context().enqueue(Commands{}, {}).error().code, ErrorCode::invalid_argument);
@@ -398,7 +402,7 @@ TEST_F(ContextTest, WrongJobsAreRefused) {
   EXPECT_EQ(context().enqueue(learn(1, 8)).error().code, ErrorCode::invalid_argument) << "a falling deadline";
   end_frame(1000000);
   begin_frame(2);
-  Job overlap;
+  FrameJob overlap;
   overlap.program = &*model_->train;
   overlap.slot = 1;
   const Status refused = context().enqueue(std::move(overlap));

@@ -1,4 +1,4 @@
-// A device of our own: found, described, opened at every height, and used.
+// Imprint's own device: found, described, opened with every set of features, and used.
 
 #include "engine-bridge/own/standalone.h"
 

@@ -352,7 +352,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {R"({"observations": [0, 3]})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
       {R"({"actions": 1})", "expected true or false"},
-      {R"({"observation_count": 3})", "branch_count is 0"},
+      {R"({"observation_count": 3})", "branch_count: found 0"},
   };
   for (const auto& [text, complaint] : brains) {
     const Finished finished = run(brain(text));

@@ -56,7 +56,7 @@ class Drawing {
     std::uniform_real_distribution<float> uniform(-scale, scale);
     std::vector<float> values(static_cast<std::size_t>(shape.element_count()));
     for (float& value : values) value = uniform(random_);
-    variables_.emplace_back(text("v", variables_.size()), shape, values);
+    variables_.emplace_back(imprint::text("v", variables_.size()), shape, values);
     return variables_.back();
   }
   Tensor leaf(const Shape& shape, float scale = 1) { return variable(shape, scale).value(); }
@@ -65,7 +65,7 @@ class Drawing {
     std::vector<std::int32_t> values(static_cast<std::size_t>(count));
     for (std::int32_t& value : values)
       value = static_cast<std::int32_t>(random_() % static_cast<std::uint32_t>(bound));
-    return Variable(text("i", index_count_++), {count}, values).value();
+    return Variable(imprint::text("i", index_count_++), {count}, values).value();
   }
 
   // x: [batch, n] -> [batch, m]; values stay near 1.
@@ -248,7 +248,7 @@ TEST_F(RandomGraphs, AreTheSameFusedAndNot) {
   constexpr std::uint32_t kVariantsEach = 4;
   for (std::uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Drawing fused(seed);
-    SCOPED_TRACE(text("IMPRINT_RANDOM_SEED=", seed, ": ", fused.text));
+    SCOPED_TRACE(imprint::text("IMPRINT_RANDOM_SEED=", seed, ": ", fused.text));
     std::vector<Tensor> left = fused.outputs;
     for (const Update& update : fused.updates) left.push_back(update.value);
     const auto expected = reference::evaluate_all(left);  // before the program takes the variables' content

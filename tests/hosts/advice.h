@@ -1,6 +1,6 @@
 #pragma once
-// What the validation layer is asked in the hosts beside its core and thread-safety checks, which are always
-// on, and the advice of its best-practice checks that Imprint does not follow.
+// The validation checks that hosts turn on beside core and thread safety, and the best-practice advice that
+// Imprint does not follow.
 
 #include <vulkan/vulkan_core.h>
 
@@ -33,7 +33,7 @@ inline constexpr Advice kAdviceNotTaken[] = {
      "VK_KHR_maintenance4, and the baseline is Vulkan 1.1"},
 };
 
-// Whether a message is advice that is knowingly not taken; anything else fails a test.
+// Whether a message is advice that Imprint deliberately does not take. Any other message fails a test.
 inline bool is_explained(const VkDebugUtilsMessengerCallbackDataEXT& message) {
   const std::string_view id = message.pMessageIdName ? message.pMessageIdName : "";
   return std::ranges::find(kAdviceNotTaken, id, &Advice::id) != std::end(kAdviceNotTaken);

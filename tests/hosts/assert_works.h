@@ -1,5 +1,5 @@
 #pragma once
-// For tests that go through the C++ coat: a call that has to work, or what it says.
+// For tests through the C++ API: asserts that a call works, else prints its error.
 
 #include <gtest/gtest.h>
 

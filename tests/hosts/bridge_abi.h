@@ -1,5 +1,5 @@
 #pragma once
-// What a host in C tells of its device, for tests that go through the table.
+// A host's device description in C, for tests through the function table.
 
 #include <imprint/imprint.hpp>
 
@@ -12,7 +12,7 @@ inline const imp_api* table() {
   return imp_get_api(IMP_ABI_VERSION, &api) == IMP_OK ? api : nullptr;
 }
 
-// Without the callbacks of `access`; borrows from `device`.
+// Without the callbacks of `access`. Borrows from `device`.
 inline imp_vk_device_info device_info(const PlainHost& host, const vk::DeviceDescription& device,
                                       imp_queue_access access) {
   imp_vk_device_info info = imp_vk_device_info_init();
@@ -44,7 +44,7 @@ inline imp_vk_device_info locked_info(PlainHost& host, const vk::DeviceDescripti
 // The C form of a game::BrainDesc, for one call.
 inline const imp_brain_desc* c_form(const imp_brain_desc& desc) { return &desc; }
 
-// Few calls to make, and something to learn: four observations, three choices, sixteen samples.
+// A small brain: four observations, three choices, sixteen samples in its replay.
 inline game::BrainDesc small_brain(std::uint32_t learn_period_frames, std::uint32_t snapshot_count,
                                    std::uint64_t seed, std::uint32_t replay_capacity = 16) {
   game::FeedbackOptions options;

@@ -141,14 +141,14 @@ TEST_F(T1Table, BadPlansAreRefused) {
     info.enabledExtensionCount = names_given;
     EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
               IMP_ERROR_INVALID_ARGUMENT);
-    EXPECT_THAT(failure(), HasSubstr(names_given == 1 ? "ppEnabledExtensionNames is null"
-                                                      : "enabledExtensionCount is 4294967295"));
+    EXPECT_THAT(failure(), HasSubstr(names_given == 1 ? "ppEnabledExtensionNames: found null"
+                                                      : "enabledExtensionCount: found 4294967295"));
   }
   info.enabledExtensionCount = 1;
   info.ppEnabledExtensionNames = names;
   EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
             IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(failure(), HasSubstr("ppEnabledExtensionNames[0] is null"));
+  EXPECT_THAT(failure(), HasSubstr("ppEnabledExtensionNames[0]: found null"));
   EXPECT_EQ(merged.owner, nullptr);
   info.enabledExtensionCount = 0;
   EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged), IMP_OK) << failure();

@@ -1,7 +1,6 @@
-// T9. What Imprint costs a host, printed: ten thousand frames without it, with a pet's brain that infers, and
-// with one that learns, at the median and at the 99th percentile; and a start with and without the pipeline
-// cache of the one before. What must hold is that no frame compiled, allocated or waited, and that memory
-// stayed what it was.
+// T9. Prints what Imprint costs a host: the median and 99th percentile of ten thousand frames without it,
+// with a pet's brain that infers, and with one that learns; and start-up with and without an earlier pipeline
+// cache. Tests that no frame compiles, allocates or waits, and that memory does not grow.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +26,7 @@ constexpr std::uint32_t kBudgetUs = 500, kSliceUs = 1000;
 enum class Guest { none, infers, learns };
 
 struct Figures {
-  std::vector<double> frame_us;        // of the host's thread, from begin to begin
+  std::vector<double> frame_us;        // the host's thread, from begin to begin
   std::vector<double> gpu_us, cpu_us;  // Imprint's part
   imp_context_stats stats{};
   std::uint64_t minibatches = 0;
@@ -42,7 +41,7 @@ std::string percentiles(std::vector<double> values) {
   return text;
 }
 
-// The pet of samples/pet in small: what it sees and does, its learner, one decision a second and its
+// The pet of samples/pet in small: its observations and actions, its learner, one decision per second,
 // feedback.
 game::BrainDesc pet() {
   game::BrainDesc desc;
@@ -114,7 +113,7 @@ void play(bool submits, Guest guest, Figures& figures) {
   ASSERT_WORKS(context->destroy());
 }
 
-class T9Percentiles : public testing::TestWithParam<bool> {};  // by submits of its own
+class T9Percentiles : public testing::TestWithParam<bool> {};  // true: submits, false: records
 
 TEST_P(T9Percentiles, OfTenThousandFrames) {
   Figures none, infers, learns;
@@ -140,8 +139,8 @@ TEST_P(T9Percentiles, OfTenThousandFrames) {
               static_cast<unsigned long long>(learns.minibatches));
 }
 
-// Milliseconds from the context to the end of warmup on a fresh device. `cache` is used, unless empty, and
-// replaced.
+// Milliseconds from context creation to the end of warmup, on a fresh device. Uses `cache` unless empty, and
+// replaces it.
 void start(std::vector<char>& cache, double& ms) {
   PlainHost host({"", VK_API_VERSION_1_3, true, false});
   ASSERT_TRUE(host.ok());

@@ -1,5 +1,4 @@
-// What a frame costs the frame thread once warm: no heap allocation of ours, few command buffers, and little
-// time.
+// The cost of a warm frame on the frame thread: no heap allocation, few command buffers, little time.
 
 #include <gtest/gtest.h>
 
@@ -20,8 +19,8 @@ thread_local bool counting = false;
 thread_local std::uint64_t news = 0;
 }  // namespace
 
-// Not inlined: the compiler would otherwise see a new that is freed by free. Both of them, since the other
-// may be a sanitizer's, which has its own delete.
+// Not inlined: the compiler would see new paired with free. Both are replaced, since a sanitizer's pair must
+// match.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (counting) ++news;
   return std::malloc(size ? size : 1);
@@ -59,18 +58,17 @@ TEST_P(T9FrameCost, AWarmFrameAllocatesNothing) {
   bool good = true;
   for (std::uint64_t frame = 1; frame <= 400; ++frame) {
     const VkCommandBuffer commands = host.begin_frame(frame);
-    Job job;
+    FrameJob job;
     job.program = &*model.train;
     job.slot = static_cast<std::uint32_t>(frame % 3);
-    job.kind = JobKind::learn;
+    job.kind = FrameJobKind::learn;
     job.deadline_frame = frame;
     job.on_complete = [&steps](std::uint64_t) { ++steps; };
     model.fill(job.slot, static_cast<std::uint32_t>(frame));
     counting = frame > 50;
     good = good && context.frame_begin({frame, host.safe_frame()}).ok();
     counting = false;
-    // A submission completes a little after the host's own fence does: where its slot is not free yet, this
-    // frame has no step.
+    // A submission completes a little after the host's fence. A frame whose slot is not free yet has no step.
     if (Status status = context.enqueue(std::move(job));
         !status && status.error().code != ErrorCode::wrong_state)
       good = false;
@@ -89,7 +87,7 @@ TEST_P(T9FrameCost, AWarmFrameAllocatesNothing) {
   RecordProperty("frame_cpu_us_median", std::to_string(cpu_us[cpu_us.size() / 2]));
 }
 
-// A host that submits for Imprint, and counts.
+// A host that submits for Imprint and counts command buffers.
 struct Counted {
   PlainHost* host = nullptr;
   std::uint32_t submits = 0, command_buffers = 0;
@@ -105,10 +103,10 @@ int32_t submit_counted(void* user, VkQueue, std::uint32_t count, const void* sub
   return counted.host->submit(count, infos, signalled);
 }
 
-// A tick: an agent decides and is answered, and a learning step ends as the next one begins.
+// A tick: an agent decides and gets an answer; a learning step ends and the next one begins.
 TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
   constexpr std::uint64_t kWarm = 400,
-                          kFrames = 600;  // warm: once the agent has all the past actions that it keeps
+                          kFrames = 600;  // warm: the agent then has all the past actions that it keeps
   PlainHost host({"", VK_API_VERSION_1_3, true, false});
   ASSERT_TRUE(host.ok());
   const vk::DeviceDescription device = host.describe();
@@ -117,7 +115,7 @@ TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
   info.queue.submit = submit_counted;
   info.queue.user = &counted;
   imp_limits limits = imp_limits_init();
-  limits.gpu_us_per_frame = 1'000'000;  // all that can run early does
+  limits.gpu_us_per_frame = 1'000'000;  // everything that may run early does
   limits.max_slice_us = 0;
   auto context = game::Context::create(game::Library(imp_get_api), info, game::HostDesc(), limits);
   ASSERT_TRUE(context) << context.outcome.message();
@@ -150,7 +148,7 @@ TEST(T9Tick, AWarmTickAllocatesNothingAndHandsOverFewCommandBuffers) {
     if (!decides || minibatches == before || frame <= kWarm) continue;
     ++ticks;
     EXPECT_EQ(counted.submits, 1u);
-    // Timestamps before, between and behind; inference; what a step shows; what the next one computes before.
+    // Timestamps before, between and after; inference; the tail of a step; the head of the next one.
     EXPECT_LE(counted.command_buffers, 6u);
   }
   EXPECT_EQ(ticks, (kFrames - kWarm) / 2);

@@ -1,5 +1,5 @@
-// R34. What a capture or a validation message calls our work: labels round every submission, every recording
-// and every program, balanced, and none where VK_EXT_debug_utils was not declared.
+// R34. Debug labels surround every submission, recording and program; they are balanced, and absent where
+// VK_EXT_debug_utils is not declared.
 
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@ using testing::Contains;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// Vulkan's functions carry no user pointer, so there is one.
+// One at a time: Vulkan's functions have no user pointer.
 struct Labels {
   PFN_vkGetInstanceProcAddr real = nullptr;
   PFN_vkGetDeviceProcAddr real_device = nullptr;

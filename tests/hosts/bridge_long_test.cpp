@@ -1,10 +1,9 @@
-// An hour of play: 216,000 frames at 60 a second of the game's time, as fast as they go, in which a pet
-// decides, is praised and scolded, learns, is saved, remembered and brought back, and the host resizes its
-// window. Memory is then what it was at the start: the process's, Imprint's, and what it reserved.
+// An hour of play: 216,000 frames at 60 per second of game time, run as fast as possible. A pet decides, is
+// praised and scolded, learns, is saved, snapshotted and restored, and the host resizes its window. At the
+// end the process, Imprint's memory in use and its reserved memory are as large as at the start.
 //
-// IMPRINT_LONG_FRAMES plays another number of frames; IMPRINT_LONG_SECONDS plays for that long instead, on
-// the wall clock, however many frames there are in it; IMPRINT_LONG_VALIDATION=1 plays under validation. What
-// was played is printed.
+// IMPRINT_LONG_FRAMES plays another number of frames; IMPRINT_LONG_SECONDS plays that long on the wall clock
+// instead; IMPRINT_LONG_VALIDATION=1 plays under validation. Prints what was played.
 
 #include <gtest/gtest.h>
 
@@ -31,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kHour = 216'000;
 constexpr std::uint64_t kAsk = 60, kAnswer = 30, kResize = 1'777, kEpisode = 3'600, kKeep = 18'000;  // frames
 constexpr std::uint32_t kWanted = 3;
-constexpr std::int64_t kSlackBytes = 4 << 20;  // of the process: what allocators and the driver keep for
-                                               // themselves, whatever the number of frames
+constexpr std::int64_t kSlackBytes = 4 << 20;  // of the process: allocators and the driver keep this for
+                                               // themselves, for any number of frames
 
 bool validates() { return std::getenv("IMPRINT_LONG_VALIDATION") != nullptr; }
 
@@ -152,7 +151,7 @@ class LongPlay : public testing::Test {
 TEST_F(LongPlay, AnHourLeavesMemoryAsItWas) {
   const std::uint64_t frames = number_of("IMPRINT_LONG_FRAMES", kHour);
   const double seconds = static_cast<double>(number_of("IMPRINT_LONG_SECONDS", 0));
-  // A first round of everything that happens now and then.
+  // A first round of everything that happens rarely.
   const std::uint64_t settled =
       seconds > 0 ? kKeep + 1'000 : std::min<std::uint64_t>(frames / 10, kKeep + 1'000);
   ASSERT_NO_FATAL_FAILURE(open());

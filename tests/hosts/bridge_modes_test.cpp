@@ -1,5 +1,5 @@
-// One game in every mode that a host can choose, on a bare device and on a rich one, under any budget: the
-// same bits, a clean validation layer, and frames that neither compile nor allocate nor wait.
+// One game in every mode that a host can choose, on a bare and a rich device, under any budget: the same
+// bits, no validation message, and frames that compile, allocate and wait for nothing.
 
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(T6ExclusiveQueue, IsOurs) {
   host.finish_frames();
 }
 
-// Training without drawing: the only queue is the guest's alone, and nobody locks.
+// Training without drawing: Imprint owns the only queue, and no lock is needed.
 TEST(T6ExclusiveQueue, OfADeviceWithOneQueueTrainsWithoutDrawing) {
   for (const HostProfile* profile : {&kBaseline, &kEverything}) {
     PlainHost host(*profile);
@@ -106,7 +106,7 @@ TEST(T6ExclusiveQueue, OfADeviceWithOneQueueTrainsWithoutDrawing) {
       Player player(**adopted, Mode::exclusive);
       for (std::uint64_t frame = 1; frame <= kFrames + 1; ++frame) {
         player.frame(frame, 0, VK_NULL_HANDLE);
-        // Parked round the host's own wait for its device, and going on after it.
+        // Quiesced around the host's wait for its device, then resumed.
         ASSERT_TRUE((*adopted)->quiesce(60'000'000'000));
         if (frame % 50 == 0) host.wait_idle();
         ASSERT_TRUE((*adopted)->resume());
@@ -118,8 +118,7 @@ TEST(T6ExclusiveQueue, OfADeviceWithOneQueueTrainsWithoutDrawing) {
   }
 }
 
-// A host whose queue refuses now and then: everything that a refused submission was to carry comes with the
-// next, in the same order.
+// The queue sometimes refuses: the next submission carries everything of the refused one, in the same order.
 struct MoodyHost {
   PlainHost& host;
   int accept = -1;  // submissions until one is refused; < 0: all are accepted
@@ -149,7 +148,7 @@ struct MoodyHost {
 };
 
 TEST(HostContexts, ARefusedSubmissionLosesNothing) {
-  // Slices of one piece each: a frame is refused as a whole, or in the middle.
+  // Slices of one piece: a frame is refused as a whole or in the middle.
   for (const HostProfile* profile : {&kBaseline, &kEverything}) {
     for (const Budget budget : {Budget{100, 0}, Budget{1000, 1}}) {
       PlainHost host(*profile);
@@ -162,7 +161,7 @@ TEST(HostContexts, ARefusedSubmissionLosesNothing) {
         for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
           const VkCommandBuffer commands = host.begin_frame(frame);
           const bool refuse = frame == 1 || frame % 17 == 0;
-          // A step of training is due in odd frames, and makes slices whatever the device's speed.
+          // A training step is due in odd frames, and makes slices on any device.
           const bool in_the_middle = budget.max_slice_us > 0 && frame > 1 && frame % 2 == 1;
           moody.accept = refuse ? static_cast<int>(in_the_middle ? frame % 3 : 0) : -1;
           const int refused = moody.refused;
@@ -185,7 +184,7 @@ TEST(HostContexts, ARefusedSubmissionLosesNothing) {
   }
 }
 
-// What was due in the refused frame is done before the next frame looks.
+// Work that was due in the refused frame runs before the next frame looks.
 TEST(HostContexts, ARefusedFrameComesBeforeTheNext) {
   std::vector<std::vector<float>> read;
   enum class Course { accepted, refused, refused_then_recorded };
@@ -204,10 +203,10 @@ TEST(HostContexts, ARefusedFrameComesBeforeTheNext) {
       for (std::uint64_t frame = 1; frame <= 3; ++frame) {
         ASSERT_TRUE(context.frame_begin({frame, 0}));
         if (frame < 3) {
-          Job job;
+          FrameJob job;
           job.program = &*model.train;
           job.slot = static_cast<std::uint32_t>(frame);
-          job.kind = JobKind::learn;
+          job.kind = FrameJobKind::learn;
           job.deadline_frame = frame;
           model.fill(job.slot, static_cast<std::uint32_t>(frame));
           ASSERT_TRUE(context.enqueue(std::move(job)));
@@ -251,7 +250,7 @@ TEST(HostContexts, CommandsOfARefusedSubmissionCanBeCancelled) {
     for (std::uint64_t frame = 1; frame <= 4; ++frame) {
       auto readback = context.runtime().read(std::vector<Variable>{model.weight});
       ASSERT_TRUE(readback) << readback.error().message;
-      moody.accept = frame % 2 ? 0 : -1;  // refused, and on its way when it is cancelled
+      moody.accept = frame % 2 ? 0 : -1;  // refused, and still pending when it is cancelled
       ASSERT_TRUE(context.frame_begin({frame, 0}));
       ASSERT_TRUE(context.enqueue((*readback)->commands(), [&](std::uint64_t) { called = true; }));
       EXPECT_EQ(context.submit(kFromBudget).ok(), frame % 2 == 0);
@@ -286,7 +285,7 @@ TEST(HostContexts, RecordOnlyCannotSubmit) {
   ASSERT_TRUE((*context)->frame_begin({1, 0}));
   const Status refused = (*context)->submit(0);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::wrong_state);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_FALSE((*context)->record(VK_NULL_HANDLE, 0));
   const VkCommandBuffer commands = host.begin_frame(1);
   ASSERT_TRUE((*context)->record(commands, 0));

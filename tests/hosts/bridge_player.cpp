@@ -18,7 +18,7 @@ struct Steady {
   bool operator==(const Steady&) const = default;
 };
 
-// What is declared is used, and what is not is not there to be called.
+// Declared features are used; undeclared ones have no functions to call.
 void check_bonuses(vk::Device& device, const HostProfile& profile) {
   if (!profile.everything) return;
   const auto has = [&](const char* name) {
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget&
     description.queue.queue = host.second_queue();
     description.queue.family = host.second_family();
   } else if (mode == Mode::lock ||
-             mode == Mode::exclusive) {  // a device with one queue: the thread is there all the same
+             mode == Mode::exclusive) {  // with one queue too: the thread runs all the same
     description.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
     description.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
   } else if (mode == Mode::submit) {
@@ -91,7 +91,7 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
     check_bonuses(context.device(), profile);
     Player player(context, mode);
     if (mode == Mode::lock || mode == Mode::submit || mode == Mode::exclusive) host.start_busy_thread();
-    // Our queue is not paced by the host's fences: the game stays two frames ahead of it by itself.
+    // The host's fences do not pace an exclusive queue: the game stays two frames ahead by itself.
     std::array<vk::Ticket, 2> paces;
     const auto pace = [&](std::uint64_t frame) {
       if (mode != Mode::exclusive) return;

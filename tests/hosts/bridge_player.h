@@ -1,5 +1,5 @@
 #pragma once
-// The game that is played in every mode that a host can choose, on devices of every shape.
+// The game that tests play in every mode that a host can choose, on every kind of device.
 
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ const char* name_of(Mode mode);
 
 Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget& budget);
 
-// A learner in a game: every other frame a step of training that is due in the next, and in every frame an
-// inference.
+// A learner in a game: an inference every frame, and every other frame a training step that is due in the
+// next.
 class Player {
  public:
   Player(Context& context, Mode mode) : context_(context), mode_(mode) {
@@ -39,16 +39,16 @@ class Player {
     expect(context_.frame_begin({frame, safe_frame}));
     if (frame < kFrames) {
       if (frame % 2 == 0) {
-        Job job;
+        FrameJob job;
         job.program = &*model_.train;
         job.slot = static_cast<std::uint32_t>(frame / 2 % 3);
-        job.kind = JobKind::learn;
+        job.kind = FrameJobKind::learn;
         job.deadline_frame = frame + 1;
         job.on_complete = [this](std::uint64_t) { ++steps; };
         model_.fill(job.slot, static_cast<std::uint32_t>(frame));
         expect(context_.enqueue(std::move(job)));
       }
-      Job job;
+      FrameJob job;
       job.program = &*model_.infer;
       job.slot = static_cast<std::uint32_t>(frame % 3);
       expect(context_.enqueue(std::move(job)));
@@ -86,7 +86,7 @@ class Player {
 
 // Plays the game and returns what was learned.
 std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& budget);
-// What it comes to, everywhere.
+// The expected result, in every mode.
 const std::vector<float>& expected();
 
 }  // namespace imprint::bridge

@@ -1,5 +1,5 @@
-// T2. The same model and the same answer on devices as engines make them, and with each bonus off alone; what
-// a device has not is in its report.
+// T2. The same model gives the same answer on devices like several engines', and with each optional feature
+// off alone. The report names what a device lacks.
 
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// ---- each bonus has its own fallback ----
+// ---- each optional feature has its own fallback ----
 
 class T2Bonuses : public testing::TestWithParam<const char*> {};
 
@@ -32,11 +32,11 @@ INSTANTIATE_TEST_SUITE_P(Without, T2Bonuses,
                                          "pipelineCreationCacheControl"),
                          [](const auto& bonus) { return std::string(bonus.param); });
 
-// ---- devices as engines make them ----
+// ---- devices like several engines' ----
 
 struct Engine {
   HostProfile profile;
-  bool declares = true;                // false: what it enabled it does not tell
+  bool declares = true;                // false: it does not declare what it enabled
   std::vector<std::string> has, lost;  // items of the report
 };
 

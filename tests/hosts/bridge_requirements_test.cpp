@@ -1,5 +1,5 @@
-// T1. What Imprint asks for before a device is made, merged into create infos of every shape: the device is
-// made, nothing is said about it, and what was asked for is there.
+// T1. Imprint's requirements are merged into create infos of every shape: the device is created, validation
+// is silent, and everything asked for is enabled.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace imprint::bridge {
 namespace {
 
-// What hosts chain and list, for as long as a create info borrows it.
+// The structs and names that a host's create info borrows.
 struct Shape {
   VkPhysicalDeviceFeatures plain{};
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
@@ -50,7 +50,7 @@ std::vector<Case> cases() {
          s.features.pNext = &s.features_11;
          s.features_11.pNext = &s.features_12;
          s.features_12.pNext = &s.features_13;
-         s.features_13.pNext = &s.unknown;  // behind what has to change anything may stand
+         s.features_13.pNext = &s.unknown;  // anything may follow the structs that change
        }},
       {"PromotedStructOff", VK_API_VERSION_1_2,
        [](Shape& s, VkDeviceCreateInfo& info) {

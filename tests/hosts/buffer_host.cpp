@@ -13,7 +13,7 @@ namespace imprint::bridge {
 namespace {
 
 constexpr VkDeviceSize kLeastMemory =
-    2 << 20;  // a game would put them all into one; the best-practice checks ask no more than this
+    2 << 20;  // a game would share one block; this size satisfies the best-practice checks
 
 struct Push {
   std::uint32_t mode, seed, count;
@@ -233,8 +233,7 @@ void BufferHost::draw_points(VkCommandBuffer commands, const HostBuffer& places,
   vk_.vkCmdDraw(commands, count, 1, 0, 0);
   target_.end(commands);
   target_.copy(commands, picture_pixels_.buffer);
-  // The compute shader above is declared to write what it may write in another mode, so it has to wait for
-  // the vertices too.
+  // The compute shader above declares writes that another mode uses, so it must wait for the vertices too.
   const VkMemoryBarrier done =
       barrier_between(VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
   vk_.vkCmdPipelineBarrier(

@@ -1,6 +1,6 @@
 #pragma once
-// What a game has beside its queue, for tests of shared buffers: buffers of its own, a compute shader that
-// writes and reads them, and a vertex shader that draws from them.
+// The part of a host that shares buffers with Imprint: its buffers, a compute shader that writes and reads
+// them, and a vertex shader that draws from them.
 
 #include <cstdint>
 #include <memory>
@@ -14,18 +14,18 @@ namespace imprint::bridge {
 
 class BufferHost {
  public:
-  static constexpr std::uint32_t kPicture = 64;  // pixels a side
+  static constexpr std::uint32_t kPicture = 64;  // pixels per side
 
   explicit BufferHost(PlainHost& host);  // failures are gtest failures
   ~BufferHost();                         // the device is idle
   BufferHost(const BufferHost&) = delete;
   BufferHost& operator=(const BufferHost&) = delete;
 
-  // A buffer of the host's as it declares it, for its compute shader. More than one family: concurrent.
+  // A host buffer for its compute shader, and its declaration. Several families: concurrent.
   HostBuffer make_buffer(std::uint64_t size, VkBufferUsageFlags usage,
                          std::vector<std::uint32_t> families = {});
 
-  // ---- into a command buffer of the host's, with the host's own barriers between its own commands ----
+  // ---- recorded into the host's command buffer, with the host's own barriers ----
   void write_rows(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t seed,
                   std::uint32_t rows);  // x0 .. x3, y
   void fill(VkCommandBuffer commands, const HostBuffer& into, std::uint32_t value, std::uint32_t count);
@@ -33,9 +33,9 @@ class BufferHost {
                           std::uint32_t count);  // into result()
   void draw_points(VkCommandBuffer commands, const HostBuffer& places,
                    std::uint32_t count);                        // into picture()
-  void copy(VkCommandBuffer commands, const HostBuffer& from);  // into result(), as it is
+  void copy(VkCommandBuffer commands, const HostBuffer& from);  // into result(), unchanged
 
-  // Of what completed.
+  // Of completed work.
   std::span<const float> result() const { return {static_cast<const float*>(result_mapped_), kResultFloats}; }
   std::vector<std::uint8_t> picture() const;  // the red of each pixel
 

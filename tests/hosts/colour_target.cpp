@@ -51,7 +51,7 @@ void ColourTarget::make_image(VkDeviceSize least_bytes) {
   f_.vkGetImageMemoryRequirements(device_, image_, &needs);
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   allocate.allocationSize =
-      std::max(needs.size + 1, least_bytes);  // a block's, not memory for one thing alone
+      std::max(needs.size + 1, least_bytes);  // the size of a block, not of one resource
   while (!(needs.memoryTypeBits >> allocate.memoryTypeIndex & 1u)) ++allocate.memoryTypeIndex;
   expect(f_.vkAllocateMemory(device_, &allocate, nullptr, &memory_), "vkAllocateMemory");
   expect(f_.vkBindImageMemory(device_, image_, memory_, 0), "vkBindImageMemory");
@@ -79,7 +79,7 @@ void ColourTarget::make_pass() {
   subpass.pColorAttachments = &reference;
   const VkPipelineStageFlags output = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
                              transfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
-  // Behind whoever drew or copied it last, and before who copies it next.
+  // After the last draw or copy of it, and before the next copy.
   const VkSubpassDependency dependencies[] = {
       {VK_SUBPASS_EXTERNAL, 0, output | transfer, output,
        VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT,
@@ -169,7 +169,7 @@ void DrawPipeline::make(const DrawFunctions& functions, VkDevice device, VkRende
   VkPipelineMultisampleStateCreateInfo samples{VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO};
   samples.rasterizationSamples = VK_SAMPLE_COUNT_1_BIT;
   const VkPipelineDepthStencilStateCreateInfo depth{
-      VK_STRUCTURE_TYPE_PIPELINE_DEPTH_STENCIL_STATE_CREATE_INFO};  // for passes that have it
+      VK_STRUCTURE_TYPE_PIPELINE_DEPTH_STENCIL_STATE_CREATE_INFO};  // for passes with depth
   VkPipelineColorBlendAttachmentState blend{};
   blend.colorWriteMask = VK_COLOR_COMPONENT_R_BIT | VK_COLOR_COMPONENT_G_BIT | VK_COLOR_COMPONENT_B_BIT |
                          VK_COLOR_COMPONENT_A_BIT;

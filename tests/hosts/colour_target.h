@@ -1,7 +1,6 @@
 #pragma once
-// What hosts draw into and with: an image of their own with its render pass, and a graphics pipeline for it.
-// Functions come from the host's own vkGetDeviceProcAddr, so it works with whatever loader the host has.
-// Failures are gtest failures.
+// An image that a host draws into, with its render pass, and a graphics pipeline for it. Functions come from
+// the host's vkGetDeviceProcAddr, so it works with any loader. Failures are gtest failures.
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
@@ -48,16 +47,16 @@ struct DrawFunctions {
   static DrawFunctions load(PFN_vkGetDeviceProcAddr get, VkDevice device);
 };
 
-// Four bytes a pixel, cleared by each pass and left as a source of copies.
+// Four bytes per pixel. Each pass clears it and leaves it as a copy source.
 class ColourTarget {
  public:
   static constexpr VkFormat kFormat = VK_FORMAT_R8G8B8A8_UNORM;
 
   ColourTarget() = default;
-  // Memory of at least `least_bytes`, as an engine's blocks are: the best-practice checks ask for them.
+  // Allocates at least `least_bytes`, like an engine's blocks: the best-practice checks expect that.
   void make(PFN_vkGetDeviceProcAddr get, VkDevice device, VkExtent2D extent,
             VkDeviceSize least_bytes = 2 << 20);
-  void destroy();  // the device is done with it
+  void destroy();  // the device has finished with it
 
   const DrawFunctions& functions() const { return f_; }
   VkImage image() const { return image_; }
@@ -66,7 +65,7 @@ class ColourTarget {
   void begin(VkCommandBuffer commands, const VkClearColorValue& clear = {}) const;  // the render pass
   void end(VkCommandBuffer commands) const;
   void use_whole(VkCommandBuffer commands) const;            // viewport and scissor
-  void copy(VkCommandBuffer commands, VkBuffer into) const;  // behind end(); waits for nothing else
+  void copy(VkCommandBuffer commands, VkBuffer into) const;  // after end(); waits for nothing else
 
  private:
   void make_image(VkDeviceSize least_bytes);
@@ -82,7 +81,7 @@ class ColourTarget {
   VkFramebuffer framebuffer_ = VK_NULL_HANDLE;
 };
 
-// Into a ColourTarget's pass, without depth and blending; viewport and scissor are dynamic.
+// Draws in a ColourTarget's pass, without depth or blending; viewport and scissor are dynamic.
 struct DrawPipelineDescription {
   std::span<const std::uint32_t> vertex_shader, fragment_shader;
   VkPrimitiveTopology topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST;
@@ -93,7 +92,7 @@ class DrawPipeline {
  public:
   void make(const DrawFunctions& functions, VkDevice device, VkRenderPass pass,
             const DrawPipelineDescription& description);
-  void destroy();  // the device is done with it; nothing where none was made
+  void destroy();  // the device has finished with it; may not exist
   VkPipeline handle() const { return pipeline_; }
   VkPipelineLayout layout() const { return layout_; }
 

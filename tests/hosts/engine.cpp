@@ -73,8 +73,7 @@ VkDeviceMemory Engine::allocate(const VkMemoryRequirements& needs, VkMemoryPrope
   VkPhysicalDeviceMemoryProperties memory{};
   vkGetPhysicalDeviceMemoryProperties(physical_device_, &memory);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  info.allocationSize = std::max(
-      needs.size + 1, VkDeviceSize{1} << 20);  // a block of an engine's, not memory for one small thing
+  info.allocationSize = std::max(needs.size + 1, VkDeviceSize{1} << 20);  // the size of an engine's block
   while (info.memoryTypeIndex < memory.memoryTypeCount &&
          (!(needs.memoryTypeBits >> info.memoryTypeIndex & 1) ||
           (memory.memoryTypes[info.memoryTypeIndex].propertyFlags & flags) != flags)) {
@@ -106,7 +105,7 @@ bool Engine::make_slot(Slot& slot) {
       reinterpret_cast<PFN_vkGetDeviceProcAddr>(vkGetInstanceProcAddr(instance_, "vkGetDeviceProcAddr"));
   slot.target.make(load, device_, kExtent);
   if (&slot == &slots_.front())
-    scene_.make(load, device_, slot.target.render_pass());  // the passes of the others are compatible
+    scene_.make(load, device_, slot.target.render_pass());  // the other targets' passes are compatible
 
   VkBufferCreateInfo buffer{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   buffer.size = kPictureBytes;
@@ -149,7 +148,7 @@ bool Engine::make_swapchain() {
   info.compositeAlpha = can.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
                             ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
                             : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
-  // Without a clock of the screen's, frames come as fast as they can be made.
+  // Not paced by a screen: frames come as fast as possible.
   info.presentMode = std::ranges::find(modes, VK_PRESENT_MODE_IMMEDIATE_KHR) != modes.end()
                          ? VK_PRESENT_MODE_IMMEDIATE_KHR
                          : VK_PRESENT_MODE_FIFO_KHR;
@@ -220,7 +219,7 @@ Engine::Frame Engine::begin_frame() {
   return {slot.commands, number_, safe_frame_};
 }
 
-// The picture to the host's memory, and to the window.
+// Copies the picture to host memory and to the window.
 void Engine::show(Slot& slot) {
   slot.target.copy(slot.commands, slot.read);
   VkBufferMemoryBarrier read{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
@@ -259,7 +258,7 @@ void Engine::end_frame(Place pet) {
   clear.float32[2] = 0.25f;
   slot.target.begin(slot.commands, clear);
   scene_.draw(slot.commands, static_cast<float>(number_) / 60,
-              pet);  // by the state bound before the guest recorded
+              pet);  // with the state bound before Imprint recorded
   slot.target.end(slot.commands);
   show(slot);
   works(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");

@@ -1,8 +1,8 @@
 #pragma once
-// A host as engines are: its own Vulkan loader, a window with a swapchain, a graphics pipeline, frames in
-// flight behind fences, and a picture of every frame read back. Nothing in it knows Imprint, but for
-// declare(), which repeats what it gave to vkCreateInstance and vkCreateDevice. Built twice: with volk and
-// without libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
+// A host like an engine: its own Vulkan loader, a window with a swapchain, a graphics pipeline, frames in
+// flight with fences, and a readback of every frame's picture. It knows nothing of Imprint, except declare(),
+// which repeats what it passed to vkCreateInstance and vkCreateDevice. Built twice: with volk and without
+// libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
 
 #ifdef HOST_LINKS_LIBVULKAN
 #include <vulkan/vulkan.h>
@@ -27,10 +27,9 @@ bool works(VkResult result, const char* what);  // fails the calling test when n
 
 struct EngineOptions {
   std::uint32_t api_version = VK_API_VERSION_1_1;
-  bool modern = false;  // timeline semaphores, synchronization2, float16 and what else new engines enable,
-                        // where supported
-  bool godot =
-      false;  // what Godot 4 enables and nothing more: neither timeline semaphores nor synchronization2
+  bool modern = false;  // timeline semaphores, synchronization2, float16 and other features that new engines
+                        // enable, where supported
+  bool godot = false;   // enables what Godot 4 does: no timeline semaphores, no synchronization2
   std::uint32_t frames_in_flight = 2;
   bool window = true;
   bool validation = true;  // with synchronisation checks
@@ -55,16 +54,16 @@ class Engine {
     std::uint64_t number = 0;  // from 1
     std::uint64_t safe_frame = 0;
   };
-  Frame begin_frame();        // graphics state is bound already; a guest may record
+  Frame begin_frame();        // graphics state is bound already; Imprint may record
   void end_frame(Place pet);  // draws, submits, presents
-  void finish_frames();       // waits for all: what is safe then
+  void finish_frames();       // waits for all; returns the safe frame
   std::uint64_t newest_frame() const { return number_; }
-  void resize();  // a new swapchain, behind vkDeviceWaitIdle as hosts do it
+  void resize();  // a new swapchain after vkDeviceWaitIdle, as hosts do it
 
   const std::vector<std::uint64_t>& pictures() const {
     return pictures_;
   }                                                     // a hash of each finished frame's pixels, in order
-  std::uint64_t messages() const { return messages_; }  // of validation
+  std::uint64_t messages() const { return messages_; }  // from validation
   const std::string& first_message() const { return first_message_; }
 
  private:
@@ -77,7 +76,7 @@ class Engine {
     VkBuffer read = VK_NULL_HANDLE;
     VkDeviceMemory read_memory = VK_NULL_HANDLE;
     const std::uint8_t* pixels = nullptr;
-    std::uint64_t number = 0;  // 0: nothing submitted since it was read
+    std::uint64_t number = 0;  // 0: nothing submitted since the last read
   };
   bool make_window();
   bool make_instance(const EngineOptions& options);

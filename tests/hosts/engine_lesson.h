@@ -1,6 +1,6 @@
 #pragma once
-// The pet taught in an engine's frames, the same frames drawn again without Imprint, and what frames take
-// with and without it.
+// Teaches the pet in an engine's frames, draws the same frames without Imprint, and measures frame times with
+// and without it.
 
 #include "tests/hosts/engine.h"
 #include "tests/hosts/pupil.h"
@@ -17,7 +17,7 @@ struct Lesson {
 
 struct Taught {
   std::vector<std::uint64_t> pictures;
-  std::vector<Place> places;             // of the pet, each frame
+  std::vector<Place> places;             // of the pet, per frame
   std::vector<std::uint32_t> decisions;  // of its examination
   GuestCalls calls;
   float success = 0;
@@ -28,7 +28,7 @@ struct Taught {
 Taught teach(const Lesson& lesson);
 std::vector<std::uint64_t> draw_without_imprint(const EngineOptions& options,
                                                 const std::vector<Place>& places);
-// Prints the frame times of a host alone, with Imprint that infers, and with one that learns; no validation.
+// Prints a host's frame times without Imprint, with inference, and with learning; without validation.
 void print_frame_times(const char* name, EngineOptions options, Access access);
 
 }  // namespace imprint::hosts

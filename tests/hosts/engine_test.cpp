@@ -1,6 +1,5 @@
-// An engine with a window of its own: the pet learns in its frames, and its picture is what it would be
-// without Imprint. Compiled twice: this host has its own function pointers (volk) and does not link
-// libvulkan, or links libvulkan and has none.
+// An engine with a window: the pet learns in its frames, and its picture is the same as without Imprint.
+// Compiled twice: with function pointers of its own (volk) and no libvulkan, and linked to libvulkan.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// A device as Godot 4 makes it: Vulkan 1.2, neither timeline semaphores nor synchronization2, one queue and a
-// fence a frame. Imprint submits on the render thread between frames and learns of completion by fences, or
-// records and goes by frame numbers.
+// A device like Godot 4's: Vulkan 1.2, no timeline semaphores, no synchronization2, one queue and a fence per
+// frame. Imprint submits on the render thread between frames and uses fences, or records and uses frame
+// numbers.
 
 #include <gtest/gtest.h>
 

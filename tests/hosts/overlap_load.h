@@ -1,5 +1,5 @@
 #pragma once
-// A picture that takes a GPU as long as it is told to, with the time that it took.
+// A picture that takes the GPU a chosen time, and the time that it took.
 
 #include <array>
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace imprint::bridge {
 class OverlapLoad {
  public:
   OverlapLoad(PlainHost& host, std::uint32_t side);  // pixels; failures are gtest failures
-  ~OverlapLoad();                                    // the device is idle
+  ~OverlapLoad();                                    // the device must be idle
   OverlapLoad(const OverlapLoad&) = delete;
   OverlapLoad& operator=(const OverlapLoad&) = delete;
 
   void draw(VkCommandBuffer commands, std::uint64_t frame, std::int32_t rounds);
-  // GPU microseconds of a frame's picture, once that is complete and before the one of kFrames later.
+  // GPU microseconds of a frame's picture. Call once it is complete, and before the frame kFrames later.
   double gpu_us(std::uint64_t frame) const;
 
  private:

@@ -10,7 +10,8 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr VkDeviceSize kSceneBytes = 1 << 20;  // smaller buffers should not have memory of their own
+constexpr VkDeviceSize kSceneBytes = 1
+                                     << 20;  // the checks advise against dedicated memory for smaller buffers
 constexpr VkDeviceSize kFilledBytes = 1 << 16;
 
 bool check(VkResult result, const char* what) {

@@ -1,6 +1,6 @@
 #pragma once
-// A host as games are: its own loader (volk), instance, device, queue, frames in flight with fences, and work
-// of its own on the queue. Nothing in it knows Imprint, but for describe(), which repeats what it gave to
+// A host like a game: its own loader (volk), instance, device, queue, frames in flight with fences, and work
+// on the queue. It knows nothing of Imprint, except describe(), which repeats what it passed to
 // vkCreateInstance and vkCreateDevice.
 
 #include <volk.h>
@@ -23,12 +23,12 @@ struct HostProfile {
   std::uint32_t api_version = VK_API_VERSION_1_1;
   bool everything = false;  // the features and extensions that a new engine enables
   bool validation = true;
-  bool second_queue = false;      // for the guest alone: of a family without graphics if there is one, else a
-                                  // second one of the host's own family
-  const char* without = nullptr;  // of everything, this one not
-  std::vector<const char*> bonuses = {};  // these alone where the device has them, by the name of the
-                                          // feature, or of an extension without one
-  bool declares = true;                   // false: describe() tells nothing of what is enabled
+  bool second_queue = false;  // for Imprint alone: in a family without graphics if there is one, else a
+                              // second one in the host's family
+  const char* without = nullptr;          // leaves this one out of everything
+  std::vector<const char*> bonuses = {};  // enables these alone where the device has them: names of
+                                          // features, or of extensions without a feature
+  bool declares = true;                   // false: describe() leaves out what is enabled
 };
 
 class PlainHost {
@@ -42,7 +42,7 @@ class PlainHost {
   bool ok() const { return ok_; }
 
   vk::DeviceDescription describe() const;
-  bool enabled(const char* bonus) const;  // of HostProfile::bonuses, or in everything
+  bool enabled(const char* bonus) const;  // one of HostProfile::bonuses, or in everything
   VkQueue queue() const { return queue_; }
   std::uint32_t family() const { return family_; }
   VkQueue second_queue() const { return second_queue_; }  // null where the device has only one
@@ -51,19 +51,19 @@ class PlainHost {
   VkPhysicalDevice physical_device() const { return physical_device_; }
   const VolkDeviceTable& vk() const { return vk_; }
 
-  // The queue's lock: everything of the host's that submits takes it.
+  // The queue's lock. All of the host's submissions take it.
   std::mutex& mutex() { return mutex_; }
   VkResult submit(std::uint32_t count, const VkSubmitInfo* submits, VkFence fence);  // takes the lock
 
   // ---- a frame ----
-  // Waits until the frame that used the same place is done, and begins its command buffer with some work.
+  // Waits for the frame that used this command buffer before, and begins it with some work.
   VkCommandBuffer begin_frame(std::uint64_t frame);
-  void end_frame();  // some work after the guest's, and the submission
+  void end_frame();  // some work after Imprint's, then the submission
   std::uint64_t safe_frame() const { return safe_frame_; }
-  void wait_idle();      // for the device, as on a resize
-  void finish_frames();  // waits for all; safe_frame() is the last one then
+  void wait_idle();      // vkDeviceWaitIdle, as on a resize
+  void finish_frames();  // waits for all; safe_frame() is then the last one
 
-  // Another thread of the host's that keeps using the queue, under the lock, until stopped.
+  // Starts a host thread that uses the queue under the lock until stopped.
   void start_busy_thread();
   void stop_busy_thread();
 
@@ -103,7 +103,7 @@ class PlainHost {
   std::vector<const char*> instance_extensions_, device_extensions_;
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   struct Bonuses;
-  std::shared_ptr<Bonuses> bonuses_;  // structs of single features, as older engines chain them
+  std::shared_ptr<Bonuses> bonuses_;  // one struct per feature, as older engines chain them
   VkPhysicalDeviceVulkan11Features features_11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
   VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan13Features features_13_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};

@@ -11,10 +11,10 @@
 namespace imprint::hosts {
 namespace {
 
-constexpr std::uint64_t kSettleFrames = 12;  // for minibatches under way when the lessons end
+constexpr std::uint64_t kSettleFrames = 12;  // for minibatches still running when the lessons end
 constexpr float kLearned = 0.8f;             // an untaught pet stays below 0.2
 
-// One for all hosts: beside their programs, wherever those are.
+// Shared by all hosts, in the folder of their programs.
 std::string shader_cache() {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename("shader-cache").string();
 }

@@ -1,5 +1,5 @@
-// QVulkanWindow of Qt 6: device, swapchain and frames are Qt's, which does not link libvulkan. The pet learns
-// in startNextFrame, and what Qt's own grab() gives is what it would be without Imprint.
+// Qt 6's QVulkanWindow: Qt owns device, swapchain and frames, and does not link libvulkan. The pet learns in
+// startNextFrame, and Qt's grab() gives the same picture as without Imprint.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -29,13 +29,13 @@ constexpr std::uint64_t kMostFrames = 10000;
 constexpr std::uint64_t kGrabEvery = 25;
 constexpr std::uint64_t kUntimedFrames = 60;
 
-// What is wanted of the window's frames, and what came of them.
+// What the window's frames should do, and their results.
 struct Play {
   bool teach = false;
   PupilOptions pupil;
   std::uint64_t frames = 0;  // 0: until the examination is over
   bool grab = true;
-  std::vector<Place> places;  // of the pet: given without a pupil, noted with one
+  std::vector<Place> places;  // of the pet: input without a pupil, output with one
   std::vector<QImage> pictures;
   std::vector<double> times_us;
   std::string faults;
@@ -98,7 +98,7 @@ class Renderer : public QVulkanWindowRenderer {
     });
   }
 
-  // Qt has waited for the device: the GPU is done with every frame.
+  // Qt has waited for the device, so the GPU has finished every frame.
   void releaseResources() override {
     guarded([this] {
       if (!pupil_) return;
@@ -124,7 +124,7 @@ class Renderer : public QVulkanWindowRenderer {
     scene_.bind(commands, extent);
     guarded([&] {
       if (!pupil_) return;
-      // The command buffer of this place in the row was waited for before it was given to us again.
+      // Qt has waited for this command buffer before reusing it.
       const auto in_flight = static_cast<std::uint64_t>(window_.concurrentFrameCount());
       pupil_->begin(frame_, frame_ > in_flight ? frame_ - in_flight : 0);
       pupil_->send(commands);
@@ -152,14 +152,14 @@ class Renderer : public QVulkanWindowRenderer {
       QMetaObject::invokeMethod(qApp, &QCoreApplication::quit, Qt::QueuedConnection);
     } else if (play_.grab && (frame_ + 1) % kGrabEvery == 0) {
       QMetaObject::invokeMethod(
-          &window_, [this] { window_.grab(); }, Qt::QueuedConnection);  // makes the next frame
+          &window_, [this] { window_.grab(); }, Qt::QueuedConnection);  // starts the next frame
     } else {
       window_.requestUpdate();
     }
   }
 
  private:
-  // No exception may pass through Qt.
+  // Exceptions must not pass through Qt.
   template <class Work>
   void guarded(Work&& work) {
     if (failed_) return;
@@ -241,7 +241,7 @@ void run(Play& play, bool validation, Messages* messages) {
 class T8QtHost : public testing::Test {
  protected:
   void SetUp() override {
-    qputenv("QT_QPA_UPDATE_IDLE_TIME", "0");  // frames as fast as they come
+    qputenv("QT_QPA_UPDATE_IDLE_TIME", "0");  // frames as fast as possible
     qputenv("QT_XCB_GL_INTEGRATION", "none");
     qputenv("VK_LAYER_ENABLES",
             "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT:VK_VALIDATION_FEATURE_ENABLE_BEST_"

@@ -1,6 +1,6 @@
 #pragma once
-// A small thing to learn for tests of hosts: y = x w + b by gradient descent, one kernel an operation, so
-// that there is something to cut.
+// A small program to train in tests of hosts: y = x w + b by gradient descent, one kernel per operation, so
+// that there are pieces to cut.
 
 #include <cstdint>
 #include <cstring>
@@ -40,7 +40,7 @@ struct Regression {
     return {};
   }
 
-  // The samples of a step: the target is 2 x0 - x1 + x3 / 2 + 1/4.
+  // The samples of a step. The target is 2 x0 - x1 + x3 / 2 + 1/4.
   void fill(std::uint32_t slot, std::uint32_t step) {
     std::uint32_t state = step * 2654435761u + 12345u;
     const auto next = [&] {

@@ -1,6 +1,6 @@
 #pragma once
-// What the hosts here draw: a picture that depends on the time and on where the pet is, and on nothing else.
-// Its functions come from the host's own vkGetDeviceProcAddr, so it works with whatever loader the host has.
+// The picture that these hosts draw. It depends only on the time and the pet's place. Functions come from the
+// host's vkGetDeviceProcAddr, so it works with any loader.
 
 #include "tests/hosts/colour_target.h"
 #include "tests/hosts/pupil.h"
@@ -12,10 +12,9 @@ class Scene {
   void make(PFN_vkGetDeviceProcAddr load, VkDevice device, VkRenderPass render_pass);
   void destroy() { pipeline_.destroy(); }
 
-  // Graphics state that draw relies on. A host may set it long before its render pass begins, and before its
-  // guest records.
+  // Sets graphics state for draw. A host may call it long before its render pass, and before Imprint records.
   void bind(VkCommandBuffer commands, VkExtent2D extent) const;
-  void draw(VkCommandBuffer commands, float time_s, Place pet) const;  // within the render pass
+  void draw(VkCommandBuffer commands, float time_s, Place pet) const;  // inside the render pass
 
  private:
   DrawFunctions f_;

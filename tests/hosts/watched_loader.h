@@ -1,7 +1,6 @@
 #pragma once
-// The host's vkGetInstanceProcAddr as given to the guest, with a look at what the guest does with it: a guest
-// must not ask for the host's queues, nor wait for the device or a queue to go idle, nor make timeline
-// semaphores where they were not enabled.
+// The vkGetInstanceProcAddr that the host passes to Imprint, which counts forbidden calls: getting queues,
+// waiting for an idle device or queue, and creating timeline semaphores where they are not enabled.
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
@@ -19,7 +18,7 @@ struct GuestCalls {
   std::uint64_t submissions = 0;  // vkQueueSubmit, vkQueueSubmit2
 };
 
-// Counts from nothing. One host at a time in a process: Vulkan's loader functions carry no user pointer.
+// Starts at zero. One host at a time per process: Vulkan's functions have no user pointer.
 PFN_vkGetInstanceProcAddr watch(PFN_vkGetInstanceProcAddr host_loader);
 GuestCalls guest_calls();
 

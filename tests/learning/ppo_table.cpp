@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   app.add_option("problems", only, keys + "(resident: world on the device); all when none is named");
   CLI11_PARSE(app, argc, argv);
   try {
-    const bool on_cpu = imprint::bridge::names_processor(device);
+    const bool on_cpu = imprint::bridge::names_cpu(device);
     for (const std::string& key : only) {
       const auto row = std::ranges::find(all, key, &Row::key);
       if (row == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");

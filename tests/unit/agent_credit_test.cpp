@@ -1,4 +1,4 @@
-// Which actions praise and scolding reach, and what an agent is asked, answered and forbidden.
+// Credit of praise and scolding; requests, answers and masks of an agent slot.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,16 +61,16 @@ TEST(Credit, TiesGoToTheNewest) {
 
 TEST(Noise, DependsOnWhoseDecisionItIsAndOnNothingElse) {
   std::vector<float> a(10), b(10), single(10), part(3);
-  fill_noise(a, 0.2f, 7, 3, 41);
-  fill_noise(b, 0.2f, 7, 3, 41);
+  fill_noise(a, 0.2f, {7, 3, 41});
+  fill_noise(b, 0.2f, {7, 3, 41});
   EXPECT_EQ(a, b);
-  fill_noise(part, 0.2f, 7, 3, 41);
+  fill_noise(part, 0.2f, {7, 3, 41});
   EXPECT_TRUE(std::equal(part.begin(), part.end(), a.begin()));
-  fill_noise(single, 0.2f, 7, 4, 41);
+  fill_noise(single, 0.2f, {7, 4, 41});
   EXPECT_NE(a, single);
-  fill_noise(single, 0.2f, 7, 3, 42);
+  fill_noise(single, 0.2f, {7, 3, 42});
   EXPECT_NE(a, single);
-  fill_noise(single, 0.0f, 7, 3, 41);
+  fill_noise(single, 0.0f, {7, 3, 41});
   EXPECT_THAT(single, ::testing::Each(0.0f));
 }
 
@@ -79,67 +79,67 @@ TEST(Noise, IsNormal) {
   constexpr int draws = 20000;
   std::vector<float> noise(10);
   for (int i = 0; i < draws / 10; ++i) {
-    fill_noise(noise, 2.0f, 1, 0, static_cast<std::uint64_t>(i));
+    fill_noise(noise, 2.0f, {1, 0, static_cast<std::uint64_t>(i)});
     for (const float value : noise) sum += value, squares += double{value} * value;
   }
   EXPECT_NEAR(sum / draws, 0.0, 0.05);
   EXPECT_NEAR(squares / draws, 4.0, 0.15);
 }
 
-class SeatTest : public ::testing::Test {
+class AgentSlotTest : public ::testing::Test {
  protected:
-  SeatTest() : seat({{4}, 0}, 2) { seat.sit(); }
+  AgentSlotTest() : agent({{4}, 0}, 2) { agent.occupy(); }
 
   std::uint64_t ask(std::uint64_t frame) {
-    seat.request(frame, std::vector<float>{static_cast<float>(frame)});
-    return seat.take(frame).ticket;
+    agent.request(frame, std::vector<float>{static_cast<float>(frame)});
+    return agent.take(frame).ticket;
   }
   bool answer(std::uint64_t ticket, std::uint32_t choice) {
-    return seat.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
+    return agent.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
   }
   std::vector<std::int32_t> mask() const {
     std::vector<std::int32_t> flags(4);
-    seat.write_mask(flags);
+    agent.write_mask(flags);
     return flags;
   }
 
-  Seat seat;
+  AgentSlot agent;
 };
 
-TEST_F(SeatTest, AnswersAfterTheLatencyAndNotBefore) {
-  EXPECT_EQ(seat.act(0, 0), Seat::Outcome::nothing);
+TEST_F(AgentSlotTest, AnswersAfterTheLatencyAndNotBefore) {
+  EXPECT_EQ(agent.act(0, 0), AgentSlot::Outcome::nothing);
   const auto ticket = ask(10);
   EXPECT_TRUE(answer(ticket, 3));
-  EXPECT_EQ(seat.act(10, 1.0), Seat::Outcome::not_ready);
-  EXPECT_EQ(seat.act(11, 1.1), Seat::Outcome::not_ready);
-  EXPECT_EQ(seat.act(12, 1.2), Seat::Outcome::fresh);
-  EXPECT_THAT(seat.last_answer().choice.branches, ElementsAre(3u));
-  EXPECT_THAT(seat.onsets(), ElementsAre(1.2));
-  EXPECT_EQ(seat.act(13, 1.3), Seat::Outcome::repeated);
-  EXPECT_EQ(seat.onsets().size(), 1u) << "an onset is marked once";
+  EXPECT_EQ(agent.act(10, 1.0), AgentSlot::Outcome::not_ready);
+  EXPECT_EQ(agent.act(11, 1.1), AgentSlot::Outcome::not_ready);
+  EXPECT_EQ(agent.act(12, 1.2), AgentSlot::Outcome::fresh);
+  EXPECT_THAT(agent.last_answer().choice.branches, ElementsAre(3u));
+  EXPECT_THAT(agent.onsets(), ElementsAre(1.2));
+  EXPECT_EQ(agent.act(13, 1.3), AgentSlot::Outcome::repeated);
+  EXPECT_EQ(agent.onsets().size(), 1u) << "an onset is marked once";
 }
 
-TEST_F(SeatTest, ALateAnswerIsNotReadyUntilItComes) {
+TEST_F(AgentSlotTest, ALateAnswerIsNotReadyUntilItComes) {
   const auto ticket = ask(10);
-  EXPECT_EQ(seat.act(14, 1.4), Seat::Outcome::not_ready);
+  EXPECT_EQ(agent.act(14, 1.4), AgentSlot::Outcome::not_ready);
   answer(ticket, 1);
-  EXPECT_EQ(seat.act(15, 1.5), Seat::Outcome::fresh);
+  EXPECT_EQ(agent.act(15, 1.5), AgentSlot::Outcome::fresh);
 }
 
-TEST_F(SeatTest, RequestsOfEveryFrameAreAnsweredInEveryFrame) {
+TEST_F(AgentSlotTest, RequestsOfEveryFrameAreAnsweredInEveryFrame) {
   std::vector<std::uint64_t> tickets(20);
   for (std::uint64_t frame = 0; frame < 20; ++frame) {
     if (frame >= 1) answer(tickets[frame - 1], static_cast<std::uint32_t>(frame % 4));
     tickets[frame] = ask(frame);
-    const Seat::Outcome outcome = seat.act(frame, static_cast<double>(frame));
-    EXPECT_EQ(outcome, frame < 2 ? Seat::Outcome::not_ready : Seat::Outcome::fresh);
-    EXPECT_EQ(seat.last_answer().requested_frame, frame < 2 ? 0 : frame - 2);
+    const AgentSlot::Outcome outcome = agent.act(frame, static_cast<double>(frame));
+    EXPECT_EQ(outcome, frame < 2 ? AgentSlot::Outcome::not_ready : AgentSlot::Outcome::fresh);
+    EXPECT_EQ(agent.last_answer().requested_frame, frame < 2 ? 0 : frame - 2);
   }
 }
 
-TEST_F(SeatTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
-  Seat patient({{4}, 0}, 2, true);
-  patient.sit();
+TEST_F(AgentSlotTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
+  AgentSlot patient({{4}, 0}, 2, true);
+  patient.occupy();
   const auto look = [&](std::uint64_t frame) {
     patient.request(frame, std::vector<float>{static_cast<float>(frame)});
   };
@@ -147,127 +147,127 @@ TEST_F(SeatTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
     patient.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
   };
   look(1);
-  EXPECT_EQ(patient.act(1, 0.1), Seat::Outcome::not_ready) << "there is none yet that could stand";
+  EXPECT_EQ(patient.act(1, 0.1), AgentSlot::Outcome::not_ready) << "there is none yet that could stand";
   look(2);
-  const Seat::Taken first = patient.take(3);  // its turn
+  const AgentSlot::TakenRequest first = patient.take(3);  // its turn
   EXPECT_EQ(first.choice->observation, std::vector<float>{2}) << "what it saw last";
   answer_with(first.ticket, 1);
-  EXPECT_EQ(patient.act(4, 0.4), Seat::Outcome::not_ready);
-  EXPECT_EQ(patient.act(5, 0.5), Seat::Outcome::fresh) << "two frames after its turn";
+  EXPECT_EQ(patient.act(4, 0.4), AgentSlot::Outcome::not_ready);
+  EXPECT_EQ(patient.act(5, 0.5), AgentSlot::Outcome::fresh) << "two frames after its turn";
   EXPECT_EQ(patient.last_answer().requested_frame, 3u);
   look(5);
-  EXPECT_EQ(patient.act(5, 0.5), Seat::Outcome::repeated);
+  EXPECT_EQ(patient.act(5, 0.5), AgentSlot::Outcome::repeated);
   const std::uint64_t second = patient.take(6).ticket;
-  EXPECT_EQ(patient.act(7, 0.7), Seat::Outcome::repeated);
-  EXPECT_EQ(patient.act(9, 0.9), Seat::Outcome::repeated) << "late, and the last one goes on";
+  EXPECT_EQ(patient.act(7, 0.7), AgentSlot::Outcome::repeated);
+  EXPECT_EQ(patient.act(9, 0.9), AgentSlot::Outcome::repeated) << "late, and the last one goes on";
   answer_with(second, 2);
-  EXPECT_EQ(patient.act(10, 1.0), Seat::Outcome::fresh);
+  EXPECT_EQ(patient.act(10, 1.0), AgentSlot::Outcome::fresh);
   EXPECT_THAT(patient.onsets(), ElementsAre(0.5, 1.0));
 }
 
-TEST_F(SeatTest, AnAnswerThatWasNeverFetchedGivesWayToANewRequest) {
+TEST_F(AgentSlotTest, AnAnswerThatWasNeverFetchedGivesWayToANewRequest) {
   answer(ask(10), 1);
   const auto ticket = ask(50);
-  EXPECT_EQ(seat.act(50, 5.0), Seat::Outcome::not_ready);
+  EXPECT_EQ(agent.act(50, 5.0), AgentSlot::Outcome::not_ready);
   answer(ticket, 2);
-  EXPECT_EQ(seat.act(52, 5.2), Seat::Outcome::fresh);
-  EXPECT_EQ(seat.last_answer().decision, 2u);
+  EXPECT_EQ(agent.act(52, 5.2), AgentSlot::Outcome::fresh);
+  EXPECT_EQ(agent.last_answer().decision, 2u);
 }
 
-TEST_F(SeatTest, AskingAgainBeforeItIsTakenReplacesTheRequest) {
-  seat.request(5, std::vector<float>{1});
-  seat.request(5, std::vector<float>{2});
-  const Seat::Taken taken = seat.take(11);
+TEST_F(AgentSlotTest, AskingAgainBeforeItIsTakenReplacesTheRequest) {
+  agent.request(5, std::vector<float>{1});
+  agent.request(5, std::vector<float>{2});
+  const AgentSlot::TakenRequest taken = agent.take(11);
   EXPECT_THAT(taken.choice->observation, ElementsAre(2.0f));
-  EXPECT_FALSE(seat.wants_decision());
+  EXPECT_FALSE(agent.wants_decision());
   EXPECT_EQ(taken.draw, 0u);
   ask(6);
-  EXPECT_EQ(seat.draws(), 2u);
+  EXPECT_EQ(agent.draws(), 2u);
 }
 
-TEST_F(SeatTest, ALeftSeatHearsNoAnswerAndDrawsOn) {
+TEST_F(AgentSlotTest, ALeftSeatHearsNoAnswerAndDrawsOn) {
   const auto ticket = ask(1);
-  seat.leave();
-  seat.sit();
+  agent.vacate();
+  agent.occupy();
   EXPECT_FALSE(answer(ticket, 1));
-  EXPECT_EQ(seat.act(9, 0.9), Seat::Outcome::nothing);
-  seat.request(10, std::vector<float>{0});
-  EXPECT_EQ(seat.take(11).draw, 1u);
+  EXPECT_EQ(agent.act(9, 0.9), AgentSlot::Outcome::nothing);
+  agent.request(10, std::vector<float>{0});
+  EXPECT_EQ(agent.take(11).draw, 1u);
 }
 
-TEST_F(SeatTest, ForgetfulGamesDoNotMakeItGrow) {
+TEST_F(AgentSlotTest, ForgetfulGamesDoNotMakeItGrow) {
   for (std::uint64_t frame = 0; frame < 10000; ++frame) ask(frame);
-  EXPECT_EQ(seat.act(20000, 1), Seat::Outcome::not_ready);
+  EXPECT_EQ(agent.act(20000, 1), AgentSlot::Outcome::not_ready);
 }
 
-TEST_F(SeatTest, ScoldingForbidsForTheRestOfTheCommand) {
-  seat.set_goal(1);
+TEST_F(AgentSlotTest, ScoldingForbidsForTheRestOfTheCommand) {
+  agent.set_goal(1);
   answer(ask(0), 2);
-  seat.act(2, 0.1);
-  const std::uint64_t command = seat.past(0).command;
-  seat.scold(2, command);
+  agent.act(2, 0.1);
+  const std::uint64_t command = agent.past(0).command;
+  agent.scold(2, command);
   EXPECT_THAT(mask(), ElementsAre(1, 1, 0, 1));
-  seat.set_goal(1);
+  agent.set_goal(1);
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1)) << "a new command, even for the same goal";
-  seat.scold(2, command);
+  agent.scold(2, command);
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1)) << "that command is over";
 }
 
-TEST_F(SeatTest, TheLastAllowedChoiceCannotBeForbidden) {
+TEST_F(AgentSlotTest, TheLastAllowedChoiceCannotBeForbidden) {
   const std::vector<std::uint8_t> two{1, 0, 1, 0};
-  seat.set_mask(two);
+  agent.set_mask(two);
   const std::uint64_t command = [&] {
     answer(ask(0), 0);
-    seat.act(2, 0);
-    return seat.past(0).command;
+    agent.act(2, 0);
+    return agent.past(0).command;
   }();
-  seat.scold(0, command);
+  agent.scold(0, command);
   EXPECT_THAT(mask(), ElementsAre(0, 0, 1, 0));
-  seat.scold(2, command);
+  agent.scold(2, command);
   EXPECT_THAT(mask(), ElementsAre(0, 0, 1, 0));
   const std::vector<std::uint8_t> only_scolded{1, 0, 0, 0};
-  seat.set_mask(only_scolded);
+  agent.set_mask(only_scolded);
   EXPECT_THAT(mask(), ElementsAre(1, 0, 0, 0)) << "scolding yields when it would leave nothing";
 }
 
-TEST_F(SeatTest, EpisodesEndWhatCanBeCredited) {
+TEST_F(AgentSlotTest, EpisodesEndWhatCanBeCredited) {
   answer(ask(0), 2);
-  seat.act(2, 0.1);
-  seat.scold(2, seat.past(0).command);
-  seat.end_episode();
-  EXPECT_TRUE(seat.onsets().empty());
+  agent.act(2, 0.1);
+  agent.scold(2, agent.past(0).command);
+  agent.end_episode();
+  EXPECT_TRUE(agent.onsets().empty());
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1));
 }
 
-TEST_F(SeatTest, EpisodesEndQuestionsAndAnswers) {
+TEST_F(AgentSlotTest, EpisodesEndQuestionsAndAnswers) {
   answer(ask(0), 2);
-  seat.request(1, std::vector<float>{1});
-  const std::uint64_t under_way = seat.take(11).ticket;
-  seat.request(2, std::vector<float>{2});
-  seat.end_episode();
-  EXPECT_FALSE(seat.wants_decision());
-  EXPECT_FALSE(seat.answer(under_way, std::vector<std::uint32_t>{1}, {}, {}));
-  EXPECT_EQ(seat.act(9, 0.2), Seat::Outcome::nothing);
+  agent.request(1, std::vector<float>{1});
+  const std::uint64_t in_flight = agent.take(11).ticket;
+  agent.request(2, std::vector<float>{2});
+  agent.end_episode();
+  EXPECT_FALSE(agent.wants_decision());
+  EXPECT_FALSE(agent.answer(in_flight, std::vector<std::uint32_t>{1}, {}, {}));
+  EXPECT_EQ(agent.act(9, 0.2), AgentSlot::Outcome::nothing);
 }
 
-TEST_F(SeatTest, HeuristicActionsBeginAtOnce) {
-  seat.set_mode(Mode::heuristic);
-  EXPECT_FALSE(seat.act_by_heuristic(1.0, std::vector<std::uint32_t>{1}, {}));
-  seat.request(7, std::vector<float>{3});
-  EXPECT_TRUE(seat.act_by_heuristic(1.0, std::vector<std::uint32_t>{1}, {}));
-  EXPECT_EQ(seat.act(7, 1.0), Seat::Outcome::repeated);
-  EXPECT_THAT(seat.last_answer().choice.branches, ElementsAre(1u));
-  EXPECT_THAT(seat.onsets(), ElementsAre(1.0));
-  EXPECT_THAT(seat.past(0).observation, ElementsAre(3.0f));
+TEST_F(AgentSlotTest, HeuristicActionsBeginAtOnce) {
+  agent.set_mode(Mode::heuristic);
+  EXPECT_FALSE(agent.act_by_heuristic(1.0, std::vector<std::uint32_t>{1}, {}));
+  agent.request(7, std::vector<float>{3});
+  EXPECT_TRUE(agent.act_by_heuristic(1.0, std::vector<std::uint32_t>{1}, {}));
+  EXPECT_EQ(agent.act(7, 1.0), AgentSlot::Outcome::repeated);
+  EXPECT_THAT(agent.last_answer().choice.branches, ElementsAre(1u));
+  EXPECT_THAT(agent.onsets(), ElementsAre(1.0));
+  EXPECT_THAT(agent.past(0).observation, ElementsAre(3.0f));
 }
 
-TEST_F(SeatTest, RemembersABoundedPast) {
-  for (std::uint64_t frame = 0; frame < 3 * Seat::kHistory; ++frame) {
+TEST_F(AgentSlotTest, RemembersABoundedPast) {
+  for (std::uint64_t frame = 0; frame < 3 * AgentSlot::kHistory; ++frame) {
     answer(ask(frame), 0);
-    seat.act(frame + 2, static_cast<double>(frame));
+    agent.act(frame + 2, static_cast<double>(frame));
   }
-  EXPECT_EQ(seat.onsets().size(), Seat::kHistory);
-  EXPECT_EQ(seat.onsets().back(), 3.0 * Seat::kHistory - 1);
+  EXPECT_EQ(agent.onsets().size(), AgentSlot::kHistory);
+  EXPECT_EQ(agent.onsets().back(), 3.0 * AgentSlot::kHistory - 1);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// How many dispatches and barriers a GPU gets for a step of learning and for a policy: decided on paper, so
-// no GPU is needed. README.md has the same counts beside the times.
+// Dispatches and barriers of a learn step and of a policy. Planning decides them, so no GPU is needed.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +9,7 @@
 #include "compute/nn/sequential.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_body.h"
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
 
 namespace imprint {
 
@@ -91,7 +90,7 @@ TEST(Dispatches, OfAPolicyAreOne) {
   }
 }
 
-// The pet's network and learner, as the plugin runs it.
+// The pet's network and learner, as the plugin runs them.
 TEST(Dispatches, OfAKennelsMinibatchAreAHandful) {
   agent::BrainSpec spec;
   spec.name = "pet";

@@ -1,5 +1,5 @@
-// The programs of a brain, held against plain loops in double precision: what is chosen, what is lost, and
-// where a step leads.
+// The programs of a brain against plain loops in double precision: choices, losses, and the state after a
+// step.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,9 @@
 #include "compute/base/philox.h"
 #include "plugin/agent/decide/infer_graph.h"
 #include "plugin/agent/decide/shared_tensor.h"
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/updates.h"
 #include "tests/unit/agent_oracle.h"
@@ -23,8 +25,7 @@ namespace {
 
 using namespace oracle;
 using reference::Bindings;
-// ---- arrays that the host shares
-// ------------------------------------------------------------------------------------------------------------------
+// ---- arrays that the host shares ----
 
 std::vector<std::int64_t> rows_of(const Shape& shape, std::uint64_t reach, std::uint64_t step) {
   const auto parts = split("rows", shape, DType::float32, reach, step);
@@ -77,8 +78,7 @@ TEST(SharedTensor, IsWrittenAcrossItsParts) {
   EXPECT_EQ(reference::content(parts[2], state), (Numbers{1, 2}));
 }
 
-// ---- inference
-// --------------------------------------------------------------------------------------------------------------------------------------
+// ---- inference ----
 
 TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   BrainSpec spec = pet_spec(2);
@@ -92,21 +92,21 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   for (std::uint32_t i = 0; i < 2 * 3 * 4; ++i) bindings["noise"].push_back(0.5 * draw(i, 1));
   bindings["mask"] = {1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
   const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
-  for (std::uint32_t seat = 0; seat < 6; ++seat) {
-    const Numbers observation(bindings["observation"].begin() + seat * 3,
-                              bindings["observation"].begin() + seat * 3 + 3);
-    const Numbers heads = forward(spec, weights_of(*network, seat / 3, 2), observation);
+  for (std::uint32_t agent = 0; agent < 6; ++agent) {
+    const Numbers observation(bindings["observation"].begin() + agent * 3,
+                              bindings["observation"].begin() + agent * 3 + 3);
+    const Numbers heads = forward(spec, weights_of(*network, agent / 3, 2), observation);
     int best = -1;
     double best_rating = -1e300;
     for (int choice = 0; choice < 4; ++choice) {
-      const double value = heads[static_cast<std::size_t>(bindings["goal"][seat] * 4 + choice)];
-      EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][seat * 4 + choice], value, 1e-12);
-      const double rating = value + bindings["noise"][seat * 4 + choice];
-      if (bindings["mask"][seat * 4 + choice] == 0 || rating <= best_rating) continue;
+      const double value = heads[static_cast<std::size_t>(bindings["goal"][agent] * 4 + choice)];
+      EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][agent * 4 + choice], value, 1e-12);
+      const double rating = value + bindings["noise"][agent * 4 + choice];
+      if (bindings["mask"][agent * 4 + choice] == 0 || rating <= best_rating) continue;
       best = choice;
       best_rating = rating;
     }
-    EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[0])][seat], best) << "seat " << seat;
+    EXPECT_EQ(outputs[static_cast<std::size_t>(graph.branches[0])][agent], best) << "agent " << agent;
   }
 }
 
@@ -132,8 +132,7 @@ TEST(InferGraph, BranchesAndContinuousActionsLieBehindEachOther) {
                 1e-12);
 }
 
-// ---- learning
-// ---------------------------------------------------------------------------------------------------------------------------------------
+// ---- learning ----
 
 struct Sample {
   Numbers observation;
@@ -203,7 +202,7 @@ auto dqn_loss(const Weights& target) {
 
 using Loss = std::function<double(const BrainSpec&, const Weights&, const Sample&)>;
 
-// One step of one brain as the header says it, gradients by central differences.
+// One step of one brain as the learner's header defines it, gradients by central differences.
 struct Expected {
   double loss = 0;
   Weights weights, first, second;
@@ -257,7 +256,7 @@ class LearnGraphTest : public ::testing::Test {
     auto described = describe_learning(spec, *network);
     ASSERT_TRUE(described.ok()) << described.error().message;
     graph = *described;
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     replay.assign(std::size_t{spec.brain_count} * spec.replay_capacity * layout.width, 0);
     bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
     bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
@@ -265,7 +264,7 @@ class LearnGraphTest : public ::testing::Test {
   }
 
   void remember(std::uint32_t brain, std::uint32_t row, const Sample& sample) {
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     double* columns = replay.data() + (std::size_t{brain} * spec.replay_capacity + row) * layout.width;
     std::copy(sample.observation.begin(), sample.observation.end(), columns + layout.observation);
     columns[layout.goal] = sample.goal;
@@ -298,7 +297,7 @@ class LearnGraphTest : public ::testing::Test {
     return batch;
   }
 
-  // What a run leaves in each variable, by state name; and the losses.
+  // The content of each variable after a run, by state name; and the losses.
   std::map<std::string, Numbers> run() {
     bindings["replay"] = replay;
     std::vector<Tensor> wanted{graph.description.outputs[LearnGraph::kLoss]};
@@ -330,7 +329,7 @@ class LearnGraphTest : public ::testing::Test {
         ASSERT_NEAR(results.at("adam.first_moment." + parameter.name)[at], expected.first[p][i], 1e-8)
             << parameter.name << " " << i;
         ASSERT_NEAR(results.at("adam.second_moment." + parameter.name)[at], expected.second[p][i], 1e-8);
-        // Adam's first step is nearly the sign of the gradient: where that is tiny, differences decide.
+        // Adam's first step is nearly the gradient's sign, which rounding decides where the gradient is tiny.
         const double tolerance =
             std::abs(expected.first[p][i]) > 1e-6 ? 2e-6 : 2 * double{spec.learning_rate};
         ASSERT_NEAR(results.at("network." + parameter.name)[at], expected.weights[p][i], tolerance)
@@ -401,8 +400,8 @@ TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
   expect_step(1, results, cloning_loss);
 }
 
-// Rewards far and near, ends and no ends, goals that change, choices that are closed; the target network is
-// another than the one that learns.
+// Rewards of several sizes, terminated and continuing steps, changing goals, forbidden choices; the target
+// network differs from the one that learns.
 class DqnGraphTest : public LearnGraphTest {
  protected:
   void build_dqn(const std::function<void(BrainSpec&)>& change) {
@@ -506,7 +505,7 @@ TEST_F(LearnGraphTest, NumbersThatAreNotFiniteStayOutOfTheWeights) {
   expect_untouched(1, results);
 }
 
-// With one sample each there is nothing to draw, so a kennel and single brains meet the same minibatches.
+// With one sample each the draw has no choice, so a kennel and single brains get the same minibatches.
 TEST_F(LearnGraphTest, AKennelIsThatManySingleBrains) {
   build(pet_spec(4));
   for (std::uint32_t p = 0; p < 4; ++p) remember(p, 0, feedback_sample(p));

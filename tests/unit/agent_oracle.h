@@ -1,21 +1,20 @@
 #pragma once
-// Brains in small and their networks as plain loops in double precision, for tests of the programs that
-// learn.
+// Small brains, and their networks as plain loops in double precision, for tests of learning programs.
 
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "compute/base/philox.h"
-#include "plugin/agent/network.h"
-#include "plugin/agent/schema.h"
+#include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/network.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::agent::oracle {
 
 using Numbers = std::vector<double>;
 
-// A spread of values without structure.
+// Values without structure.
 inline double draw(std::uint32_t index, std::uint32_t stream) {
   return 2 * philox_uniform(index, stream, 1, 3, 4) - 1;
 }

@@ -1,4 +1,4 @@
-// What the host keeps of a brain: its schema, samples on their way to memory, and the file it is saved as.
+// The host's part of a brain: schema, waiting samples, saved files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,11 @@
 
 #include "compute/base/hash.h"
 #include "plugin/agent/keep/saved_brain.h"
-#include "plugin/agent/learn/learn_graph.h"
-#include "plugin/agent/learn/replay.h"
+#include "plugin/agent/keep/schema.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/validate.h"
 
 namespace imprint::agent {
 namespace {
@@ -106,7 +109,7 @@ TEST(SampleQueue, KeepsOrderAndDropsTheOldest) {
 
 TEST(ReplayState, TakesAFewSamplesAStepAndOverwritesTheOldest) {
   const BrainSpec spec = small_spec();
-  const std::uint32_t width = SampleLayout::of(spec).width, per_step = rows_per_step(spec);
+  const std::uint32_t width = learner_of(spec).layout(spec).width, per_step = rows_per_step(spec);
   ASSERT_EQ(per_step, 5u) << "never more rows than the memory has: rows of one step are distinct";
   ReplayState state = ReplayState::empty(spec);
   for (int i = 0; i < 7; ++i) state.waiting.push(1)[0] = static_cast<float>(i + 1);
@@ -124,8 +127,7 @@ TEST(ReplayState, TakesAFewSamplesAStepAndOverwritesTheOldest) {
   EXPECT_EQ(state.sample_count(), 5u);
 }
 
-// ---- files
-// -----------------------------------------------------------------------------------------------------------------------------------------
+// ---- files ----
 
 class SavedBrainTest : public ::testing::Test {
  protected:
@@ -225,7 +227,7 @@ TEST_F(SavedBrainTest, ABrainOfAnotherSchemaIsRefusedInWords) {
 }
 
 TEST_F(SavedBrainTest, NumbersThatAreNotFiniteOrOutOfRangeAreRefused) {
-  // No library writes such a file: another number of one that it wrote, and the hashes that go with it.
+  // A version that no library writes, with valid hashes.
   const float marked = 1234.5f, nan = std::nanf("");
   std::memcpy(state[0].data(), &marked, sizeof marked);
   std::vector<std::byte> file = encode();

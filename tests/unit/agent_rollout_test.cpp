@@ -1,5 +1,4 @@
-// Updates from rollouts: what is taken, what it was worth, and where an update leads, held against plain
-// loops in double precision.
+// Updates from rollouts against plain loops in double precision: rows taken, advantages, weights afterwards.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/agent_oracle.h"
 
@@ -63,11 +64,11 @@ class RolloutTest : public ::testing::Test {
     const std::size_t rows = std::size_t{spec.brain_count} * spec.rollout_steps;
     state["rows"].assign(rows, -1);
     state["filled"].assign(spec.brain_count, 0);
-    state["samples"].assign(rows * SampleLayout::of(spec).width, 0);
+    state["samples"].assign(rows * learner_of(spec).layout(spec).width, 0);
   }
 
   void give(std::uint32_t brain, std::uint32_t first) {
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     for (std::uint32_t k = 0; k < spec.rollout_steps; ++k) {
       const Done step = done(first + k);
       double* columns =
@@ -143,7 +144,7 @@ TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
   }
 }
 
-// One epoch of one minibatch, so that the order is nobody's business.
+// One epoch of one minibatch, so that the order does not matter.
 TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
   build(ppo_spec(3));
   give(0, 0);
@@ -178,8 +179,7 @@ TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
   }
 }
 
-// The first minibatch's gradient: the ratio is 1, so it is that of -A log pi, of the value's error and of the
-// entropy.
+// The first minibatch's ratio is 1, so the loss is -A log pi plus the value's error minus the entropy.
 TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
   BrainSpec wanted = ppo_spec(1);
   wanted.max_gradient_norm = 0;
@@ -242,9 +242,9 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   spec.agents_per_brain = 2;
   spec.rollout_steps = spec.batch_size = 4;
   ReplayState replay = ReplayState::empty(spec);
-  const SampleLayout layout = SampleLayout::of(spec);
-  const auto push = [&](std::uint32_t brain, std::uint32_t seat, float reward, float begins) {
-    const std::span<float> row = replay.waiting.push(brain, {seat, 0});
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  const auto push = [&](std::uint32_t brain, std::uint32_t agent, float reward, float begins) {
+    const std::span<float> row = replay.waiting.push(brain, {agent, 0});
     std::ranges::fill(row, 0.0f);
     row[layout.reward] = reward;
     row[layout.begins] = begins;

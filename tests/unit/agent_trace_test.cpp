@@ -1,5 +1,4 @@
-// Steps with an eligibility trace, held against the rule one step after the other, gradients by central
-// differences.
+// Learn steps with an eligibility trace against the rule, step by step; gradients by central differences.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/agent_oracle.h"
 
@@ -79,7 +80,7 @@ class TraceTest : public ::testing::Test {
     graph = *described;
     const std::size_t rows = std::size_t{spec.brain_count} * rows_per_step(spec);
     bindings["rows"].assign(rows, -1);
-    bindings["samples"].assign(rows * SampleLayout::of(spec).width,
+    bindings["samples"].assign(rows * learner_of(spec).layout(spec).width,
                                0.25);  // what is not there may hold anything
     bindings["filled"].assign(spec.brain_count, 0);
     for (std::size_t p = 0; p < network->parameters().size(); ++p) {
@@ -91,7 +92,7 @@ class TraceTest : public ::testing::Test {
   }
 
   void give(std::uint32_t brain, const std::vector<Deed>& deeds) {
-    const SampleLayout layout = SampleLayout::of(spec);
+    const SampleLayout layout = learner_of(spec).layout(spec);
     for (std::size_t k = 0; k < deeds.size(); ++k) {
       const Deed& deed = deeds[k];
       double* columns =
@@ -132,7 +133,7 @@ class TraceTest : public ::testing::Test {
     return results;
   }
 
-  // max_norm: of the change before the rate.
+  // max_norm: limit of the change before the rate.
   void expect_rule(std::uint32_t brain, const std::map<std::string, Numbers>& results,
                    double max_norm = 1e30) {
     const Weights weights = weights_of(*network, brain, spec.brain_count);
@@ -187,7 +188,7 @@ class TraceTest : public ::testing::Test {
 
 TEST_F(TraceTest, ARunOfStepsIsWhatItsHeaderSays) {
   build(coach_spec());
-  // Feedback for some, an episode that begins in the middle; as many as there is room for; nobody.
+  // Feedback for some steps, an episode that begins in the middle; a full intake; an empty one.
   give(0, {deed(0, 0, false), deed(1, 1, false), deed(2, -0.5, true), deed(3, 0, false), deed(4, 2, false)});
   std::vector<Deed> all;
   for (std::uint32_t i = 0; i < 8; ++i) all.push_back(deed(i + 5, i % 3 == 0 ? 1.0 : -0.25, i == 0));

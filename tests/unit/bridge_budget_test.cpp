@@ -1,6 +1,5 @@
-// T9. Ten thousand frames on a clock of their own: what learning adds to a frame stays within the budget and
-// one slice in all but one frame of a hundred, on a device whose pieces take different times, never the same
-// twice, and now and then much longer, however wrong the first guess of them was.
+// T9. Ten thousand frames on a simulated clock: in 99 of 100 frames, learning adds at most the budget and one
+// slice. Pieces take different times that vary from run to run, sometimes by much, and the first guess is wrong.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +22,7 @@ float draw(std::uint64_t index, std::uint32_t stream) {
   return philox_uniform(static_cast<std::uint32_t>(index), stream, 5, 9, 2);
 }
 
-// A brain that learns without a pause: one minibatch a period.
+// A brain that always learns: one minibatch per period.
 struct Learner {
   std::vector<float> true_us;
   ProgramCost cost;
@@ -31,15 +30,14 @@ struct Learner {
   Learner(std::uint32_t stream, float minibatch_us, float guessed) {
     for (std::uint32_t i = 0; i < kPieces; ++i)
       true_us.push_back(minibatch_us / kPieces * (0.5f + draw(i, stream)));
-    // As a context measures them: each piece but those at the end, which write and are taken to be like the
-    // others.
+    // As a context measures them: the last pieces write, so they are expected to take the mean of the others.
     std::vector<float> measured(kPieces, guessed * minibatch_us / kPieces);
     for (std::uint32_t i = 0; i < kCommit; ++i) measured[i] = guessed * true_us[i];
     cost = ProgramCost::measured(measured);
   }
 };
 
-// Budget, and how many times too long the guess is.
+// The budget, and how many times the guess is too long.
 class T9Budget : public testing::TestWithParam<std::tuple<float, float>> {};
 
 TEST_P(T9Budget, IsKeptButForASlice) {
@@ -67,7 +65,7 @@ TEST_P(T9Budget, IsKeptButForASlice) {
     request.budget_us = budget_us;
     request.max_slice_us = slice_limit_us;
     schedule.plan(request, plan);
-    const float disturbed = frame % 500 == 250 ? 3.0f : 1.0f;  // something else ran on the device
+    const float disturbed = frame % 500 == 250 ? 3.0f : 1.0f;  // other work ran on the device
     float frame_us = 0;
     for (const Slice& slice : plan.slices) {
       float slice_us = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// A device whose few functions are played by this file, for tests of what submits and waits.
+// A fake device with the few functions that submitting and waiting need.
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@ T handle(std::uintptr_t value) {
   return reinterpret_cast<T>(value);
 }
 
-// What the played driver knows. Vulkan's functions carry no user pointer, so the one in use is here.
+// The fake driver's state. Global, since Vulkan's functions have no user pointer.
 struct Driver {
   std::set<VkFence> signalled;
   std::vector<VkFence> submitted_fences;
@@ -124,7 +124,7 @@ class PlayedDevice final : public vk::Device {
   vk::DeviceOptions options_;
   vk::Counters counters_;
   vk::Completion completion_;
-  std::atomic<bool> lost_{false};  // a thread that submits may be the one that meets it
+  std::atomic<bool> lost_{false};  // a submit thread may set it
 };
 
 }  // namespace imprint::bridge::played

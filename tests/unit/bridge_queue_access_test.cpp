@@ -1,6 +1,6 @@
-// The host's queue and the order of completion, on a device that is played.
+// The host's queue and the order of completion, on a fake device.
 
-#include "engine-bridge/host/queue_access.h"
+#include "engine-bridge/host/host_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,16 +85,16 @@ TEST_P(QueueTest, RecordedWorkHoldsBackWhatCameLater) {
   EXPECT_EQ(blocked.error().code, ErrorCode::not_ready);
   EXPECT_THAT(blocked.error().message, HasSubstr("frame 7"));
   EXPECT_EQ(driver_.waits, 0);
-  in_flight_->safe_frame(6);
+  in_flight_->set_safe_frame(6);
   EXPECT_FALSE(device_.is_complete(recorded));
-  in_flight_->safe_frame(7);
+  in_flight_->set_safe_frame(7);
   EXPECT_TRUE(device_.is_complete(submitted));
 }
 
 TEST_P(QueueTest, SafeFrameNeverFalls) {
   const vk::Ticket ticket = device_.completion().next();
-  in_flight_->safe_frame(9);
-  in_flight_->safe_frame(0);
+  in_flight_->set_safe_frame(9);
+  in_flight_->set_safe_frame(0);
   in_flight_->recorded(ticket, 8);
   EXPECT_TRUE(device_.is_complete(ticket));
 }
@@ -200,7 +200,7 @@ TEST_P(QueueTest, RunsWhereTheHostSubmits) {
   const auto refused = idle.submit(commands_);
   ASSERT_FALSE(refused) << "the host never ran it";
   EXPECT_EQ(refused.error().code, ErrorCode::wrong_state);
-  EXPECT_THAT(refused.error().message, HasSubstr("run_on_queue returned, and had not called work"));
+  EXPECT_THAT(refused.error().message, HasSubstr("run_on_queue: it returned without calling work"));
 }
 
 TEST_P(QueueTest, WithoutAFenceATimelineTellsOrElseFrames) {
@@ -211,16 +211,16 @@ TEST_P(QueueTest, WithoutAFenceATimelineTellsOrElseFrames) {
   };
   access_.submit_without_fence = true;
   HostQueue queue(device_, *in_flight_, access_);
-  EXPECT_EQ(queue.by_frames(), !GetParam());
-  in_flight_->frame(5);
+  EXPECT_EQ(queue.completes_by_frames(), !GetParam());
+  in_flight_->begin_frame(5);
   const auto ticket = queue.submit(commands_);
   ASSERT_TRUE(ticket);
   EXPECT_EQ(driver_.fences, 0);
   EXPECT_LT(in_flight_->poll(), *ticket);
   if (GetParam()) driver_.counter = ticket->value;
-  in_flight_->safe_frame(4);
+  in_flight_->set_safe_frame(4);
   EXPECT_EQ(in_flight_->poll() == *ticket, GetParam());
-  in_flight_->safe_frame(5);
+  in_flight_->set_safe_frame(5);
   EXPECT_EQ(in_flight_->poll(), *ticket);
 }
 
@@ -241,17 +241,18 @@ TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
   access.queue = handle<VkQueue>(2);
   EXPECT_THAT(refusal(access), HasSubstr("without a way to share it"));
   access.lock = [](void*, VkQueue) {};
-  EXPECT_THAT(refusal(access), HasSubstr("unlock is null"));
+  EXPECT_THAT(refusal(access), HasSubstr("unlock: found null"));
   access.unlock = [](void*, VkQueue) {};
   EXPECT_EQ(refusal(access), "");
   access.single_thread = true;
   EXPECT_THAT(refusal(access), HasSubstr("found lock and unlock, single_thread"));
   access.lock = nullptr;
-  EXPECT_THAT(refusal(access), HasSubstr("lock is null"));
+  EXPECT_THAT(refusal(access), HasSubstr("lock: found null"));
   access.unlock = nullptr;
   EXPECT_EQ(refusal(access), "");
   access.submit_without_fence = true;
-  EXPECT_THAT(refusal(access), HasSubstr("belongs to submit"));
+  EXPECT_THAT(refusal(access),
+              HasSubstr("submit_without_fence: found with single_thread, expected with submit"));
   access.submit_without_fence = false;
   access.internally_synchronized = true;
   EXPECT_THAT(refusal(access), HasSubstr("found single_thread, internally_synchronized"));
@@ -264,9 +265,9 @@ TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
   access.lock = access.unlock = [](void*, VkQueue) {};
   EXPECT_EQ(refusal(access), "") << "a lock may be held besides";
   access.submit_without_fence = true;
-  EXPECT_THAT(refusal(access), HasSubstr("not to an exclusive queue"));
+  EXPECT_THAT(refusal(access), HasSubstr("submit_without_fence: found with lock and unlock"));
   access.queue = VK_NULL_HANDLE;
-  EXPECT_THAT(refusal(access), HasSubstr("queue is null"));
+  EXPECT_THAT(refusal(access), HasSubstr("queue: found null"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What an engine's user is told to do about what the device has not.
+// What users of each engine are told to do about a missing feature.
 
 #include <gmock/gmock.h>
 

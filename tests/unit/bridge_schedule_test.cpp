@@ -1,5 +1,4 @@
-// The frame schedule without a GPU: by example, and by properties over random jobs, costs, budgets and
-// deadlines.
+// The frame schedule without a GPU: examples, and properties over random jobs, costs, budgets and deadlines.
 
 #include "engine-bridge/frame/frame_schedule.h"
 
@@ -155,7 +154,7 @@ TEST(FrameSchedule, RunsOfOneProgramDoNotOverlap) {
   FrameSchedule schedule;
   FramePlan plan;
   ASSERT_TRUE(schedule.add(job(1, cost, 5, 3)));
-  ASSERT_TRUE(schedule.add(job(2, cost, 5, 3)));  // of another stream, yet the same program
+  ASSERT_TRUE(schedule.add(job(2, cost, 5, 3)));  // another stream, the same program
   EXPECT_EQ(run(schedule, request(1, kUnlimited), plan), (Ran{{1, {0, 3}}}));
   EXPECT_EQ(run(schedule, request(5, 0), plan), (Ran{{1, {3, 4}}, {2, {0, 4}}}));
 }
@@ -169,7 +168,7 @@ TEST(FrameSchedule, RefusesAFallingDeadline) {
   const Status refused = schedule.add(b);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_NE(refused.error().message.find("frame 8 lies before frame 9"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("found 8, expected at least 9"), std::string::npos)
       << refused.error().message;
   EXPECT_NE(refused.error().message.find("stream"), std::string::npos);
   b.program = a.program;
@@ -290,7 +289,7 @@ TEST(FrameSchedule, AFailedSliceRunsAgain) {
   EXPECT_EQ(run(schedule, request(2, 0), plan), (Ran{{1, {2, 4}}}));
 }
 
-// One game: programs, and the frames at which jobs of them arrive with their deadlines.
+// A game: programs, and the frames in which their jobs arrive, with deadlines.
 struct Game {
   struct Arrival {
     std::uint64_t frame, deadline, stream;
@@ -402,7 +401,7 @@ TEST_P(AnyGame, KeepsItsPromises) {
             EXPECT_EQ(position, by_job[j][p - 1].first + 1) << "and is unbroken";
           }
         }
-        // Jobs of one stream or one program: the earlier is over before the later begins.
+        // Jobs of one stream or one program: the earlier ends before the later begins.
         for (std::size_t earlier = 0; earlier < j; ++earlier) {
           const Game::Arrival& other = game.arrivals[earlier];
           if (other.stream == arrival.stream || other.program == arrival.program) {

@@ -1,4 +1,4 @@
-// The thread that submits to a queue of ours alone, on a device that is played.
+// The thread that submits to an exclusive queue, on a fake device.
 
 #include "engine-bridge/host/submit_thread.h"
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "engine-bridge/host/queue_access.h"
+#include "engine-bridge/host/host_queue.h"
 #include "tests/unit/bridge_played_device.h"
 
 namespace imprint::bridge {
@@ -74,8 +74,8 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
   std::unique_ptr<SubmitThread> thread_;
 };
 
-// Who is told of a lost device finds nobody at its queue.
-TEST_P(SubmitThreadTest, StandsStillOnceTheDeviceIsLost) {
+// When the host is told of a lost device, no thread submits any more.
+TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
   start();
   set(VK_SUCCESS, false);
   post(1);
@@ -86,21 +86,21 @@ TEST_P(SubmitThreadTest, StandsStillOnceTheDeviceIsLost) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     set(VK_SUCCESS);
   });
-  thread_->stand_still();
+  thread_->stop_submitting();
   EXPECT_EQ(tries_, 1) << "what was on its way has come back";
   opens.join();
-  thread_->settle();
+  thread_->wait_until_submitted();
   EXPECT_EQ(tries_, 1) << "and nothing followed";
 }
 
 TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {
   start();
   std::vector<VkCommandBuffer> posted;
-  for (std::uintptr_t i = 1; i <= 500; ++i) {  // more than the ring first holds
+  for (std::uintptr_t i = 1; i <= 500; ++i) {  // more than the ring holds at first
     posted.push_back(handle<VkCommandBuffer>(i));
     post(i);
   }
-  thread_->settle();
+  thread_->wait_until_submitted();
   EXPECT_EQ(order_, posted);
   EXPECT_EQ(threads_.size(), 1u);
   EXPECT_FALSE(threads_.contains(std::this_thread::get_id()));
@@ -111,15 +111,15 @@ TEST_P(SubmitThreadTest, TriesAgainWhatIsRefusedAndAcceptsNothingElse) {
   set(VK_ERROR_OUT_OF_HOST_MEMORY);
   post(1);
   post(2);
-  thread_->settle();
-  const Status refused = thread_->accepts();
+  thread_->wait_until_submitted();
+  const Status refused = thread_->check_accepting();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::out_of_host_memory);
   EXPECT_THAT(refused.error().message, HasSubstr("tried again"));
   EXPECT_FALSE(device_.lost());
   set(VK_SUCCESS);
-  while (!thread_->accepts()) std::this_thread::yield();
-  thread_->settle();
+  while (!thread_->check_accepting()) std::this_thread::yield();
+  thread_->wait_until_submitted();
   EXPECT_EQ(order_, (std::vector{handle<VkCommandBuffer>(1), handle<VkCommandBuffer>(2)}));
 }
 
@@ -145,7 +145,7 @@ TEST_P(SubmitThreadTest, ALostDeviceEndsItAndWakesWhoWaits) {
   std::thread opener([this] { set(VK_ERROR_DEVICE_LOST); });
   EXPECT_EQ(in_flight_->wait(ticket, 60'000'000'000).error().code, ErrorCode::device_lost);
   opener.join();
-  thread_->settle();
+  thread_->wait_until_submitted();
   EXPECT_TRUE(device_.lost());
   EXPECT_EQ(tries_, 1) << "the second was not tried";
 }
@@ -164,12 +164,12 @@ TEST_P(SubmitThreadTest, EndsWhileItIsRefused) {
   start();
   set(VK_ERROR_OUT_OF_DEVICE_MEMORY);
   post(1);
-  thread_->settle();
+  thread_->wait_until_submitted();
   thread_.reset();
   EXPECT_TRUE(order_.empty());
 }
 
-// On an exclusive queue the host's submit of what waits for a binary semaphore may follow at once.
+// The host may submit its wait for a binary semaphore right after the call.
 TEST_P(SubmitThreadTest, ABinarySignalIsSubmittedBeforeTheCallReturns) {
   QueueAccess access;
   access.queue = handle<VkQueue>(2);

@@ -29,7 +29,8 @@ set(imprint_library_headers
   compute/tensor/dtype.h compute/tensor/node.h compute/tensor/op.h compute/tensor/shape.h compute/tensor/tensor.h
   compute/vk/capability_profile.h compute/vk/completion.h compute/vk/device.h compute/vk/functions.h compute/vk/kernel_archive.h
   compute/vk/memory_pool.h compute/vk/newer_vulkan.h compute/vk/pipeline_store.h compute/vk/queue.h
-  engine-bridge/context.h engine-bridge/frame/governor.h engine-bridge/host/shared_buffer.h engine-bridge/own/standalone.h)
+  engine-bridge/context.h engine-bridge/frame/frame.h engine-bridge/frame/governor.h engine-bridge/host/host_semaphore.h engine-bridge/host/queue_access.h
+  engine-bridge/host/shared_buffer.h engine-bridge/own/standalone.h)
 foreach(header IN LISTS imprint_library_headers)
   get_filename_component(room ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${imprint_header_dir}/${room})

@@ -94,7 +94,7 @@ Status add_brains(Baker& baker, const BakeOptions& options) {
       if (brain.observations) observations.push_back(Variable::external("observations", *brain.observations));
       if (brain.actions)
         actions.push_back(
-            Variable::external("actions", {brain.spec.seat_count(), agent::action_width(brain.spec)}));
+            Variable::external("actions", {brain.spec.agent_capacity(), agent::action_width(brain.spec)}));
       IMPRINT_CHECK(agent::bake_brain(baker, brain.spec, observations, actions));
       tell(file + ", brain '" + brain.spec.name + "'", baker.kernel_count() - before);
     }

@@ -69,7 +69,7 @@ std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
-    if (bridge::names_processor(options.device) && !suite.on_cpu) continue;
+    if (bridge::names_cpu(options.device) && !suite.on_cpu) continue;
     for (BenchCase& one : suite.cases()) {
       if (one.name.find(options.only) != std::string::npos) cases.push_back(std::move(one));
     }
@@ -81,7 +81,7 @@ std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
 }
 
 Error nothing_to_run(const BenchOptions& options) {
-  const bool on_cpu = bridge::names_processor(options.device);
+  const bool on_cpu = bridge::names_cpu(options.device);
   for (const Suite& suite : kSuites)
     if (on_cpu && options.suite == suite.name && !suite.on_cpu)
       return make_error(ErrorCode::unsupported,

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 
@@ -37,7 +39,7 @@ agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
 // As many new samples as a step takes in, as if the players had been busy.
 void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, Noise& noise,
                       std::span<float> values, std::span<std::int32_t> rows) {
-  const agent::SampleLayout layout = agent::SampleLayout::of(spec);
+  const agent::SampleLayout layout = agent::learner_of(spec).layout(spec);
   for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain) {
     for (std::uint32_t i = 0; i < agent::rows_per_step(spec); ++i) {
       const std::span<float> row = replay.waiting.push(brain);
@@ -75,7 +77,7 @@ Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, c
   agent::ReplayState replay = agent::ReplayState::empty(spec);
   Noise noise;
   const std::int64_t new_rows = std::int64_t{spec.brain_count} * agent::rows_per_step(spec),
-                     width = agent::SampleLayout::of(spec).width;
+                     width = agent::learner_of(spec).layout(spec).width;
   std::vector<float> values(static_cast<std::size_t>(new_rows * width));
   std::vector<std::int32_t> rows(static_cast<std::size_t>(new_rows));
   take_new_samples(spec, replay, noise, values, rows);

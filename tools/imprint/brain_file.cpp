@@ -8,6 +8,7 @@
 
 #include "compute/base/shallow_json.h"
 #include "compute/model/file.h"
+#include "plugin/agent/validate.h"
 #include "plugin/include/imprint/imprint.h"
 
 namespace imprint::tools {

@@ -16,7 +16,7 @@
 
 #include "compute/base/result.h"
 #include "compute/tensor/shape.h"
-#include "plugin/agent/schema.h"
+#include "plugin/agent/spec/brain_spec.h"
 
 namespace imprint::tools {
 

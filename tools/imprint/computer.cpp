@@ -15,7 +15,7 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
     if (!archive) return make_error(archive.error().code, "'" + kernels + "': " + archive.error().message);
     options.kernels = std::move(*archive);
   }
-  if (bridge::names_processor(device)) {
+  if (bridge::names_cpu(device)) {
     computer.runtime_ = Runtime::create_on_cpu();
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;
@@ -32,7 +32,7 @@ std::string Computer::driver() const {
 }
 
 Result<vk::CapabilityProfile> device_profile(const std::string& device) {
-  if (bridge::names_processor(device))
+  if (bridge::names_cpu(device))
     return make_error(ErrorCode::unsupported,
                       "device 'cpu' has no kernels of Vulkan's: its own are part of the library");
   IMPRINT_ASSIGN(Computer computer, Computer::open(device));

@@ -1,15 +1,18 @@
 #include "plugin/agent/decide/infer_graph.h"
 
+#include "plugin/agent/decide/observation_copy.h"
+#include "plugin/agent/decide/shared_tensor.h"
+
 namespace imprint::agent {
 namespace {
 
-// Below every value that a network can hold, above what arithmetic could turn into infinity.
+// Below every value that a network can hold, yet far from infinity.
 constexpr double kForbidden = -1e30;
 
 }  // namespace
 
-Tensor look(const Tensor& given, std::span<const Variable> observations, const Tensor& place) {
-  const Tensor first = unsqueeze(place, 2);
+Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset) {
+  const Tensor first = unsqueeze(offset, 2);
   const Tensor seen = take_from(observations, maximum(first, 0) + iota(given.shape(), 2));
   return where(greater_equal(first, 0), where(is_finite(seen), seen, 0.0), given);
 }
@@ -19,9 +22,9 @@ std::uint32_t action_width(const BrainSpec& spec) {
          spec.action.output_count();
 }
 
-InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedPlaces& shared) {
+InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedVariables& shared) {
   InferGraph graph;
-  // Who looks at the shared buffer without deciding looks whenever it likes.
+  // Agents may observe through the shared buffer in any frame, without deciding.
   graph.agents = !shared.observations.empty() ? spec.agents_per_brain : spec.agents_per_turn();
   const std::int64_t brains = spec.brain_count, agents = graph.agents, choices = spec.action.choice_count();
   ProgramDescription& program = graph.description;
@@ -40,12 +43,12 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   Tensor observation =
       feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
   if (!shared.observations.empty()) {
-    observation = look(observation, shared.observations,
-                       feed(graph.place, input("place", {brains, agents}, DType::int32)));
-    if (shared.sights.ok()) {
-      const Tensor rows = feed(graph.sight_rows, input("sight rows", {brains * agents}, DType::int32));
+    observation = read_observations(observation, shared.observations,
+                                    feed(graph.offset, input("offset", {brains, agents}, DType::int32)));
+    if (shared.observation_copies.ok()) {
+      const Tensor rows = feed(graph.copy_rows, input("copy rows", {brains * agents}, DType::int32));
       program.updates.push_back(Update::scatter_rows(
-          shared.sights, rows, reshape(observation, {brains * agents, spec.observation.count})));
+          shared.observation_copies, rows, reshape(observation, {brains * agents, spec.observation.count})));
     }
   }
   const std::int64_t outputs = spec.action.output_count();

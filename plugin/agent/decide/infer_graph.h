@@ -1,30 +1,29 @@
 #pragma once
-// The program that answers agents: values of the agent's goal, noise, mask, choice.
+// The program that answers agents: values of the agent's goal, plus noise, masked, then the highest choice.
 
 #include "plugin/agent/decide/inference.h"
-#include "plugin/agent/decide/shared_tensor.h"
-#include "plugin/agent/network.h"
+#include "plugin/agent/spec/network.h"
 
 namespace imprint::agent {
 
-// What a brain reads and writes in place; none: nothing.
-struct SharedPlaces {
-  std::vector<Variable> observations;  // parts of a float32 array, at least an observation long
-  std::vector<Variable> actions;       // of float32 [seats, action_width]
-  Variable sights;  // float32 [seats * sight_rows, observations], where there is something to learn from
-                    // observations
+// Variables that a brain reads and writes in place; empty = none.
+struct SharedVariables {
+  std::vector<Variable> observations;  // parts of a float32 array, at least one observation long
+  std::vector<Variable> actions;       // parts of float32 [agents, action_width]
+  // float32 [agents * copy_rows_per_agent, observations], where a learner learns from shared observations.
+  Variable observation_copies;
 };
 
-// [P, A, observations] of what lies at each agent's place [P, A] (numbers that are not finite: 0), or where
-// that is -1 what was given.
-Tensor look(const Tensor& given, std::span<const Variable> observations, const Tensor& place);
+// [P, A, observations]: the shared observation at each agent's offset [P, A], with 0 for numbers that are not
+// finite; where the offset is -1, `given`.
+Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset);
 
-// A row of shared actions: the index of each branch's choice, as floats; the continuous actions; the values.
+// Width of a row of shared actions: each branch's choice, as floats; the continuous actions; the values.
 std::uint32_t action_width(const BrainSpec& spec);
 
-// Each branch: argmax over its allowed choices of value + noise, the first of equals. Continuous actions: the
-// outputs, cut to [-1, 1]. Numbers in the shared buffer that are not finite count as 0: nobody can refuse
-// them in time.
-InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedPlaces& shared = {});
+// Each branch: argmax over its allowed choices of value + noise; the first of equals. Continuous actions: the
+// outputs, clamped to [-1, 1].
+InferGraph describe_inference(const BrainSpec& spec, const Network& network,
+                              const SharedVariables& shared = {});
 
 }  // namespace imprint::agent

@@ -9,26 +9,25 @@
 namespace imprint::agent {
 namespace {
 
-// Above every value that a network holds, and far from infinity.
+// Above every value that a network can hold, far from infinity.
 constexpr float kAboveAll = 1e30f;
-// Of the draw that says whether a choice is random: no element of the noise is counted so far.
+// Element number of the draw that decides whether a choice is random. No noise has that many elements.
 constexpr std::uint32_t kRandomChoice = 0xFFFFFFFF;
 
 // The last word keeps these draws apart from those of tensors, whose counters end in 0.
-PhiloxCounter draw(std::uint32_t element, std::uint64_t brain_seed, std::uint32_t seat,
-                   std::uint64_t decision) {
-  const PhiloxKey key{static_cast<std::uint32_t>(brain_seed), static_cast<std::uint32_t>(brain_seed >> 32)};
-  return philox(
-      {element, seat, static_cast<std::uint32_t>(decision), static_cast<std::uint32_t>(decision >> 32) + 1},
-      key);
+PhiloxCounter words_of(std::uint32_t element, const DecisionDraw& draw) {
+  const PhiloxKey key{static_cast<std::uint32_t>(draw.brain_seed),
+                      static_cast<std::uint32_t>(draw.brain_seed >> 32)};
+  return philox({element, draw.agent, static_cast<std::uint32_t>(draw.decision),
+                 static_cast<std::uint32_t>(draw.decision >> 32) + 1},
+                key);
 }
 
 }  // namespace
 
-void fill_noise(std::span<float> noise, float deviation, std::uint64_t brain_seed, std::uint32_t seat,
-                std::uint64_t decision) {
+void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw) {
   for (std::size_t i = 0; i < noise.size(); i += 4) {
-    const PhiloxCounter words = draw(static_cast<std::uint32_t>(i / 4), brain_seed, seat, decision);
+    const PhiloxCounter words = words_of(static_cast<std::uint32_t>(i / 4), draw);
     for (std::size_t pair = 0; pair < 2 && i + 2 * pair < noise.size(); ++pair) {
       const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform_of(words[2 * pair])));
       const double turn = 2.0 * std::numbers::pi * uniform_of(words[2 * pair + 1]);
@@ -39,22 +38,21 @@ void fill_noise(std::span<float> noise, float deviation, std::uint64_t brain_see
   }
 }
 
-void fill_gumbel(std::span<float> noise, std::uint64_t brain_seed, std::uint32_t seat,
-                 std::uint64_t decision) {
+void fill_gumbel(std::span<float> noise, const DecisionDraw& draw) {
   for (std::size_t i = 0; i < noise.size(); i += 4) {
-    const PhiloxCounter words = draw(static_cast<std::uint32_t>(i / 4), brain_seed, seat, decision);
+    const PhiloxCounter words = words_of(static_cast<std::uint32_t>(i / 4), draw);
     for (std::size_t k = i; k < std::min(i + 4, noise.size()); ++k)
-      noise[k] = static_cast<float>(-std::log(
-          -std::log(uniform_of(words[k - i]) + 0x1p-25)));  // half a step off the grid: never of 0 or 1
+      noise[k] = static_cast<float>(
+          -std::log(-std::log(uniform_of(words[k - i]) + 0x1p-25)));  // half a grid step: never log of 0 or 1
   }
 }
 
 void add_random_choice(std::span<float> noise, std::span<const std::int32_t> allowed, float epsilon,
-                       std::uint64_t brain_seed, std::uint32_t seat, std::uint64_t decision) {
-  const PhiloxCounter words = draw(kRandomChoice, brain_seed, seat, decision);
+                       const DecisionDraw& draw) {
+  const PhiloxCounter words = words_of(kRandomChoice, draw);
   if (uniform_of(words[0]) >= epsilon) return;
-  const auto open = std::ranges::count(allowed, 1);
-  auto left = static_cast<std::ptrdiff_t>(uniform_of(words[1]) * static_cast<double>(open));
+  const auto count = std::ranges::count(allowed, 1);
+  auto left = static_cast<std::ptrdiff_t>(uniform_of(words[1]) * static_cast<double>(count));
   for (std::size_t i = 0; i < allowed.size(); ++i)
     if (allowed[i] == 1 && left-- == 0) noise[i] = kAboveAll;
 }

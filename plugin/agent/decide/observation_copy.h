@@ -1,30 +1,33 @@
 #pragma once
-// Observations that never leave the device. Where an agent sees through a buffer that the host shares, each
-// of its observations is copied, on the device, into a ring of the last ones of its seat; a sample then names
-// the place there in the place of numbers.
+// Observations that never leave the device. An agent may observe through a buffer that the host shares. Each
+// such observation is copied, on the device, into a ring of the agent's newest ones; a sample then names a
+// row of the ring instead of holding numbers.
 
 #include <cstdint>
 
-#include "plugin/agent/schema.h"
+#include "plugin/agent/spec/brain_spec.h"
 
 namespace imprint::agent {
 
-// The n-th observation that a seat made through the buffer.
-struct Sight {
-  std::uint32_t seat = 0;
-  std::uint64_t number = 0;  // from 1; 0 = none: the observation is numbers of the host's
+// The n-th observation that an agent made through the shared buffer.
+struct ObservationCopy {
+  std::uint32_t agent = 0;
+  std::uint64_t number = 0;  // from 1; 0 = none: the host handed the observation in as numbers
 };
 
-// Observations a seat that can still become samples: those of the actions that can be credited, twice over.
-inline constexpr std::uint32_t kSightsKept = 256;
+// Copies per agent that can still become samples: twice the actions that can be credited.
+inline constexpr std::uint32_t kObservationCopies = 256;
 
-// Rows of the ring a seat. A step under way may read while later frames write: those have rows beyond the
-// kept ones.
-inline std::uint32_t sight_rows(const BrainSpec& spec) { return kSightsKept + spec.learn_period_frames + 2; }
+// Rows of the ring per agent. A learn step may read while later frames write, so there are more rows than
+// copies.
+inline std::uint32_t copy_rows_per_agent(const BrainSpec& spec) {
+  return kObservationCopies + spec.learn_period_frames + 2;
+}
 
-// Of the ring of all seats, [seats * sight_rows, observations].
-inline std::int32_t sight_row(const BrainSpec& spec, const Sight& sight) {
-  return static_cast<std::int32_t>(sight.seat * sight_rows(spec) + sight.number % sight_rows(spec));
+// Row in the ring of all agents, [agents * copy_rows_per_agent, observations].
+inline std::int32_t copy_row(const BrainSpec& spec, const ObservationCopy& copy) {
+  const std::uint32_t rows = copy_rows_per_agent(spec);
+  return static_cast<std::int32_t>(copy.agent * rows + copy.number % rows);
 }
 
 }  // namespace imprint::agent

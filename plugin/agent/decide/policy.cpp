@@ -6,6 +6,8 @@
 #include "compute/model/onnx_proto.h"
 #include "compute/model/policy.h"
 #include "compute/tensor/build.h"
+#include "plugin/agent/decide/shared_tensor.h"
+#include "plugin/agent/spec/field_check.h"
 
 namespace imprint::agent {
 
@@ -13,14 +15,14 @@ using namespace tensor;
 
 namespace {
 
-// [1, A] flags as a condition on [A, ...].
+// [1, A] flags as a condition over [A, ...].
 Tensor condition(const Tensor& flags, const Shape& shape) {
   Shape column{shape[0]};
   while (column.rank() < shape.rank()) column.append(1);
   return equal(reshape(flags, column), 1);
 }
 
-// Every node below `root`, each once, inputs first.
+// Each node that `root` depends on, once, inputs first.
 std::vector<NodeRef> nodes_below(const NodeRef& root) {
   std::unordered_map<const Node*, bool> seen;
   std::vector<NodeRef> found, stack{root};
@@ -56,10 +58,9 @@ Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs,
   return found == replaced.end() ? tensor : found->second;
 }
 
-Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared) {
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedVariables& shared) {
   constexpr const char* call = "brain_create_from_onnx";
-  if (spec.file.empty())
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": the file has no bytes");
+  if (spec.file.empty()) return bad_field(call, "size", "0 bytes", "an ONNX file");
   IMPRINT_CHECK(check_name(call, spec.name));
   IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
   IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 1, 64));
@@ -92,7 +93,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
     return tensor;
   };
 
-  // What the network's own inputs are exchanged for.
+  // What replaces the network's own inputs.
   std::vector<Tensor> states(fed.begin() + 1, fed.end()), exchanged(fed.begin() + 1, fed.end()), replacements;
   Tensor active, reset;
   if (!states.empty()) {
@@ -107,9 +108,9 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   }
   if (!shared.observations.empty()) {
     const Tensor given = reshape(fed[0], {1, spec.agent_capacity, found.observation_count});
-    const Tensor place = feed(graph.place, input("place", {1, spec.agent_capacity}, DType::int32));
+    const Tensor offset = feed(graph.offset, input("offset", {1, spec.agent_capacity}, DType::int32));
     exchanged.push_back(fed[0]);
-    replacements.push_back(reshape(look(given, shared.observations, place), fed[0].shape()));
+    replacements.push_back(reshape(read_observations(given, shared.observations, offset), fed[0].shape()));
   }
   for (std::size_t i = 0; i < states.size(); ++i) {
     const Tensor next = substitute(policy.model.outputs[i + 1].tensor, exchanged, replacements);

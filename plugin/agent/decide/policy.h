@@ -1,5 +1,5 @@
 #pragma once
-// A trained policy from an ONNX file, as a brain that does not learn.
+// A trained policy from an ONNX file: a brain that does not learn.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,19 +12,19 @@
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/decide/infer_graph.h"
 #include "plugin/agent/decide/inference.h"
-#include "plugin/agent/schema.h"
+#include "plugin/agent/spec/brain_spec.h"
 
 namespace imprint::agent {
 
 struct PolicySpec {
   std::string name = "policy";
   std::span<const std::byte> file;    // borrowed for the call
-  std::uint32_t agent_capacity = 64;  // the batch
+  std::uint32_t agent_capacity = 64;  // agents per batch
   std::uint32_t action_latency_frames = 2;
 };
 
-// The network over the whole batch, ready to be compiled. Recurrent state lies in device variables, one row
-// an agent: it advances only for agents that asked, and reads as zero for an agent that begins an episode.
+// The network over the whole batch, ready to compile. Recurrent state is in device variables, one row per
+// agent: it advances only for agents that asked, and reads as zero for an agent that begins an episode.
 struct PolicyModel {
   BrainSpec spec;  // as a brain: one brain of agent_capacity agents, no learner
   InferGraph graph;
@@ -32,13 +32,13 @@ struct PolicyModel {
   std::uint64_t parameter_count = 0;
 };
 
-// Errors: those of compute/model/policy.h; corrupt_file; invalid_argument (no bytes, capacity or latency out
-// of range). shared.observations: what agents see may lie there; shared.actions: [agent_capacity, outputs],
-// rows of the first output.
-Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedPlaces& shared = {});
+// shared.observations: agents may observe through it; shared.actions: [agent_capacity, outputs], rows of the
+// first output. Errors: those of compute/model/policy.h; corrupt_file; invalid_argument (no bytes, capacity
+// or latency out of range).
+Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedVariables& shared = {});
 
-// `tensor` with inputs exchanged for other tensors of the same shape and dtype; what does not depend on them
-// is shared.
+// `tensor` with some inputs replaced by tensors of the same shape and dtype. Nodes that do not depend on them
+// are shared.
 Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::span<const Tensor> replacements);
 
 }  // namespace imprint::agent

@@ -6,7 +6,7 @@ namespace imprint::agent {
 
 FileWriter::~FileWriter() {
   flush();
-  jobs_.withdraw(this);  // the last job has done its task, and may be about to return
+  jobs_.withdraw(this);  // the last job may still be returning
 }
 
 void FileWriter::add(std::function<void()> task) {
@@ -34,7 +34,7 @@ void FileWriter::run_one() {
     task = std::exchange(tasks_.front(), nullptr);
   }
   task();
-  task = nullptr;  // and what it holds, before it counts as done
+  task = nullptr;  // frees what it holds before it counts as done
   bool more = false;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 #pragma once
-// Writes files behind the frame's back: jobs of the context's, one after the other.
+// Runs slow tasks (writing files, copying megabytes) off the frame thread, one after the other, as jobs.
 
 #include <cstdint>
 #include <deque>
@@ -10,17 +10,17 @@
 
 namespace imprint::agent {
 
-// A context owns one. Tasks run in the order in which they were added; whatever they touch must live until
-// they are done (flush, or the destructor, which waits for all).
+// One per context. Tasks run in the order of add(). What they touch must live until they are done: flush(),
+// or the destructor, which waits for all.
 class FileWriter {
  public:
-  explicit FileWriter(JobQueue& jobs) : jobs_(jobs) {}  // which outlives it
+  explicit FileWriter(JobQueue& jobs) : jobs_(jobs) {}  // outlives it
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   void add(std::function<void()> task);
-  // Returns when all tasks added before are done; false when the time was over first.
+  // Waits for all tasks added before. False at a timeout.
   bool flush(std::uint64_t timeout_ns = JobQueue::kForever);
 
  private:
@@ -28,7 +28,7 @@ class FileWriter {
 
   JobQueue& jobs_;
   std::mutex mutex_;
-  std::deque<std::function<void()>> tasks_;  // the first one has a job
+  std::deque<std::function<void()>> tasks_;  // a job runs the first one
 };
 
 }  // namespace imprint::agent

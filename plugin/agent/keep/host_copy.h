@@ -1,6 +1,5 @@
 #pragma once
-// The newest copy of a brain in host memory, taken now and then behind the game's back: what is left when its
-// device is lost.
+// The newest copy of a brain in host memory, renewed from time to time: what survives a device loss.
 
 #include <atomic>
 #include <cstdint>
@@ -18,18 +17,18 @@
 
 namespace imprint::agent {
 
-// One copy at a time. Frame thread, or between frames, unless marked any-thread; the putting together of the
-// bytes is elsewhere.
-class Shadow {
+// One copy at a time. Frame thread, or between frames, unless marked any-thread. The file writer assembles
+// the bytes.
+class HostCopy {
  public:
-  struct Copy {
-    std::uint64_t frame = 0;      // of the boundary that it shows
-    std::vector<std::byte> file;  // as saved_brain.h has it
+  struct Content {
+    std::uint64_t frame = 0;      // of the boundary at which it was taken
+    std::vector<std::byte> file;  // as saved_brain.h describes it
   };
 
-  Shadow(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
+  HostCopy(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
-  // Makes the way back to the host. Not on a frame thread.
+  // Takes the memory of the readback. Not on a frame thread.
   Status prepare(Runtime& runtime) { return reader_.prepare(runtime); }
   bool prepared() const { return reader_.prepared(); }
   StateReader& reader() { return reader_; }
@@ -37,15 +36,15 @@ class Shadow {
   bool idle() const { return !busy_->load(std::memory_order_acquire); }
   void begin(std::uint64_t frame, HostState host);  // at a boundary
   bool begun() const { return begun_; }
-  void issued() { begun_ = false; }            // the commands are on their way
-  void forget();                               // begun, and its commands will not be issued
-  void delivered();                            // they are complete
-  std::shared_ptr<const Copy> newest() const;  // any-thread; null before the first
+  void issued() { begun_ = false; }               // the commands were enqueued
+  void forget();                                  // its commands will not be issued
+  void delivered();                               // the commands are complete
+  std::shared_ptr<const Content> newest() const;  // any-thread; null before the first
 
  private:
   struct Kept {
     std::mutex mutex;
-    std::shared_ptr<const Copy> newest;
+    std::shared_ptr<const Content> newest;
   };
 
   FileWriter& files_;

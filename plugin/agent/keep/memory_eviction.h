@@ -1,15 +1,14 @@
 #pragma once
-// What a brain's learning gives up when memory runs short, and takes again when there is room.
+// Moves a brain's learning off the device when memory runs short, and back when there is room.
 //
 //   on the device   stays                     leaves
-//                   weights, moments,         the replay memory, to the host
+//                   weights, moments,         the replay memory, to host memory
 //                   generator, snapshots      the learning program: activations, gradients, inputs and
-//                   outputs inference                 the way back of the replay memory (saves, shadows)
+//                   outputs, inference                 the readback of the replay memory (saves, host copies)
 //
-// Nothing of it is lost: when it is back, the next minibatch has the bits that it would have had without the
-// retreat. The frame thread begins and ends both ways at a boundary (brain.h); what takes time is done by the
-// context's writer in between. Meanwhile the brain acts, is saved and shadowed; samples that are given wait,
-// and snapshots and restores wait with them.
+// Nothing is lost: after the return the next minibatch has the bits that it would have had anyway. Both ways
+// begin and end on the frame thread at a boundary (brain.h); the slow work in between is the file writer's.
+// Meanwhile the brain acts and can be saved and copied; new samples, snapshots and restores wait.
 
 #include <atomic>
 #include <cstdint>
@@ -18,37 +17,80 @@
 
 #include "compute/base/result.h"
 #include "compute/program/program.h"
+#include "plugin/agent/keep/host_copy.h"
+#include "plugin/agent/keep/saving.h"
 #include "plugin/agent/keep/snapshots.h"
+#include "plugin/agent/learn/learning.h"
+#include "plugin/agent/spec/brain_services.h"
 
 namespace imprint::agent {
 
-struct Retreat {
+// Frame thread, or between frames, unless marked any-thread.
+class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
+ public:
+  // Everything here outlives it; the program must be a device's. replay: the replay memory, null = none.
+  struct Parts {
+    const BrainServices& services;
+    const BrainSpec& spec;
+    Learning& learning;
+    Snapshots& snapshots;
+    Saving& saving;
+    HostCopy& host_copy;
+    const Variable* replay = nullptr;
+  };
+  explicit MemoryEviction(const Parts& parts) : parts_(parts) {}
+
+  void request(bool evict) { wanted_ = evict; }
+  bool present() const { return phase_ == Phase::present; }
+  bool evicted() const { return phase_ == Phase::evicted; }
+  bool moving() const { return !present() && !evicted(); }
+  // Device memory given up, about, in bytes; 0 = none. Any thread.
+  std::uint64_t bytes() const { return bytes_; }
+
+  // Content of the replay memory while it is in host memory; else null.
+  const std::shared_ptr<std::vector<std::byte>>& replay() const { return replay_; }
+  void replace_replay(std::vector<std::byte> content);
+
+  // Finishes a move that is done. False while one is under way.
+  bool poll();
+  // At a boundary with nothing requested: begins a move when one is due. writes: this frame still changes the
+  // state.
+  Status begin(bool writes);
+  // For calls between frames, which may wait: afterwards no move is under way.
+  void settle();
+
+ private:
   enum class Phase : std::uint8_t {
     present,
-    reading,  // the replay is on its way to the host
-    leaving,  // the writer copies it out of the way back
-    away,
-    returning  // the writer makes everything anew
+    reading,  // the replay memory is on its way to the host
+    leaving,  // the writer copies it out of the readback
+    evicted,
+    returning  // the writer makes everything again
   };
   // What the writer makes.
   struct Returned {
     std::unique_ptr<Program> learning;
     std::vector<Snapshots::Programs> snapshots;
-    std::unique_ptr<StateReadback> saving, shadow;
+    std::unique_ptr<StateReadback> saving, host_copy;
   };
 
-  Phase phase = Phase::present;
-  bool wanted = false;  // by the context
-  std::shared_ptr<std::vector<std::byte>>
-      replay;                     // its content while it is away; null: it stayed, for want of a way back
-  std::atomic<bool> done{false};  // what the writer was given
-  Status outcome;                 // of coming back, once done
-  Returned returned;
-  std::uint64_t retry_frame = 0;             // not before, after coming back failed
-  std::atomic<std::uint64_t> bytes_away{0};  // of device memory, about; any thread
+  Status begin_eviction();
+  void replay_arrived();
+  void begin_return();
+  Status make_returned();
+  void finish();
+  void evict();
+  void finish_return();
 
-  bool moving() const { return phase != Phase::present && phase != Phase::away; }
-  bool is_away() const { return phase == Phase::away; }
+  Parts parts_;
+  Phase phase_ = Phase::present;
+  bool wanted_ = false;
+  std::shared_ptr<std::vector<std::byte>> replay_;  // null also when it stayed for lack of a readback
+  std::atomic<bool> done_{false};                   // the writer's work
+  Status outcome_;                                  // of a return, once done
+  Returned returned_;
+  std::uint64_t retry_frame_ = 0;  // a failed return is not tried again before
+  std::atomic<std::uint64_t> bytes_{0};
 };
 
 }  // namespace imprint::agent

@@ -6,13 +6,15 @@
 #include <cstring>
 
 #include "compute/base/hash.h"
+#include "compute/base/text.h"
 #include "compute/model/safetensors.h"
+#include "plugin/agent/keep/schema.h"
+#include "plugin/agent/learn/registry.h"
 
 namespace imprint::agent {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "the file's numbers are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are written as they are in memory");
 
 constexpr char kBrainMagic[8] = {'I', 'M', 'P', 'R', 'I', 'N', 'T', 'B'};
 
@@ -36,6 +38,10 @@ Hash128 header_hash(const FileHeader& header) {
 
 Error corrupt(const std::string& what) { return make_error(ErrorCode::corrupt_file, "saved brain: " + what); }
 
+Error corrupt(std::string_view field, std::string_view found, std::string_view expected) {
+  return corrupt(text(field, ": found ", found, ", expected ", expected));
+}
+
 safetensors::Type file_type(DType dtype) {
   return dtype == DType::float32 ? safetensors::Type::float32 : safetensors::Type::int32;
 }
@@ -53,32 +59,29 @@ std::array<std::int64_t, kCounters> counters_of(const HostState& host) {
 Result<const safetensors::Array*> find_array(const safetensors::File& file, const std::string& name,
                                              safetensors::Type type, const Shape& shape) {
   const auto found = file.arrays.find(name);
-  if (found == file.arrays.end()) return corrupt("'" + name + "' is missing");
+  if (found == file.arrays.end()) return corrupt(name, "nothing", "an array");
   const safetensors::Array& array = found->second;
   if (array.type != type || !(array.shape == shape))
-    return corrupt("'" + name + "' is " + std::string(safetensors::type_name(array.type)) +
-                   array.shape.text() + "; expected " + std::string(safetensors::type_name(type)) +
-                   shape.text());
+    return corrupt(name, text(safetensors::type_name(array.type), array.shape.text()),
+                   text(safetensors::type_name(type), shape.text()));
   return &array;
 }
 
-Status check_finite(const std::string& name, std::span<const std::byte> bytes) {
+Status check_bytes_finite(const std::string& name, std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
     float value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
-    if (!std::isfinite(value)) return corrupt("'" + name + "' holds a number that is not finite");
+    if (!std::isfinite(value)) return corrupt(name, text(value), "a finite number");
   }
   return {};
 }
 
-Status check_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
-                   std::int32_t high) {
+Status check_bytes_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
+                         std::int32_t high) {
   for (std::size_t at = 0; at + sizeof(std::int32_t) <= bytes.size(); at += sizeof(std::int32_t)) {
     std::int32_t value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
-    if (value < low || value > high)
-      return corrupt("'" + name + "' holds " + std::to_string(value) + "; expected " + std::to_string(low) +
-                     " to " + std::to_string(high));
+    if (value < low || value > high) return corrupt(name, text(value), text(low, " to ", high));
   }
   return {};
 }
@@ -87,7 +90,7 @@ Result<std::vector<std::int32_t>> read_ints(const safetensors::File& file, const
                                             std::uint32_t count, std::int32_t low, std::int32_t high) {
   IMPRINT_ASSIGN(const safetensors::Array* array,
                  find_array(file, name, safetensors::Type::int32, Shape{count}));
-  IMPRINT_CHECK(check_range(name, array->bytes, low, high));
+  IMPRINT_CHECK(check_bytes_range(name, array->bytes, low, high));
   return array->ints();
 }
 
@@ -99,22 +102,21 @@ struct OpenedFile {
 Result<OpenedFile> open_file(std::span<const std::byte> bytes) {
   FileHeader header;
   if (bytes.size() < sizeof header)
-    return corrupt("the file has " + std::to_string(bytes.size()) + " bytes; a header alone has " +
-                   std::to_string(sizeof header));
+    return corrupt("file", text(bytes.size(), " bytes"), text("a header of ", sizeof header));
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.magic, kBrainMagic, sizeof kBrainMagic) != 0)
-    return corrupt("the file does not begin as a saved brain; it is of another kind");
+    return corrupt("file", "other first bytes", "those of a saved brain");
   if (header_hash(header) != Hash128{header.header_low, header.header_high})
-    return corrupt("the header is damaged");
+    return corrupt("header", "another hash", "the hash that it names");
   if (header.version != kSavedBrainVersion)
     return make_error(ErrorCode::unsupported,
-                      "saved brain: format version " + std::to_string(header.version) +
-                          "; this library reads version " + std::to_string(kSavedBrainVersion));
+                      text("saved brain: format version: found ", header.version, ", expected ",
+                           kSavedBrainVersion, ". Use the library version that wrote the file"));
   const std::span<const std::byte> body = bytes.subspan(sizeof header);
   if (body.size() != header.body_size)
-    return corrupt("the body has " + std::to_string(body.size()) + " bytes; its header says " +
-                   std::to_string(header.body_size));
-  if (hash_of(body) != Hash128{header.body_low, header.body_high}) return corrupt("the body is damaged");
+    return corrupt("body", text(body.size(), " bytes"), text(header.body_size));
+  if (hash_of(body) != Hash128{header.body_low, header.body_high})
+    return corrupt("body", "another hash", "the hash that the header names");
   IMPRINT_ASSIGN(safetensors::File file, safetensors::parse(body));
   return OpenedFile{{header.schema_low, header.schema_high}, std::move(file)};
 }
@@ -125,17 +127,17 @@ std::string metadata_of(const safetensors::File& file, const char* name, const c
 }
 
 Error other_schema(const safetensors::File& file, const BrainSpec& spec, const char* hint) {
-  return make_error(ErrorCode::shape_mismatch, "saved brain: the file holds a brain of " +
-                                                   metadata_of(file, "schema", "another schema") +
-                                                   "; this brain has " + schema_text(spec) + hint);
+  return make_error(ErrorCode::shape_mismatch,
+                    text("saved brain: schema: found ", metadata_of(file, "schema", "another schema"),
+                         ", expected ", schema_text(spec), hint));
 }
 
 Status check_content(const std::string& name, std::span<const std::byte> bytes, const StateVariable& entry) {
-  return entry.variable.dtype() == DType::float32 ? check_finite(name, bytes)
-                                                  : check_range(name, bytes, entry.low, entry.high);
+  return entry.variable.dtype() == DType::float32 ? check_bytes_finite(name, bytes)
+                                                  : check_bytes_range(name, bytes, entry.low, entry.high);
 }
 
-// Of the array `name`, as `entry` asks for it.
+// The array `name`, checked against `entry`.
 Result<std::vector<std::byte>> content_of(const safetensors::File& file, const std::string& name,
                                           const StateVariable& entry) {
   IMPRINT_ASSIGN(const safetensors::Array* array,
@@ -145,11 +147,10 @@ Result<std::vector<std::byte>> content_of(const safetensors::File& file, const s
 }
 
 Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
-  const SampleLayout layout = SampleLayout::of(spec);
+  const SampleLayout layout = learner_of(spec).layout(spec);
   const std::uint32_t width = layout.width;
-  // Which agent did what is not in the file, so that of several agents' steps none is known to follow from
-  // another.
-  const bool apart = traits_of(spec.learner).rollouts && spec.agents_per_brain > 1;
+  // The file does not say which agent took a step. With several agents, no step is known to follow another.
+  const bool apart = learner_of(spec).collects_rollouts() && spec.agents_per_brain > 1;
   IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
                  read_ints(file, "waiting.counts", spec.brain_count, 0,
                            static_cast<std::int32_t>(waiting_capacity(spec))));
@@ -157,7 +158,7 @@ Status read_waiting(const safetensors::File& file, const BrainSpec& spec, Replay
   for (const std::int32_t count : counts) total += count;
   IMPRINT_ASSIGN(const safetensors::Array* rows,
                  find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));
-  IMPRINT_CHECK(check_finite("waiting.rows", rows->bytes));
+  IMPRINT_CHECK(check_bytes_finite("waiting.rows", rows->bytes));
   const std::byte* next = rows->bytes.data();
   for (std::uint32_t p = 0; p < spec.brain_count; ++p)
     for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float)) {
@@ -168,6 +169,24 @@ Status read_waiting(const safetensors::File& file, const BrainSpec& spec, Replay
   return {};
 }
 
+void write_waiting(safetensors::File& file, const BrainSpec& spec, const ReplayState& replay) {
+  const std::uint32_t width = learner_of(spec).layout(spec).width;
+  std::vector<std::int32_t> counts;
+  std::vector<float> rows;
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    counts.push_back(static_cast<std::int32_t>(replay.waiting.size(p)));
+    for (std::uint32_t k = 0; k < replay.waiting.size(p); ++k) {
+      const std::span<const float> row = replay.waiting.row(p, k);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+  }
+  const auto total = static_cast<std::int64_t>(rows.size() / width);
+  file.arrays.emplace("waiting.counts",
+                      safetensors::Array::of(std::span<const std::int32_t>(counts), Shape{spec.brain_count}));
+  file.arrays.emplace("waiting.rows",
+                      safetensors::Array::of(std::span<const float>(rows), Shape{total, width}));
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables,
@@ -176,10 +195,9 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
   safetensors::File file;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (const Status content = check_content(variables[i].name, state[i], variables[i]); !content)
-      return make_error(
-          ErrorCode::wrong_state,
-          "brain_save: what brain_load would refuse is not written, and a file of before is as it was: " +
-              content.error().message);
+      return make_error(ErrorCode::wrong_state,
+                        text("brain_save: nothing was written, because brain_load would refuse it: ",
+                             content.error().message));
     safetensors::Array array;
     array.type = file_type(variables[i].variable.dtype());
     array.shape = variables[i].variable.shape();
@@ -190,29 +208,15 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
       "host.counters",
       safetensors::Array::of(std::span<const std::int64_t>(counters_of(host)), Shape{kCounters}));
   const std::vector<std::int64_t> draws(host.draws.begin(), host.draws.end());
-  file.arrays.emplace("host.draws",
-                      safetensors::Array::of(std::span<const std::int64_t>(draws), Shape{spec.seat_count()}));
+  file.arrays.emplace("host.draws", safetensors::Array::of(std::span<const std::int64_t>(draws),
+                                                           Shape{spec.agent_capacity()}));
   if (spec.learner != LearnerKind::none) {
-    const std::uint32_t width = SampleLayout::of(spec).width;
     file.arrays.emplace("replay.next", safetensors::Array::of(std::span<const std::int32_t>(host.replay.next),
                                                               Shape{spec.brain_count}));
     file.arrays.emplace(
         "replay.filled",
         safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
-    std::vector<std::int32_t> counts;
-    std::vector<float> rows;
-    for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-      counts.push_back(static_cast<std::int32_t>(host.replay.waiting.size(p)));
-      for (std::uint32_t k = 0; k < host.replay.waiting.size(p); ++k) {
-        const std::span<const float> row = host.replay.waiting.row(p, k);
-        rows.insert(rows.end(), row.begin(), row.end());
-      }
-    }
-    const std::int64_t total = static_cast<std::int64_t>(rows.size() / width);
-    file.arrays.emplace("waiting.counts", safetensors::Array::of(std::span<const std::int32_t>(counts),
-                                                                 Shape{spec.brain_count}));
-    file.arrays.emplace("waiting.rows",
-                        safetensors::Array::of(std::span<const float>(rows), Shape{total, width}));
+    write_waiting(file, spec, host.replay);
   }
   file.metadata = {{"format", "imprint brain"},
                    {"name", spec.name},
@@ -244,12 +248,11 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
   if (opened.schema != schema_hash(spec))
     return other_schema(
         file, spec,
-        network == network_hash(spec).hex() ? "; its weights fit: take them by brain_load_weights" : "");
+        network == network_hash(spec).hex() ? ". Its weights fit: take them by brain_load_weights" : "");
   const bool learns = spec.learner != LearnerKind::none;
   const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0);
   if (file.arrays.size() != expected)
-    return corrupt("the body has " + std::to_string(file.arrays.size()) + " arrays; expected " +
-                   std::to_string(expected));
+    return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));
 
   SavedBrain brain;
   for (const StateVariable& entry : variables) {
@@ -263,7 +266,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
   brain.host.seed = number(0);
   brain.host.counters = {number(1), number(2), number(3), number(4), number(5)};
   IMPRINT_ASSIGN(const safetensors::Array* draws,
-                 find_array(file, "host.draws", safetensors::Type::int64, Shape{spec.seat_count()}));
+                 find_array(file, "host.draws", safetensors::Type::int64, Shape{spec.agent_capacity()}));
   IMPRINT_ASSIGN(const std::vector<std::int64_t> draw_counts, draws->long_ints());
   brain.host.draws.assign(draw_counts.begin(), draw_counts.end());
 
@@ -285,8 +288,8 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
   const std::string network = metadata_of(file, kNetwork, "");
   if (network.empty())
     return make_error(ErrorCode::unsupported,
-                      "saved brain: an older library wrote the file, which does not say what its weights "
-                      "fit: load it whole by brain_load and save it again");
+                      "saved brain: network: found nothing, because an older library wrote the file. Load it "
+                      "by brain_load and save it again");
   if (network != network_hash(spec).hex()) return other_schema(file, spec, "");
   std::vector<std::vector<std::byte>> contents(variables.size());
   constexpr std::string_view kTarget = "target.";

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 
 namespace imprint::agent {
@@ -22,56 +23,55 @@ Saving::Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVa
 
 Status Saving::begin(const std::string& path, HostState host) {
   if (!idle())
-    return make_error(ErrorCode::wrong_state, "brain_save: an earlier save, to '" + job_->path +
-                                                  "', is still on its way; poll brain_save_status first");
-  job_ = std::make_shared<Job>();
-  job_->path = path;
-  job_->host = std::move(host);
+    return make_error(ErrorCode::wrong_state,
+                      text("brain_save: found a save to '", save_->path,
+                           "' under way, expected none. Poll brain_save_status first"));
+  save_ = std::make_shared<Save>();
+  save_->path = path;
+  save_->host = std::move(host);
   return {};
 }
 
 Status Saving::write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file) {
   IMPRINT_CHECK(begin(path, {}));
-  job_->phase = Phase::writing;
-  files_.add([job = job_, file = std::move(file)] {
+  save_->phase = Phase::writing;
+  files_.add([save = save_, file = std::move(file)] {
     try {
-      job->outcome = write_file_atomic(job->path, *file);
+      save->outcome = write_file_atomic(save->path, *file);
     } catch (const std::exception& exception) {
-      job->outcome =
-          make_error(ErrorCode::out_of_host_memory, std::string("brain_save: ") + exception.what());
+      save->outcome = make_error(ErrorCode::out_of_host_memory, text("brain_save: ", exception.what()));
     }
-    job->phase = Phase::done;
+    save->phase = Phase::done;
   });
   return {};
 }
 
-bool Saving::idle() const { return !job_ || job_->phase == Phase::done; }
+bool Saving::idle() const { return !save_ || save_->phase == Phase::done; }
 
 void Saving::delivered() {
-  job_->phase = Phase::writing;
-  files_.add([this, job = job_] {
-    // An exception here (no memory) has nobody above it; it is an outcome like others.
+  save_->phase = Phase::writing;
+  files_.add([this, save = save_] {
+    // No caller could catch an exception (no memory) here: it becomes the outcome.
     try {
-      job->outcome = write_brain(spec_, state_, job->host, reader_, job->path);
+      save->outcome = write_brain(spec_, state_, save->host, reader_, save->path);
     } catch (const std::exception& exception) {
-      job->outcome =
-          make_error(ErrorCode::out_of_host_memory, std::string("brain_save: ") + exception.what());
+      save->outcome = make_error(ErrorCode::out_of_host_memory, text("brain_save: ", exception.what()));
     }
-    job->phase = Phase::done;
+    save->phase = Phase::done;
   });
 }
 
 void Saving::fail(Error error) {
-  // Once the writer has the bytes the outcome is its own to say, device or no device.
-  if (!job_ || job_->phase != Phase::reading) return;
-  job_->outcome = std::move(error);
-  job_->phase = Phase::done;
+  // Once the writer has the bytes, the outcome does not depend on the device.
+  if (!save_ || save_->phase != Phase::reading) return;
+  save_->outcome = std::move(error);
+  save_->phase = Phase::done;
 }
 
 Status Saving::status() const {
-  if (!job_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
-  if (job_->phase != Phase::done) return make_error(ErrorCode::not_ready, "");
-  return job_->outcome;
+  if (!save_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
+  if (save_->phase != Phase::done) return make_error(ErrorCode::not_ready, "");
+  return save_->outcome;
 }
 
 }  // namespace imprint::agent

@@ -1,6 +1,5 @@
 #pragma once
-// A brain on its way from the device to a file: read back with a frame's work, put together and written by
-// the context's writer.
+// Saves a brain: reads it back with a frame's work; the context's file writer encodes and writes it.
 
 #include <atomic>
 #include <memory>
@@ -16,29 +15,29 @@
 
 namespace imprint::agent {
 
-// One save at a time. Frame thread, or between frames; only the writing itself is elsewhere.
+// One save at a time. Frame thread, or between frames.
 class Saving {
  public:
   Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
-  // Makes the way back to the host. Not on a frame thread.
+  // Takes the memory of the readback. Not on a frame thread.
   Status prepare(Runtime& runtime) { return reader_.prepare(runtime); }
   bool prepared() const { return reader_.prepared(); }
   StateReader& reader() { return reader_; }
 
-  // Errors: wrong_state while an earlier save is on its way.
+  // Errors: wrong_state while an earlier save is under way.
   Status begin(const std::string& path, HostState host);
-  // Writes bytes that are at hand, which needs no device. Errors: the same.
+  // Writes a file that exists already; needs no device. Errors: as begin.
   Status write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file);
-  bool idle() const;                                      // the readback may be used for something else
-  const std::string& path() const { return job_->path; }  // of the newest save; there was one
-  void delivered();        // the commands are complete: hands the bytes to the writer
+  bool idle() const;                                       // the readback is free
+  const std::string& path() const { return save_->path; }  // of the newest save; there was one
+  void delivered();        // the commands are complete: the writer gets the bytes
   void fail(Error error);  // the commands will never complete
   Status status() const;   // not_ready, the outcome, or not_found when nothing was saved yet
 
  private:
   enum class Phase : std::uint8_t { none, reading, writing, done };
-  struct Job {
+  struct Save {
     std::string path;
     HostState host;
     std::atomic<Phase> phase{Phase::reading};
@@ -49,7 +48,7 @@ class Saving {
   const BrainSpec& spec_;
   std::vector<StateVariable> state_;
   StateReader reader_;
-  std::shared_ptr<Job> job_;
+  std::shared_ptr<Save> save_;
 };
 
 }  // namespace imprint::agent

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "compute/base/text.h"
+
 namespace imprint::agent {
 
 std::vector<Variable> describe_snapshot(std::span<const StateVariable> state, std::uint32_t index) {
   std::vector<Variable> copies;
   for (const StateVariable& entry : state)
-    copies.push_back(Variable::zeros(entry.name + " of snapshot " + std::to_string(index),
-                                     entry.variable.shape(), entry.variable.dtype()));
+    copies.push_back(Variable::zeros(text(entry.name, " of snapshot ", index), entry.variable.shape(),
+                                     entry.variable.dtype()));
   return copies;
 }
 
@@ -28,10 +30,10 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(Runtime& runtime, const std
   auto snapshots = std::make_unique<Snapshots>();
   snapshots->name_ = name;
   snapshots->state_.assign(state.begin(), state.end());
-  snapshots->copies_.resize(count);
+  snapshots->entries_.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    snapshots->copies_[i].variables = describe_snapshot(state, i);
-    IMPRINT_CHECK(runtime.place_together(snapshots->copies_[i].variables));
+    snapshots->entries_[i].variables = describe_snapshot(state, i);
+    IMPRINT_CHECK(runtime.place_together(snapshots->entries_[i].variables));
   }
   return snapshots;
 }
@@ -41,14 +43,14 @@ Result<std::vector<Snapshots::Programs>> Snapshots::compile(Runtime& runtime,
   std::vector<Variable> live;
   for (const StateVariable& entry : state_) live.push_back(entry.variable);
   std::vector<Programs> programs;
-  for (const Copy& copy : copies_) {
+  for (const Entry& entry : entries_) {
     Programs& made = programs.emplace_back();
     IMPRINT_ASSIGN(Program keep,
-                   Program::compile(runtime, describe_copy(name_ + " keep", live, copy.variables)));
+                   Program::compile(runtime, describe_copy(name_ + " keep", live, entry.variables)));
     made.keep = std::make_unique<Program>(std::move(keep));
     advance();
     IMPRINT_ASSIGN(Program restore,
-                   Program::compile(runtime, describe_copy(name_ + " restore", copy.variables, live)));
+                   Program::compile(runtime, describe_copy(name_ + " restore", entry.variables, live)));
     made.restore = std::make_unique<Program>(std::move(restore));
     advance();
   }
@@ -56,29 +58,29 @@ Result<std::vector<Snapshots::Programs>> Snapshots::compile(Runtime& runtime,
 }
 
 Result<Snapshots::Taken> Snapshots::take(const ReplayState& replay) {
-  if (copies_.empty())
-    return make_error(ErrorCode::unsupported,
-                      "snapshot: this brain keeps none; create it with a snapshot_count of at least 1");
-  const std::size_t index = last_id_ % copies_.size();
-  Copy& copy = copies_[index];
-  copy.id = ++last_id_;
-  copy.replay = replay;
-  return Taken{copy.id, index};
+  if (entries_.empty())
+    return make_error(ErrorCode::unsupported, text("brain_snapshot: snapshot_count of brain '", name_,
+                                                   "': found 0, expected at least 1"));
+  const std::size_t index = last_id_ % entries_.size();
+  Entry& entry = entries_[index];
+  entry.id = ++last_id_;
+  entry.replay = replay;
+  return Taken{entry.id, index};
 }
 
 Result<Snapshots::Found> Snapshots::find(std::uint64_t id) {
-  for (std::size_t i = 0; i < copies_.size(); ++i)
-    if (id != 0 && copies_[i].id == id) return Found{&copies_[i].replay, i};
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (id != 0 && entries_[i].id == id) return Found{&entries_[i].replay, i};
   std::string known;
-  for (const Copy& copy : copies_)
-    if (copy.id != 0) known += (known.empty() ? "" : ", ") + std::to_string(copy.id);
-  return make_error(ErrorCode::not_found, "snapshot " + std::to_string(id) +
-                                              " is not kept; there are: " + (known.empty() ? "none" : known));
+  for (const Entry& entry : entries_)
+    if (entry.id != 0) known += text(known.empty() ? "" : ", ", entry.id);
+  return make_error(ErrorCode::not_found, text("brain_restore: snapshot: found ", id,
+                                               ", expected one of: ", known.empty() ? "none" : known));
 }
 
 std::uint32_t Snapshots::count() const {
   return static_cast<std::uint32_t>(
-      std::ranges::count_if(copies_, [](const Copy& copy) { return copy.id != 0; }));
+      std::ranges::count_if(entries_, [](const Entry& entry) { return entry.id != 0; }));
 }
 
 void Snapshots::each_program(const std::function<void(Program&)>& use) {

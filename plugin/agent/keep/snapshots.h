@@ -1,5 +1,5 @@
 #pragma once
-// Copies of a brain's whole state on the device, for undo: a ring in which the oldest gives way.
+// Copies of a brain's whole state on the device, for undo. A ring: a new one replaces the oldest.
 
 #include <cstdint>
 #include <memory>
@@ -12,41 +12,40 @@
 
 namespace imprint::agent {
 
-// All device memory is taken when the ring is made: keeping a snapshot on a frame thread copies, and nothing
-// else.
+// create() takes all device memory, so that a snapshot on a frame thread only copies.
 class Snapshots {
  public:
   // Makes and places `count` copies of every variable. Errors: out_of_*_memory, unsupported.
   static Result<std::unique_ptr<Snapshots>> create(Runtime& runtime, const std::string& name,
                                                    std::span<const StateVariable> state, std::uint32_t count);
 
-  // Of one copy.
+  // Of one entry.
   struct Programs {
     std::unique_ptr<Program> keep, restore;
   };
   std::size_t programs_to_compile() const {
-    return programs_.size() == copies_.size() ? 0 : 2 * copies_.size();
+    return programs_.size() == entries_.size() ? 0 : 2 * entries_.size();
   }
   Result<std::vector<Programs>> compile(Runtime& runtime,
                                         const std::function<void()>& advance) const;  // any thread
   void install(std::vector<Programs> programs) {
     programs_ = std::move(programs);
-  }  // none: they are compiled again
+  }  // empty: to be compiled again
 
-  // Names a new snapshot and keeps what the host knows; the oldest is gone when the ring is full. Errors:
-  // unsupported (no ring).
+  // Names a new snapshot and keeps the host's part. A full ring loses its oldest. Errors: unsupported (no
+  // ring).
   struct Taken {
     std::uint64_t id = 0;
     std::size_t copy = 0;
   };
   Result<Taken> take(const ReplayState& replay);
-  // Errors: not_found with what there is.
+  // Errors: not_found, with the snapshots that there are.
   struct Found {
     const ReplayState* replay = nullptr;
     std::size_t copy = 0;
   };
   Result<Found> find(std::uint64_t id);
-  // To run at the boundary; there while nothing is to be compiled.
+  // To run at the boundary. Only when nothing is to be compiled.
   Program& program(std::size_t copy, bool restores) {
     return restores ? *programs_[copy].restore : *programs_[copy].keep;
   }
@@ -54,7 +53,7 @@ class Snapshots {
   void each_program(const std::function<void(Program&)>& use);
 
  private:
-  struct Copy {
+  struct Entry {
     std::vector<Variable> variables;
     std::uint64_t id = 0;  // 0 = empty
     ReplayState replay;
@@ -62,13 +61,12 @@ class Snapshots {
 
   std::string name_;
   std::vector<StateVariable> state_;
-  std::vector<Copy> copies_;
-  std::vector<Programs> programs_;  // of copies_, or none
+  std::vector<Entry> entries_;
+  std::vector<Programs> programs_;  // per entry, or none
   std::uint64_t last_id_ = 0;
 };
 
-// The variables of a snapshot, in the order of the state, and the graphs behind it: copies := state, and
-// back.
+// The variables of a snapshot, in the order of the state, and the graph that copies `from` to `to`.
 std::vector<Variable> describe_snapshot(std::span<const StateVariable> state, std::uint32_t index);
 ProgramDescription describe_copy(const std::string& name, std::span<const Variable> from,
                                  std::span<const Variable> to);

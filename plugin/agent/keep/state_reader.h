@@ -1,6 +1,6 @@
 #pragma once
-// The way of a brain's whole state to the host, in two parts: what always lies on the device, and the replay
-// memory, which may have left it for a while (retreat.h) and is then read from where it went.
+// Reads a brain's whole state back to the host, in two parts: what is always on the device, and the replay
+// memory, which may be in host memory for a while (memory_eviction.h).
 
 #include <cstddef>
 #include <memory>
@@ -13,19 +13,15 @@
 
 namespace imprint::agent {
 
-inline constexpr const char* kReplayName = "replay";  // of its state variable
-
-// Frame thread, or between frames; bytes() also on the writer's thread, until when nothing else may be
-// called.
+// Frame thread, or between frames. bytes() also on the writer's thread, while nothing else is called.
 class StateReader {
  public:
   explicit StateReader(std::span<const StateVariable> state);
 
-  // Makes what is missing: as much host-visible memory as the state on the device is long. Not on a frame
-  // thread.
+  // Takes what is missing: host-visible memory of the state's size. Not on a frame thread.
   Status prepare(Runtime& runtime);
   bool prepared() const { return kept_ != nullptr; }
-  // To be run, all of them, in this order.
+  // Run all of them, in this order.
   std::span<const Commands> commands() const { return commands_; }
   std::span<const std::byte> bytes(
       std::size_t index) const;  // of a state variable, once the commands are complete

@@ -7,7 +7,7 @@ namespace imprint::agent {
 void credit_by_onset(std::span<const double> onsets, double time_s, const CreditShape& shape,
                      std::vector<Credit>& credits) {
   credits.clear();
-  // Most of what an agent did lies outside the triangle: the division is for the rest.
+  // Most actions lie outside the triangle and need no division.
   for (std::size_t i = 0; i < onsets.size(); ++i) {
     if (onsets[i] > time_s) continue;
     const double apart = std::abs(time_s - onsets[i] - shape.delay_s);

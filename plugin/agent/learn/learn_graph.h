@@ -1,61 +1,54 @@
 #pragma once
-// The programs that learn: take in new samples, learn from a minibatch a brain, clip, step; one run a
-// minibatch.
+// The program that learns: takes in new samples, computes losses and gradients, steps each brain's weights.
+// learn/describe_learning.h makes one.
 //
-// P = brain_count, B = batch_size, C = replay_capacity, K = rows_per_step, W = sample width (replay.h).
+// P = brain_count, K = rows_per_step (learn/samples.h), W = width of a sample (learn/sample_layout.h).
 
+#include <span>
 #include <vector>
 
 #include "compute/program/bake.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
-#include "plugin/agent/learn/replay.h"
-#include "plugin/agent/network.h"
+#include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/state_variable.h"
 
 namespace imprint::agent {
 
 struct LearnGraph {
-  // Inputs.
-  static constexpr std::size_t kFilled =
-      0;  // int32 [P]: samples to learn from; 0 = this brain does not learn now
-  static constexpr std::size_t kRows =
-      1;  // int32 [P * K]: where the new samples go, a row of the replay variable each; -1 = nowhere
-  static constexpr std::size_t kValues = 2;  // float32 [P * K, W]: the new samples
-  static constexpr std::size_t kSights =
-      3;  // int32 [P * K]: row of the ring of sights that has the observation; -1 = it is in the sample
-  // Outputs.
+  // ---- inputs ----
+  // int32 [P]: samples to learn from; 0 = this brain does not learn in this step.
+  static constexpr std::size_t kFilled = 0;
+  // int32 [P * K]: row of the replay memory that each new sample goes to; -1 = none.
+  static constexpr std::size_t kRows = 1;
+  // float32 [P * K, W]: the new samples.
+  static constexpr std::size_t kValues = 2;
+  // int32 [P * K]: row of the observation copies that holds the observation; -1 = it is in the sample.
+  static constexpr std::size_t kCopyRows = 3;
+  // ---- outputs ----
   static constexpr std::size_t kLoss = 0;  // float32 [P]
 
-  bool has_sights = false;         // else there is no input kSights
-  ProgramDescription description;  // one step,
-  ProgramSequence sequence;        // or where this has parts a whole update
-  std::uint32_t minibatches = 1;   // of a run
-  std::vector<StateVariable>
-      state;  // beside the network's parameters: of the optimiser and the learner, replay memory, generator
-  std::vector<Variable> work;  // nothing that outlasts a run
+  bool has_observation_copies = false;  // false: there is no input kCopyRows
+  ProgramDescription description;       // one learn step, or
+  ProgramSequence sequence;             // where it has parts, a whole update
+  std::uint32_t minibatches = 1;        // per run
+  std::vector<StateVariable> state;     // beside the network's parameters; saved
+  std::vector<Variable> work;           // holds nothing between runs
 
   std::uint32_t slots() const { return sequence.parts.empty() ? description.slots : sequence.slots; }
   Result<Program> compile(Runtime& runtime) const;  // any thread
   Status bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const;
 };
 
-// The tensors of a learn program's inputs, in their order; `sights` is not ok() where there is no ring.
+// The tensors of the inputs. copy_rows is not ok() without observation copies.
 struct LearnInputs {
-  Tensor filled, rows, samples, sights;
+  Tensor filled, rows, samples, copy_rows;
 };
 
-// Learners with a memory draw a minibatch from it as it was before the run: what is taken in now is learned
-// from the next run on. objective.h says what for; the mean over the minibatch, then each brain by itself:
-// gradient cut to max_gradient_norm, Adam (Kingma and Ba, 2015) with beta 0.9 and 0.999. The others learn
-// from what is taken in: trace_graph.h, rollout_graph.h.
-//
-// A brain whose loss or gradient is not finite, or that has no samples, keeps weights and moments as they
-// are. sights: the ring (sight.h), or a variable that is not ok().
-Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network,
-                                     const Variable& sights = {});
-// The same on samples that lie on the device, for whoever has them there: the description has no inputs and
-// computes from what is given, of their shapes.
-Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network,
-                                          const LearnInputs& given, const Variable& sights = {});
+// Slots of a learn program: enough that a host which reports completed frames late never delays a step.
+std::uint32_t learn_slots(std::uint32_t learn_period_frames);
+
+// BrainSpec::max_gradient_norm as the clip takes it: 0 becomes the largest float.
+double max_gradient_norm(const BrainSpec& spec);
 
 }  // namespace imprint::agent

@@ -1,141 +1,36 @@
 #include "plugin/agent/learn/learner.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
+#include "compute/base/text.h"
 
 namespace imprint::agent {
 namespace {
 
-template <class T>
-std::span<T> as(std::span<std::byte> bytes) {
-  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+Error bad_actions(const BrainSpec& spec, const char* expected) {
+  return make_error(ErrorCode::unsupported,
+                    text("brain: actions: found ", spec.action.branch_sizes.size(), " branches and ",
+                         spec.action.continuous_count, " continuous actions, but the ",
+                         learner_name(spec.learner), " learner ", expected, ". Or use the cloning learner"));
 }
 
 }  // namespace
 
-std::uint32_t learn_slots(std::uint32_t learn_period_frames) {
-  constexpr std::uint32_t frames_behind = 6;
-  return 2 + (frames_behind + learn_period_frames - 1) / learn_period_frames;
+void Learner::label(std::span<float> row, const SampleLayout& layout, float, float weight, bool) const {
+  row[layout.weight] = weight;
 }
 
-Learner::Learner(const BrainSpec& spec, LearnGraph graph)
-    : spec_(spec),
-      graph_(std::move(graph)),
-      replay_(ReplayState::empty(spec)),
-      runs_(graph_.slots()),
-      stopped_(spec.brain_count, 0),
-      versions_(spec.brain_count, 0),
-      updating_(spec.brain_count, 0) {
-  for (Run& run : runs_) run.filled.resize(spec.brain_count);
+void Learner::explore(const BrainSpec& spec, const DecisionDraw& draw, std::span<const std::int32_t>,
+                      std::span<float> noise) const {
+  fill_noise(noise, spec.exploration, draw);
 }
 
-Result<std::unique_ptr<Program>> Learner::compile(Runtime& runtime) const {
-  IMPRINT_ASSIGN(Program compiled, graph_.compile(runtime));
-  auto program = std::make_unique<Program>(std::move(compiled));
-  for (std::uint32_t slot = 0; slot < program->slot_count(); ++slot) {
-    std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
-    std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
-    std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
-  }
-  return program;
+Status check_one_branch(const BrainSpec& spec) {
+  if (spec.action.branch_sizes.size() == 1 && spec.action.continuous_count == 0) return {};
+  return bad_actions(spec, "rates the choices of exactly one branch. Use one branch");
 }
 
-bool Learner::has_work() const {
-  if (traits_of(spec_.learner).rollouts) {
-    for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
-      if (replay_.waiting.size(p) >= spec_.rollout_steps && !stopped_[p]) return true;
-    return false;
-  }
-  if (!replay_.waiting.empty()) return true;
-  for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
-    if (replay_.filled[p] > 0 && !stopped_[p]) return true;
-  return false;
-}
-
-std::optional<std::uint32_t> Learner::free_slot() const {
-  for (std::uint32_t slot = 0; slot < runs_.size(); ++slot)
-    if (!runs_[slot].under_way) return slot;
-  return std::nullopt;
-}
-
-bool Learner::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured) {
-  Run& run = runs_[slot];
-  const bool replays = traits_of(spec_.learner).replays;
-  if (replays) run.filled = replay_.filled;  // before the new ones: the draw sees the memory as it was
-  TakenSamples into;
-  into.values = as<float>(program_->input_bytes(slot, LearnGraph::kValues));
-  into.rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kRows));
-  if (graph_.has_sights) into.sights = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kSights));
-  into.captured = captured;
-  if (traits_of(spec_.learner).rollouts)
-    take_rollouts(spec_, replay_, into);
-  else
-    take_samples(spec_, replay_, into);
-  if (!replays) {
-    const std::size_t per_brain = into.rows.size() / spec_.brain_count;
-    for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
-      run.filled[p] = static_cast<std::int32_t>(std::ranges::count_if(
-          into.rows.subspan(p * per_brain, per_brain), [](std::int32_t row) { return row >= 0; }));
-  }
-  for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
-    if (stopped_[p]) run.filled[p] = 0;
-  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
-    updating_[p] = run.filled[p] > 0 ? 1 : 0;
-    versions_[p] += updating_[p];
-  }
-  std::ranges::copy(run.filled, as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kFilled)).begin());
-  run.under_way = true;
-  run.epoch = epoch_;
-  stepping_ = true;
-  deadline_ = deadline;
-  return std::ranges::any_of(run.filled, [](std::int32_t filled) { return filled > 0; });
-}
-
-std::vector<std::uint32_t> Learner::slots_under_way() const {
-  std::vector<std::uint32_t> slots;
-  for (std::uint32_t slot = 0; slot < runs_.size(); ++slot)
-    if (runs_[slot].under_way) slots.push_back(slot);
-  return slots;
-}
-
-Learner::Outcome Learner::finish(std::uint32_t slot) {
-  Run& run = runs_[slot];
-  run.under_way = false;
-  const std::span<const std::byte> bytes = program_->output_bytes(slot, LearnGraph::kLoss);
-  const auto* losses = reinterpret_cast<const float*>(bytes.data());
-  Outcome outcome;
-  double sum = 0;
-  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
-    if (run.filled[p] == 0) continue;
-    ++outcome.learned;
-    sum += losses[p];
-    if (std::isfinite(losses[p]) || run.epoch != epoch_ || stopped_[p]) continue;
-    stopped_[p] = 1;
-    ++outcome.stopped;
-  }
-  outcome.loss = outcome.learned > 0 ? static_cast<float>(sum / outcome.learned) : 0.0f;
-  return outcome;
-}
-
-std::uint32_t Learner::stopped_brains() const {
-  return static_cast<std::uint32_t>(std::accumulate(stopped_.begin(), stopped_.end(), 0u));
-}
-
-void Learner::weights_replaced() {
-  for (std::uint64_t& version : versions_) ++version;
-  std::ranges::fill(updating_, std::uint8_t{0});
-}
-
-void Learner::weights_restored() {
-  weights_replaced();
-  if (traits_of(spec_.learner).rollouts) replay_.waiting.clear();
-}
-
-void Learner::set_going() {
-  std::ranges::fill(stopped_, std::uint8_t{0});
-  ++epoch_;
+Status check_branches_only(const BrainSpec& spec) {
+  if (spec.action.continuous_count == 0) return {};
+  return bad_actions(spec, "draws from choices only. Use branches");
 }
 
 }  // namespace imprint::agent

@@ -1,0 +1,130 @@
+#pragma once
+// Everything behind one imp_context: the bridge to the host's device, the brains, and the frames that run
+// them.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compute/base/job_queue.h"
+#include "compute/base/result.h"
+#include "compute/vk/memory_pool.h"
+#include "engine-bridge/context.h"
+#include "engine-bridge/own/standalone.h"
+#include "plugin/agent/brain.h"
+#include "plugin/agent/decide/policy.h"
+#include "plugin/agent/keep/file_writer.h"
+#include "plugin/agent/tuning.h"
+
+namespace imprint::agent {
+
+struct AgentSystemStats {
+  bridge::ContextStats context;
+  vk::MemoryStats memory;
+  std::uint64_t compiles = 0, allocations = 0, waits = 0;
+  bool memory_pressure = false;
+  std::size_t waiting_jobs = 0;
+  std::uint64_t evicted_bytes = 0;  // that learning has given up until there is room
+  std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
+};
+
+// The caller keeps the order of calls and threads (plugin/abi/gate.h).
+class AgentSystem {
+ public:
+  // Compiles and writes files as jobs of vk::DeviceOptions::jobs, else on its own compile_threads. Errors:
+  // those of bridge::Context::adopt, bridge::Standalone::open and JobQueue::create.
+  static Result<std::unique_ptr<AgentSystem>> adopt(const bridge::ContextDescription& description);
+  static Result<std::unique_ptr<AgentSystem>> open(const bridge::StandaloneOptions& options);
+  static Result<std::unique_ptr<AgentSystem>> open_on_cpu(const vk::DeviceOptions& options,
+                                                          const bridge::Budget& budget);  // without Vulkan
+  ~AgentSystem();
+  AgentSystem(const AgentSystem&) = delete;
+  AgentSystem& operator=(const AgentSystem&) = delete;
+
+  bridge::Context& context() { return *context_; }
+  bool owns_device() const { return standalone_ != nullptr; }
+  // Between Imprint's own device and the host's; null = none.
+  bridge::DeviceLink* link() { return standalone_ ? standalone_->link() : nullptr; }
+  JobQueue& jobs() { return *jobs_; }  // any thread
+  Tuning& tuning() { return *tuning_; }
+  // Any thread. Call when the device is lost, before the first caller learns of it. Imprint's threads finish
+  // what they began on the device and begin nothing more. Waits a bounded time, because one of them may wait
+  // for the caller.
+  void stop_device_work();
+  std::string report() const;
+  AgentSystemStats stats() const;  // any thread
+
+  // ---- create-time ----
+  Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec, const SharedTensors& shared = {});
+  Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec, const SharedTensors& shared = {});
+  void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
+  Status warmup(const std::function<void(float)>& progress);
+  void set_budget(const bridge::Budget& budget);
+  // Of the copies in host memory; 0 = none. Before warmup, which takes their memory.
+  void set_host_copy_period(std::uint32_t frames) { host_copy_period_frames_ = frames; }
+  Status quiesce(std::uint32_t timeout_ms) {
+    return context_->quiesce(std::uint64_t{timeout_ms} * 1'000'000);
+  }
+  Status resume() { return context_->resume(); }
+  void set_memory_cap(std::uint64_t bytes);  // below what is reserved: learning is evicted
+  // Frees unused device memory. Returns the bytes.
+  std::uint64_t trim();
+  // Errors: unsupported (record only), not_ready (timeout), device_lost.
+  Status drain(std::uint32_t timeout_ms);
+  // Buffers that the host shares, on its device or on both: bridge::Context, bridge::DeviceLink. Errors:
+  // theirs; unsupported (Imprint's own device shares no memory with the host's; importing to an own device).
+  Result<std::shared_ptr<bridge::SharedBuffer>> import_buffer(const bridge::HostBuffer& host);
+  Result<std::shared_ptr<bridge::SharedBuffer>> create_buffer(const bridge::SharedBufferRequest& request);
+  Result<bridge::HostSemaphore> semaphore();  // unsupported on Imprint's own device
+  // Waits for Imprint's own submissions. Errors: wrong_state (recorded work may still run, so this must not
+  // be destroyed).
+  Status close();
+
+  // ---- frame thread ----
+  Status frame_begin(const bridge::FrameInfo& info, double time_s);
+  // Enqueues the frame's work so far and estimates it.
+  Result<bridge::FrameEstimate> estimate();
+  Status submit(const bridge::SubmitInfo& info);
+  Status submit(std::uint32_t budget_us) { return submit(bridge::SubmitInfo{budget_us, {}, {}}); }
+  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us);
+  Status frame_end();
+
+ private:
+  AgentSystem(const LogSink& log, std::shared_ptr<JobQueue> jobs)
+      : log_(log), jobs_(std::move(jobs)), files_(*jobs_) {}
+  // Without a context; fills options.jobs.
+  static Result<std::unique_ptr<AgentSystem>> create(vk::DeviceOptions& options,
+                                                     const bridge::Budget& budget);
+
+  std::string link_text() const;
+  BrainServices services() { return {*context_, files_, clock_, host_copy_period_frames_, log_}; }
+  Status check_frame(const bridge::FrameInfo& info, double time_s) const;
+  Status enqueue_brains();
+  void watch_memory();
+  Status warm_brains(const std::function<void(float)>& progress);
+
+  LogSink log_;
+  std::shared_ptr<JobQueue> jobs_;
+  std::unique_ptr<bridge::Standalone> standalone_;  // Imprint's own device; owns context_
+  std::unique_ptr<bridge::Context> adopted_;        // the host's device, or the CPU; is context_
+  bridge::Context* context_ = nullptr;
+  std::unique_ptr<Tuning> tuning_;
+  FileWriter files_;
+  FrameClock clock_;
+  std::uint32_t host_copy_period_frames_ = 0;
+  bool may_learn_ = true;                     // a budget of 0 is inference only
+  std::atomic<bool> memory_pressure_{false};  // learning pauses
+  std::atomic<std::uint64_t> evicted_bytes_{0};
+  std::uint64_t next_memory_check_ = 0;  // frame
+  bool any_frame_ = false;
+  bool any_record_ = false;  // or a submission whose completion only safe frames report
+  std::uint64_t last_record_ = 0, safe_frame_ = 0;
+  std::vector<std::shared_ptr<Brain>> brains_;  // in the order of creation
+  // The frame counters when warmup returned.
+  std::atomic<std::uint64_t> base_compiles_{0}, base_allocations_{0}, base_waits_{0};
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,218 @@
+#include "plugin/agent/agents.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compute/base/text.h"
+#include "plugin/agent/spec/field_check.h"
+
+namespace imprint::agent {
+namespace {
+
+// A demonstration counts twice as much as praise: it also says what not to do.
+constexpr float kRecordedWeight = 2.0f;
+
+Status check_count(const char* call, const char* field, std::size_t found, std::size_t expected) {
+  return found == expected ? Status{} : bad_field(call, field, text(found), text(expected));
+}
+
+Status check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count) {
+  return found < count ? Status{} : bad_field(call, field, text(found), text("0 to ", count - 1));
+}
+
+}  // namespace
+
+Result<std::uint32_t> Agents::add(std::uint32_t brain_index) {
+  IMPRINT_CHECK(check_index("agent_create", "brain_index", brain_index, spec_.brain_count));
+  const std::uint32_t first = brain_index * spec_.agents_per_brain;
+  for (std::uint32_t agent = first; agent < first + spec_.agents_per_brain; ++agent) {
+    if (decisions_.agent(agent).occupied()) continue;
+    decisions_.agent(agent).occupy();
+    decisions_.reset_state(agent);
+    return agent;
+  }
+  return make_error(ErrorCode::unsupported,
+                    text("agent_create: brain ", brain_index, " of '", spec_.name, "': found ",
+                         spec_.agents_per_brain, " agents, expected a free one of ", spec_.agents_per_brain,
+                         ". Create the brain with a larger capacity"));
+}
+
+void Agents::remove(std::uint32_t agent) {
+  if (learning_) learning_->experience().left(agent);
+  decisions_.agent(agent).vacate();
+}
+
+Status Agents::set_mode(std::uint32_t agent, Mode mode) {
+  AgentSlot& slot = decisions_.agent(agent);
+  if (learning_ && mode != slot.mode()) learning_->experience().mode_changes(agent);
+  slot.set_mode(mode);
+  return {};
+}
+
+Status Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
+  IMPRINT_CHECK(check_index("agent_set_goal", "goal", goal, spec_.goal_count));
+  decisions_.agent(agent).set_goal(goal);
+  return {};
+}
+
+Status Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed) {
+  constexpr const char* call = "agent_set_mask";
+  if (!allowed.empty()) {
+    IMPRINT_CHECK(check_count(call, "count", allowed.size(), spec_.action.choice_count()));
+    for (std::size_t branch = 0; branch < spec_.action.branch_sizes.size(); ++branch) {
+      const auto flags =
+          allowed.subspan(spec_.action.branch_offset(branch), spec_.action.branch_sizes[branch]);
+      if (std::ranges::all_of(flags, [](std::uint8_t flag) { return flag == 0; }))
+        return bad_field(call, text("allowed, branch ", branch), "no allowed choice", "at least one");
+    }
+  }
+  decisions_.agent(agent).set_mask(allowed);
+  return {};
+}
+
+Status Agents::check_compiled(const char* call) const {
+  if (decisions_.compiled()) return {};
+  return make_error(ErrorCode::wrong_state,
+                    text(call, ": brain '", spec_.name,
+                         "': found no compiled programs; call context_warmup before the first frame"));
+}
+
+Status Agents::observe(std::uint32_t agent, std::span<const float> observation) {
+  constexpr const char* call = "agent_observe";
+  IMPRINT_CHECK(check_count(call, "count", observation.size(), spec_.observation.count));
+  IMPRINT_CHECK(check_finite(call, "observation", observation));
+  IMPRINT_CHECK(check_compiled(call));
+  decisions_.agent(agent).request(services_.clock.frame, observation);
+  return {};
+}
+
+Status Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
+  constexpr const char* call = "agent_observe_in_place";
+  const SharedTensor& observations = decisions_.shared().observations;
+  if (!observations.buffer)
+    return make_error(ErrorCode::unsupported,
+                      text(call, ": brain '", spec_.name,
+                           "': found no tensor for observations. Create the brain with one"));
+  const std::uint64_t count = observations.element_count();
+  if (offset > count - spec_.observation.count)
+    return bad_field(call, "first", text(offset),
+                     text("at most ", count - spec_.observation.count, ", so that ", spec_.observation.count,
+                          " numbers fit into tensor '", observations.name, "' of ", count));
+  IMPRINT_CHECK(check_compiled(call));
+  decisions_.agent(agent).request_in_place(services_.clock.frame, static_cast<std::int32_t>(offset));
+  return {};
+}
+
+void Agents::acted(std::uint32_t agent) {
+  if (learning_) learning_->experience().acted(agent, decisions_.agent(agent), services_.clock.time_s);
+}
+
+Result<const Answer*> Agents::act(std::uint32_t agent) {
+  AgentSlot& slot = decisions_.agent(agent);
+  switch (slot.act(services_.clock.frame, services_.clock.time_s)) {
+    case AgentSlot::Outcome::fresh:
+      acted(agent);
+      return &slot.last_answer();
+    case AgentSlot::Outcome::repeated:
+      return &slot.last_answer();
+    case AgentSlot::Outcome::not_ready:
+      return make_error(ErrorCode::not_ready, "");
+    case AgentSlot::Outcome::nothing:
+      break;
+  }
+  return make_error(ErrorCode::not_found, "agent_act: found no request. Call agent_observe first");
+}
+
+Status Agents::check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
+                            std::span<const float> continuous) const {
+  IMPRINT_CHECK(check_index(call, "goal", goal, spec_.goal_count));
+  for (std::size_t b = 0; b < branches.size(); ++b)
+    if (branches[b] >= spec_.action.branch_sizes[b])
+      return bad_field(call, text("branches[", b, "]"), text(branches[b]),
+                       text("0 to ", spec_.action.branch_sizes[b] - 1));
+  for (std::size_t i = 0; i < continuous.size(); ++i)
+    if (!(std::abs(continuous[i]) <= 1))
+      return bad_field(call, text("continuous[", i, "]"), text(continuous[i]), "-1 to 1");
+  return {};
+}
+
+Status Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint32_t> branches,
+                                std::span<const float> continuous) {
+  constexpr const char* call = "agent_heuristic";
+  AgentSlot& slot = decisions_.agent(agent);
+  if (slot.asks_brain())
+    return make_error(ErrorCode::wrong_state,
+                      text(call, ": mode: found ", slot.mode() == Mode::learning ? "learning" : "inference",
+                           ", expected heuristic or record. Call agent_set_mode first"));
+  IMPRINT_CHECK(check_action(call, slot.goal(), branches, continuous));
+  if (!slot.act_by_heuristic(services_.clock.time_s, branches, continuous))
+    return make_error(ErrorCode::wrong_state,
+                      text(call, ": found no observation since the last action. Call agent_observe first"));
+  acted(agent);
+  if (slot.mode() == Mode::record && takes_demonstrations()) {
+    ++counts_.demonstrations;
+    learning_->experience().add_labelled(agent, slot.last_answer().choice, 1.0f, kRecordedWeight);
+  }
+  return {};
+}
+
+Status Agents::check_learns_from(const char* call, const char* signal, bool takes,
+                                 std::uint32_t agent) const {
+  if (!takes)
+    return make_error(ErrorCode::unsupported, text(call, ": brain '", spec_.name, "' does not learn from ",
+                                                   signal, "; its learner is ", learner_name(spec_.learner)));
+  if (decisions_.agent(agent).mode() == Mode::inference)
+    return make_error(ErrorCode::wrong_state,
+                      text(call, ": mode: found inference, expected another. Set it to learning first"));
+  return {};
+}
+
+Status Agents::feedback(std::uint32_t agent, const Feedback& feedback) {
+  constexpr const char* call = "agent_feedback";
+  IMPRINT_CHECK(check_learns_from(call, "feedback", takes_feedback(), agent));
+  IMPRINT_CHECK(check_number(call, "value", feedback.value, -1, 1));
+  IMPRINT_CHECK(check_positive(call, "weight", feedback.weight));
+  if (!std::isfinite(feedback.time_s) || feedback.time_s > services_.clock.time_s)
+    return bad_field(call, "time_s", text(feedback.time_s),
+                     text("at most the frame's time, ", services_.clock.time_s));
+  ++counts_.feedbacks;
+  learning_->experience().feedback(agent, decisions_.agent(agent), feedback);
+  return {};
+}
+
+Status Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstration) {
+  constexpr const char* call = "agent_demonstrate";
+  IMPRINT_CHECK(check_learns_from(call, "demonstrations", takes_demonstrations(), agent));
+  IMPRINT_CHECK(
+      check_count(call, "observation_count", demonstration.observation.size(), spec_.observation.count));
+  IMPRINT_CHECK(check_finite(call, "observation", demonstration.observation));
+  IMPRINT_CHECK(check_action(call, demonstration.goal, demonstration.branches, demonstration.continuous));
+  IMPRINT_CHECK(check_positive(call, "weight", demonstration.weight));
+  Choice shown;
+  shown.observation.assign(demonstration.observation.begin(), demonstration.observation.end());
+  shown.goal = demonstration.goal;
+  shown.branches.assign(demonstration.branches.begin(), demonstration.branches.end());
+  shown.continuous.assign(demonstration.continuous.begin(), demonstration.continuous.end());
+  ++counts_.demonstrations;
+  learning_->experience().add_labelled(agent, shown, 1.0f, demonstration.weight);
+  return {};
+}
+
+Status Agents::reward(std::uint32_t agent, float reward) {
+  if (!std::isfinite(reward)) return bad_field("agent_reward", "reward", text(reward), "a finite number");
+  AgentSlot& slot = decisions_.agent(agent);
+  if (!takes_feedback() || slot.mode() == Mode::inference || reward == 0) return {};
+  learning_->experience().reward(agent, slot, reward, services_.clock.time_s);
+  return {};
+}
+
+Status Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
+  AgentSlot& slot = decisions_.agent(agent);
+  if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s);
+  slot.end_episode();
+  decisions_.reset_state(agent);
+  ++counts_.episodes;
+  return {};
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,79 @@
+#pragma once
+// What the game does with the agents of a brain. Checks arguments, then tells the deciding and the learning
+// part. Agents are numbered from 0 to agent_capacity - 1; brain p has those from p * agents_per_brain on.
+//
+// Frame thread, unless a function says otherwise.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "compute/base/result.h"
+#include "plugin/agent/decide/decisions.h"
+#include "plugin/agent/learn/learning.h"
+#include "plugin/agent/spec/brain_counts.h"
+#include "plugin/agent/spec/brain_services.h"
+
+namespace imprint::agent {
+
+struct Demonstration {
+  std::span<const float> observation;
+  std::uint32_t goal = 0;
+  std::span<const std::uint32_t> branches;
+  std::span<const float> continuous;
+  float weight = 2;
+};
+
+class Agents {
+ public:
+  // Everything here outlives it. learning: null = no learner.
+  Agents(const BrainServices& services, const BrainSpec& spec, BrainCounts& counts, Decisions& decisions,
+         std::shared_ptr<Learning> learning)
+      : services_(services),
+        spec_(spec),
+        counts_(counts),
+        decisions_(decisions),
+        learning_(std::move(learning)) {}
+
+  // ---- create-time ----
+  // The agent's number. Errors: invalid_argument, unsupported (the brain has no free agent).
+  Result<std::uint32_t> add(std::uint32_t brain_index);
+  void remove(std::uint32_t agent);
+
+  // ---- frame thread, or between frames ----
+  Status set_mode(std::uint32_t agent, Mode mode);
+  Status set_goal(std::uint32_t agent, std::uint32_t goal);
+  Status set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed);  // empty = all
+
+  // ---- frame thread ----
+  Status observe(std::uint32_t agent, std::span<const float> observation);
+  // The observation begins at this element of the shared observations when the frame's work runs. Errors:
+  // unsupported (nothing is shared), invalid_argument (ends beyond the tensor).
+  Status observe_in_place(std::uint32_t agent, std::uint64_t offset);
+  // Errors: not_ready, not_found. Valid until the agent's next call.
+  Result<const Answer*> act(std::uint32_t agent);
+  Status act_by_heuristic(std::uint32_t agent, std::span<const std::uint32_t> branches,
+                          std::span<const float> continuous);
+  Status feedback(std::uint32_t agent, const Feedback& feedback);
+  Status demonstrate(std::uint32_t agent, const Demonstration& demonstration);
+  // No effect for a learner that takes no feedback: games report rewards whatever the brain learns from.
+  Status reward(std::uint32_t agent, float reward);
+  Status end_episode(std::uint32_t agent, EpisodeEnd end);
+
+ private:
+  Status check_compiled(const char* call) const;
+  Status check_learns_from(const char* call, const char* signal, bool takes, std::uint32_t agent) const;
+  Status check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
+                      std::span<const float> continuous) const;
+  bool takes_feedback() const { return learning_ && learning_->learner().takes_feedback(); }
+  bool takes_demonstrations() const { return learning_ && learning_->learner().takes_demonstrations(); }
+  void acted(std::uint32_t agent);  // a new action begins
+
+  const BrainServices& services_;
+  const BrainSpec& spec_;
+  BrainCounts& counts_;
+  Decisions& decisions_;
+  std::shared_ptr<Learning> learning_;
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,126 @@
+#include "plugin/agent/decide/decisions.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "compute/base/text.h"
+#include "plugin/agent/decide/observation_copy.h"
+
+namespace imprint::agent {
+
+Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const SharedTensors& shared,
+                     BrainCounts& counts, bool keeps_masks)
+    : services_(services),
+      spec_(spec),
+      shared_(shared),
+      counts_(counts),
+      noise_seed_(spec.seed),
+      captured_(spec.agent_capacity(), 0),
+      resets_(spec.agent_capacity(), 1) {
+  agents_.reserve(spec.agent_capacity());
+  for (std::uint32_t i = 0; i < spec.agent_capacity(); ++i)
+    agents_.emplace_back(spec.action, spec.action_latency_frames, spec.decision_period_frames > 1,
+                         keeps_masks);
+}
+
+Status Decisions::compile() {
+  IMPRINT_CHECK(inference_->compile(services_.context.runtime()));
+  counts_.infer_dispatches = inference_->stats()->dispatches;
+  counts_.infer_barriers = inference_->stats()->barriers;
+  return services_.context.measure(inference_->program());
+}
+
+void Decisions::cancel() {
+  if (inference_ && inference_->compiled()) services_.context.cancel(inference_->program());
+}
+
+bool Decisions::decides(std::uint32_t agent) const {
+  return agents_[agent].wants_decision() && agents_[agent].asks_brain() && has_turn(agent);
+}
+
+bool Decisions::copies(std::uint32_t agent) const {
+  return agents_[agent].pending_copy() && (!agents_[agent].asks_brain() || has_turn(agent));
+}
+
+// The brain may use a tensor only while Imprint's queue family owns it.
+Status Decisions::check_owned() const {
+  for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
+    if (tensor->buffer && !tensor->buffer->owned_by_imprint())
+      return make_error(ErrorCode::wrong_state,
+                        text("frame_submit: tensor '", tensor->name, "' of brain '", spec_.name,
+                             "': found with the host's queue family, expected with Imprint's. Call "
+                             "tensor_acquire in this frame first"));
+  return {};
+}
+
+Status Decisions::enqueue() {
+  const auto all = std::views::iota(0u, static_cast<std::uint32_t>(agents_.size()));
+  if (std::ranges::none_of(all, [&](std::uint32_t i) { return decides(i) || copies(i); })) {
+    turn_ = (turn_ + 1) % spec_.decision_period_frames;
+    return {};
+  }
+  IMPRINT_CHECK(check_owned());
+  const std::optional<std::uint32_t> slot = inference_->free_slot();
+  if (!slot) return {};  // the GPU is far behind: the next frame asks again, and answers late
+  fill(*slot);
+  turn_ = (turn_ + 1) % spec_.decision_period_frames;
+  bridge::FrameJob job;
+  job.program = &inference_->program();
+  job.slot = *slot;
+  // Two words, which a std::function holds without memory. cancel() comes before the destructor.
+  job.on_complete = [this, slot = *slot](std::uint64_t) { finish(slot); };
+  InferenceRun& run = inference_->run(*slot);
+  run.in_flight = true;
+  Status enqueued = services_.context.enqueue(std::move(job));
+  if (!enqueued.ok()) run.in_flight = false;
+  return enqueued;
+}
+
+void Decisions::fill(std::uint32_t slot) {
+  inference_->begin(slot);
+  InferenceRun& run = inference_->run(slot);
+  run.frame = services_.clock.frame;
+  run.asked.clear();
+  for (std::uint32_t i = 0; i < agents_.size(); ++i) {
+    AgentSlot& agent = agents_[i];
+    if (copies(i)) {
+      const AgentSlot::PendingCopy copy = agent.take_pending_copy();
+      captured_[i] = copy.number;
+      inference_->copy_observation(slot, i, copy.offset, copy_row(spec_, {i, copy.number}));
+    }
+    if (!decides(i)) continue;
+    const std::uint64_t version = hooks_.version ? hooks_.version(i / spec_.agents_per_brain) : 0;
+    const AgentSlot::TakenRequest taken = agent.take(services_.clock.frame, version);
+    inference_->put(slot, i, *taken.choice);
+    const std::span<std::int32_t> mask = inference_->mask(slot, i);
+    if (!mask.empty()) agent.write_mask(mask);
+    explore(inference_->noise(slot, i), mask, i, taken.draw);
+    if (resets_[i]) inference_->set_reset(slot, i);
+    resets_[i] = 0;
+    run.asked.push_back({i, taken.ticket});
+  }
+  counts_.decisions += run.asked.size();
+}
+
+void Decisions::explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
+                        std::uint64_t decision) const {
+  const DecisionDraw draw{noise_seed_ + agent / spec_.agents_per_brain, agent % spec_.agents_per_brain,
+                          decision};
+  const bool learning = agents_[agent].mode() == Mode::learning;
+  if (learning && hooks_.explore) return hooks_.explore(draw, allowed, noise);
+  fill_noise(noise, learning ? spec_.exploration : 0.0f, draw);
+}
+
+void Decisions::finish(std::uint32_t slot) {
+  InferenceRun& run = inference_->run(slot);
+  run.in_flight = false;
+  const bool late = services_.clock.frame > run.frame + spec_.action_latency_frames;
+  for (const InferenceRun::Asked& asked : run.asked) {
+    const Inference::AgentAnswer answer = inference_->answer(slot, asked.agent);
+    const bool wanted =
+        agents_[asked.agent].answer(asked.ticket, answer.branches, answer.continuous, answer.values);
+    if (late && wanted) ++counts_.late_actions;
+  }
+}
+
+}  // namespace imprint::agent

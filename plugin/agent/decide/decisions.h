@@ -1,0 +1,79 @@
+#pragma once
+// A brain's deciding part: answers all agents that asked in a frame with one run of one program over all
+// agents [P, A], enqueued in that frame. Frame thread, or between frames.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "plugin/agent/decide/inference.h"
+#include "plugin/agent/decide/noise.h"
+#include "plugin/agent/decide/shared_tensor.h"
+#include "plugin/agent/spec/brain_counts.h"
+#include "plugin/agent/spec/brain_services.h"
+
+namespace imprint::agent {
+
+class Decisions {
+ public:
+  // What a learner says about decisions in learning mode. Empty functions: version 0, and Gaussian noise of
+  // BrainSpec::exploration.
+  struct LearnerHooks {
+    std::function<std::uint64_t(std::uint32_t brain)> version;  // of the weights that decide now
+    std::function<void(const DecisionDraw&, std::span<const std::int32_t> allowed, std::span<float> noise)>
+        explore;
+  };
+
+  // services, spec and counts outlive it. keeps_masks: AgentSlot.
+  Decisions(const BrainServices& services, const BrainSpec& spec, const SharedTensors& shared,
+            BrainCounts& counts, bool keeps_masks);
+
+  void set_graph(InferGraph graph) { inference_ = std::make_unique<Inference>(std::move(graph), spec_); }
+  void set_hooks(LearnerHooks hooks) { hooks_ = std::move(hooks); }
+  bool compiled() const { return inference_->compiled(); }
+  Status compile();
+  void cancel();  // the run in flight, before this is destroyed
+
+  // Enqueues the frame's run. Errors: wrong_state (a shared tensor belongs to the host's queue family).
+  Status enqueue();
+
+  std::span<AgentSlot> agents() { return agents_; }
+  AgentSlot& agent(std::uint32_t index) { return agents_[index]; }
+  // A recurrent policy's state begins again with the agent's next decision.
+  void reset_state(std::uint32_t agent) { resets_[agent] = 1; }
+  const SharedTensors& shared() const { return shared_; }
+  // [agents] the newest observation copy that is on the device.
+  std::span<const std::uint64_t> captured() const { return captured_; }
+
+  std::uint64_t noise_seed() const { return noise_seed_; }
+  void set_noise_seed(std::uint64_t seed) { noise_seed_ = seed; }
+
+ private:
+  // Of this frame.
+  bool has_turn(std::uint32_t agent) const { return spec_.turn_of(agent) == turn_; }
+  bool decides(std::uint32_t agent) const;
+  bool copies(std::uint32_t agent) const;
+  Status check_owned() const;
+  void fill(std::uint32_t slot);
+  void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
+               std::uint64_t decision) const;
+  void finish(std::uint32_t slot);
+
+  const BrainServices& services_;
+  const BrainSpec& spec_;
+  SharedTensors shared_;
+  BrainCounts& counts_;
+  LearnerHooks hooks_;
+  std::vector<AgentSlot> agents_;
+  std::unique_ptr<Inference> inference_;
+  std::uint64_t noise_seed_;
+  std::uint32_t turn_ = 0;  // the agents that decide in the next frame: BrainSpec::turn_of
+  std::vector<std::uint64_t> captured_;
+  std::vector<std::uint8_t> resets_;  // [agents]
+};
+
+}  // namespace imprint::agent

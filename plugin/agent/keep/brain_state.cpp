@@ -1,0 +1,408 @@
+#include "plugin/agent/keep/brain_state.h"
+
+#include <algorithm>
+
+#include "compute/base/text.h"
+#include "compute/model/file.h"
+#include "plugin/agent/spec/state_variable.h"
+
+namespace imprint::agent {
+
+BrainState::BrainState(const BrainServices& services, const BrainSpec& spec, BrainCounts& counts,
+                       Decisions& decisions, std::shared_ptr<Learning> learning,
+                       std::vector<StateVariable> variables)
+    : services_(services),
+      spec_(spec),
+      counts_(counts),
+      decisions_(decisions),
+      learning_(std::move(learning)),
+      variables_(std::move(variables)) {}
+
+Result<std::shared_ptr<BrainState>> BrainState::create(const BrainServices& services, const BrainSpec& spec,
+                                                       BrainCounts& counts, Decisions& decisions,
+                                                       std::shared_ptr<Learning> learning,
+                                                       std::vector<StateVariable> variables, bool changes) {
+  std::shared_ptr<BrainState> state(
+      new BrainState(services, spec, counts, decisions, std::move(learning), std::move(variables)));
+  if (!changes) return state;
+  IMPRINT_ASSIGN(state->snapshots_, Snapshots::create(services.context.runtime(), spec.name,
+                                                      state->variables_, spec.snapshot_count));
+  state->saving_ = std::make_unique<Saving>(services.files, spec, state->variables_);
+  state->host_copy_ = std::make_unique<HostCopy>(services.files, spec, state->variables_);
+  if (state->learning_ && services.context.vulkan())
+    state->eviction_ = std::make_shared<MemoryEviction>(
+        MemoryEviction::Parts{services, spec, *state->learning_, *state->snapshots_, *state->saving_,
+                              *state->host_copy_, state->replay_variable()});
+  return state;
+}
+
+const Variable* BrainState::replay_variable() const {
+  const auto found = std::ranges::find(variables_, kReplayName, &StateVariable::name);
+  return found == variables_.end() ? nullptr : &found->variable;
+}
+
+std::uint64_t BrainState::state_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const StateVariable& entry : variables_) bytes += entry.variable.bytes();
+  return bytes;
+}
+
+Status BrainState::check_changes(const char* call) const {
+  if (saving_) return {};
+  return make_error(ErrorCode::unsupported,
+                    text(call, ": brain '", spec_.name,
+                         "': found a policy from a file, which does not change, expected a brain that "
+                         "brain_create made"));
+}
+
+HostState BrainState::host_state() const {
+  HostState host;
+  host.seed = decisions_.noise_seed();
+  host.counters = counts_.counters();
+  for (const AgentSlot& agent : decisions_.agents()) host.draws.push_back(agent.draws());
+  if (learning_) {
+    host.replay = learning_->training().replay();
+    host.replay.waiting.drop_observation_copies();
+  }
+  return host;
+}
+
+void BrainState::publish() {
+  if (learning_) learning_->publish();
+  if (snapshots_) counts_.snapshots = snapshots_->count();
+}
+
+// ---- create-time ----
+
+std::size_t BrainState::programs_to_compile() const {
+  return snapshots_ && learning_present() ? snapshots_->programs_to_compile() : 0;
+}
+
+Status BrainState::compile(const std::function<void()>& advance) {
+  if (programs_to_compile() == 0) return {};
+  IMPRINT_ASSIGN(std::vector<Snapshots::Programs> programs,
+                 snapshots_->compile(services_.context.runtime(), advance));
+  snapshots_->install(std::move(programs));
+  return {};
+}
+
+Status BrainState::prepare_saving() {
+  if (!saving_) return {};
+  const auto without_room = [&](const Status& prepared, const char* consequence) -> Status {
+    if (prepared || prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
+    services_.log(LogLevel::warning,
+                  text("brain '", spec_.name, "': no memory to read its ", state_bytes(),
+                       " bytes back to the host, so ", consequence, ": ", prepared.error().message));
+    return {};
+  };
+  if (services_.host_copy_period_frames > 0 && learning_ && !host_copy_->prepared())
+    IMPRINT_CHECK(without_room(host_copy_->prepare(services_.context.runtime()),
+                               "it has no host copies and nothing of it survives a device loss"));
+  return without_room(saving_->prepare(services_.context.runtime()),
+                      "it can be saved between frames only, once there is room");
+}
+
+Result<Hash128> BrainState::hash() {
+  IMPRINT_CHECK(check_changes("brain_hash"));
+  settle_eviction();
+  StateReader reader(variables_);
+  if (eviction_ && eviction_->replay()) reader.replay_left(eviction_->replay());
+  IMPRINT_CHECK(reader.prepare(services_.context.runtime()));
+  IMPRINT_CHECK(services_.context.check_running("brain_hash"));
+  for (const Commands& commands : reader.commands()) IMPRINT_CHECK(services_.context.run_now(commands));
+  Hasher hasher;
+  for (std::size_t i = 0; i < variables_.size(); ++i) hasher.text(variables_[i].name).bytes(reader.bytes(i));
+  if (learning_) {
+    const ReplayState& replay = learning_->training().replay();
+    for (const std::int32_t row : replay.next) hasher.number(row);
+    for (const std::int32_t rows : replay.filled) hasher.number(rows);
+  }
+  return hasher.digest();
+}
+
+Status BrainState::check_can_load(const char* call) const {
+  IMPRINT_CHECK(check_changes(call));
+  if (saving_->idle() && requests_.empty()) return {};
+  return make_error(
+      ErrorCode::wrong_state,
+      text(call, ": brain '", spec_.name,
+           "': found a save, snapshot or restore under way, expected none. Call context_drain, or run "
+           "frames until brain_save_status returns the outcome"));
+}
+
+Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
+  if (host_copy_->begun()) host_copy_->forget();  // it would be of the old state
+  changed_ = true;
+  if (learning_) learning_->drop_step();
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (contents[i].empty()) continue;
+    if (eviction_ && eviction_->replay() && variables_[i].name == kReplayName) {
+      eviction_->replace_replay(std::move(contents[i]));
+      continue;
+    }
+    if (Status written = services_.context.runtime().write(variables_[i].variable, contents[i]);
+        !written.ok())
+      return make_error(written.error().code,
+                        text(call, ": brain '", spec_.name,
+                             "' is only partly loaded. Load it again: ", written.error().message));
+  }
+  if (learning_) learning_->experience().forget_steps();
+  return {};
+}
+
+Status BrainState::resume_loaded() {
+  if (learning_) {
+    Training& training = learning_->training();
+    training.resume_all();
+    // Cancelling forgot the program's measured cost.
+    if (training.compiled()) IMPRINT_CHECK(services_.context.measure(training.program()));
+  }
+  publish();
+  return {};
+}
+
+Status BrainState::load(const std::string& path) {
+  IMPRINT_CHECK(check_can_load("brain_load"));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, variables_));
+  settle_eviction();
+
+  // The file is good from here on. Only memory may still run out.
+  IMPRINT_CHECK(replace("brain_load", std::move(saved.state)));
+  decisions_.set_noise_seed(saved.host.seed);
+  counts_.set(saved.host.counters);
+  for (std::size_t i = 0; i < saved.host.draws.size(); ++i)
+    decisions_.agents()[i].set_draws(saved.host.draws[i]);
+  if (learning_) {
+    learning_->training().replay() = std::move(saved.host.replay);
+    learning_->training().weights_replaced();
+  }
+  return resume_loaded();
+}
+
+Status BrainState::load_weights(const std::string& path) {
+  IMPRINT_CHECK(check_can_load("brain_load_weights"));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(std::vector<std::vector<std::byte>> weights, decode_weights(bytes, spec_, variables_));
+  settle_eviction();
+  IMPRINT_CHECK(replace("brain_load_weights", std::move(weights)));
+  if (learning_) learning_->training().weights_restored();
+  return resume_loaded();
+}
+
+void BrainState::cancel() {
+  if (snapshots_) snapshots_->each_program([&](Program& program) { services_.context.cancel(program); });
+  if (!saving_) return;
+  for (StateReader* reader : {&host_copy_->reader(), &saving_->reader()})
+    for (const Commands& commands : reader->commands()) services_.context.cancel(commands);
+  if (saving_->idle()) return;
+  Error error = make_error(
+      ErrorCode::wrong_state,
+      text("brain_save: brain '", spec_.name,
+           "' was destroyed before it was read back. Nothing was written to '", saving_->path(), "'"));
+  services_.log(LogLevel::warning, error.message);
+  saving_->fail(std::move(error));
+}
+
+Status BrainState::settle() {
+  if (!saving_) return {};
+  settle_eviction();
+  if (learning_) learning_->training().end();
+  while (!requests_.empty()) {
+    const Request& request = requests_.front();  // stays after an error, for another try
+    if (copies_wait())
+      return make_error(ErrorCode::not_ready,
+                        text("context_drain: brain '", spec_.name,
+                             "': its snapshots and restores wait until there is device memory for its "
+                             "replay memory again"));
+    if (request.kind == Request::Kind::copy) {
+      IMPRINT_CHECK(services_.context.run_now(snapshots_->program(request.copy, request.restores)));
+      if (request.restores && learning_) learning_->training().weights_restored();
+    } else {
+      for (const Commands& commands : saving_->reader().commands())
+        IMPRINT_CHECK(services_.context.run_now(commands));
+      saving_->delivered();
+    }
+    requests_.pop_front();
+  }
+  return {};
+}
+
+// ---- frame thread, or between frames ----
+
+Status BrainState::save(const std::string& path) {
+  IMPRINT_CHECK(check_changes("brain_save"));
+  if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: path: found an empty one");
+  if (services_.context.lost()) return save_host_copy(path);
+  if (!saving_->prepared()) {
+    if (services_.clock.open)
+      return make_error(
+          ErrorCode::wrong_state,
+          text("brain_save: brain '", spec_.name,
+               "' has no memory for its readback, and a frame takes none. Call context_warmup first; "
+               "where the memory cap leaves no room, save between frames"));
+    IMPRINT_CHECK(saving_->prepare(services_.context.runtime()));
+  }
+  IMPRINT_CHECK(saving_->begin(path, host_state()));
+  requests_.push_back({Request::Kind::save, 0, false, 0});
+  return {};
+}
+
+Status BrainState::save_host_copy(const std::string& path) {
+  services_.files.flush();  // a newer one may be in the making
+  const std::shared_ptr<const HostCopy::Content> copy = host_copy_->newest();
+  if (!copy)
+    return make_error(ErrorCode::device_lost,
+                      text("brain_save: the device was lost, and brain '", spec_.name,
+                           "' has no copy in host memory. Set imp_limits::shadow_period_frames before "
+                           "context_warmup"));
+  (void)save_status();  // fails a save that was under way
+  return saving_->write(path, {copy, &copy->file});
+}
+
+Status BrainState::save_status() {
+  if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
+  if (services_.context.lost())
+    saving_->fail(
+        make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
+  return saving_->status();
+}
+
+Result<std::uint64_t> BrainState::snapshot() {
+  IMPRINT_CHECK(check_changes("brain_snapshot"));
+  if (snapshots_->programs_to_compile() > 0 && learning_present())
+    return make_error(ErrorCode::wrong_state, text("brain_snapshot: brain '", spec_.name,
+                                                   "' is not compiled. Call context_warmup first"));
+  IMPRINT_ASSIGN(const Snapshots::Taken taken,
+                 snapshots_->take(learning_ ? learning_->training().replay() : ReplayState{}));
+  requests_.push_back({Request::Kind::copy, taken.copy, false, 0});
+  publish();
+  return taken.id;
+}
+
+Status BrainState::restore(std::uint64_t snapshot) {
+  IMPRINT_CHECK(check_changes("brain_restore"));
+  IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
+  if (learning_) {
+    learning_->experience().forget_steps();
+    learning_->training().replay() = *found.replay;
+    learning_->training().resume_all();
+  }
+  requests_.push_back({Request::Kind::copy, found.copy, true, 0});
+  changed_ = true;
+  publish();
+  return {};
+}
+
+// ---- the frame ----
+
+Result<bool> BrainState::enqueue() {
+  if (!saving_) return false;
+  if (eviction_ && !eviction_->poll()) return false;  // requests wait
+  IMPRINT_CHECK(enqueue_save());
+  IMPRINT_CHECK(enqueue_host_copy());
+  // A step whose deadline is this frame still writes, after this frame's inference.
+  bool writes = false;
+  if (learning_ && learning_->training().stepping()) {
+    if (services_.clock.frame < learning_->training().deadline()) return false;
+    learning_->training().end();
+    writes = true;
+  }
+  IMPRINT_CHECK(enqueue_requests(writes));
+  if (requests_.empty()) {
+    begin_host_copy(writes);
+    IMPRINT_CHECK(enqueue_host_copy());
+  }
+  if (eviction_ && (requests_.empty() || copies_wait())) IMPRINT_CHECK(eviction_->begin(writes));
+  // A save that waits for the next frame reads before a new step can write. Other requests are for a state
+  // that no step may touch before.
+  const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
+  return learning_present() && (requests_.empty() || only_save);
+}
+
+// Snapshots hold the replay memory too, and it is not on the device.
+bool BrainState::copies_wait() const {
+  return eviction_ && eviction_->evicted() && eviction_->replay() && !requests_.empty() &&
+         requests_.front().kind == Request::Kind::copy;
+}
+
+Status BrainState::enqueue_requests(bool& writes) {
+  const std::uint64_t frame = services_.clock.frame;
+  while (!requests_.empty() && !copies_wait()) {
+    Request& request = requests_.front();
+    if (request.kind == Request::Kind::save) {
+      if (request.from_frame == 0) request.from_frame = writes ? frame + 1 : frame;
+      IMPRINT_CHECK(enqueue_save());
+      break;
+    }
+    bridge::FrameJob job;
+    job.program = &snapshots_->program(request.copy, request.restores);
+    job.kind = bridge::FrameJobKind::learn;
+    job.deadline_frame = frame;
+    job.stream = services_.stream;
+    IMPRINT_CHECK(services_.context.enqueue(std::move(job)));
+    if (request.restores && learning_) learning_->training().weights_restored();
+    requests_.pop_front();
+    writes = true;
+  }
+  return {};
+}
+
+Status BrainState::enqueue_save() {
+  if (requests_.empty()) return {};
+  const Request& request = requests_.front();
+  if (request.kind != Request::Kind::save || request.from_frame == 0 ||
+      services_.clock.frame < request.from_frame)
+    return {};
+  IMPRINT_CHECK(enqueue_all(saving_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
+    if (const auto state = weak.lock()) state->saving_->delivered();
+  }));
+  requests_.pop_front();
+  return {};
+}
+
+// At a boundary, before anything of the next step. writes: this frame still changes the state.
+void BrainState::begin_host_copy(bool writes) {
+  const std::uint64_t frame = services_.clock.frame;
+  if (services_.host_copy_period_frames == 0 || !learning_ || !host_copy_->prepared() ||
+      !host_copy_->idle() || !changed_ || frame < next_host_copy_)
+    return;
+  host_copy_->begin(frame, host_state());
+  host_copy_from_ = writes ? frame + 1 : frame;
+  next_host_copy_ = frame + services_.host_copy_period_frames;
+  changed_ = false;
+}
+
+Status BrainState::enqueue_host_copy() {
+  if (!host_copy_->begun() || services_.clock.frame < host_copy_from_) return {};
+  IMPRINT_CHECK(enqueue_all(host_copy_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
+    if (const auto state = weak.lock()) state->host_copy_->delivered();
+  }));
+  host_copy_->issued();
+  return {};
+}
+
+// on_complete is called with the last of them.
+Status BrainState::enqueue_all(std::span<const Commands> commands,
+                               std::function<void(std::uint64_t)> on_complete) {
+  for (std::size_t i = 0; i + 1 < commands.size(); ++i)
+    IMPRINT_CHECK(services_.context.enqueue(commands[i], {}));
+  return services_.context.enqueue(commands.back(), std::move(on_complete));
+}
+
+void BrainState::settle_eviction() {
+  if (eviction_) eviction_->settle();
+}
+
+void BrainState::request_eviction(bool evict) {
+  if (eviction_) eviction_->request(evict);
+}
+
+std::uint64_t BrainState::evicted_bytes() const { return eviction_ ? eviction_->bytes() : 0; }
+
+std::uint64_t BrainState::host_copy_frame() const {
+  const auto newest = host_copy_ ? host_copy_->newest() : nullptr;
+  return newest ? newest->frame : 0;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,124 @@
+#pragma once
+// A brain's keeping part: snapshots, files, host copies, hashes; when each may touch the state.
+//
+// The state on the device changes while a learn step is in flight. Snapshots, restores, saves and host copies
+// therefore take place at boundaries, the moments between two steps, in the order of the calls: what they
+// hold does not depend on the GPU's speed. The host's part (waiting samples, counters) is copied at the call.
+//
+// Frame thread, or between frames, unless marked any-thread.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/hash.h"
+#include "compute/base/result.h"
+#include "plugin/agent/decide/decisions.h"
+#include "plugin/agent/keep/host_copy.h"
+#include "plugin/agent/keep/memory_eviction.h"
+#include "plugin/agent/keep/saving.h"
+#include "plugin/agent/keep/snapshots.h"
+#include "plugin/agent/learn/learning.h"
+
+namespace imprint::agent {
+
+class BrainState : public std::enable_shared_from_this<BrainState> {
+ public:
+  // services, spec, counts and decisions outlive it. learning: null = the brain has no learner. variables:
+  // all state on the device; a policy from a file has no state to keep (`changes` false).
+  static Result<std::shared_ptr<BrainState>> create(const BrainServices& services, const BrainSpec& spec,
+                                                    BrainCounts& counts, Decisions& decisions,
+                                                    std::shared_ptr<Learning> learning,
+                                                    std::vector<StateVariable> variables, bool changes);
+
+  // ---- create-time ----
+  std::size_t programs_to_compile() const;
+  Status compile(const std::function<void()>& advance);
+  // Takes the memory that save() in a frame needs. Without room the log says so, and save() works between
+  // frames only, once there is room.
+  Status prepare_saving();
+  // Hash of the state on the device and the replay memory's fill; waits. Errors: unsupported (record only;
+  // policy).
+  Result<Hash128> hash();
+  Status load(const std::string& path);
+  Status load_weights(const std::string& path);
+  // Ends a move of learning's memory that is under way; may wait.
+  void settle_eviction();
+  // Whether learning is on the device, rather than evicted or on its way.
+  bool learning_present() const { return !eviction_ || eviction_->present(); }
+  // As at destruction: a save that was not read back fails, and the log says so.
+  void cancel();
+  // After the bridge was drained: does at once what waits for a boundary. Waits for the GPU.
+  Status settle();
+
+  // ---- frame thread, or between frames ----
+  // In a frame: wrong_state without prepare_saving. On a lost device: writes the newest host copy;
+  // device_lost when there is none.
+  Status save(const std::string& path);
+  Status save_status();  // not_ready, the outcome, or not_found when nothing was saved
+  Result<std::uint64_t> snapshot();
+  Status restore(std::uint64_t snapshot);
+
+  // ---- frame thread ----
+  // Once per frame, after the frame's inference: enqueues what is due at a boundary. Returns whether a learn
+  // step may begin.
+  Result<bool> enqueue();
+  void changed() { changed_ = true; }  // a learn step began
+
+  // Asks learning to give its memory up, or lets it return; takes effect in later frames (memory_eviction.h).
+  void request_eviction(bool evict);
+  std::uint64_t evicted_bytes() const;    // any-thread
+  std::uint64_t host_copy_frame() const;  // any-thread: the newest host copy's; 0 = none
+
+ private:
+  // Waits for a boundary.
+  struct Request {
+    enum class Kind : std::uint8_t { copy, save };
+    Kind kind = Kind::copy;
+    std::size_t copy = 0;  // index of the snapshot to keep or restore
+    bool restores = false;
+    // save: the first frame whose inference the readback may follow; 0 = not at a boundary yet.
+    std::uint64_t from_frame = 0;
+  };
+
+  BrainState(const BrainServices& services, const BrainSpec& spec, BrainCounts& counts, Decisions& decisions,
+             std::shared_ptr<Learning> learning, std::vector<StateVariable> variables);
+
+  Status check_changes(const char* call) const;
+  Status check_can_load(const char* call) const;
+  std::uint64_t state_bytes() const;
+  const Variable* replay_variable() const;
+  HostState host_state() const;
+  bool copies_wait() const;
+  Status enqueue_requests(bool& writes);
+  Status enqueue_save();
+  void begin_host_copy(bool writes);
+  Status enqueue_host_copy();
+  Status enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete);
+  Status save_host_copy(const std::string& path);
+  // contents: per variable; empty = the variable stays as it is.
+  Status replace(const char* call, std::vector<std::vector<std::byte>> contents);
+  Status resume_loaded();
+  void publish();
+
+  const BrainServices& services_;
+  const BrainSpec& spec_;
+  BrainCounts& counts_;
+  Decisions& decisions_;
+  std::shared_ptr<Learning> learning_;
+  std::vector<StateVariable> variables_;
+  std::unique_ptr<Snapshots> snapshots_;  // null of a policy, as are the next two
+  std::unique_ptr<Saving> saving_;
+  std::unique_ptr<HostCopy> host_copy_;
+  std::shared_ptr<MemoryEviction> eviction_;  // null where nothing can be evicted
+  std::deque<Request> requests_;              // in the order of the calls
+  std::uint64_t host_copy_from_ = 0;          // the first frame whose inference its readback may follow
+  std::uint64_t next_host_copy_ = 0;          // the first frame in which another one is due
+  bool changed_ = true;                       // since the newest host copy
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,57 @@
+#include "plugin/agent/keep/schema.h"
+
+#include "compute/base/text.h"
+#include "plugin/agent/learn/registry.h"
+
+namespace imprint::agent {
+namespace {
+
+void add_networks(const BrainSpec& spec, Hasher& hasher) {
+  hasher.text("imprint brain schema 1");
+  hasher.number(spec.observation.count);
+  for (std::uint32_t i = 0; i < spec.observation.count; ++i)
+    hasher.number(spec.observation.scale.empty() ? 1.0f : spec.observation.scale[i]);
+  hasher.number(spec.goal_count);
+  hasher.number(static_cast<std::uint32_t>(spec.action.branch_sizes.size()));
+  for (const std::uint32_t size : spec.action.branch_sizes) hasher.number(size);
+  hasher.number(spec.action.continuous_count);
+  hasher.number(static_cast<std::uint32_t>(spec.hidden_sizes.size()));
+  for (const std::uint32_t size : spec.hidden_sizes) hasher.number(size);
+  hasher.number(spec.activation).number(spec.brain_count);
+}
+
+bool has_replay(const BrainSpec& spec) {
+  const Learner* learner = find_learner(spec.learner);
+  return learner && learner->replays();
+}
+
+}  // namespace
+
+Hash128 network_hash(const BrainSpec& spec) {
+  Hasher hasher;
+  add_networks(spec, hasher);
+  return hasher.digest();
+}
+
+Hash128 schema_hash(const BrainSpec& spec) {
+  Hasher hasher;
+  add_networks(spec, hasher);
+  hasher.number(spec.agents_per_brain).number(spec.learner);
+  if (has_replay(spec)) hasher.number(spec.replay_capacity);
+  return hasher.digest();
+}
+
+std::string schema_text(const BrainSpec& spec) {
+  std::string words = text(spec.observation.count, " observations, ", spec.goal_count, " goals, actions");
+  for (const std::uint32_t size : spec.action.branch_sizes) words += text(" ", size);
+  if (spec.action.continuous_count > 0) words += text(" and ", spec.action.continuous_count, " continuous");
+  words += ", network ";
+  const std::vector<std::uint32_t> sizes = spec.layer_sizes();
+  for (std::size_t i = 0; i < sizes.size(); ++i) words += text(i == 0 ? "" : "-", sizes[i]);
+  words += text(" ", activation_name(spec.activation), ", ", spec.brain_count, " brains of ",
+                spec.agents_per_brain, " agents, learner ", learner_name(spec.learner));
+  if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);
+  return words;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,54 @@
+#include "plugin/agent/learn/describe_learning.h"
+
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples.h"
+
+namespace imprint::agent {
+namespace {
+
+// Fetches the observations that are in the ring. Samples come out as the learner reads them, [P * K, W].
+LearnInputs take_in(const BrainSpec& spec, const SampleLayout& layout, LearnInputs given,
+                    const Variable& copies) {
+  if (!copies.ok()) return given;
+  const Tensor seen = take(copies.value(), 0, maximum(given.copy_rows, 0));
+  const Tensor own = narrow(given.samples, 1, layout.observation, spec.observation.count);
+  const Tensor observation = where(greater_equal(unsqueeze(given.copy_rows, 1), 0), seen, own);
+  const std::int64_t rest = layout.observation + spec.observation.count;  // the observation comes first
+  given.samples = concat({observation, narrow(given.samples, 1, rest, layout.width - rest)}, 1);
+  return given;
+}
+
+}  // namespace
+
+Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& copies) {
+  const std::int64_t rows = std::int64_t{spec.brain_count} * rows_per_step(spec);
+  const std::int64_t width = learner_of(spec).layout(spec).width;
+  LearnInputs inputs{input("filled", {spec.brain_count}, DType::int32),
+                     input("rows", {rows}, DType::int32),
+                     input("samples", {rows, width}),
+                     {}};
+  if (copies.ok()) inputs.copy_rows = input("copy rows", {rows}, DType::int32);
+  IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, copies));
+  graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
+  if (copies.ok()) graph.description.inputs.push_back(inputs.copy_rows);
+  for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
+  return graph;
+}
+
+Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network,
+                                          const LearnInputs& given, const Variable& copies) {
+  const Learner& learner = learner_of(spec);
+  LearnGraph graph;
+  graph.description.name = spec.name + " learn";
+  graph.description.slots = learn_slots(spec.learn_period_frames);
+  graph.description.yields = true;
+  graph.has_observation_copies = copies.ok();
+  IMPRINT_CHECK(learner.describe(spec, network, take_in(spec, learner.layout(spec), given, copies), graph));
+  if (!graph.sequence.parts.empty()) {
+    graph.sequence.name = graph.description.name;
+    graph.sequence.slots = graph.description.slots;
+  }
+  return graph;
+}
+
+}  // namespace imprint::agent

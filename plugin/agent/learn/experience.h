@@ -1,0 +1,75 @@
+#pragma once
+// Turns what agents do, and what they are told, into samples. Frame thread.
+//
+// A learner of labelled samples gets one sample per credited action or demonstration. A learner of steps gets
+// one per action, once the agent's trajectory says what came of it. Steps that are still on a trajectory are
+// in no file and no snapshot; restoring, loading and switching learning off drop them.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plugin/agent/decide/agent_slot.h"
+#include "plugin/agent/learn/credit.h"
+#include "plugin/agent/learn/training.h"
+#include "plugin/agent/learn/trajectory.h"
+
+namespace imprint::agent {
+
+enum class CreditKind : std::uint8_t { by_onset, current };
+
+struct Feedback {
+  float value = 0, weight = 1;
+  CreditKind credit = CreditKind::by_onset;
+  double time_s = 0;
+  bool pushes_rivals = true;  // when value > 0: BrainSpec::margin
+};
+
+class Experience {
+ public:
+  // spec and training outlive it.
+  Experience(const BrainSpec& spec, Training& training);
+
+  bool enabled() const { return enabled_; }
+  void set_enabled(bool enabled);
+
+  // ---- what an agent does ----
+  void acted(std::uint32_t agent, const AgentSlot& slot, double time_s);
+  void mode_changes(std::uint32_t agent);  // before the slot's mode changes
+  void left(std::uint32_t agent);
+  void episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s);
+
+  // ---- what it is told ----
+  // A value below 0 also forbids the action that it most likely meant.
+  void feedback(std::uint32_t agent, AgentSlot& slot, const Feedback& feedback);
+  void reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s);
+  // A labelled sample. No effect while learning is off.
+  void add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
+                    bool pushes_rivals = true);
+
+  // Steps that are complete become samples.
+  void settle(double time_s);
+  void forget_steps();
+
+ private:
+  bool records(const AgentSlot& slot) const;
+  void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);  // fills credits_
+  void settle_agent(std::uint32_t agent, double time_s);
+  std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
+  void add_step(std::uint32_t agent, const Transition& step);
+  void write_begins(std::span<float> row, std::uint32_t agent, bool begins);
+  void write_allowed(std::span<float> row, const Transition& step) const;
+  void write_next(std::span<float> row, const Transition& step) const;
+
+  const BrainSpec& spec_;
+  const Learner& learner_;
+  const SampleLayout layout_;
+  Training& training_;
+  std::vector<Trajectory> trajectories_;    // [agents] of a learner that records steps, else empty
+  std::vector<std::uint32_t> newest_step_;  // [P] the agent whose step became a sample last
+  std::vector<std::uint8_t> broken_;        // [agents] 1 = its last step did not become a sample
+  std::vector<Credit> credits_;             // of one feedback; a member to keep its memory
+  bool enabled_ = true;
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,45 @@
+#pragma once
+// A brain's learning part: gathers experience, runs one learn step after the other. Frame thread, or between
+// frames.
+
+#include <memory>
+
+#include "compute/base/result.h"
+#include "plugin/agent/learn/experience.h"
+#include "plugin/agent/learn/training.h"
+#include "plugin/agent/spec/brain_counts.h"
+#include "plugin/agent/spec/brain_services.h"
+
+namespace imprint::agent {
+
+class Learning : public std::enable_shared_from_this<Learning> {
+ public:
+  // services, spec and counts outlive it.
+  Learning(const BrainServices& services, const BrainSpec& spec, LearnGraph graph, BrainCounts& counts);
+
+  const Learner& learner() const { return learner_; }
+  Training& training() { return training_; }
+  Experience& experience() { return experience_; }
+
+  Status compile();  // and installs
+  void cancel();     // the step in flight, before this is destroyed
+  // Ends the step in flight without effect: the state that it would have changed is being replaced.
+  void drop_step();
+  // Begins a step when there is work, learning is on, and no step is in flight. Returns whether one began.
+  // captured: Decisions.
+  Result<bool> start_step(std::span<const std::uint64_t> captured);
+  // Updates what stats() reports.
+  void publish();
+
+ private:
+  void finish_step(std::uint32_t slot);
+
+  const BrainServices& services_;
+  const BrainSpec& spec_;
+  BrainCounts& counts_;
+  const Learner& learner_;
+  Training training_;
+  Experience experience_;
+};
+
+}  // namespace imprint::agent

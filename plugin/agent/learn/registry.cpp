@@ -1,0 +1,23 @@
+#include "plugin/agent/learn/registry.h"
+
+namespace imprint::agent {
+
+// Each is in a file pair of its name.
+#define IMPRINT_DECLARE(name) const Learner& name##_learner();
+IMPRINT_LEARNERS(IMPRINT_DECLARE)
+#undef IMPRINT_DECLARE
+
+const Learner* find_learner(LearnerKind kind) {
+  switch (kind) {
+    case LearnerKind::none:
+      break;
+#define IMPRINT_CASE(name) \
+  case LearnerKind::name:  \
+    return &name##_learner();
+      IMPRINT_LEARNERS(IMPRINT_CASE)
+#undef IMPRINT_CASE
+  }
+  return nullptr;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,55 @@
+#pragma once
+// Base of the learners that keep a replay memory and draw minibatches from it. One learn step: draw, mean
+// loss, gradients, per-brain clip to max_gradient_norm, Adam with beta 0.9 and 0.999 (Kingma, Ba, Adam,
+// 2015), then add the new samples. A minibatch therefore never holds the samples that arrive with it.
+//
+// P = brain_count, B = batch_size, V = outputs of one goal.
+
+#include <memory>
+#include <vector>
+
+#include "compute/program/program.h"
+#include "compute/tensor/tensor.h"
+#include "plugin/agent/learn/learner.h"
+
+namespace imprint::agent {
+
+// The columns of the drawn samples [P, B, W].
+struct Minibatch {
+  Tensor rows;
+  SampleLayout layout;
+
+  Tensor columns(std::uint32_t first, std::uint32_t count) const { return narrow(rows, 2, first, count); }
+  Tensor column(std::uint32_t index) const { return squeeze(columns(index, 1), 2); }
+  Tensor whole_number(std::uint32_t index) const { return cast(column(index), DType::int32); }
+};
+
+// What one optimiser step gives. Brains that do not learn in it keep their values.
+struct OptimiserStep {
+  std::vector<Tensor> parameters;  // new values, in the order of the network's parameters
+  Tensor count;                    // int32 [P] optimiser steps so far, this one included
+  Tensor active;                   // bool [P] 1 = this brain learns in this step
+};
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  virtual Tensor losses(const Minibatch& batch, const Network& network) const = 0;  // float32 [P, B]
+  // State beside the network and the optimiser, and its updates after an optimiser step.
+  virtual std::vector<StateVariable> state() const { return {}; }
+  virtual std::vector<Update> updates(const OptimiserStep&) const { return {}; }
+};
+
+class ReplayLearner : public Learner {
+ public:
+  SampleUse sample_use() const override { return SampleUse::replay; }
+  bool off_policy() const override { return true; }
+  Status describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                  LearnGraph& graph) const override;
+
+ protected:
+  virtual Result<std::unique_ptr<Objective>> objective(const BrainSpec& spec) const = 0;
+};
+
+}  // namespace imprint::agent

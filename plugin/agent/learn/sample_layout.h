@@ -1,0 +1,27 @@
+#pragma once
+// Which columns a sample has, and where. Goals, choices and flags are whole numbers held as floats.
+
+#include <cstdint>
+
+#include "plugin/agent/spec/brain_spec.h"
+
+namespace imprint::agent {
+
+// First column of each part. A learner fills in the parts that it uses (Learner::layout).
+struct SampleLayout {
+  std::uint32_t observation = 0, goal = 0, branches = 0, continuous = 0;  // every sample has these
+  std::uint32_t target = 0, weight = 0, margin = 0;
+  std::uint32_t reward = 0;
+  std::uint32_t begins = 0;     // 1: no step of the same trajectory lies before this one
+  std::uint32_t allowed = 0;    // [choices] 1 = allowed
+  std::uint32_t continues = 0;  // 0: the step terminated its episode
+  std::uint32_t next_observation = 0, next_goal = 0;
+  std::uint32_t width = 0;
+
+  // The columns that every sample has: observation | goal | choice per branch | continuous actions.
+  static SampleLayout begin(const BrainSpec& spec);
+  // Appends columns and returns itself: layout.add(&SampleLayout::weight).
+  SampleLayout& add(std::uint32_t SampleLayout::*part, std::uint32_t columns = 1);
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,139 @@
+#include "plugin/agent/learn/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "plugin/agent/learn/registry.h"
+
+namespace imprint::agent {
+namespace {
+
+template <class T>
+std::span<T> as(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+}  // namespace
+
+Training::Training(const BrainSpec& spec, LearnGraph graph)
+    : spec_(spec),
+      learner_(learner_of(spec)),
+      graph_(std::move(graph)),
+      replay_(ReplayState::empty(spec)),
+      runs_(graph_.slots()),
+      stopped_(spec.brain_count, 0),
+      versions_(spec.brain_count, 0),
+      updating_(spec.brain_count, 0) {
+  for (Run& run : runs_) run.filled.resize(spec.brain_count);
+}
+
+Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
+  IMPRINT_ASSIGN(Program compiled, graph_.compile(runtime));
+  auto program = std::make_unique<Program>(std::move(compiled));
+  for (std::uint32_t slot = 0; slot < program->slot_count(); ++slot) {
+    std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
+    std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
+    std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
+  }
+  return program;
+}
+
+bool Training::has_work() const {
+  if (learner_.collects_rollouts()) {
+    for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
+      if (replay_.waiting.size(p) >= spec_.rollout_steps && !stopped_[p]) return true;
+    return false;
+  }
+  if (!replay_.waiting.empty()) return true;
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
+    if (replay_.filled[p] > 0 && !stopped_[p]) return true;
+  return false;
+}
+
+std::optional<std::uint32_t> Training::free_slot() const {
+  for (std::uint32_t slot = 0; slot < runs_.size(); ++slot)
+    if (!runs_[slot].in_flight) return slot;
+  return std::nullopt;
+}
+
+bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured) {
+  Run& run = runs_[slot];
+  const bool replays = learner_.replays();
+  if (replays) run.filled = replay_.filled;  // the draw does not see the new samples
+  StepInputs into;
+  into.values = as<float>(program_->input_bytes(slot, LearnGraph::kValues));
+  into.rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kRows));
+  if (graph_.has_observation_copies)
+    into.copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kCopyRows));
+  into.captured = captured;
+  if (learner_.collects_rollouts())
+    take_rollouts(spec_, replay_, into);
+  else
+    take_samples(spec_, replay_, into);
+  if (!replays) {
+    const std::size_t per_brain = into.rows.size() / spec_.brain_count;
+    for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
+      run.filled[p] = static_cast<std::int32_t>(std::ranges::count_if(
+          into.rows.subspan(p * per_brain, per_brain), [](std::int32_t row) { return row >= 0; }));
+  }
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
+    if (stopped_[p]) run.filled[p] = 0;
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
+    updating_[p] = run.filled[p] > 0 ? 1 : 0;
+    versions_[p] += updating_[p];
+  }
+  std::ranges::copy(run.filled, as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kFilled)).begin());
+  run.in_flight = true;
+  run.epoch = epoch_;
+  stepping_ = true;
+  deadline_ = deadline;
+  return std::ranges::any_of(run.filled, [](std::int32_t filled) { return filled > 0; });
+}
+
+std::vector<std::uint32_t> Training::slots_in_flight() const {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < runs_.size(); ++slot)
+    if (runs_[slot].in_flight) slots.push_back(slot);
+  return slots;
+}
+
+Training::Outcome Training::finish(std::uint32_t slot) {
+  Run& run = runs_[slot];
+  run.in_flight = false;
+  const std::span<const std::byte> bytes = program_->output_bytes(slot, LearnGraph::kLoss);
+  const auto* losses = reinterpret_cast<const float*>(bytes.data());
+  Outcome outcome;
+  double sum = 0;
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
+    if (run.filled[p] == 0) continue;
+    ++outcome.learned;
+    sum += losses[p];
+    if (std::isfinite(losses[p]) || run.epoch != epoch_ || stopped_[p]) continue;
+    stopped_[p] = 1;
+    ++outcome.stopped;
+  }
+  outcome.loss = outcome.learned > 0 ? static_cast<float>(sum / outcome.learned) : 0.0f;
+  return outcome;
+}
+
+std::uint32_t Training::stopped_brains() const {
+  return static_cast<std::uint32_t>(std::accumulate(stopped_.begin(), stopped_.end(), 0u));
+}
+
+void Training::weights_replaced() {
+  for (std::uint64_t& version : versions_) ++version;
+  std::ranges::fill(updating_, std::uint8_t{0});
+}
+
+void Training::weights_restored() {
+  weights_replaced();
+  if (learner_.collects_rollouts()) replay_.waiting.clear();
+}
+
+void Training::resume_all() {
+  std::ranges::fill(stopped_, std::uint8_t{0});
+  ++epoch_;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,87 @@
+#pragma once
+// The learning program of a brain, the samples that the host feeds it, and its runs in flight.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/program.h"
+#include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/learn/learner.h"
+#include "plugin/agent/learn/samples.h"
+
+namespace imprint::agent {
+
+class Training {
+ public:
+  Training(const BrainSpec& spec, LearnGraph graph);
+
+  bool compiled() const { return program_ != nullptr; }
+  Result<std::unique_ptr<Program>> compile(Runtime& runtime) const;  // any thread
+  // Null: to be compiled again. No run is in flight.
+  void install(std::unique_ptr<Program> program) { program_ = std::move(program); }
+  Program& program() { return *program_; }
+  const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }
+
+  // As it will be after the step in flight, and the samples that wait for later steps.
+  ReplayState& replay() { return replay_; }
+  const ReplayState& replay() const { return replay_; }
+
+  // ---- one step at a time; brain.h says when ----
+  bool stepping() const { return stepping_; }
+  std::uint64_t deadline() const { return deadline_; }
+  std::uint32_t minibatches_per_step() const { return graph_.minibatches; }
+  // Version of the weights that agents act with now.
+  std::uint64_t acting_version(std::uint32_t brain) const {
+    return versions_[brain] - (stepping_ ? updating_[brain] : 0u);
+  }
+  // Version that a rollout's sample must be collected with to enter the next step.
+  std::uint64_t wanted_version(std::uint32_t brain) const { return versions_[brain]; }
+  void weights_replaced();  // by a file's
+  // By a snapshot's. A rollout that other weights began is dropped.
+  void weights_restored();
+  // Whether a step would learn or take in anything.
+  bool has_work() const;
+  std::optional<std::uint32_t> free_slot() const;
+  // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
+  // samples in but no brain learns. captured: StepInputs.
+  bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured);
+  void end() { stepping_ = false; }  // at the deadline, or when its job was cancelled
+  // Runs whose jobs were cancelled get no finish(). release() frees their slots.
+  std::vector<std::uint32_t> slots_in_flight() const;
+  void release(std::uint32_t slot) { runs_[slot].in_flight = false; }
+  // Call when the slot's run is complete.
+  struct Outcome {
+    float loss = 0;             // mean over the brains that learned; NaN when one is not finite
+    std::uint32_t learned = 0;  // brains
+    std::uint32_t stopped = 0;  // brains that stop learning because of it
+  };
+  Outcome finish(std::uint32_t slot);
+
+  std::uint32_t stopped_brains() const;
+  void resume_all();  // stopped brains learn again: their state was replaced
+
+ private:
+  struct Run {
+    std::vector<std::int32_t> filled;  // [P] as fed: 0 = the brain does not take part
+    std::uint64_t epoch = 0;
+    bool in_flight = false;
+  };
+
+  const BrainSpec& spec_;
+  const Learner& learner_;
+  LearnGraph graph_;
+  std::unique_ptr<Program> program_;
+  ReplayState replay_;
+  std::vector<Run> runs_;
+  std::vector<std::uint8_t> stopped_;    // [P]
+  std::vector<std::uint64_t> versions_;  // [P] counts steps begun and replacements
+  std::vector<std::uint8_t> updating_;   // [P] 1 = takes part in the newest step
+  std::uint64_t epoch_ = 0;              // of the state; losses of an earlier epoch stop no brain
+  bool stepping_ = false;
+  std::uint64_t deadline_ = 0;
+};
+
+}  // namespace imprint::agent

@@ -1,0 +1,77 @@
+#include "plugin/agent/learn/trajectory.h"
+
+#include <algorithm>
+
+namespace imprint::agent {
+
+Trajectory::Entry& Trajectory::push() {
+  if (count_ == entries_.size()) {
+    std::ranges::rotate(entries_, entries_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+    entries_.emplace_back();
+  }
+  Entry& entry = at(count_++);
+  entry.sealed = entry.step.followed = entry.step.terminated = false;
+  entry.step.reward = 0;
+  return entry;
+}
+
+void Trajectory::act(const Choice& choice, double time_s) {
+  if (is_open()) {
+    Transition& before = at(count_ - 1).step;
+    before.next = choice;
+    before.followed = true;
+  }
+  Transition& step = push().step;
+  step.choice = choice;
+  step.onset_s = time_s;
+  step.begins = begins_;
+  begins_ = false;
+}
+
+void Trajectory::reward(std::uint64_t action, float amount) {
+  for (std::size_t i = 0; i < count_; ++i)
+    if (Entry& entry = at(i); !entry.sealed && entry.step.choice.action == action)
+      entry.step.reward += amount;
+}
+
+void Trajectory::reward_newest(float amount) {
+  if (is_open()) at(count_ - 1).step.reward += amount;
+}
+
+void Trajectory::end(EpisodeEnd end, const Choice* last_seen) {
+  if (is_open()) {
+    Transition& last = at(count_ - 1).step;
+    last.terminated = end == EpisodeEnd::terminated;
+    last.followed = last.terminated || last_seen;
+    if (!last.terminated && last_seen) last.next = *last_seen;
+  }
+  cut();
+  for (std::size_t i = 0; i < count_; ++i) at(i).sealed = true;
+}
+
+void Trajectory::cut() {
+  if (is_open()) --count_;
+  begins_ = true;
+}
+
+void Trajectory::forget() {
+  count_ = 0;
+  begins_ = true;
+}
+
+const Transition* Trajectory::settled(double time_s, double reach_s) {
+  if (count_ == 0) return nullptr;
+  const Entry& oldest = at(0);
+  // AgentSlot::kHistory bounds the steps of a game whose time stands still.
+  const bool out_of_reach =
+      oldest.sealed || time_s > oldest.step.onset_s + reach_s || count_ > AgentSlot::kHistory;
+  return oldest.step.followed && out_of_reach ? &oldest.step : nullptr;
+}
+
+void Trajectory::pop() {
+  first_ = (first_ + 1) % entries_.size();
+  --count_;
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,64 @@
+#pragma once
+// An agent's newest steps, until they become samples of a learner that must know what each step led to. No
+// GPU.
+//
+//   act -> (reward, credited feedback)* -> the next act, or the end of the episode -> settled -> a sample
+//
+// A step stays until its successor is known and credit can no longer reach it: people react late, so praise
+// for an action often arrives after the next one has begun. The newest step has no successor yet; where the
+// trajectory is cut, it is dropped.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plugin/agent/decide/agent_slot.h"
+
+namespace imprint::agent {
+
+struct Transition {
+  Choice choice;  // what was observed and done
+  double onset_s = 0;
+  float reward = 0;         // with the feedback that was credited to it
+  bool begins = false;      // the trajectory begins here
+  bool followed = false;    // the successor is known:
+  bool terminated = false;  //   none, or
+  Choice next;              //   the next observation, its goal, and what was allowed
+};
+
+enum class EpisodeEnd : std::uint8_t { terminated, truncated };
+
+class Trajectory {
+ public:
+  // An action begins. It is the successor of the one before.
+  void act(const Choice& choice, double time_s);
+  // Rewards an action (Choice::action). No effect when it has left the trajectory.
+  void reward(std::uint64_t action, float amount);
+  void reward_newest(float amount);
+  // Ends the episode, and with it all credit. last_seen: the observation after the last action, or null: then
+  // the last step of a truncated episode has no known successor and is dropped.
+  void end(EpisodeEnd end, const Choice* last_seen);
+  void cut();     // the next action does not follow from this one
+  void forget();  // drops all steps
+
+  // The oldest step, once it has a successor and began more than `reach_s` ago; else null.
+  const Transition* settled(double time_s, double reach_s);
+  void pop();
+
+ private:
+  struct Entry {
+    Transition step;
+    bool sealed = false;  // its episode is over: nothing can be credited any more
+  };
+
+  Entry& at(std::size_t i) { return entries_[(first_ + i) % entries_.size()]; }  // 0: the oldest
+  Entry& push();
+  bool is_open() { return count_ > 0 && !at(count_ - 1).step.followed; }
+
+  // A ring. Once warm a step allocates nothing: entries keep their memory for later steps.
+  std::vector<Entry> entries_;
+  std::size_t first_ = 0, count_ = 0;
+  bool begins_ = true;
+};
+
+}  // namespace imprint::agent

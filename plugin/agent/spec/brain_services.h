@@ -1,0 +1,29 @@
+#pragma once
+// What the agent system lends to its brains. Everything here outlives them.
+
+#include <cstdint>
+
+#include "compute/base/log.h"
+#include "engine-bridge/context.h"
+
+namespace imprint::agent {
+
+class FileWriter;
+
+struct FrameClock {
+  std::uint64_t frame = 0;
+  double time_s = 0;
+  bool open = false;  // between frame_begin and frame_end
+};
+
+struct BrainServices {
+  bridge::Context& context;
+  FileWriter& files;
+  const FrameClock& clock;
+  const std::uint32_t& host_copy_period_frames;  // 0 = no host copies
+  LogSink log;
+
+  std::uint64_t stream = 0;  // of this brain's learn jobs, which run in order
+};
+
+}  // namespace imprint::agent

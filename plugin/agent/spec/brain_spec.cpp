@@ -1,0 +1,49 @@
+#include "plugin/agent/spec/brain_spec.h"
+
+namespace imprint::agent {
+
+std::uint32_t ActionSpec::choice_count() const {
+  std::uint32_t sum = 0;
+  for (const std::uint32_t size : branch_sizes) sum += size;
+  return sum;
+}
+
+std::uint32_t ActionSpec::output_count() const { return choice_count() + continuous_count; }
+
+std::uint32_t ActionSpec::branch_offset(std::size_t branch) const {
+  std::uint32_t offset = 0;
+  for (std::size_t b = 0; b < branch; ++b) offset += branch_sizes[b];
+  return offset;
+}
+
+std::vector<std::uint32_t> BrainSpec::layer_sizes() const {
+  std::vector<std::uint32_t> sizes{observation.count};
+  sizes.insert(sizes.end(), hidden_sizes.begin(), hidden_sizes.end());
+  sizes.push_back(goal_count * action.output_count());
+  return sizes;
+}
+
+std::uint64_t BrainSpec::parameter_count() const {
+  const std::vector<std::uint32_t> sizes = layer_sizes();
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) count += (std::uint64_t{sizes[i]} + 1) * sizes[i + 1];
+  return count * brain_count;
+}
+
+const char* activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return "relu";
+    case Activation::tanh:
+      return "tanh";
+    case Activation::silu:
+      return "silu";
+    case Activation::elu:
+      return "elu";
+    case Activation::gelu:
+      return "gelu";
+  }
+  return "unknown";
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,92 @@
+#pragma once
+// Describes a brain before any tensor exists: observations, actions, learner, and every size.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plugin/agent/spec/learner_kind.h"
+
+namespace imprint::agent {
+
+inline constexpr std::uint32_t kMaxSize = 1u << 20;  // of one count; keeps products below within 64 bits
+inline constexpr std::uint64_t kMaxElements = 1ull << 31;  // of one tensor
+
+struct ObservationSpec {
+  std::uint32_t count = 0;   // floats per observation, >= 1
+  std::vector<float> scale;  // [count] factors applied before the network; empty = 1
+};
+
+// An action is one choice per branch and `continuous_count` numbers in [-1, 1].
+// Order of the network's outputs for one goal: the choices of branch 0, of branch 1, ..., then the continuous
+// actions.
+struct ActionSpec {
+  std::vector<std::uint32_t> branch_sizes;  // each >= 2
+  std::uint32_t continuous_count = 0;
+
+  std::uint32_t choice_count() const;                     // sum of the branch sizes
+  std::uint32_t output_count() const;                     // choices and continuous actions
+  std::uint32_t branch_offset(std::size_t branch) const;  // first choice of a branch among all choices
+};
+
+enum class Activation : std::uint8_t { relu, tanh, silu, elu, gelu };
+
+struct BrainSpec {
+  std::string name = "brain";
+  ObservationSpec observation;
+  ActionSpec action;
+  std::uint32_t goal_count = 1;  // heads: each goal has its own outputs in the last layer
+  std::vector<std::uint32_t> hidden_sizes = {64, 64};
+  Activation activation = Activation::relu;
+  std::uint32_t brain_count = 1;  // P: brains of one shape, each with its own weights, optimiser and memory
+  std::uint32_t agents_per_brain = 1;  // A
+  std::uint64_t seed = 0;              // brain p of a kennel starts as a single brain with seed + p
+  std::uint32_t action_latency_frames = 2;
+  std::uint32_t decision_period_frames = 1;  // agents of a brain take turns
+
+  LearnerKind learner = LearnerKind::none;
+  std::uint32_t learn_period_frames = 6;
+  std::uint32_t batch_size = 32;
+  std::uint32_t replay_capacity = 4096;
+  float learning_rate = 1e-3f;
+  float max_gradient_norm = 1.0f;  // 0 = no clip
+  float exploration = 0.2f;
+  float margin = 0.5f;
+  float margin_weight = 0.3f;
+  float credit_delay_s = 0.8f;
+  float credit_width_s = 0.6f;
+  float discount = 0.99f;
+  std::uint32_t target_period = 50;  // minibatches between two updates of the target network
+  float target_rate = 1;             // share of the way to the network that an update goes
+  bool double_estimate = false;
+  float epsilon = 0;  // share of random choices after epsilon_decisions
+  std::uint32_t epsilon_decisions = 0;
+  float trace_decay = 0;
+  std::uint32_t rollout_steps = 128;  // per brain, all its agents together
+  std::uint32_t epochs = 4;           // over a rollout, in minibatches of batch_size
+  float advantage_decay = 0.95f;
+  float clip_range = 0.2f;
+  float entropy_coefficient = 0.005f;
+  std::uint32_t snapshot_count = 4;
+
+  std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
+  // The frame, modulo decision_period_frames, in which an agent decides.
+  std::uint32_t turn_of(std::uint32_t agent) const {
+    return agent % agents_per_brain % decision_period_frames;
+  }
+  // Share of random choices at an agent's n-th decision: falls linearly from 1 to epsilon.
+  float random_share(std::uint64_t decision) const {
+    if (decision >= epsilon_decisions) return epsilon;
+    return 1 - (1 - epsilon) * static_cast<float>(decision) / static_cast<float>(epsilon_decisions);
+  }
+  std::uint32_t agents_per_turn() const {
+    return (agents_per_brain - 1) / decision_period_frames + 1;
+  }                                                // per brain, at most
+  std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
+  std::uint64_t parameter_count() const;           // weights and biases, all brains
+};
+
+const char* activation_name(Activation activation);
+
+}  // namespace imprint::agent

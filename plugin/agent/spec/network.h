@@ -1,0 +1,44 @@
+#pragma once
+// The network of a brain, or of all brains of a kennel at once: observations in, one row of outputs per goal
+// out.
+
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/nn/sequential.h"
+#include "compute/tensor/tensor.h"
+#include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/state_variable.h"
+
+namespace imprint::agent {
+
+// P = brain_count, G = goal_count, V = outputs of one goal (ActionSpec), N = any number of rows.
+class Network {
+ public:
+  // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
+  // Efficient BackProp, 1998; PyTorch's default for linear layers). Brain p draws from seed + p, so a kennel
+  // starts as P single brains. A network of another name has the same first weights in its own variables.
+  static Result<Network> create(const BrainSpec& spec, const std::string& name = "network");
+
+  // observations float32 [P, N, observations], before scaling -> [P, N, G, V].
+  Tensor heads(const Tensor& observations) const;
+
+  // heads [P, N, G, V], goals int32 [P, N] -> [P, N, V], the outputs of each row's goal.
+  static Tensor of_goal(const Tensor& heads, const Tensor& goals);
+
+  const nn::Parameters& parameters() const { return layers_.parameters(); }
+  std::vector<StateVariable> state() const;  // "network.0.weight", ...
+
+ private:
+  Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
+
+  BrainSpec spec_;
+  nn::Sequential layers_;
+};
+
+// Appends each parameter to a state as "prefix.name".
+void add_state(std::vector<StateVariable>& state, const std::string& prefix,
+               const nn::Parameters& parameters);
+
+}  // namespace imprint::agent

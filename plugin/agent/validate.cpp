@@ -1,0 +1,100 @@
+#include "plugin/agent/validate.h"
+
+#include "compute/base/text.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/spec/field_check.h"
+
+namespace imprint::agent {
+namespace {
+
+constexpr const char* kWhat = "brain";
+
+Status check_observations(const ObservationSpec& observation) {
+  IMPRINT_CHECK(check_range(kWhat, "observation_count", observation.count, 1, kMaxSize));
+  if (!observation.scale.empty() && observation.scale.size() != observation.count)
+    return bad_field(kWhat, "observation_scale", text(observation.scale.size(), " factors"),
+                     text(observation.count, " or none"));
+  return check_finite(kWhat, "observation_scale", observation.scale);
+}
+
+Status check_actions(const BrainSpec& spec) {
+  const ActionSpec& action = spec.action;
+  IMPRINT_CHECK(check_range(kWhat, "goal_count", spec.goal_count, 1, kMaxSize));
+  IMPRINT_CHECK(
+      check_range(kWhat, "branch_count", static_cast<std::uint32_t>(action.branch_sizes.size()), 0, 8));
+  for (std::size_t b = 0; b < action.branch_sizes.size(); ++b)
+    IMPRINT_CHECK(check_range(kWhat, text("branch_sizes[", b, "]"), action.branch_sizes[b], 2, kMaxSize));
+  IMPRINT_CHECK(check_range(kWhat, "continuous_count", action.continuous_count, 0, 64));
+  if (action.branch_sizes.empty() && action.continuous_count == 0)
+    return bad_field(kWhat, "branch_count", "0 with continuous_count 0",
+                     "at least one branch or continuous action");
+  return {};
+}
+
+Status check_network(const BrainSpec& spec) {
+  IMPRINT_CHECK(
+      check_range(kWhat, "hidden_count", static_cast<std::uint32_t>(spec.hidden_sizes.size()), 0, 16));
+  for (std::size_t i = 0; i < spec.hidden_sizes.size(); ++i)
+    IMPRINT_CHECK(check_range(kWhat, text("hidden_sizes[", i, "]"), spec.hidden_sizes[i], 1, kMaxSize));
+  return {};
+}
+
+Status check_products(const BrainSpec& spec) {
+  std::uint64_t outputs = spec.action.continuous_count;
+  for (const std::uint32_t size : spec.action.branch_sizes) outputs += size;
+  if (outputs * spec.goal_count > kMaxSize)
+    return bad_field(kWhat, "goal_count * outputs", text(spec.goal_count, " * ", outputs),
+                     text("at most ", kMaxSize));
+  const std::vector<std::uint32_t> layers = spec.layer_sizes();
+  for (std::size_t i = 0; i + 1 < layers.size(); ++i)
+    if (std::uint64_t{layers[i]} * layers[i + 1] > kMaxElements / spec.brain_count)
+      return bad_field(kWhat, "hidden_sizes",
+                       text("a layer of ", layers[i], " * ", layers[i + 1], " weights in each of ",
+                            spec.brain_count, " brains"),
+                       text("at most ", kMaxElements, " weights per layer"));
+  return {};
+}
+
+Status check_sizes(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_observations(spec.observation));
+  IMPRINT_CHECK(check_actions(spec));
+  IMPRINT_CHECK(check_network(spec));
+  IMPRINT_CHECK(check_range(kWhat, "brain_count", spec.brain_count, 1, kMaxSize));
+  IMPRINT_CHECK(check_range(kWhat, "agents_per_brain", spec.agents_per_brain, 1, kMaxSize));
+  if (const std::uint64_t agents = std::uint64_t{spec.brain_count} * spec.agents_per_brain; agents > kMaxSize)
+    return bad_field(kWhat, "brain_count * agents_per_brain", text(agents), text("at most ", kMaxSize));
+  IMPRINT_CHECK(check_range(kWhat, "action_latency_frames", spec.action_latency_frames, 1, 64));
+  IMPRINT_CHECK(check_range(kWhat, "decision_period_frames", spec.decision_period_frames, 1, kMaxSize));
+  IMPRINT_CHECK(check_range(kWhat, "snapshot_count", spec.snapshot_count, 0, 64));
+  return check_products(spec);
+}
+
+Status check_learning(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_number(kWhat, "exploration", spec.exploration, 0, 1e6f));
+  const Learner* learner = find_learner(spec.learner);
+  if (!learner) return {};
+  IMPRINT_CHECK(learner->check_actions(spec));
+  if (learner->takes_feedback()) {
+    IMPRINT_CHECK(check_number(kWhat, "credit_delay_s", spec.credit_delay_s, 0, 1e6f));
+    IMPRINT_CHECK(check_number(kWhat, "credit_width_s", spec.credit_width_s, 1e-6f, 1e6f));
+  }
+  IMPRINT_CHECK(learner->check_settings(spec));
+  IMPRINT_CHECK(check_range(kWhat, "learn_period_frames", spec.learn_period_frames, 1, kMaxSize));
+  IMPRINT_CHECK(check_range(kWhat, "batch_size", spec.batch_size, 1, kMaxSize));
+  IMPRINT_CHECK(check_range(kWhat, "replay_capacity", spec.replay_capacity, 1, kMaxSize));
+  if (const std::uint64_t samples = std::uint64_t{spec.replay_capacity} * spec.brain_count;
+      samples >= kMaxElements)
+    return bad_field(kWhat, "replay_capacity * brain_count", text(samples), text("less than ", kMaxElements));
+  IMPRINT_CHECK(check_number(kWhat, "learning_rate", spec.learning_rate, 0, 1e6f));
+  return check_number(kWhat, "max_gradient_norm", spec.max_gradient_norm, 0, 1e12f);
+}
+
+}  // namespace
+
+Status validate(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_name(kWhat, spec.name));
+  IMPRINT_CHECK(check_sizes(spec));
+  return check_learning(spec);
+}
+
+}  // namespace imprint::agent

@@ -1,0 +1,172 @@
+// Trajectories, and the random numbers that choose actions.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "plugin/agent/decide/noise.h"
+#include "plugin/agent/learn/trajectory.h"
+
+namespace imprint::agent {
+namespace {
+
+Choice choice(std::uint64_t action, float seen) {
+  Choice made;
+  made.action = action;
+  made.observation = {seen};
+  return made;
+}
+
+constexpr double kReach = 1.4;
+
+TEST(Trajectory, AStepIsWholeWhenTheNextActionBeginsAndPraiseCannotReachItAnyMore) {
+  Trajectory trajectory;
+  trajectory.act(choice(1, 10), 0);
+  EXPECT_FALSE(trajectory.settled(100, kReach)) << "what it leads to is not known";
+  trajectory.act(choice(2, 20), 1);
+  EXPECT_FALSE(trajectory.settled(1.4, kReach));
+  trajectory.reward(1, 0.5f);
+  trajectory.reward(1, 0.25f);
+  trajectory.reward(2, 7);
+  const Transition* step = trajectory.settled(1.41, kReach);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->choice.action, 1u);
+  EXPECT_EQ(step->reward, 0.75f);
+  EXPECT_TRUE(step->begins);
+  EXPECT_FALSE(step->terminated);
+  EXPECT_EQ(step->next.observation, std::vector<float>{20});
+  trajectory.pop();
+  EXPECT_FALSE(trajectory.settled(100, kReach));
+  trajectory.reward(1, 1);  // too late
+  trajectory.act(choice(3, 30), 2);
+  step = trajectory.settled(100, kReach);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->reward, 7);
+  EXPECT_FALSE(step->begins);
+}
+
+TEST(Trajectory, RewardsAreForTheActionUnderWay) {
+  Trajectory trajectory;
+  trajectory.reward_newest(1);
+  trajectory.act(choice(1, 10), 0);
+  trajectory.reward_newest(2);
+  trajectory.act(choice(2, 20), 1);
+  trajectory.reward_newest(4);
+  EXPECT_EQ(trajectory.settled(2, kReach)->reward, 2);
+  trajectory.end(EpisodeEnd::terminated, nullptr);
+  trajectory.reward_newest(8);
+  trajectory.reward(2, 8);
+  trajectory.pop();
+  EXPECT_EQ(trajectory.settled(2, kReach)->reward, 4) << "between episodes nothing is under way";
+}
+
+TEST(Trajectory, AnEndSettlesAllOfItsEpisode) {
+  Trajectory trajectory;
+  trajectory.act(choice(1, 10), 0);
+  trajectory.act(choice(2, 20), 0.1);
+  trajectory.end(EpisodeEnd::terminated, nullptr);
+  trajectory.act(choice(3, 30), 0.2);
+  const Transition* step = trajectory.settled(0.2, kReach);
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(step->terminated);
+  trajectory.pop();
+  step = trajectory.settled(0.2, kReach);
+  ASSERT_TRUE(step);
+  EXPECT_TRUE(step->terminated);
+  trajectory.pop();
+  EXPECT_FALSE(trajectory.settled(0.2, kReach));
+  trajectory.act(choice(4, 40), 0.3);
+  EXPECT_TRUE(trajectory.settled(10, kReach)->begins);
+}
+
+TEST(Trajectory, ATruncatedEndContinuesFromTheLastObservation) {
+  Trajectory trajectory;
+  const Choice last = choice(0, 99);
+  trajectory.act(choice(1, 10), 0);
+  trajectory.end(EpisodeEnd::truncated, &last);
+  const Transition* step = trajectory.settled(0, kReach);
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(step->terminated);
+  EXPECT_EQ(step->next.observation, std::vector<float>{99});
+  trajectory.pop();
+  trajectory.act(choice(2, 20), 1);
+  trajectory.act(choice(3, 30), 1);
+  trajectory.end(EpisodeEnd::truncated, nullptr);
+  EXPECT_EQ(trajectory.settled(1, kReach)->choice.action, 2u);
+  trajectory.pop();
+  EXPECT_FALSE(trajectory.settled(100, kReach)) << "what the last one led to nobody knows";
+}
+
+TEST(Trajectory, WhereTheChainIsCutTheNewestIsDropped) {
+  Trajectory trajectory;
+  trajectory.act(choice(1, 10), 0);
+  trajectory.act(choice(2, 20), 1);
+  trajectory.cut();
+  trajectory.act(choice(3, 30), 2);
+  trajectory.act(choice(4, 40), 3);
+  EXPECT_EQ(trajectory.settled(100, kReach)->choice.action, 1u);
+  trajectory.pop();
+  const Transition* step = trajectory.settled(100, kReach);
+  EXPECT_EQ(step->choice.action, 3u);
+  EXPECT_TRUE(step->begins);
+  trajectory.forget();
+  EXPECT_FALSE(trajectory.settled(100, kReach));
+}
+
+TEST(Trajectory, DoesNotGrowWhereTimeStandsStill) {
+  Trajectory trajectory;
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    trajectory.act(choice(i, 0), 5);
+    while (const Transition* step = trajectory.settled(5, kReach)) {
+      EXPECT_GE(i, step->choice.action + AgentSlot::kHistory);
+      trajectory.pop();
+    }
+  }
+}
+
+TEST(Draws, TheHighestOfLogitsAndGumbelNoiseIsADrawFromTheirSoftmax) {
+  const std::array<double, 5> logits = {0, 1, 2, -1, 0.5};
+  std::array<int, 5> drawn{};
+  constexpr int kDraws = 40'000;
+  for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
+    std::array<float, 5> noise;
+    fill_gumbel(noise, {3, 1, decision});
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < 5; ++i)
+      if (logits[i] + noise[i] > logits[best] + noise[best]) best = i;
+    ++drawn[best];
+  }
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const double p = std::exp(logits[i]) / sum;
+    EXPECT_NEAR(drawn[i] / double{kDraws}, p, 4 * std::sqrt(p * (1 - p) / kDraws)) << i;
+  }
+}
+
+TEST(Draws, ARandomChoiceIsOneOfTheOpenOnes) {
+  const std::array<std::int32_t, 6> allowed = {0, 1, 0, 1, 1, 0};
+  std::array<int, 6> raised{};
+  int none = 0;
+  constexpr int kDraws = 20'000;
+  for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
+    std::array<float, 6> noise{};
+    add_random_choice(noise, allowed, 0.3f, {3, 1, decision});
+    int found = 0;
+    for (std::size_t i = 0; i < 6; ++i)
+      if (noise[i] > 1e6f) ++raised[i], ++found;
+    ASSERT_LE(found, 1);
+    none += found == 0;
+  }
+  EXPECT_NEAR(none / double{kDraws}, 0.7, 0.015);
+  for (const std::size_t i : {1, 3, 4}) EXPECT_NEAR(raised[i] / double{kDraws}, 0.1, 0.01);
+  EXPECT_EQ(raised[0] + raised[2] + raised[5], 0);
+  std::array<float, 6> noise{};
+  add_random_choice(noise, allowed, 0, {3, 1, 7});
+  for (const float value : noise) EXPECT_EQ(value, 0);
+}
+
+}  // namespace
+}  // namespace imprint::agent
