@@ -390,7 +390,9 @@ TEST(T6SharedQueue, IsSubmittedToInOneWay) {
     ASSERT_TRUE(first) << first.outcome.message();
     EXPECT_EQ(game::Context::create(game::Library(imp_get_api), locked).outcome.code(),
               game::Code::invalid_argument);
-    EXPECT_THAT(failure(), HasSubstr("single_thread, this one would by lock and unlock"));
+    EXPECT_THAT(
+        failure(),
+        HasSubstr("found IMP_QUEUE_LOCK, but another context shares this queue by IMP_QUEUE_SINGLE_THREAD"));
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), recording))
         << "records, and touches no queue";
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), alone));

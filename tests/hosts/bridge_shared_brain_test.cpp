@@ -66,19 +66,19 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
           "tensor is null");
   desc.rank = 9;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.rank is 9");
+          "desc.rank: found 9");
   desc = game::TensorDesc{.name = "rows", .shape = {kAgents, 0}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.shape[1] is 0");
+          "desc.shape[1]: found 0");
   desc = game::TensorDesc{.name = "rows", .shape = {1u << 20, 1u << 20}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.shape[1] is 1048576");
+          "desc.shape[1]: found 1048576");
   desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride + 1}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "'rows' [6, 6] needs 144 bytes, the range has 120");
+          "buffer.size: found 120, expected at least 144 bytes for tensor 'rows' [6, 6]");
   declared.family_count = 2;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "buffer.families is null");
+          "buffer.families: found null");
   declared.family_count = 0;
   refused(api_->vulkan->tensor_create_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "wish.buffer, offset, size");
@@ -88,7 +88,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   game::BrainDesc bad = describe(IMP_LEARNER_CLONING);
   bad.observations = {12345};
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.observations is no tensor");
+          "desc.observations: found a destroyed or foreign handle");
   bad.observations = rows;
   bad.observation_count = 31;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH,
@@ -119,7 +119,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   imp_submit_info submit = imp_submit_info_init();
   submit.wait_count = 1;
   refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
-          "info.waits is null");
+          "info.waits: found null");
   const imp_vk_semaphore none{};
   submit.waits = &none;
   refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
